@@ -1,0 +1,18 @@
+//! Clock-typed instants, cycle arithmetic and frames on the wire.
+//!
+//! Everything here is a value: nothing in this crate opens a file, a socket or
+//! a clock. The crates above it decide *when* to look at a clock; this one
+//! knows what the answer means.
+//!
+//! * [`time`] – instants that remember which clock they were read from, and
+//!   signed spans between them,
+//! * [`quantity`] – durations, rates and sizes as people write them,
+//! * [`cycle`] – the arithmetic of a periodic schedule,
+//! * [`wire`] – Ethernet, VLAN, IP, UDP and Teiji's own test header, byte by
+//!   byte.
+#![forbid(unsafe_code)]
+
+pub mod cycle;
+pub mod quantity;
+pub mod time;
+pub mod wire;

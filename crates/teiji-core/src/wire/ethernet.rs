@@ -1,0 +1,132 @@
+//! Ethernet headers (IEEE 802.3) and VLAN tags (IEEE 802.1Q).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A MAC address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MacAddr(pub [u8; 6]);
+
+impl fmt::Display for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl FromStr for MacAddr {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("`{text}` is not a MAC address; write for example 02:00:00:00:00:01");
+        let mut bytes = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut bytes {
+            let part = parts.next().filter(|p| p.len() == 2).ok_or_else(wrong)?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+        }
+        if parts.next().is_some() { Err(wrong()) } else { Ok(Self(bytes)) }
+    }
+}
+
+/// The type of what an Ethernet frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EtherType(pub u16);
+
+impl EtherType {
+    /// IPv4.
+    pub const IPV4: Self = Self(0x0800);
+    /// IPv6.
+    pub const IPV6: Self = Self(0x86DD);
+    /// A customer VLAN tag follows (IEEE 802.1Q).
+    pub const VLAN: Self = Self(0x8100);
+}
+
+/// The VLAN tag: priority code point and VLAN identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct VlanTag {
+    /// Priority code point, 0 to 7.
+    pub pcp: u8,
+    /// VLAN identifier, 0 (priority tag only) to 4094.
+    pub id: u16,
+}
+
+/// Destination, source, optional VLAN tag and type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EthernetHeader {
+    /// Where the frame goes.
+    pub destination: MacAddr,
+    /// Where it comes from.
+    pub source: MacAddr,
+    /// The outermost 802.1Q tag.
+    pub vlan: Option<VlanTag>,
+    /// Type of the payload (after the tag).
+    pub ethertype: EtherType,
+}
+
+impl EthernetHeader {
+    /// The header and what follows it, or `None` if the bytes end too early.
+    pub fn parse(frame: &[u8]) -> Option<(Self, &[u8])> {
+        let (destination, rest) = frame.split_first_chunk::<6>()?;
+        let (source, rest) = rest.split_first_chunk::<6>()?;
+        let (kind, rest) = rest.split_first_chunk::<2>()?;
+        let mut ethertype = EtherType(u16::from_be_bytes(*kind));
+        let mut payload = rest;
+        let mut vlan = None;
+        if ethertype == EtherType::VLAN {
+            let (tag, rest) = rest.split_first_chunk::<4>()?;
+            let tci = u16::from_be_bytes([tag[0], tag[1]]);
+            vlan = Some(VlanTag { pcp: (tci >> 13) as u8, id: tci & 0x0FFF });
+            ethertype = EtherType(u16::from_be_bytes([tag[2], tag[3]]));
+            payload = rest;
+        }
+        let header =
+            Self { destination: MacAddr(*destination), source: MacAddr(*source), vlan, ethertype };
+        Some((header, payload))
+    }
+
+    /// Appends the header to `frame`.
+    pub fn emit(&self, frame: &mut Vec<u8>) {
+        frame.extend_from_slice(&self.destination.0);
+        frame.extend_from_slice(&self.source.0);
+        if let Some(tag) = self.vlan {
+            let tci = (u16::from(tag.pcp & 7) << 13) | (tag.id & 0x0FFF);
+            frame.extend_from_slice(&EtherType::VLAN.0.to_be_bytes());
+            frame.extend_from_slice(&tci.to_be_bytes());
+        }
+        frame.extend_from_slice(&self.ethertype.0.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_back(
+            destination: [u8; 6], source: [u8; 6], pcp in 0_u8..8, id in 0_u16..4095, tagged: bool,
+            kind in (0x0600_u16..).prop_filter("a tag is not a payload type", |k| *k != 0x8100),
+        ) {
+            let header = EthernetHeader {
+                destination: MacAddr(destination),
+                source: MacAddr(source),
+                vlan: tagged.then_some(VlanTag { pcp, id }),
+                ethertype: EtherType(kind),
+            };
+            let mut frame = Vec::new();
+            header.emit(&mut frame);
+            frame.push(0xAB);
+            prop_assert_eq!(EthernetHeader::parse(&frame), Some((header, &[0xAB][..])));
+        }
+
+        #[test]
+        fn mac_addresses_print_and_parse(bytes: [u8; 6]) {
+            let mac = MacAddr(bytes);
+            prop_assert_eq!(mac.to_string().parse(), Ok(mac));
+        }
+    }
+}

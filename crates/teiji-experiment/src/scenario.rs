@@ -1,0 +1,299 @@
+//! What an experiment says, resolved: values only, defaults filled in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::{ClockId, Span};
+use teiji_core::wire::{MacAddr, VlanTag};
+
+/// A question with the cases that answer it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Short name: letters, digits and `-`; names run folders.
+    pub name: String,
+    /// The question, one sentence, for the top of the report.
+    pub question: String,
+    /// Key of the published figures to stand beside the result
+    /// (`papers/<key>.toml`).
+    pub paper: Option<String>,
+    /// Seed used when the command line gives none.
+    pub seed: u64,
+    /// The cases, in the file's order. Never empty.
+    pub cases: Vec<Case>,
+}
+
+/// One case: a name and the complete scenario it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// Letters, digits and `-`.
+    pub name: String,
+    /// One line for people, may be empty.
+    pub about: String,
+    /// Key under `[result.…]` of the paper's figures this case stands beside.
+    pub paper_result: Option<String>,
+    /// Everything the case needs.
+    pub scenario: Scenario,
+}
+
+/// Hosts, the wires between them and the flows over those.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// In the file's order.
+    pub hosts: Vec<Host>,
+    /// In the file's order.
+    pub wires: Vec<Wire>,
+    /// In the file's order; the index is the flow identifier on the wire.
+    pub flows: Vec<Flow>,
+}
+
+impl Scenario {
+    /// The host called `name`.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|h| h.name == name)
+    }
+
+    /// The wire called `name`.
+    pub fn wire(&self, name: &str) -> Option<&Wire> {
+        self.wires.iter().find(|w| w.name == name)
+    }
+
+    /// The port of `host` on `wire`.
+    pub fn port(&self, host: &str, wire: &str) -> Option<&Port> {
+        self.host(host)?.ports.iter().find(|p| p.wire == wire)
+    }
+}
+
+/// One host: in the laboratory and on veth a network namespace, with
+/// `--on local --bind` the namespace around a real port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Letters, digits and `-`.
+    pub name: String,
+    /// One port per wire the host is on.
+    pub ports: Vec<Port>,
+}
+
+/// A host's end of a wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Port {
+    /// The wire it is on.
+    pub wire: String,
+    /// Its MAC address: 02:74:65:6a:<wire>:<end> unless the file says so.
+    /// Real cards keep their own.
+    pub mac: MacAddr,
+    /// Its IPv4 address, in a /24 per wire: 10.<wire>.0.<end>, counted from 1.
+    pub ipv4: Ipv4Addr,
+    /// Its IPv6 address, in a /64 per wire: fd74:656a:<wire>::<end>.
+    pub ipv6: Ipv6Addr,
+    /// Number of transmit queues to set (`ethtool -L`, or at veth creation).
+    pub queues: Option<u16>,
+    /// The root queueing discipline; `None` leaves the kernel's default.
+    pub qdisc: Option<Qdisc>,
+}
+
+/// A wire between two hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wire {
+    /// Letters, digits and `-`.
+    pub name: String,
+    /// The two hosts.
+    pub between: [String; 2],
+    /// The card at both ends, in the laboratory. `--on local` uses veth pairs
+    /// or the bound interfaces.
+    pub nic: Nic,
+}
+
+/// An emulated network card of the laboratory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nic {
+    /// Intel 82574, one transmit queue (QEMU `e1000e`).
+    E1000e,
+    /// Intel 82576, several transmit queues (QEMU `igb`).
+    Igb,
+    /// Realtek 8139C+, one transmit queue, 100 Mbit/s (QEMU `rtl8139`).
+    Rtl8139,
+}
+
+impl Nic {
+    /// All of them, for messages.
+    pub const ALL: [Self; 3] = [Self::E1000e, Self::Igb, Self::Rtl8139];
+
+    /// The name in experiment files, which is also QEMU's device name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::E1000e => "e1000e",
+            Self::Igb => "igb",
+            Self::Rtl8139 => "rtl8139",
+        }
+    }
+
+    /// The kernel module that drives it.
+    pub const fn module(self) -> &'static str {
+        match self {
+            Self::E1000e => "e1000e",
+            Self::Igb => "igb",
+            Self::Rtl8139 => "8139cp",
+        }
+    }
+
+    /// The most transmit queues its driver offers.
+    pub const fn max_queues(self) -> u16 {
+        match self {
+            Self::Igb => 8,
+            Self::E1000e | Self::Rtl8139 => 1,
+        }
+    }
+}
+
+impl fmt::Display for Nic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A periodic flow from one host to a neighbour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Letters, digits and `-`.
+    pub name: String,
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// The wire it takes.
+    pub wire: String,
+    /// Distance between two departures.
+    pub period: Span,
+    /// How many frames are sent.
+    pub frames: u64,
+    /// Bytes after the transport's header (UDP payload, or Ethernet payload),
+    /// at least [`teiji_core::wire::Probe::LEN`].
+    pub payload: u16,
+    /// How the frame is built.
+    pub transport: Transport,
+    /// When and how the frame is handed to the kernel.
+    pub mode: SendMode,
+    /// `SO_PRIORITY`, 0 to 15.
+    pub priority: u8,
+    /// `SCHED_FIFO` priority of the sending thread, 1 to 99; `None` leaves it
+    /// in the ordinary class.
+    pub realtime: Option<u8>,
+    /// `SCHED_FIFO` priority of the receiving thread.
+    pub listener_realtime: Option<u8>,
+    /// CPU of the sending thread.
+    pub cpu: Option<u16>,
+    /// Ask the kernel for transmit time stamps.
+    pub tx_stamps: bool,
+}
+
+/// How a flow's frames are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// UDP over IPv4 on this destination port.
+    Udp4 {
+        /// Destination port.
+        port: u16,
+    },
+    /// UDP over IPv6 on this destination port.
+    Udp6 {
+        /// Destination port.
+        port: u16,
+    },
+    /// A raw Ethernet frame with [`teiji_core::wire::TEIJI_ETHERTYPE`].
+    Ethernet {
+        /// An 802.1Q tag to put in front.
+        vlan: Option<VlanTag>,
+    },
+}
+
+/// When and how a frame is handed to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SendMode {
+    /// Wake at the departure time and send: the paper's *normal*.
+    OnWakeUp,
+    /// Wake one margin before the departure time and hand the frame over with
+    /// its departure time (`SO_TXTIME`): the paper's *etf*.
+    LaunchTime {
+        /// The transmission margin.
+        margin: Span,
+        /// `SOF_TXTIME_DEADLINE_MODE`: send as soon as possible but not later
+        /// than the launch time.
+        deadline: bool,
+    },
+}
+
+/// A root queueing discipline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Qdisc {
+    /// `mqprio`: traffic classes on ranges of hardware queues.
+    Mqprio {
+        /// Traffic class of each priority 0…15.
+        map: [u8; 16],
+        /// Queues of each traffic class.
+        queues: Vec<QueueRange>,
+        /// Let the card do it (`hw 1`).
+        hw: bool,
+        /// What hangs below: traffic class → qdisc on each of its queues.
+        classes: BTreeMap<u8, LeafQdisc>,
+    },
+    /// `prio`: strict bands in software, for cards with one queue.
+    Prio {
+        /// Number of bands, 2 to 16.
+        bands: u8,
+        /// Band of each priority 0…15; band 0 is served first.
+        map: [u8; 16],
+        /// What hangs below: band → qdisc.
+        classes: BTreeMap<u8, LeafQdisc>,
+    },
+    /// The same leaf as root.
+    Leaf(LeafQdisc),
+}
+
+/// A queueing discipline without children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "leaf", rename_all = "lowercase")]
+pub enum LeafQdisc {
+    /// Earliest TxTime First.
+    Etf(Etf),
+    /// First in, first out, with a limit in packets.
+    Pfifo {
+        /// Packets.
+        limit: u32,
+    },
+}
+
+/// `etf`, as in `tc-etf(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Etf {
+    /// The frame goes to the card this long before its launch time.
+    pub delta: Span,
+    /// The clock of launch times. The kernel accepts TAI with offload.
+    pub clock: ClockId,
+    /// The card keeps the launch time.
+    pub offload: bool,
+    /// Launch times are deadlines.
+    pub deadline_mode: bool,
+    /// Let frames without socket through (`skip_sock_check`).
+    pub skip_sock_check: bool,
+}
+
+/// A range of hardware queues, `count@offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueRange {
+    /// How many.
+    pub count: u16,
+    /// The first.
+    pub offset: u16,
+}
+
+impl fmt::Display for QueueRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.count, self.offset)
+    }
+}

@@ -1,0 +1,71 @@
+//! `summary.json`: the results of a run for machines. Documented in
+//! `docs/summary.md`; the version is part of the file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use teiji_stats::FlowStatistics;
+
+/// Format name and version of the file this crate writes.
+pub const SCHEMA: &str = "teiji-summary/1";
+
+/// The results of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name of the experiment, or of the capture that was analysed.
+    pub experiment: String,
+    /// The question it asks.
+    pub question: String,
+    /// Key of the paper beside it.
+    pub paper: Option<String>,
+    /// Where it ran.
+    pub testbed: Testbed,
+    /// Cases in the experiment's order.
+    pub cases: Vec<CaseSummary>,
+    /// What a reader must know: noise, emulation, resolution, shortfalls.
+    /// Full sentences.
+    pub warnings: Vec<String>,
+}
+
+/// Where an experiment ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Testbed {
+    /// The virtual laboratory: deterministic virtual time, emulated cards.
+    Lab,
+    /// This machine, real time.
+    Local,
+    /// No run: a capture that somebody recorded.
+    Capture,
+}
+
+/// One case, with one member per seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseSummary {
+    /// Name of the case.
+    pub name: String,
+    /// One line for people.
+    pub about: String,
+    /// Key under `[result.…]` of the paper's figures.
+    pub paper_result: Option<String>,
+    /// The members of the ensemble, one per seed, in order. A member that
+    /// failed is not here but in [`Summary::warnings`].
+    pub members: Vec<MemberSummary>,
+}
+
+/// One case at one seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberSummary {
+    /// The seed.
+    pub seed: u64,
+    /// Parquet file, relative to the run folder.
+    pub records: Option<String>,
+    /// Capture, relative to the run folder.
+    pub capture: Option<String>,
+    /// Statistics of each flow by name.
+    pub flows: BTreeMap<String, FlowStatistics>,
+    /// True if the run ended before all frames were sent.
+    pub incomplete: bool,
+}

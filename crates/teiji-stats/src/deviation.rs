@@ -1,0 +1,49 @@
+//! The statistics of one series of deviations.
+
+use serde::{Deserialize, Serialize};
+
+/// Statistics of a series of deviations, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deviation {
+    /// How many deviations there are.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Smallest (most negative).
+    pub min_ns: i64,
+    /// Largest.
+    pub max_ns: i64,
+    /// `max - min`, the papers' figure of merit.
+    pub range_ns: i64,
+    /// Standard deviation of the population (divided by n).
+    pub stddev_ns: f64,
+    /// Percentiles of the absolute deviation: p50, p90, p99, p99.9 …
+    /// p99.9999, as far as the count supports them (p needs at least
+    /// 1 / (1 − p) samples). Nearest-rank definition.
+    pub percentiles: Vec<Percentile>,
+    /// True if the percentiles are exact; false if they come from histogram
+    /// bins, whose width bounds their error.
+    pub exact: bool,
+    /// Signed histogram, ascending, without empty bins.
+    pub histogram: Vec<Bin>,
+}
+
+/// A percentile of the absolute deviation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// In percent, for example 99.99.
+    pub p: f64,
+    /// The absolute deviation that this share of the samples does not exceed.
+    pub ns: i64,
+}
+
+/// One histogram bin: `from_ns <= d < to_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Lower bound, included.
+    pub from_ns: i64,
+    /// Upper bound, excluded.
+    pub to_ns: i64,
+    /// Samples in the bin, more than 0.
+    pub count: u64,
+}

@@ -1,0 +1,86 @@
+//! What is known about one flow after a run: counts, and deviations at every
+//! vantage point that has time stamps.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Deviation;
+
+/// Where time stamps were taken, best judge first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vantage {
+    /// On the wire, by an analyser's capture.
+    Wire,
+    /// By the receiving card.
+    RxHardware,
+    /// By the sending card.
+    TxHardware,
+    /// By the receiving kernel.
+    RxKernel,
+    /// By the sending kernel, at the hand-over to the driver.
+    TxKernel,
+}
+
+/// Statistics of one flow in one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowStatistics {
+    /// What became of the frames.
+    pub counts: Counts,
+    /// Nominal distance between departures.
+    pub period_ns: i64,
+    /// The vantage that judges this flow: the best one with stamps. `None` if
+    /// nothing was stamped.
+    pub judged_at: Option<Vantage>,
+    /// Statistics per vantage point.
+    pub vantages: BTreeMap<Vantage, VantageStatistics>,
+    /// Wake-up latency: woken minus planned wake-up.
+    pub wake_up: Option<Deviation>,
+    /// Hand-over: send call returned minus woken.
+    pub hand_over: Option<Deviation>,
+}
+
+/// Deviations seen at one vantage point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VantageStatistics {
+    /// Deviation of each interval between consecutive frames from the period.
+    pub interval: Option<Deviation>,
+    /// Deviation of each frame from its schedule. Where the vantage's clock
+    /// has an unknown offset to TAI, the median is taken out and `centred` is
+    /// true.
+    pub schedule: Option<Deviation>,
+    /// See [`VantageStatistics::schedule`].
+    pub centred: bool,
+    /// Resolution of the stamps, if it is known to be coarser than 1 ns.
+    pub resolution_ns: Option<i64>,
+}
+
+/// What became of a flow's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Frames the experiment asked for.
+    pub planned: u64,
+    /// Frames handed to the kernel successfully.
+    pub sent: u64,
+    /// Distinct frames that arrived.
+    pub received: u64,
+    /// Sent, not received, and not known to have been dropped by a qdisc.
+    pub lost: u64,
+    /// Extra copies that arrived.
+    pub duplicated: u64,
+    /// Frames that arrived after one with a higher sequence number.
+    pub reordered: u64,
+    /// Frames whose sender woke too late to hand them over before their time.
+    pub late: u64,
+    /// Dropped by ETF as "missed" (its time had passed).
+    pub dropped_missed: u64,
+    /// Dropped by ETF as "invalid" (no or an unusable launch time).
+    pub dropped_invalid: u64,
+    /// The send call failed.
+    pub send_failed: u64,
+    /// Packets on the flow's socket that were not test frames.
+    pub foreign: u64,
+    /// Transmit stamps that were asked for and never came.
+    pub tx_stamps_missing: u64,
+}

@@ -1,0 +1,76 @@
+//! What a talker and a listener remember of each frame.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::{Instant, Phc, Tai};
+
+/// One frame as its sender saw it. A stamp that never came is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TxRecord {
+    /// Sequence number, from 0.
+    pub seq: u64,
+    /// When the frame was meant to be on the wire.
+    pub scheduled: Instant<Tai>,
+    /// When the sender woke.
+    pub woke: Instant<Tai>,
+    /// When the send call returned.
+    pub handed_over: Instant<Tai>,
+    /// Entered the qdisc (`SOF_TIMESTAMPING_TX_SCHED`).
+    pub tx_sched: Option<Instant<Tai>>,
+    /// Handed to the card by its driver (`SOF_TIMESTAMPING_TX_SOFTWARE`).
+    pub tx_kernel: Option<Instant<Tai>>,
+    /// Left the card (`SOF_TIMESTAMPING_TX_HARDWARE`).
+    pub tx_hardware: Option<Instant<Phc>>,
+    /// Why the kernel refused or dropped it, if it said so.
+    pub fate: Option<Fate>,
+}
+
+/// Why a frame did not get through, as the sending kernel reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// ETF: its launch time had passed (`SO_EE_CODE_TXTIME_MISSED`).
+    Missed,
+    /// ETF: its launch time was unusable (`SO_EE_CODE_TXTIME_INVALID_PARAM`).
+    Invalid,
+    /// The send call failed with this errno.
+    SendFailed(i32),
+}
+
+/// Everything a talker remembers of its run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TalkerLog {
+    /// Flow identifier in the test header.
+    pub flow: u16,
+    /// One per frame that was attempted, in order of `seq`.
+    pub frames: Vec<TxRecord>,
+    /// True if the talker was stopped before its last frame.
+    pub interrupted: bool,
+    /// Transmit stamps were asked for.
+    pub stamps_requested: bool,
+}
+
+/// One arrival of a test frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RxRecord {
+    /// Flow identifier in the test header.
+    pub flow: u16,
+    /// Sequence number in the test header.
+    pub seq: u64,
+    /// Scheduled departure in the test header.
+    pub scheduled: Instant<Tai>,
+    /// The receiving kernel's stamp.
+    pub rx_kernel: Option<Instant<Tai>>,
+    /// The receiving card's stamp.
+    pub rx_hardware: Option<Instant<Phc>>,
+}
+
+/// Everything a listener remembers of its run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerLog {
+    /// Arrivals in order, duplicates included.
+    pub arrivals: Vec<RxRecord>,
+    /// Packets on the socket that were not test frames of an expected flow.
+    pub foreign: u64,
+    /// Packets the socket dropped because its buffer was full (`SO_RXQ_OVFL`).
+    pub socket_drops: u64,
+}
