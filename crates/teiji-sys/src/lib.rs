@@ -1,1 +1,31 @@
-//! placeholder
+//! The only crate with `unsafe` code: safe functions over the system calls that
+//! Teiji needs, one file a topic.
+//!
+//! * [`clock`] – reading clocks, sleeping until an instant,
+//! * [`sched`] – real-time priority, CPU affinity, locked memory,
+//! * [`netns`] – network namespaces,
+//! * [`interface`] – names, indices, addresses and sizes of interfaces,
+//! * [`ethtool`] – queues, driver and time stamping of a card,
+//! * [`hwstamp`] – switching hardware time stamps on and back,
+//! * [`process`] – children that die with their parent,
+//! * [`guest`] – what the init of the laboratory's guest needs.
+//!
+//! Nothing here decides: no retries, no defaults, no logging. Decisions are
+//! taken by the crates above, which are free of `unsafe`. Linux only.
+//!
+//! Every file that contains `unsafe` says so in its head; the files without
+//! that line (parsing, errors) are ordinary safe code.
+
+pub mod clock;
+pub mod error;
+pub mod ethtool;
+pub mod guest;
+pub mod hwstamp;
+pub mod interface;
+pub mod netns;
+pub mod process;
+pub mod sched;
+
+mod ioctl;
+
+pub use error::SysError;

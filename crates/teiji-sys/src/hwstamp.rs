@@ -1,0 +1,108 @@
+//! Switching a card's hardware time stamps on, and back to what they were.
+#![expect(unsafe_code, reason = "the request structure promises to be the kernel's")]
+
+use crate::interface::{InterfaceError, InterfaceName};
+use crate::ioctl::{self, Request};
+
+/// Which frames a card stamps (`struct hwtstamp_config`). One setting per
+/// card: all programs share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct HardwareStamps {
+    flags: i32,
+    /// `HWTSTAMP_TX_*`: 0 off, 1 on request of the socket.
+    pub tx_type: i32,
+    /// `HWTSTAMP_FILTER_*`: 0 none, 1 all.
+    pub rx_filter: i32,
+}
+
+// SAFETY: field by field the kernel's `struct hwtstamp_config`, three ints.
+unsafe impl Request for HardwareStamps {}
+
+impl HardwareStamps {
+    /// No stamps.
+    pub const OFF: Self = Self { flags: 0, tx_type: 0, rx_filter: 0 };
+    /// Transmitted frames on request, received frames always.
+    pub const ALL: Self = Self { flags: 0, tx_type: 1, rx_filter: 1 };
+}
+
+/// The present setting of interface `name`. Drivers that cannot tell answer
+/// [`InterfaceError::NotSupported`].
+pub fn get(name: &str) -> Result<HardwareStamps, InterfaceError> {
+    let mut stamps = HardwareStamps::OFF;
+    ioctl::with_data(
+        "SIOCGHWTSTAMP",
+        libc::SIOCGHWTSTAMP as libc::c_ulong,
+        InterfaceName::new(name)?,
+        &mut stamps,
+    )?;
+    Ok(stamps)
+}
+
+/// Changes the setting of interface `name` and gives what the driver made of
+/// it: it may stamp more than asked for. Needs `CAP_NET_ADMIN`.
+pub fn set(name: &str, wanted: HardwareStamps) -> Result<HardwareStamps, InterfaceError> {
+    let mut stamps = wanted;
+    ioctl::with_data(
+        "SIOCSHWTSTAMP",
+        libc::SIOCSHWTSTAMP as libc::c_ulong,
+        InterfaceName::new(name)?,
+        &mut stamps,
+    )?;
+    Ok(stamps)
+}
+
+/// Hardware stamps are on while this lives; dropping it restores the setting
+/// from before.
+#[derive(Debug)]
+#[must_use = "the stamps are switched back when this is dropped"]
+pub struct Enabled {
+    name: String,
+    before: HardwareStamps,
+}
+
+impl Enabled {
+    /// Switches the stamps of interface `name` on: for frames that sockets ask
+    /// to stamp, and for every received frame. What was on stays on.
+    pub fn on(name: &str) -> Result<Self, InterfaceError> {
+        // A driver that cannot tell its setting starts with everything off.
+        let before = match get(name) {
+            Ok(before) => before,
+            Err(InterfaceError::NotSupported { .. }) => HardwareStamps::OFF,
+            Err(other) => return Err(other),
+        };
+        if before != HardwareStamps::ALL {
+            set(name, HardwareStamps::ALL)?;
+        }
+        Ok(Self { name: name.to_owned(), before })
+    }
+
+    /// What the card was set to before.
+    pub fn before(&self) -> HardwareStamps {
+        self.before
+    }
+}
+
+impl Drop for Enabled {
+    fn drop(&mut self) {
+        // The interface may be gone; then there is nothing to restore.
+        if self.before != HardwareStamps::ALL {
+            let _ = set(&self.name, self.before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_without_hardware_stamps_says_so() {
+        assert!(matches!(Enabled::on("lo"), Err(InterfaceError::NotSupported { .. })));
+    }
+
+    #[test]
+    fn the_request_structure_has_the_kernels_size() {
+        assert_eq!(size_of::<HardwareStamps>(), 12);
+    }
+}

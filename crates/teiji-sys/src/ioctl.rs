@@ -1,0 +1,90 @@
+//! One interface request (`struct ifreq`) at a time, in the calling thread's
+//! network namespace.
+#![expect(unsafe_code, reason = "ioctl takes a pointer whose meaning depends on the request")]
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::error::{SysError, check};
+use crate::interface::{InterfaceError, InterfaceName};
+
+/// A request structure that the kernel reads and writes in place: plain
+/// numbers and byte arrays, for which every bit pattern is valid.
+///
+/// # Safety
+/// The implementor promises exactly that, and that the structure is the one
+/// that the kernel expects for each request it is used with.
+pub(crate) unsafe trait Request {}
+
+/// A datagram socket to send interface requests through.
+fn control_socket() -> Result<OwnedFd, SysError> {
+    // SAFETY: socket takes integers.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let fd = check("socket", fd)?;
+    // SAFETY: the kernel has just given us this descriptor; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn empty_request(name: InterfaceName) -> libc::ifreq {
+    // SAFETY: a structure of integers and a pointer, for which zero is a value.
+    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(name.0) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    ifreq
+}
+
+/// Asks for a value that is stored in the `ifreq` itself.
+pub(crate) fn simple<T>(
+    call: &'static str,
+    request: libc::c_ulong,
+    name: InterfaceName,
+    read: impl FnOnce(&libc::ifreq) -> T,
+) -> Result<T, InterfaceError> {
+    let socket = control_socket()?;
+    let mut ifreq = empty_request(name);
+    // SAFETY: `ifreq` is a complete, writable ifreq, which is what every
+    // SIOCGIF* request works on.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut ifreq) };
+    check(call, result).map_err(|error| InterfaceError::explain(name, error))?;
+    Ok(read(&ifreq))
+}
+
+/// Sends a request whose `ifr_data` points to `data`.
+pub(crate) fn with_data<T: Request>(
+    call: &'static str,
+    request: libc::c_ulong,
+    name: InterfaceName,
+    data: &mut T,
+) -> Result<(), InterfaceError> {
+    let socket = control_socket()?;
+    let mut ifreq = empty_request(name);
+    ifreq.ifr_ifru.ifru_data = (&raw mut *data).cast();
+    // SAFETY: `ifreq` is complete and `ifr_data` points to a `T`, which by the
+    // promise of `Request` is the structure this request reads and writes, and
+    // which stays borrowed for the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut ifreq) };
+    check(call, result).map(drop).map_err(|error| InterfaceError::explain(name, error))
+}
+
+/// The union members that `simple` requests fill.
+pub(crate) fn index_of(ifreq: &libc::ifreq) -> i32 {
+    // SAFETY: an integer; every bit pattern is valid.
+    unsafe { ifreq.ifr_ifru.ifru_ifindex }
+}
+
+/// `SIOCGIFMTU`'s answer.
+pub(crate) fn mtu_of(ifreq: &libc::ifreq) -> i32 {
+    // SAFETY: an integer; every bit pattern is valid.
+    unsafe { ifreq.ifr_ifru.ifru_mtu }
+}
+
+/// `SIOCGIFHWADDR`'s answer: ARP hardware type and address bytes.
+pub(crate) fn address_of(ifreq: &libc::ifreq) -> (u16, [u8; 6]) {
+    // SAFETY: a structure of integers; every bit pattern is valid.
+    let address = unsafe { ifreq.ifr_ifru.ifru_hwaddr };
+    let mut mac = [0_u8; 6];
+    for (byte, raw) in mac.iter_mut().zip(address.sa_data) {
+        [*byte] = raw.to_ne_bytes();
+    }
+    (address.sa_family, mac)
+}
