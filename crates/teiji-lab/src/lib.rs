@@ -1,1 +1,20 @@
-//! placeholder
+//! The virtual laboratory: a real PREEMPT_RT kernel in deterministic virtual
+//! time.
+//!
+//! * [`machine`] – the virtual machine as a QEMU command line,
+//! * [`initramfs`] – the guest's initial file system,
+//! * [`vm`] – runs one machine to its end,
+//! * [`console`] – what the guest's kernel said,
+//! * [`protocol`] – what the guest tells the host,
+//! * [`guest`] – what `teiji` does as the guest's init.
+//!
+//! The same machine gives the same measurement on every host, bit for bit:
+//! time in the guest is the number of instructions it has executed.
+#![forbid(unsafe_code)]
+
+pub mod console;
+pub mod guest;
+pub mod initramfs;
+pub mod machine;
+pub mod protocol;
+pub mod vm;

@@ -96,7 +96,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);
     }
-    !(sum as u16)
+    !u16::try_from(sum).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

@@ -1,0 +1,271 @@
+//! The guest's side: what `teiji` does when the kernel starts it as init.
+//!
+//! It mounts the kernel's file systems, loads the modules that the host put
+//! into the initramfs, starts the measuring program as a child, and hands the
+//! child's result to the host. As process 1 it must not die: every failure
+//! becomes a message.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::protocol::{self, Kind, PORT_NAME};
+
+/// Modules in the initramfs, loaded in the order of their names.
+pub const MODULES_DIR: &str = "lib/teiji";
+/// Marks an initramfs of Teiji; holds what the measuring program needs.
+pub const JOB_PATH: &str = "teiji/job";
+/// Where the measuring program leaves its result.
+pub const RESULT_PATH: &str = "/run/result";
+/// Where the measuring program's errors go.
+const CHILD_STDERR: &str = "/run/stderr";
+
+/// Module parameter: the emulated watchdog fires after so much virtual time
+/// without a sign of life, the most its register holds.
+const WATCHDOG_HEARTBEAT: &str = "heartbeat=2046";
+/// How often init gives a sign of life. Rare, because waking costs the
+/// measurement a few instructions.
+const WATCHDOG_INTERVAL: Duration = Duration::from_secs(900);
+
+/// Words on the kernel command line that are meant for init.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InitArgs {
+    /// `teiji.deadline=SECONDS`: most virtual time the measurement may take.
+    pub deadline: Option<Duration>,
+    /// `teiji.shell`: give a person a shell instead of measuring.
+    pub shell: bool,
+    /// Everything else that begins with `teiji.`, for the measuring program.
+    pub rest: BTreeMap<String, String>,
+}
+
+impl InitArgs {
+    /// Reads a kernel command line.
+    pub fn parse(line: &str) -> Self {
+        let mut args = Self::default();
+        for word in line.split_whitespace().filter_map(|word| word.strip_prefix("teiji.")) {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            match key {
+                "deadline" => args.deadline = value.parse().ok().map(Duration::from_secs),
+                "shell" => args.shell = true,
+                _ => {
+                    args.rest.insert(key.to_owned(), value.to_owned());
+                }
+            }
+        }
+        args
+    }
+}
+
+/// True if this process is init of a laboratory guest.
+pub fn is_init() -> bool {
+    std::process::id() == 1 && Path::new("/").join(JOB_PATH).exists()
+}
+
+/// Runs the guest: `measure` builds the arguments with which this program is
+/// started again to measure. Never returns; the host switches the machine off.
+pub fn init(measure: impl FnOnce(&InitArgs) -> Vec<OsString>) -> ! {
+    let mut port = None;
+    if let Err(sentence) = run(measure, &mut port) {
+        eprintln!("teiji: {sentence}");
+        if let Some(port) = &mut port {
+            let sent = protocol::send(port, Kind::Failure, sentence.as_bytes());
+            if sent.is_ok() {
+                wait_for_the_host();
+            }
+        }
+    }
+    let error = teiji_sys::guest::power_off();
+    eprintln!("teiji: cannot switch off: {error}");
+    wait_for_the_host()
+}
+
+fn wait_for_the_host() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+fn run(
+    measure: impl FnOnce(&InitArgs) -> Vec<OsString>,
+    port: &mut Option<File>,
+) -> Result<(), String> {
+    mount_all()?;
+    let args = InitArgs::parse(&fs::read_to_string("/proc/cmdline").unwrap_or_default());
+    if args.shell {
+        load_modules()?;
+        return shell();
+    }
+    let port = port.insert(open_port()?);
+    load_modules()?;
+    let mut watchdog = Watchdog::arm();
+    let release = fs::read_to_string("/proc/version").unwrap_or_default();
+    let lost = |error| format!("cannot reach the host: {error}");
+    protocol::send(port, Kind::Ready, release.trim().as_bytes()).map_err(lost)?;
+    let arguments = measure(&args);
+    let child = Command::new("/proc/self/exe")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(
+            File::create(CHILD_STDERR).map_err(|e| format!("cannot write {CHILD_STDERR}: {e}"))?,
+        )
+        .spawn()
+        .map_err(|e| format!("cannot start the measurement: {e}"))?;
+    let outcome = wait_for(child, args.deadline, &mut watchdog);
+    if let Ok(result) = fs::read(RESULT_PATH) {
+        protocol::send(port, Kind::Result, &result).map_err(lost)?;
+    }
+    outcome?;
+    protocol::send(port, Kind::End, &[]).map_err(lost)?;
+    wait_for_the_host()
+}
+
+/// Waits for the measurement, at most until the deadline in virtual time.
+fn wait_for(
+    mut child: Child,
+    deadline: Option<Duration>,
+    watchdog: &mut Watchdog,
+) -> Result<(), String> {
+    let pid = child.id();
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait()));
+    let started = Instant::now();
+    loop {
+        let left = deadline.map(|d| d.saturating_sub(started.elapsed()));
+        let wait = left.unwrap_or(WATCHDOG_INTERVAL).min(WATCHDOG_INTERVAL);
+        match ended.recv_timeout(wait) {
+            Ok(Ok(status)) if status.success() => return Ok(()),
+            Ok(Ok(status)) => {
+                let said = fs::read_to_string(CHILD_STDERR).unwrap_or_default();
+                let said = said.trim();
+                return Err(if said.is_empty() {
+                    format!("the measurement ended with {status}")
+                } else {
+                    said.to_owned()
+                });
+            }
+            Ok(Err(error)) => return Err(format!("cannot wait for the measurement: {error}")),
+            Err(_) => watchdog.alive(),
+        }
+        if left.is_some_and(|left| left <= WATCHDOG_INTERVAL) {
+            return Err(format!(
+                "the measurement (process {pid}) was not done after {} s of virtual time",
+                started.elapsed().as_secs()
+            ));
+        }
+    }
+}
+
+fn mount_all() -> Result<(), String> {
+    for (kind, target) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("tmpfs", "/run"),
+        ("tmpfs", "/tmp"),
+    ] {
+        fs::create_dir_all(target).map_err(|e| format!("cannot make {target}: {e}"))?;
+        teiji_sys::guest::mount(kind, target, "")
+            .map_err(|e| format!("cannot mount {target}: {e}"))?;
+    }
+    Ok(())
+}
+
+fn load_modules() -> Result<(), String> {
+    let dir = Path::new("/").join(MODULES_DIR);
+    let mut modules: Vec<PathBuf> = fs::read_dir(&dir)
+        .map_err(|e| format!("cannot list {}: {e}", dir.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    modules.sort();
+    for path in modules {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let params = if name.contains("i6300esb") { WATCHDOG_HEARTBEAT } else { "" };
+        File::open(&path)
+            .map_err(|e| e.to_string())
+            .and_then(|file| load_module(&file, params))
+            .map_err(|e| format!("cannot load the kernel module {name}: {e}"))?;
+    }
+    Ok(())
+}
+
+fn load_module(file: &File, params: &str) -> Result<(), String> {
+    match teiji_sys::guest::load_module(file.as_fd(), params) {
+        Err(error) if !teiji_sys::guest::is_loaded_already(&error) => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn open_port() -> Result<File, String> {
+    let ports = Path::new("/sys/class/virtio-ports");
+    let found = fs::read_dir(ports).ok().and_then(|entries| {
+        entries.flatten().find(|entry| {
+            fs::read_to_string(entry.path().join("name")).is_ok_and(|n| n.trim() == PORT_NAME)
+        })
+    });
+    let entry = found.ok_or("this kernel has no virtio serial port (CONFIG_VIRTIO_CONSOLE)")?;
+    let path = Path::new("/dev").join(entry.file_name());
+    OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .map_err(|e| format!("cannot open {}: {e}", path.display()))
+}
+
+/// The emulated watchdog, or nothing where the kernel has no driver for it:
+/// then only the host's limit in real time ends a guest that hangs.
+struct Watchdog(Option<File>);
+
+impl Watchdog {
+    fn arm() -> Self {
+        Self(OpenOptions::new().write(true).open("/dev/watchdog").ok())
+    }
+
+    fn alive(&mut self) {
+        if let Some(file) = &mut self.0 {
+            let _ = file.write_all(b".");
+        }
+    }
+}
+
+fn shell() -> Result<(), String> {
+    let console = |write: bool| {
+        OpenOptions::new()
+            .read(!write)
+            .write(write)
+            .open("/dev/ttyS0")
+            .map_err(|e| format!("cannot open the console: {e}"))
+    };
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-l")
+        .env("HOME", "/root")
+        .env("TERM", "linux")
+        .env("PATH", "/bin:/sbin:/usr/bin:/usr/sbin")
+        .env("PS1", "lab # ")
+        .stdin(console(false)?)
+        .stdout(console(true)?)
+        .stderr(console(true)?);
+    teiji_sys::guest::own_terminal(&mut command);
+    command.status().map_err(|e| format!("cannot start the shell: {e}"))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_init_are_told_from_the_kernels() {
+        let args =
+            InitArgs::parse("console=ttyS0 teiji.deadline=90 quiet teiji.case=etf teiji.seed=3");
+        assert_eq!(args.deadline, Some(Duration::from_secs(90)));
+        assert!(!args.shell);
+        assert_eq!(args.rest["case"], "etf");
+        assert_eq!(args.rest["seed"], "3");
+    }
+}

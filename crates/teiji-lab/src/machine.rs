@@ -1,0 +1,252 @@
+//! The virtual machine as a QEMU command line: pure, so that the same machine
+//! is built for the same specification everywhere.
+//!
+//! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns;
+//! `sleep=off` skips idle time; the clock starts at a fixed date. Nothing of
+//! the host's clock reaches the guest.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use teiji_core::wire::MacAddr;
+use teiji_experiment::Nic;
+
+use crate::protocol;
+
+/// Virtual nanoseconds per guest instruction.
+pub const NS_PER_INSTRUCTION: u32 = 2;
+
+/// Resolution of QEMU's own capture (`filter-dump`), in nanoseconds.
+pub const CAPTURE_RESOLUTION_NS: i64 = 1_000;
+
+/// An emulated CPU that does not depend on the host, old enough to be emulated
+/// quickly.
+const CPU: &str = "Nehalem";
+
+/// How the guest's clock runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Deterministic: time is the number of instructions, idle time is skipped.
+    Virtual,
+    /// For people at a shell: virtual time that waits for real time when idle.
+    Paced,
+}
+
+/// Where the guest's first serial line goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Console {
+    /// Into a file.
+    File(PathBuf),
+    /// To the terminal Teiji runs in.
+    Terminal,
+}
+
+/// A network card of the guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NicSpec {
+    /// The emulated model.
+    pub model: Nic,
+    /// Its MAC address, by which the guest finds it.
+    pub mac: MacAddr,
+    /// Cards with the same number share a wire (a QEMU hub).
+    pub wire: usize,
+    /// Record what this card sends and receives, in virtual time.
+    pub capture: Option<PathBuf>,
+}
+
+/// A complete virtual machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineSpec {
+    /// Kernel image (bzImage).
+    pub kernel: PathBuf,
+    /// Initial file system.
+    pub initramfs: PathBuf,
+    /// Words for init, appended to the kernel's command line.
+    pub init_args: Vec<String>,
+    /// Guest memory in MiB.
+    pub memory_mib: u32,
+    /// Seed of everything random: QEMU's generators and the slot the first
+    /// card sits in. The same seed gives the same run, bit for bit.
+    pub seed: u64,
+    /// How time passes.
+    pub clock: Clock,
+    /// Console output.
+    pub console: Console,
+    /// Where the guest's messages go.
+    pub results: PathBuf,
+    /// The cards, in the order of the bus.
+    pub nics: Vec<NicSpec>,
+}
+
+/// The kernel's command line.
+pub fn kernel_command_line(spec: &MachineSpec) -> String {
+    let mut words = vec![
+        "console=ttyS0",
+        // Warnings and worse reach the console; chatter would cost virtual time.
+        "loglevel=5",
+        // A dead guest stops the machine instead of waiting for a person.
+        "panic=-1",
+        "oops=panic",
+        "nokaslr",
+        "norandmaps",
+        "random.trust_cpu=off",
+        "tsc=reliable",
+        // TCG does not speculate; defences would model one particular silicon.
+        "mitigations=off",
+    ];
+    words.extend(spec.init_args.iter().map(String::as_str));
+    words.join(" ")
+}
+
+/// QEMU's arguments for `spec`.
+pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
+    let mut args = Arguments::default();
+    args.pair("-name", "teiji");
+    args.pair("-machine", "q35,hpet=off");
+    args.pair("-cpu", CPU);
+    args.pair("-accel", "tcg");
+    args.pair(
+        "-icount",
+        match spec.clock {
+            Clock::Virtual => "shift=1,sleep=off",
+            Clock::Paced => "shift=1,sleep=on",
+        },
+    );
+    args.pair("-rtc", "base=2026-01-01,clock=vm");
+    args.pair("-seed", &(spec.seed % (1 << 32)).to_string());
+    args.pair("-smp", "1");
+    args.pair("-m", &format!("{}M", spec.memory_mib));
+    args.flag("-nodefaults");
+    args.flag("-no-user-config");
+    args.flag("-no-reboot");
+    args.pair("-display", "none");
+    match &spec.console {
+        Console::File(path) => args.path("-serial", "file:", path),
+        Console::Terminal => args.pair("-serial", "stdio"),
+    }
+    args.path("-kernel", "", &spec.kernel);
+    args.path("-initrd", "", &spec.initramfs);
+    args.pair("-append", &kernel_command_line(spec));
+    args.pair("-device", "virtio-serial-pci,addr=0x2");
+    args.path("-chardev", "file,id=results,path=", &spec.results);
+    args.pair("-device", &format!("virtserialport,chardev=results,name={}", protocol::PORT_NAME));
+    // A watchdog in virtual time for a guest whose kernel hangs.
+    args.pair("-device", "i6300esb,addr=0x3");
+    args.pair("-action", "watchdog=poweroff");
+    for (index, nic) in spec.nics.iter().enumerate() {
+        add_nic(&mut args, index, nic, first_slot(spec.seed));
+    }
+    args.0
+}
+
+/// The slot of the first card: the layout of the bus is part of the seed,
+/// because it moves the card's interrupt and memory and with them the worst case.
+fn first_slot(seed: u64) -> usize {
+    4 + (seed % 8) as usize
+}
+
+fn add_nic(args: &mut Arguments, index: usize, nic: &NicSpec, first_slot: usize) {
+    let slot = first_slot + index;
+    args.pair("-netdev", &format!("hubport,id=port{index},hubid={}", nic.wire));
+    let bus = if nic.model == Nic::Rtl8139 {
+        // Conventional PCI: sits on the root bus itself.
+        format!("addr={slot:#x}")
+    } else {
+        // A bus of its own: igb reserves sixteen slots for virtual functions.
+        args.pair(
+            "-device",
+            &format!("pcie-root-port,id=root{index},chassis={},addr={slot:#x}", index + 1),
+        );
+        format!("bus=root{index}")
+    };
+    args.pair(
+        "-device",
+        // No boot ROM: nobody boots from this network, and it takes seconds.
+        &format!("{},netdev=port{index},mac={},{bus},romfile=", nic.model, nic.mac),
+    );
+    if let Some(path) = &nic.capture {
+        args.path(
+            "-object",
+            &format!("filter-dump,id=dump{index},netdev=port{index},maxlen=256,file="),
+            path,
+        );
+    }
+}
+
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn flag(&mut self, name: &str) {
+        self.0.push(name.into());
+    }
+
+    fn pair(&mut self, name: &str, value: &str) {
+        self.flag(name);
+        self.0.push(value.into());
+    }
+
+    /// QEMU splits option lists at commas; a doubled comma stands for one.
+    fn path(&mut self, name: &str, prefix: &str, path: &Path) {
+        self.flag(name);
+        let mut value = OsString::from(prefix);
+        let splits = prefix.ends_with('=');
+        match path.to_str() {
+            Some(text) if splits => value.push(text.replace(',', ",,")),
+            _ => value.push(path),
+        }
+        self.0.push(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(seed: u64) -> MachineSpec {
+        MachineSpec {
+            kernel: "k".into(),
+            initramfs: "i".into(),
+            init_args: vec!["teiji.case=etf".into()],
+            memory_mib: 512,
+            seed,
+            clock: Clock::Virtual,
+            console: Console::File("c".into()),
+            results: "r,1".into(),
+            nics: [Nic::Igb, Nic::Rtl8139]
+                .into_iter()
+                .map(|model| NicSpec {
+                    model,
+                    mac: MacAddr([2, 0, 0, 0, 0, 1]),
+                    wire: 0,
+                    capture: None,
+                })
+                .collect(),
+        }
+    }
+
+    fn line(seed: u64) -> String {
+        let args = qemu_arguments(&spec(seed));
+        args.iter().map(|a| a.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_same_specification_gives_the_same_machine() {
+        assert_eq!(line(7), line(7));
+    }
+
+    #[test]
+    fn a_seed_moves_the_cards_on_the_bus() {
+        assert_ne!(line(1).replace("-seed 1", ""), line(2).replace("-seed 2", ""));
+    }
+
+    #[test]
+    fn commas_in_paths_do_not_split_options() {
+        assert!(line(1).contains("path=r,,1"));
+    }
+
+    #[test]
+    fn words_for_init_reach_the_kernel_command_line() {
+        assert!(kernel_command_line(&spec(1)).ends_with("mitigations=off teiji.case=etf"));
+    }
+}

@@ -1,0 +1,226 @@
+//! Runs one virtual machine to its end: starts QEMU, collects the guest's
+//! messages, and stops it when it is done, stuck, or no longer wanted.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::console;
+use crate::machine::{Console, MachineSpec, qemu_arguments};
+use crate::protocol::{Kind, Message, Reader};
+
+/// How many console lines an error quotes.
+const CONSOLE_LINES: usize = 12;
+/// How often the host looks at the guest; costs the guest nothing.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What ended a machine before its measurement was complete.
+#[derive(Debug, Error)]
+pub enum VmError {
+    /// QEMU could not be started.
+    #[error("cannot start {program}: {source}")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of the machine could not be made or read.
+    #[error("cannot use {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// QEMU refused the machine or died.
+    #[error("QEMU ended early ({status}){}{}", said(.stderr), quoted(.console))]
+    QemuEnded {
+        /// How it ended.
+        status: ExitStatus,
+        /// What it printed.
+        stderr: String,
+        /// The guest's last lines.
+        console: Vec<String>,
+    },
+    /// The guest's kernel panicked.
+    #[error("the guest's kernel panicked: {message}{}", quoted(.console))]
+    GuestPanic {
+        /// The kernel's words.
+        message: String,
+        /// The guest's last lines.
+        console: Vec<String>,
+    },
+    /// The guest switched itself off without a result, as the watchdog in
+    /// virtual time makes it do when it hangs.
+    #[error(
+        "the guest switched off without a result (it hung, and its watchdog in virtual time \
+         ended it){}",
+        quoted(.console)
+    )]
+    NoResult {
+        /// The guest's last lines.
+        console: Vec<String>,
+    },
+    /// The guest reported that it cannot go on.
+    #[error("the guest could not go on: {0}")]
+    GuestFailure(String),
+    /// The machine took too long in real time.
+    #[error(
+        "the guest was still running after {} s of real time and was stopped; allow more with \
+         --wall-limit{}",
+        .limit.as_secs(),
+        quoted(.console)
+    )]
+    WallLimit {
+        /// The limit.
+        limit: Duration,
+        /// The guest's last lines.
+        console: Vec<String>,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The stream of messages is damaged.
+    #[error("the guest's results cannot be read: {0}")]
+    Protocol(std::io::Error),
+}
+
+fn said(stderr: &str) -> String {
+    let text = stderr.trim();
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+fn quoted(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\n  last lines of the guest's console:\n    {}", lines.join("\n    "))
+}
+
+/// Limits and hooks for [`run`].
+pub struct Supervision<'a> {
+    /// Most real time the machine may take.
+    pub wall_limit: Duration,
+    /// Asked regularly; true ends the machine.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Called regularly, for progress.
+    pub tick: &'a mut dyn FnMut(),
+}
+
+/// Runs the machine until its guest says [`Kind::End`]; returns the messages
+/// before that. `stderr_log` keeps what QEMU prints.
+///
+/// # Errors
+/// See [`VmError`]. Messages that came before an error are in `received`.
+/// QEMU is gone when this returns, however it returns.
+pub fn run(
+    mut qemu: Command,
+    spec: &MachineSpec,
+    stderr_log: &Path,
+    mut supervision: Supervision<'_>,
+    received: &mut Vec<Message>,
+) -> Result<(), VmError> {
+    let file_error = |path: &Path| {
+        let path = path.to_owned();
+        move |source| VmError::File { path, source }
+    };
+    File::create(&spec.results).map_err(file_error(&spec.results))?;
+    let stderr = File::create(stderr_log).map_err(file_error(stderr_log))?;
+    qemu.args(qemu_arguments(spec))
+        .stdin(std::process::Stdio::null())
+        .stdout(stderr.try_clone().map_err(file_error(stderr_log))?);
+    qemu.stderr(stderr);
+    teiji_sys::process::die_with_parent(&mut qemu);
+    let program = PathBuf::from(qemu.get_program());
+    let child = qemu.spawn().map_err(|source| VmError::Start { program, source })?;
+    let mut machine = Machine { child };
+    let mut reader = Reader::open(&spec.results).map_err(file_error(&spec.results))?;
+    let console = match &spec.console {
+        Console::File(path) => path.clone(),
+        Console::Terminal => PathBuf::new(),
+    };
+    supervise(&mut machine, &mut reader, &console, stderr_log, &mut supervision, received)
+}
+
+fn supervise(
+    machine: &mut Machine,
+    reader: &mut Reader,
+    console: &Path,
+    stderr_log: &Path,
+    supervision: &mut Supervision<'_>,
+    received: &mut Vec<Message>,
+) -> Result<(), VmError> {
+    let started = Instant::now();
+    loop {
+        // Look for the end of the process first: what it wrote before it ended
+        // is then certainly seen by the poll that follows.
+        let ended = machine.child.try_wait().map_err(VmError::Protocol)?;
+        for message in reader.poll().map_err(VmError::Protocol)? {
+            match message.kind {
+                Kind::End => return Ok(()),
+                Kind::Failure => {
+                    return Err(VmError::GuestFailure(
+                        String::from_utf8_lossy(&message.payload).into_owned(),
+                    ));
+                }
+                Kind::Ready | Kind::Result => received.push(message),
+            }
+        }
+        if let Some(status) = ended {
+            return Err(why_ended(status, console, stderr_log));
+        }
+        if (supervision.stop)() {
+            return Err(VmError::Interrupted);
+        }
+        if started.elapsed() > supervision.wall_limit {
+            return Err(VmError::WallLimit {
+                limit: supervision.wall_limit,
+                console: console::last_lines(console, CONSOLE_LINES),
+            });
+        }
+        (supervision.tick)();
+        std::thread::sleep(POLL);
+    }
+}
+
+fn why_ended(status: ExitStatus, console: &Path, stderr_log: &Path) -> VmError {
+    let lines = console::last_lines(console, CONSOLE_LINES);
+    if let Some(message) = console::panic_line(console) {
+        return VmError::GuestPanic { message, console: lines };
+    }
+    if status.success() {
+        return VmError::NoResult { console: lines };
+    }
+    let stderr = fs::read_to_string(stderr_log).unwrap_or_default();
+    VmError::QemuEnded { status, stderr, console: lines }
+}
+
+/// Runs a machine that a person talks to, until it switches itself off.
+pub fn run_interactive(mut qemu: Command, spec: &MachineSpec) -> Result<(), VmError> {
+    qemu.args(qemu_arguments(spec));
+    teiji_sys::process::die_with_parent(&mut qemu);
+    let program = PathBuf::from(qemu.get_program());
+    let status = qemu.status().map_err(|source| VmError::Start { program, source })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(VmError::QemuEnded { status, stderr: String::new(), console: Vec::new() })
+    }
+}
+
+/// A running QEMU that does not outlive this value.
+struct Machine {
+    child: Child,
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Errors mean that it is gone already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
