@@ -8,6 +8,7 @@
 //! * [`ethtool`] – queues, driver and time stamping of a card,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`process`] – children that die with their parent,
+//! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
 //! Nothing here decides: no retries, no defaults, no logging. Decisions are
@@ -25,6 +26,7 @@ pub mod interface;
 pub mod netns;
 pub mod process;
 pub mod sched;
+pub mod socket;
 
 mod ioctl;
 

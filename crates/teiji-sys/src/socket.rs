@@ -1,0 +1,277 @@
+//! Datagram sockets for measuring: UDP over IPv4 and IPv6, and raw Ethernet
+//! frames (`AF_PACKET`).
+//!
+//! * [`Socket`] – opening, binding, options,
+//! * [`Sender`] – one message a call, with its launch time,
+//! * [`Receiver`] – many messages a call, with their time stamps,
+//! * [`event`] – what the error queue reports about frames that were sent.
+#![expect(unsafe_code, reason = "sockets take pointers to addresses and options")]
+
+mod address;
+mod control;
+pub mod event;
+mod receive;
+mod send;
+
+pub use event::{LaunchError, TxEvent, TxStampKind};
+pub use receive::{Message, Queue, Receiver};
+pub use send::Sender;
+
+pub use address::Address;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use teiji_core::time::{ClockId, Span};
+
+use crate::error::{SysError, check};
+use crate::interface::InterfaceName;
+
+// Not in the libc crate for every target.
+const SO_TIMESTAMPING_NEW: libc::c_int = 65;
+const SO_TXTIME: libc::c_int = 61;
+const SO_MEMINFO: libc::c_int = 55;
+/// `struct packet_mreq` stores it in 16 bits.
+const PACKET_MR_PROMISC: u16 = 1;
+/// Index of the drop counter in the array that `SO_MEMINFO` gives
+/// (`include/uapi/linux/sock_diag.h`).
+const SK_MEMINFO_DROPS: usize = 8;
+
+/// The size of `T` as socket calls want it.
+#[expect(clippy::cast_possible_truncation, reason = "addresses and options are small")]
+const fn length_of<T>() -> libc::socklen_t {
+    size_of::<T>() as libc::socklen_t
+}
+
+/// The family of a UDP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// UDP over IPv4.
+    Ipv4,
+    /// UDP over IPv6 (and only that).
+    Ipv6,
+}
+
+/// A datagram socket. It belongs to the network namespace of the thread that
+/// opened it.
+#[derive(Debug)]
+pub struct Socket(OwnedFd);
+
+/// A value that a socket option takes: plain integers.
+///
+/// # Safety
+/// Every byte of the type is initialised, and the kernel may write any bytes
+/// into it.
+unsafe trait OptionValue: Copy {}
+// SAFETY: an integer without padding.
+unsafe impl OptionValue for libc::c_int {}
+// SAFETY: an integer without padding.
+unsafe impl OptionValue for libc::c_uint {}
+// SAFETY: two integers of four bytes each, no padding.
+unsafe impl OptionValue for libc::sock_txtime {}
+// SAFETY: two integers of the same size, no padding.
+unsafe impl OptionValue for libc::timeval {}
+// SAFETY: an array of integers.
+unsafe impl OptionValue for [u32; 16] {}
+// SAFETY: an array of bytes.
+unsafe impl OptionValue for [u8; 16] {}
+
+impl Socket {
+    fn open(domain: libc::c_int, kind: libc::c_int) -> Result<Self, SysError> {
+        // SAFETY: socket takes integers.
+        let fd = check("socket", unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, 0) })?;
+        // SAFETY: the kernel has just given us this descriptor; nobody else has it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// A UDP socket. Datagrams are never fragmented: one that is too long for
+    /// the interface fails with `EMSGSIZE`.
+    pub fn udp(family: Family) -> Result<Self, SysError> {
+        let (domain, level, discover) = match family {
+            Family::Ipv4 => (libc::AF_INET, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+            Family::Ipv6 => (libc::AF_INET6, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
+        };
+        let socket = Self::open(domain, libc::SOCK_DGRAM)?;
+        socket.set("setsockopt IP_MTU_DISCOVER", level, discover, &libc::IP_PMTUDISC_DO)?;
+        if family == Family::Ipv6 {
+            socket.set("setsockopt IPV6_V6ONLY", level, libc::IPV6_V6ONLY, &1)?;
+        }
+        Ok(socket)
+    }
+
+    /// A socket for whole Ethernet frames. It receives nothing until it is
+    /// bound to a protocol. Needs `CAP_NET_RAW`.
+    pub fn packet() -> Result<Self, SysError> {
+        Self::open(libc::AF_PACKET, libc::SOCK_RAW)
+    }
+
+    /// Binds to an address (see [`Address`]).
+    pub fn bind(&self, address: &Address) -> Result<(), SysError> {
+        let (pointer, length) = address.as_raw();
+        // SAFETY: `address` is a complete socket address of `length` bytes.
+        check("bind", unsafe { libc::bind(self.0.as_raw_fd(), pointer, length) }).map(drop)
+    }
+
+    /// The address that a bound UDP socket has.
+    pub fn local_address(&self) -> Result<SocketAddr, SysError> {
+        let udp = self.0.try_clone().map(std::net::UdpSocket::from);
+        udp.and_then(|udp| udp.local_addr()).map_err(|e| SysError::new("getsockname", e))
+    }
+
+    fn set<T: OptionValue>(
+        &self,
+        call: &'static str,
+        level: libc::c_int,
+        name: libc::c_int,
+        value: &T,
+    ) -> Result<(), SysError> {
+        let length = length_of::<T>();
+        // SAFETY: `value` is `length` initialised bytes (`OptionValue`), borrowed
+        // for the call; the kernel checks that the option takes that many.
+        let result = unsafe {
+            let value = std::ptr::from_ref(value).cast();
+            libc::setsockopt(self.0.as_raw_fd(), level, name, value, length)
+        };
+        check(call, result).map(drop)
+    }
+
+    /// Priority of what is sent (`SO_PRIORITY`); above 6 it needs
+    /// `CAP_NET_ADMIN` or `CAP_NET_RAW`.
+    pub fn set_priority(&self, priority: u8) -> Result<(), SysError> {
+        let value = libc::c_int::from(priority);
+        self.set("setsockopt SO_PRIORITY", libc::SOL_SOCKET, libc::SO_PRIORITY, &value)
+    }
+
+    /// Sends and receives through interface `name` only.
+    pub fn bind_to_device(&self, name: InterfaceName) -> Result<(), SysError> {
+        self.set("setsockopt SO_BINDTODEVICE", libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name.0)
+    }
+
+    /// Lets each message carry a launch time on `clock` (`SO_TXTIME`), and asks
+    /// the kernel to report what it refuses or drops because of it. With
+    /// `deadline` the launch time is the latest instead of the exact one.
+    /// Needs `CAP_NET_ADMIN` for clocks other than `CLOCK_MONOTONIC`.
+    pub fn set_launch_times(&self, clock: ClockId, deadline: bool) -> Result<(), SysError> {
+        let mode = if deadline { libc::SOF_TXTIME_DEADLINE_MODE } else { 0 };
+        let value = libc::sock_txtime {
+            clockid: clock.number(),
+            flags: mode | libc::SOF_TXTIME_REPORT_ERRORS,
+        };
+        self.set("setsockopt SO_TXTIME", libc::SOL_SOCKET, SO_TXTIME, &value)
+    }
+
+    /// Asks for stamps of every frame that is sent: when it entered the qdisc
+    /// and when the driver handed it to the card; with `hardware` also when it
+    /// left the card. They arrive in the error queue without the frame, with a
+    /// number that counts this socket's frames from 0.
+    pub fn request_tx_stamps(&self, hardware: bool) -> Result<(), SysError> {
+        let mut flags = libc::SOF_TIMESTAMPING_TX_SCHED
+            | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+            | libc::SOF_TIMESTAMPING_SOFTWARE
+            | libc::SOF_TIMESTAMPING_OPT_ID
+            | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+        if hardware {
+            // Without OPT_TX_SWHW a hardware stamp suppresses the software one.
+            flags |= libc::SOF_TIMESTAMPING_TX_HARDWARE
+                | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+                | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
+        }
+        self.set_timestamping(flags)
+    }
+
+    /// Asks for the kernel's stamp of every frame that arrives, and with
+    /// `hardware` for the card's.
+    pub fn request_rx_stamps(&self, hardware: bool) -> Result<(), SysError> {
+        let mut flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+        if hardware {
+            flags |= libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
+        }
+        self.set_timestamping(flags)
+    }
+
+    fn set_timestamping(&self, flags: libc::c_uint) -> Result<(), SysError> {
+        // The NEW form has 64-bit seconds on every architecture (Linux 5.1).
+        self.set("setsockopt SO_TIMESTAMPING", libc::SOL_SOCKET, SO_TIMESTAMPING_NEW, &flags)
+    }
+
+    /// Asks for a receive buffer of `bytes`, beyond the system's limit where
+    /// the process has `CAP_NET_ADMIN`.
+    pub fn set_receive_buffer(&self, bytes: u32) -> Result<(), SysError> {
+        let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        self.set("setsockopt SO_RCVBUFFORCE", libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
+            .or_else(|_| {
+                self.set("setsockopt SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, &value)
+            })
+    }
+
+    /// Asks for a send buffer of `bytes` (the kernel doubles it).
+    pub fn set_send_buffer(&self, bytes: u32) -> Result<(), SysError> {
+        let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        self.set("setsockopt SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, &value)
+    }
+
+    /// Lets a receive call wait `timeout` at most; zero or less waits for ever.
+    pub fn set_receive_timeout(&self, timeout: Span) -> Result<(), SysError> {
+        let us = timeout.as_ns().max(0) / 1_000;
+        let value = libc::timeval { tv_sec: us / 1_000_000, tv_usec: us % 1_000_000 };
+        self.set("setsockopt SO_RCVTIMEO", libc::SOL_SOCKET, libc::SO_RCVTIMEO, &value)
+    }
+
+    /// Lets an `AF_PACKET` socket receive all frames on interface `index`,
+    /// also those for other stations and of unknown VLANs, while it is open.
+    pub fn set_promiscuous(&self, index: u32) -> Result<(), SysError> {
+        // struct packet_mreq: ifindex, type and length of the address, address.
+        let mut value = [0_u8; 16];
+        value[..4].copy_from_slice(&index.to_ne_bytes());
+        value[4..6].copy_from_slice(&PACKET_MR_PROMISC.to_ne_bytes());
+        self.set(
+            "setsockopt PACKET_ADD_MEMBERSHIP",
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            &value,
+        )
+    }
+
+    /// Frames that this socket dropped so far, mostly because its receive
+    /// buffer was full. The same counter as `SO_RXQ_OVFL` gives with each
+    /// frame, but it can be read after the last one.
+    pub fn drops(&self) -> Result<u32, SysError> {
+        let mut values = [0_u32; 16];
+        let mut length = length_of::<[u32; 16]>();
+        // SAFETY: the kernel writes at most `length` bytes into `values`, for
+        // which any bytes are valid, and stores how many.
+        let result = unsafe {
+            let pointer = values.as_mut_ptr().cast();
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                SO_MEMINFO,
+                pointer,
+                &raw mut length,
+            )
+        };
+        check("getsockopt SO_MEMINFO", result)?;
+        Ok(values[SK_MEMINFO_DROPS])
+    }
+
+    /// Waits until the error queue has something, `timeout` at most. True if
+    /// it has.
+    pub fn wait_for_error_queue(&self, timeout: Span) -> bool {
+        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: 0, revents: 0 };
+        let ms = timeout.as_ns().max(0).div_euclid(1_000_000);
+        let ms = libc::c_int::try_from(ms).unwrap_or(libc::c_int::MAX);
+        // SAFETY: one valid, writable pollfd.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, ms) };
+        ready > 0 && poll.revents & libc::POLLERR != 0
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;
