@@ -22,9 +22,12 @@ pub struct Deviation {
     /// 1 / (1 − p) samples). Nearest-rank definition.
     pub percentiles: Vec<Percentile>,
     /// True if the percentiles are exact; false if they come from histogram
-    /// bins, whose width bounds their error.
+    /// bins: then they are never too low and at most 1/128 too high.
     pub exact: bool,
-    /// Signed histogram, ascending, without empty bins.
+    /// Signed histogram, ascending, without empty bins. Bins are 1/16 of
+    /// their values wide, beginning with 1 ns around zero; where all values
+    /// lie close together and away from zero, equally wide (at most about
+    /// 200), or 1/128 of their values wide if not `exact`.
     pub histogram: Vec<Bin>,
 }
 

@@ -23,6 +23,18 @@ pub enum Vantage {
     TxKernel,
 }
 
+impl Vantage {
+    /// All of them, best judge first.
+    pub const ALL: [Self; 5] =
+        [Self::Wire, Self::RxHardware, Self::TxHardware, Self::RxKernel, Self::TxKernel];
+
+    /// True where stamps are of the clock that schedules are made in; the
+    /// other clocks have an unknown offset to it.
+    pub const fn clock_is_tai(self) -> bool {
+        matches!(self, Self::RxKernel | Self::TxKernel)
+    }
+}
+
 /// Statistics of one flow in one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatistics {
@@ -30,7 +42,9 @@ pub struct FlowStatistics {
     pub counts: Counts,
     /// Nominal distance between departures.
     pub period_ns: i64,
-    /// The vantage that judges this flow: the best one with stamps. `None` if
+    /// The vantage that judges this flow: the best one that stamped at least
+    /// 99 % of the frames that arrived (of those that should have left, where
+    /// nothing arrived), failing that the one with most stamps. `None` if
     /// nothing was stamped.
     pub judged_at: Option<Vantage>,
     /// Statistics per vantage point.
@@ -44,7 +58,8 @@ pub struct FlowStatistics {
 /// Deviations seen at one vantage point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VantageStatistics {
-    /// Deviation of each interval between consecutive frames from the period.
+    /// Deviation from the period of each interval between two frames with
+    /// consecutive sequence numbers that both have a stamp.
     pub interval: Option<Deviation>,
     /// Deviation of each frame from its schedule. Where the vantage's clock
     /// has an unknown offset to TAI, the median is taken out and `centred` is
@@ -65,13 +80,15 @@ pub struct Counts {
     pub sent: u64,
     /// Distinct frames that arrived.
     pub received: u64,
-    /// Sent, not received, and not known to have been dropped by a qdisc.
+    /// Sent, not received, and not reported as dropped by ETF.
     pub lost: u64,
     /// Extra copies that arrived.
     pub duplicated: u64,
     /// Frames that arrived after one with a higher sequence number.
     pub reordered: u64,
-    /// Frames whose sender woke too late to hand them over before their time.
+    /// Frames handed over after their deadline: with a launch time the launch
+    /// time itself, on wake-up the departure of the next frame (the sender
+    /// overran its cycle). Such a frame may also be counted as dropped.
     pub late: u64,
     /// Dropped by ETF as "missed" (its time had passed).
     pub dropped_missed: u64,
@@ -81,6 +98,7 @@ pub struct Counts {
     pub send_failed: u64,
     /// Packets on the flow's socket that were not test frames.
     pub foreign: u64,
-    /// Transmit stamps that were asked for and never came.
+    /// Frames that should have left and lack a transmit stamp that was asked
+    /// for: all of them, or one of a kind that other frames of the flow got.
     pub tx_stamps_missing: u64,
 }

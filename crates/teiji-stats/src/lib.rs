@@ -1,9 +1,23 @@
 //! Pure statistics over time stamps: deviations, percentiles, histograms and
 //! the comparison of cases. No file, socket or clock is opened here.
+//!
+//! * [`series`] – a stream of deviations becomes a [`Deviation`],
+//! * [`fold`] – the frames of a flow become [`FlowStatistics`],
+//! * [`envelope`] – a series of any length becomes what a plot needs,
+//! * [`compare`] – two series side by side, and an ensemble's spread.
 #![forbid(unsafe_code)]
 
+mod buckets;
+pub mod compare;
 pub mod deviation;
+pub mod envelope;
 pub mod flow;
+pub mod fold;
+pub mod series;
 
+pub use compare::{Comparison, Ensemble, Interval, Spread};
 pub use deviation::{Bin, Deviation, Percentile};
+pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
+pub use fold::{Departure, FlowTerms, FrameView, Outcome};
+pub use series::{Series, median};
