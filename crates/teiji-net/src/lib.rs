@@ -1,1 +1,49 @@
-//! placeholder
+//! What an experiment changes on a machine: plan → apply → observe → undo.
+//!
+//! * [`binding`] – where each host's ports are: veth pairs or cards,
+//! * [`plan`] – what will be changed, step by step, with equivalent commands,
+//! * [`qdisc`] – queueing disciplines as values,
+//! * [`apply`] – doing it, and taking it back,
+//! * [`card`] – cards that exist before: what they had, when they are refused,
+//! * [`keeper`] – gives cards back when the program is killed,
+//! * [`observe`] – what the kernel says afterwards, and how it differs,
+//! * [`machine`] – kernel, clocks and CPUs, for the report.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scenario: teiji_experiment::scenario::Scenario = todo!();
+//! use teiji_net::{Binding, Plan};
+//! let plan = Plan::compile(&scenario, &Binding::veth())?;
+//! println!("{}", plan.script());
+//! let applied = plan.apply()?;
+//! let observed = applied.observe()?;
+//! for difference in observed.differences(&plan) {
+//!     println!("{difference}");
+//! }
+//! applied.undo()?;
+//! # Ok(()) }
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod apply;
+pub mod binding;
+pub mod card;
+mod command;
+pub mod error;
+pub mod keeper;
+pub mod machine;
+mod netlink;
+pub mod observe;
+pub mod plan;
+pub mod qdisc;
+
+pub use apply::{Applied, ApplyOptions, PortInfo};
+pub use binding::{Binding, BindingError};
+pub use error::NetError;
+pub use keeper::KeeperProgram;
+pub use machine::Machine;
+pub use netlink::KernelError;
+pub use netlink::address::Address;
+pub use netlink::qdisc::{Counters, ObservedQdisc};
+pub use observe::Observed;
+pub use plan::{Plan, PlanError};

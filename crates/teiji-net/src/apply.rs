@@ -1,0 +1,417 @@
+//! Applying a plan: step by step, undone as a whole when a step fails.
+//!
+//! Every host gets an anonymous network namespace, held open by [`Applied`].
+//! When the program dies, the kernel deletes the veth pairs and returns the
+//! cards; what it forgets about cards is the [`keeper`](crate::keeper)'s.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use teiji_core::wire::MacAddr;
+use teiji_sys::{ethtool, netns};
+
+use crate::card::{self, Before};
+use crate::error::{Cause, Failed, NetError, StepError, explain};
+use crate::keeper::{Keeper, KeeperProgram, UndoList};
+use crate::netlink::address::Address;
+use crate::netlink::link::{self, VethEnd};
+use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
+use crate::plan::{Action, Attachment, Plan, Step};
+
+/// How long a port may take until it can send; a gigabit card negotiates for
+/// two to four seconds.
+pub(crate) const CARRIER_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a card may take to come home; the kernel does it at once.
+const HOME_WAIT: Duration = Duration::from_secs(5);
+
+const ENOENT: i32 = 2;
+const ENODEV: i32 = 19;
+
+/// How to apply a plan.
+#[derive(Clone, Debug, Default)]
+pub struct ApplyOptions<'a> {
+    /// Who gives cards back if this program is killed.
+    pub keeper: KeeperProgram,
+    /// Set by a signal handler: stop and undo.
+    pub interrupted: Option<&'a AtomicBool>,
+}
+
+/// A port that is in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortInfo {
+    /// Its name in the host's namespace.
+    pub ifname: String,
+    /// Its index in the host's namespace.
+    pub index: u32,
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// Its IPv4 address, /24.
+    pub ipv4: Ipv4Addr,
+    /// Its IPv6 address, /64, if a flow uses IPv6.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) namespace: OwnedFd,
+    pub(crate) netlink: Netlink,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attached {
+    pub(crate) index: u32,
+    pub(crate) mac: MacAddr,
+}
+
+/// An applied plan. [`Applied::undo`] takes it back and says what could not
+/// be; dropping it takes it back, too, and says so on standard error.
+#[derive(Debug)]
+pub struct Applied {
+    pub(crate) plan: Plan,
+    pub(crate) hosts: BTreeMap<String, Host>,
+    /// By index into the plan's ports.
+    pub(crate) attached: BTreeMap<usize, Attached>,
+    home: OwnedFd,
+    /// The cards by port, as they were.
+    before: BTreeMap<usize, Before>,
+    keeper: Option<Keeper>,
+}
+
+impl Plan {
+    /// Applies the plan, from the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// See [`NetError`]; nothing stays changed.
+    pub fn apply(&self) -> Result<Applied, NetError> {
+        self.apply_with(&ApplyOptions::default())
+    }
+
+    /// As [`Plan::apply`], with options.
+    pub fn apply_with(&self, options: &ApplyOptions<'_>) -> Result<Applied, NetError> {
+        let before = self.inspect_cards()?;
+        let list = UndoList::new(before.values().cloned().collect());
+        let mut applied = Applied {
+            plan: self.clone(),
+            hosts: BTreeMap::new(),
+            attached: BTreeMap::new(),
+            home: netns::current()?,
+            before,
+            keeper: Keeper::start(&options.keeper, &list)?,
+        };
+        for step in &self.steps {
+            let interrupted = || options.interrupted.is_some_and(|i| i.load(Ordering::Relaxed));
+            if interrupted() {
+                return Err(NetError::Interrupted(applied.take_back()));
+            }
+            if let Err(cause) = applied.execute(step, &interrupted) {
+                let mut error = applied.step_error(step, &cause);
+                error.left = applied.take_back();
+                return Err(if interrupted() {
+                    NetError::Interrupted(error.left)
+                } else {
+                    NetError::Step(Box::new(error))
+                });
+            }
+        }
+        Ok(applied)
+    }
+
+    fn inspect_cards(&self) -> Result<BTreeMap<usize, Before>, NetError> {
+        let cards: Vec<_> = self
+            .ports
+            .iter()
+            .enumerate()
+            .filter(|(_, port)| port.attachment == Attachment::Interface)
+            .collect();
+        if cards.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let observe = |error| NetError::Observe { what: "this machine's interfaces".into(), error };
+        let mut netlink = Netlink::open().map_err(observe)?;
+        let look = |(index, port): (usize, &crate::plan::PlannedPort)| {
+            Ok((index, card::inspect(&mut netlink, &port.ifname)?))
+        };
+        cards.into_iter().map(look).collect()
+    }
+}
+
+impl Applied {
+    /// The network namespace of `host`.
+    pub fn namespace(&self, host: &str) -> Option<BorrowedFd<'_>> {
+        self.hosts.get(host).map(|h| h.namespace.as_fd())
+    }
+
+    /// The port of `host` on `wire`.
+    pub fn port(&self, host: &str, wire: &str) -> Option<PortInfo> {
+        let index = self.plan.ports.iter().position(|p| p.host == host && p.wire == wire)?;
+        let (port, attached) = (&self.plan.ports[index], self.attached.get(&index)?);
+        Some(PortInfo {
+            ifname: port.ifname.clone(),
+            index: attached.index,
+            mac: attached.mac,
+            ipv4: port.ipv4,
+            ipv6: port.ipv6,
+        })
+    }
+
+    /// The plan that was applied.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Takes everything back: veth pairs are deleted, cards come home with
+    /// their addresses, state and queues.
+    ///
+    /// # Errors
+    /// [`NetError::Undo`] with what could not be put back.
+    pub fn undo(mut self) -> Result<(), NetError> {
+        let left = self.take_back();
+        if left.is_empty() { Ok(()) } else { Err(NetError::Undo(left)) }
+    }
+
+    /// Undoes what has been done so far and returns what could not be undone.
+    /// A second call finds nothing to do.
+    fn take_back(&mut self) -> Vec<String> {
+        let mut left = Vec::new();
+        let before = std::mem::take(&mut self.before);
+        for (index, attached) in std::mem::take(&mut self.attached) {
+            let port = &self.plan.ports[index];
+            let Some(host) = self.hosts.get_mut(&port.host) else { continue };
+            let result = match port.attachment {
+                // The pair goes with its first end; the second is gone then.
+                Attachment::Veth => match link::delete(&mut host.netlink, attached.index) {
+                    Err(error) if error.errno == ENODEV => Ok(()),
+                    result => result,
+                },
+                Attachment::Interface => {
+                    link::move_to(&mut host.netlink, attached.index, self.home.as_fd())
+                }
+            };
+            if let Err(error) = result {
+                left.push(format!("{} of {}: {error}", port.ifname, port.host));
+            }
+        }
+        // Closing the last handle ends a namespace; the kernel returns what is
+        // still inside, so cards are waited for only now.
+        self.hosts.clear();
+        if !before.is_empty() {
+            left.extend(restore_at(self.home.as_fd(), &before));
+        }
+        if let Some(keeper) = self.keeper.take() {
+            keeper.dismiss();
+        }
+        left
+    }
+
+    fn step_error(&self, step: &Step, cause: &Cause) -> StepError {
+        let port = step.action.port().map(|index| &self.plan.ports[index]);
+        let command = self.plan.command(step);
+        let driver = port.and_then(|port| {
+            let host = self.hosts.get(&step.host)?;
+            let ask = || ethtool::driver_info(&port.ifname).ok();
+            netns::in_namespace(host.namespace.as_fd(), ask).ok()?
+        });
+        let failed = Failed {
+            action: &step.action,
+            command: &command,
+            ifname: port.map(|p| p.ifname.as_str()),
+            driver: driver.as_ref().map(|d| d.driver.as_str()),
+        };
+        StepError {
+            text: explain(&step.host, failed, cause),
+            host: step.host.clone(),
+            ifname: port.map(|p| p.ifname.clone()),
+            command,
+            kernel: match cause {
+                Cause::Kernel(error) => Some(error.clone()),
+                Cause::Text(_) => None,
+            },
+            left: Vec::new(),
+        }
+    }
+
+    fn execute(&mut self, step: &Step, interrupted: &dyn Fn() -> bool) -> Result<(), Cause> {
+        if let Action::Namespace = step.action {
+            self.hosts.insert(step.host.clone(), Host::create()?);
+            return Ok(());
+        }
+        if let Action::Veth { near, far } = step.action {
+            return self.create_veth(near, far);
+        }
+        if let Action::Move { port } = step.action {
+            return self.take_card(port);
+        }
+        let Some(host) = self.hosts.get_mut(&step.host) else {
+            return Err(Cause::Text(format!("host `{}` has no namespace yet", step.host)));
+        };
+        let attached = |port: usize| {
+            let missing = || Cause::Text("its port is not in place yet".to_owned());
+            self.attached.get(&port).copied().ok_or_else(missing)
+        };
+        match &step.action {
+            Action::Namespace | Action::Veth { .. } | Action::Move { .. } => Ok(()),
+            Action::Sysctl { path, value } => host.sysctl(path, value),
+            Action::LoopbackUp => host.loopback_up(),
+            Action::Channels { port, queues } => {
+                host.set_queues(&self.plan.ports[*port].ifname, *queues)
+            }
+            Action::Address { port, ip, prefix } => {
+                let plain = Address::plain(*ip, *prefix);
+                Ok(address::add(&mut host.netlink, attached(*port)?.index, &plain)?)
+            }
+            Action::Qdisc { port, qdisc } => {
+                Ok(qdisc::replace(&mut host.netlink, attached(*port)?.index, qdisc)?)
+            }
+            Action::Up { port } => {
+                Ok(link::set_up(&mut host.netlink, attached(*port)?.index, true)?)
+            }
+            Action::Carrier { port } => {
+                host.wait_for_carrier(&self.plan.ports[*port].ifname, interrupted)
+            }
+            Action::Neighbour { port, peer, ip } => {
+                let (index, mac) = (attached(*port)?.index, attached(*peer)?.mac);
+                Ok(neighbour::set_permanent(&mut host.netlink, index, *ip, mac)?)
+            }
+        }
+    }
+
+    fn create_veth(&mut self, near: usize, far: usize) -> Result<(), Cause> {
+        let describe = |index: usize| -> Result<VethEnd<'_>, Cause> {
+            let port = &self.plan.ports[index];
+            let missing = || Cause::Text(format!("host `{}` has no namespace yet", port.host));
+            let no_mac = || Cause::Text(format!("{} has no MAC address", port.ifname));
+            Ok(VethEnd {
+                name: &port.ifname,
+                mac: port.mac.ok_or_else(no_mac)?,
+                tx_queues: port.queues.unwrap_or(1),
+                namespace: self.hosts.get(&port.host).ok_or_else(missing)?.namespace.as_fd(),
+            })
+        };
+        let ends = (describe(near)?, describe(far)?);
+        // The kernel resolves the descriptors, so any namespace's socket does.
+        let mut netlink = Netlink::open()?;
+        link::create_veth(&mut netlink, ends.0, ends.1)?;
+        self.attach(near)?;
+        self.attach(far)
+    }
+
+    fn take_card(&mut self, port: usize) -> Result<(), Cause> {
+        let planned = &self.plan.ports[port];
+        let mut home = Netlink::open()?;
+        let card = link::find(&mut home, &planned.ifname)?
+            .ok_or(Cause::Kernel(KernelError { errno: ENODEV, extack: None }))?;
+        let Some(host) = self.hosts.get(&planned.host) else {
+            return Err(Cause::Text(format!("host `{}` has no namespace yet", planned.host)));
+        };
+        link::move_to(&mut home, card.index, host.namespace.as_fd())?;
+        self.attach(port)
+    }
+
+    /// Finds a port in its namespace and remembers it.
+    fn attach(&mut self, port: usize) -> Result<(), Cause> {
+        let planned = &self.plan.ports[port];
+        let missing = || Cause::Text(format!("{} did not arrive", planned.ifname));
+        let host = self.hosts.get_mut(&planned.host).ok_or_else(missing)?;
+        let link = link::find(&mut host.netlink, &planned.ifname)?.ok_or_else(missing)?;
+        let mac = link.mac.ok_or_else(missing)?;
+        self.attached.insert(port, Attached { index: link.index, mac });
+        Ok(())
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        for problem in self.take_back() {
+            eprintln!("teiji: {problem}");
+        }
+    }
+}
+
+fn restore_at(home: BorrowedFd<'_>, before: &BTreeMap<usize, Before>) -> Vec<String> {
+    let work = || match Netlink::open() {
+        Ok(mut netlink) => {
+            before.values().flat_map(|card| card::restore(&mut netlink, card, HOME_WAIT)).collect()
+        }
+        Err(error) => vec![error.to_string()],
+    };
+    // The thread may have wandered; the cards' home has not.
+    netns::in_namespace(home, work).unwrap_or_else(|error| vec![error.to_string()])
+}
+
+impl Action {
+    /// The port it concerns.
+    fn port(&self) -> Option<usize> {
+        match self {
+            Self::Namespace | Self::Sysctl { .. } | Self::LoopbackUp => None,
+            Self::Veth { near: port, .. }
+            | Self::Move { port }
+            | Self::Channels { port, .. }
+            | Self::Address { port, .. }
+            | Self::Qdisc { port, .. }
+            | Self::Up { port }
+            | Self::Carrier { port }
+            | Self::Neighbour { port, .. } => Some(*port),
+        }
+    }
+}
+
+impl Host {
+    fn create() -> Result<Self, Cause> {
+        let text = |error: netns::NetnsError| Cause::Text(error.to_string());
+        let namespace = netns::create().map_err(text)?;
+        let netlink = netns::in_namespace(namespace.as_fd(), Netlink::open).map_err(text)??;
+        Ok(Self { namespace, netlink })
+    }
+
+    fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Cause> {
+        netns::in_namespace(self.namespace.as_fd(), work).map_err(|e| Cause::Text(e.to_string()))
+    }
+
+    fn sysctl(&self, path: &str, value: &str) -> Result<(), Cause> {
+        let write = || std::fs::write(format!("/proc/sys/{path}"), value);
+        match self.inside(write)? {
+            // A kernel without IPv6 needs nobody to switch it off.
+            Err(e) if e.raw_os_error() == Some(ENOENT) && path.ends_with("disable_ipv6") => Ok(()),
+            Err(e) if e.raw_os_error() == Some(ENOENT) => Err(Cause::Text(
+                "this kernel has no IPv6, which a flow of the experiment uses".to_owned(),
+            )),
+            result => result.map_err(|e| Cause::Kernel(KernelError::from_io(&e))),
+        }
+    }
+
+    fn loopback_up(&mut self) -> Result<(), Cause> {
+        const LOOPBACK: u32 = 1;
+        Ok(link::set_up(&mut self.netlink, LOOPBACK, true)?)
+    }
+
+    fn set_queues(&mut self, ifname: &str, queues: u16) -> Result<(), Cause> {
+        let tx_queues = link::find(&mut self.netlink, ifname)?.map_or(0, |l| l.tx_queues);
+        self.inside(|| card::set_queues(ifname, queues, tx_queues))?.map_err(Cause::Text)
+    }
+
+    fn wait_for_carrier(
+        &mut self,
+        ifname: &str,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), Cause> {
+        const PAUSE: Duration = Duration::from_millis(10);
+        let started = Instant::now();
+        loop {
+            if link::find(&mut self.netlink, ifname)?.is_some_and(|l| l.carrier) {
+                return Ok(());
+            }
+            if interrupted() || started.elapsed() >= CARRIER_WAIT {
+                return Err(Cause::Text(format!(
+                    "{ifname} has no carrier after {} s; is the cable plugged in at both ends",
+                    CARRIER_WAIT.as_secs()
+                )));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}

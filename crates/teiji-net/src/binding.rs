@@ -1,0 +1,180 @@
+//! Where each host's ports are: veth pairs made for the purpose, or interfaces
+//! that exist.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use teiji_experiment::scenario::Scenario;
+use thiserror::Error;
+
+/// Which of an experiment's ports are existing interfaces. A wire with neither
+/// end bound becomes a veth pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// (host, wire) → interface of this machine.
+    interfaces: BTreeMap<(String, String), String>,
+}
+
+/// Why a binding cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BindingError {
+    /// The text has no `=`.
+    #[error(
+        "`{0}` is no binding; write HOST=INTERFACE, or HOST.WIRE=INTERFACE, for example talker=enp3s0"
+    )]
+    Syntax(String),
+    /// The experiment has no such host.
+    #[error("the experiment has no host `{host}`; it has {}", .there.join(", "))]
+    Host {
+        /// What was asked for.
+        host: String,
+        /// The experiment's hosts.
+        there: Vec<String>,
+    },
+    /// The host is not on that wire.
+    #[error("host `{host}` has no port on a wire `{wire}`; it is on {}", .there.join(", "))]
+    Wire {
+        /// The host.
+        host: String,
+        /// What was asked for.
+        wire: String,
+        /// The wires it is on.
+        there: Vec<String>,
+    },
+    /// The host has several ports.
+    #[error(
+        "host `{host}` has ports on {}; say which one: {host}.{}=INTERFACE",
+        .wires.join(" and "), .wires[0]
+    )]
+    Ambiguous {
+        /// The host.
+        host: String,
+        /// Its wires, at least two.
+        wires: Vec<String>,
+    },
+    /// The host has no port at all.
+    #[error("host `{0}` is on no wire, so there is nothing to bind")]
+    NoPort(String),
+    /// Bound twice.
+    #[error("{0}")]
+    Twice(String),
+    /// Only one end of a wire is an interface.
+    #[error(
+        "wire `{wire}` has an interface at {bound} but none at {loose}; a cable has two ends: add {loose}=INTERFACE"
+    )]
+    OneEnd {
+        /// The wire.
+        wire: String,
+        /// The host that is bound.
+        bound: String,
+        /// The host that is not.
+        loose: String,
+    },
+    /// Not a possible interface name.
+    #[error(
+        "`{0}` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them"
+    )]
+    Name(String),
+}
+
+impl Binding {
+    /// Every wire a veth pair of its own.
+    pub fn veth() -> Self {
+        Self::default()
+    }
+
+    /// Reads bindings as the command line has them, comma-separated:
+    /// `talker=enp3s0,listener=enp4s0`, or `bridge.left=enp3s0` for a host
+    /// with several ports.
+    ///
+    /// # Errors
+    /// See [`BindingError`]; a wire bound at one end only is refused, too.
+    pub fn parse(text: &str, scenario: &Scenario) -> Result<Self, BindingError> {
+        let mut binding = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let syntax = || BindingError::Syntax(part.to_owned());
+            let (port, interface) = part.split_once('=').ok_or_else(syntax)?;
+            let (host, wire) = match port.trim().split_once('.') {
+                Some((host, wire)) => (host, Some(wire)),
+                None => (port.trim(), None),
+            };
+            binding.bind(scenario, host, wire, interface.trim())?;
+        }
+        binding.check(scenario)?;
+        Ok(binding)
+    }
+
+    /// Says that `host`'s port on `wire` is `interface`. The wire may be left
+    /// out for a host with one port.
+    pub fn bind(
+        &mut self,
+        scenario: &Scenario,
+        host: &str,
+        wire: Option<&str>,
+        interface: &str,
+    ) -> Result<(), BindingError> {
+        let known = scenario.host(host).ok_or_else(|| BindingError::Host {
+            host: host.to_owned(),
+            there: scenario.hosts.iter().map(|h| h.name.clone()).collect(),
+        })?;
+        let wires: Vec<String> = known.ports.iter().map(|p| p.wire.clone()).collect();
+        let wire = match (wire, wires.as_slice()) {
+            (_, []) => return Err(BindingError::NoPort(host.to_owned())),
+            (None, [only]) => only.clone(),
+            (None, _) => return Err(BindingError::Ambiguous { host: host.to_owned(), wires }),
+            (Some(wire), _) if wires.iter().any(|w| w == wire) => wire.to_owned(),
+            (Some(wire), _) => {
+                let (host, wire) = (host.to_owned(), wire.to_owned());
+                return Err(BindingError::Wire { host, wire, there: wires });
+            }
+        };
+        let possible = (1..=15).contains(&interface.len())
+            && !matches!(interface, "." | "..")
+            && !interface.bytes().any(|b| b"/:\0".contains(&b) || b.is_ascii_whitespace());
+        if !possible {
+            return Err(BindingError::Name(interface.to_owned()));
+        }
+        if let Some((other, _)) = self.interfaces.iter().find(|(_, name)| *name == interface) {
+            return Err(BindingError::Twice(format!(
+                "`{interface}` cannot be both {}.{} and {host}.{wire}; give each its own interface",
+                other.0, other.1
+            )));
+        }
+        let port = (host.to_owned(), wire);
+        if let Some(first) = self.interfaces.get(&port) {
+            return Err(BindingError::Twice(format!(
+                "{}.{} is bound twice, to `{first}` and to `{interface}`; drop one of the two",
+                port.0, port.1
+            )));
+        }
+        self.interfaces.insert(port, interface.to_owned());
+        Ok(())
+    }
+
+    /// The interface of `host` on `wire`; `None`: the end of a veth pair.
+    pub fn interface(&self, host: &str, wire: &str) -> Option<&str> {
+        // A tuple of references does not borrow from a tuple of strings.
+        self.interfaces
+            .iter()
+            .find(|((h, w), _)| h == host && w == wire)
+            .map(|(_, name)| name.as_str())
+    }
+
+    /// Refuses wires with an interface at one end only.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), BindingError> {
+        for wire in &scenario.wires {
+            let [a, b] = &wire.between;
+            let one_end = |bound: &String, loose: &String| BindingError::OneEnd {
+                wire: wire.name.clone(),
+                bound: bound.clone(),
+                loose: loose.clone(),
+            };
+            match (self.interface(a, &wire.name), self.interface(b, &wire.name)) {
+                (Some(_), None) => return Err(one_end(a, b)),
+                (None, Some(_)) => return Err(one_end(b, a)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! Cards that exist before the plan: what they had, whether they may be taken,
+//! and giving them back.
+//!
+//! A card that changes its network namespace loses its addresses, its qdiscs,
+//! its routes and its per-interface sysctls, and goes down. Addresses, state
+//! and number of queues are recorded and restored; a card with configured
+//! qdiscs or routes is refused. Per-interface sysctls go back to the defaults
+//! of the namespace.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use teiji_core::wire::MacAddr;
+use teiji_sys::ethtool;
+use thiserror::Error;
+
+use crate::netlink::address::Address;
+use crate::netlink::link::Link;
+use crate::netlink::{KernelError, Netlink, address, link, qdisc, route};
+use crate::qdisc::Handle;
+
+const EEXIST: i32 = 17;
+
+/// What a card had before it was taken: enough to put it back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// Its name.
+    pub ifname: String,
+    /// Its MAC address, to know it again.
+    pub mac: MacAddr,
+    /// Administratively up.
+    pub up: bool,
+    /// Its addresses; the kernel makes link-local and privacy ones anew.
+    pub addresses: Vec<Address>,
+    /// Its queues, if its driver can set them.
+    pub channels: Option<Channels>,
+}
+
+/// The queues of a card, `ethtool -l`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channels {
+    /// Receive only.
+    pub rx: u32,
+    /// Transmit only.
+    pub tx: u32,
+    /// Both.
+    pub combined: u32,
+}
+
+impl Channels {
+    /// The current setting of an interface; `None` if its driver has none.
+    pub(crate) fn of(ifname: &str) -> Option<Self> {
+        let now = ethtool::channels(ifname).ok()?;
+        Some(Self { rx: now.rx, tx: now.tx, combined: now.combined })
+    }
+
+    /// Transmit queues in use.
+    pub fn tx_queues(self) -> u32 {
+        self.tx + self.combined
+    }
+}
+
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rx {} tx {} combined {}", self.rx, self.tx, self.combined)
+    }
+}
+
+/// Why a card may not be taken. Nothing has been changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// It is not there.
+    #[error("there is no interface `{ifname}` here; there are {}", .there.join(", "))]
+    NotFound {
+        /// What was asked for.
+        ifname: String,
+        /// What is there.
+        there: Vec<String>,
+    },
+    /// It is no Ethernet interface.
+    #[error(
+        "{0} is not an Ethernet interface, so it cannot be the end of a wire; choose a network card (`ip link`)"
+    )]
+    NotEthernet(String),
+    /// It belongs to a bridge or bond.
+    #[error(
+        "{ifname} is a member of {master}, which would lose it; take it out first (`ip link set {ifname} nomaster`) or choose another card"
+    )]
+    Member {
+        /// The card.
+        ifname: String,
+        /// The bridge or bond.
+        master: String,
+    },
+    /// Another interface rests on it.
+    #[error(
+        "{ifname} carries {upper}, which would lose its card; remove it first (`ip link del {upper}`) or choose another card"
+    )]
+    Carries {
+        /// The card.
+        ifname: String,
+        /// The VLAN, macvlan, … on it.
+        upper: String,
+    },
+    /// The machine is reached through it.
+    #[error(
+        "{0} carries this machine's default route: taking it would cut the machine off. Choose another card, or run with --on lab"
+    )]
+    DefaultRoute(String),
+    /// Routes that would be lost.
+    #[error("{ifname} has {count} configured route{}, which would be lost; remove {} first (`ip route show dev {ifname}`) or choose another card",
+        if *.count == 1 { "" } else { "s" }, if *.count == 1 { "it" } else { "them" })]
+    Routes {
+        /// The card.
+        ifname: String,
+        /// How many.
+        count: usize,
+    },
+    /// A qdisc that would be lost.
+    #[error(
+        "{ifname} has a configured qdisc ({kind} {handle}), which would be lost; remove it first (`tc qdisc del dev {ifname} {place}`) or choose another card"
+    )]
+    Qdisc {
+        /// The card.
+        ifname: String,
+        /// Its kind.
+        kind: String,
+        /// Its handle.
+        handle: Handle,
+        /// Its place, as `tc` wants it.
+        place: &'static str,
+    },
+    /// The kernel did not answer.
+    #[error("cannot look at {ifname}: {error}")]
+    Look {
+        /// The card.
+        ifname: String,
+        /// What the kernel said.
+        error: KernelError,
+    },
+}
+
+/// Looks at the card called `ifname` and records what it has, or says why it
+/// may not be taken. Works in the calling thread's namespace.
+pub(crate) fn inspect(netlink: &mut Netlink, ifname: &str) -> Result<Before, Refusal> {
+    let look = |error| Refusal::Look { ifname: ifname.to_owned(), error };
+    let all = link::list(netlink).map_err(look)?;
+    let Some(card) = all.iter().find(|l| l.name == ifname) else {
+        let there = all.into_iter().map(|l| l.name).collect();
+        return Err(Refusal::NotFound { ifname: ifname.to_owned(), there });
+    };
+    let mac = refuse_by_links(card, &all)?;
+    refuse_by_routes(card, &route::by_link(netlink, card.index).map_err(look)?)?;
+    refuse_by_qdiscs(card, &qdisc::list(netlink, card.index).map_err(look)?)?;
+    Ok(Before {
+        ifname: ifname.to_owned(),
+        mac,
+        up: card.up,
+        addresses: address::list(netlink, card.index).map_err(look)?,
+        channels: Channels::of(ifname),
+    })
+}
+
+fn refuse_by_links(card: &Link, all: &[Link]) -> Result<MacAddr, Refusal> {
+    let ifname = card.name.clone();
+    let Some(mac) = card.mac.filter(|_| !card.loopback) else {
+        return Err(Refusal::NotEthernet(ifname));
+    };
+    if let Some(master) = card.master {
+        let name = all.iter().find(|l| l.index == master).map(|l| l.name.clone());
+        let master = name.unwrap_or_else(|| format!("interface {master}"));
+        return Err(Refusal::Member { ifname, master });
+    }
+    // A veth names its other end as its lower link; that is no burden.
+    let upper = all.iter().find(|l| {
+        l.lower == Some(card.index) && l.index != card.index && l.kind.as_deref() != Some("veth")
+    });
+    match upper {
+        Some(upper) => Err(Refusal::Carries { ifname, upper: upper.name.clone() }),
+        None => Ok(mac),
+    }
+}
+
+fn refuse_by_routes(card: &Link, routes: &[route::Route]) -> Result<(), Refusal> {
+    if routes.iter().any(|r| r.default) {
+        return Err(Refusal::DefaultRoute(card.name.clone()));
+    }
+    match routes.iter().filter(|r| r.configured).count() {
+        0 => Ok(()),
+        count => Err(Refusal::Routes { ifname: card.name.clone(), count }),
+    }
+}
+
+/// The kernel's defaults have the handle `0:`; everything else was configured.
+fn refuse_by_qdiscs(card: &Link, qdiscs: &[qdisc::ObservedQdisc]) -> Result<(), Refusal> {
+    match qdiscs.iter().find(|q| q.handle != Handle(0)) {
+        None => Ok(()),
+        Some(q) => Err(Refusal::Qdisc {
+            ifname: card.name.clone(),
+            kind: q.settings.kind().to_owned(),
+            handle: q.handle,
+            place: match (q.parent == Handle::INGRESS, q.settings.kind()) {
+                (true, "clsact") => "clsact",
+                (true, _) => "ingress",
+                (false, _) => "root",
+            },
+        }),
+    }
+}
+
+/// Puts a card's queues, state and addresses back, waiting up to `patience`
+/// for the card to be in the calling thread's namespace. Doing it twice does
+/// no harm. Returns what could not be put back, as sentences.
+pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration) -> Vec<String> {
+    let ifname = &before.ifname;
+    let Some(card) = wait_for(netlink, before, patience) else {
+        return vec![format!(
+            "{ifname} did not come back within {} s; look for it with `ip -all netns exec ip link`",
+            patience.as_secs()
+        )];
+    };
+    let mut left = Vec::new();
+    if let Some(channels) = before.channels {
+        if let Err(error) = put_channels(&card.name, channels) {
+            left.push(format!("{ifname}: its queues ({channels}) were not restored: {error}"));
+        }
+    }
+    if before.up {
+        if let Err(error) = link::set_up(netlink, card.index, true) {
+            left.push(format!("{ifname} was up and could not be set up again: {error}"));
+        }
+    }
+    for address in &before.addresses {
+        match address::add(netlink, card.index, address) {
+            Err(error) if error.errno != EEXIST => {
+                left.push(format!("{ifname}: its address {address} was not restored: {error}"));
+            }
+            _ => {}
+        }
+    }
+    left
+}
+
+/// The card by its name, or by its MAC address should the name be taken.
+fn wait_for(netlink: &mut Netlink, before: &Before, patience: Duration) -> Option<Link> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let started = Instant::now();
+    loop {
+        let all = link::list(netlink).unwrap_or_default();
+        let ours = |l: &&Link| l.mac == Some(before.mac);
+        let by_name = all.iter().filter(ours).find(|l| l.name == before.ifname);
+        // Uppers share the address, but they have a kind.
+        let by_mac = || all.iter().filter(ours).find(|l| l.kind.is_none());
+        if let Some(card) = by_name.or_else(by_mac) {
+            return Some(card.clone());
+        }
+        if started.elapsed() >= patience {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn put_channels(ifname: &str, wanted: Channels) -> Result<(), String> {
+    let mut channels = ethtool::channels(ifname).map_err(|e| e.to_string())?;
+    let now = Channels { rx: channels.rx, tx: channels.tx, combined: channels.combined };
+    if now == wanted {
+        return Ok(());
+    }
+    (channels.rx, channels.tx, channels.combined) = (wanted.rx, wanted.tx, wanted.combined);
+    ethtool::set_channels(ifname, &channels).map_err(|e| e.to_string())
+}
+
+/// Gives an interface `queues` transmit queues. Works in the calling thread's
+/// namespace.
+///
+/// # Errors
+/// A sentence: the driver's maximum, or what it said.
+pub(crate) fn set_queues(ifname: &str, queues: u16, tx_queues: u32) -> Result<(), String> {
+    let wanted = u32::from(queues);
+    let mut channels = match ethtool::channels(ifname) {
+        Ok(channels) => channels,
+        // A driver that cannot set channels may have the right number anyway.
+        Err(_) if tx_queues == wanted => return Ok(()),
+        Err(error) => {
+            return Err(format!(
+                "{error}; it has {tx_queues} transmit queue(s), {wanted} are asked for"
+            ));
+        }
+    };
+    if channels.tx_queues() == wanted {
+        return Ok(());
+    }
+    if channels.max_combined >= wanted {
+        channels.combined = wanted;
+        (channels.rx, channels.tx) = (0, 0);
+    } else if channels.max_tx >= wanted {
+        channels.tx = wanted;
+        channels.rx = channels.rx.max(channels.combined).max(1);
+        channels.combined = 0;
+    } else {
+        let most = channels.max_combined.max(channels.max_tx);
+        return Err(format!(
+            "its driver offers at most {most} transmit queues, {wanted} are asked for"
+        ));
+    }
+    ethtool::set_channels(ifname, &channels).map_err(|e| e.to_string())
+}

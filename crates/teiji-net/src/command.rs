@@ -1,0 +1,125 @@
+//! A plan as plain commands: what a person would type into a root shell.
+//!
+//! The printed form uses named network namespaces; the applied form uses
+//! anonymous ones, which the kernel clears away when the program ends.
+
+use std::fmt::Write as _;
+
+use crate::apply::CARRIER_WAIT;
+use crate::plan::{Action, Attachment, Plan, PlannedPort, Step};
+
+impl Plan {
+    /// The equivalent commands in the order they must run, grouped by the host
+    /// they concern. A host comes several times where order demands it.
+    pub fn commands(&self) -> Vec<(String, Vec<String>)> {
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+        for step in &self.steps {
+            let command = self.command(step);
+            match groups.last_mut() {
+                Some((host, commands)) if *host == step.host => commands.push(command),
+                _ => groups.push((step.host.clone(), vec![command])),
+            }
+        }
+        groups
+    }
+
+    /// The commands that take everything back.
+    pub fn undo_commands(&self) -> Vec<String> {
+        let cards = self.ports.iter().filter(|p| p.attachment == Attachment::Interface);
+        let back = cards
+            .map(|p| format!("ip -n {} link set dev {} netns 1", quote(&p.host), quote(&p.ifname)));
+        back.chain(self.hosts.iter().map(|host| format!("ip netns del {}", quote(host)))).collect()
+    }
+
+    /// The whole plan as a shell script, with the way back as comments.
+    pub fn script(&self) -> String {
+        let mut text = String::new();
+        for (host, commands) in self.commands() {
+            let _ = writeln!(text, "# {host}");
+            for command in commands {
+                let _ = writeln!(text, "{command}");
+            }
+            text.push('\n');
+        }
+        text.push_str("# to undo\n");
+        for command in self.undo_commands() {
+            let _ = writeln!(text, "# {command}");
+        }
+        text
+    }
+
+    /// The command that does what `step` does.
+    pub(crate) fn command(&self, step: &Step) -> String {
+        let host = quote(&step.host);
+        let dev = |port: usize| quote(&self.ports[port].ifname);
+        match &step.action {
+            Action::Namespace => format!("ip netns add {host}"),
+            Action::Sysctl { path, value } => {
+                format!("ip netns exec {host} sysctl -qw {}={value}", path.replace('/', "."))
+            }
+            Action::LoopbackUp => format!("ip -n {host} link set dev lo up"),
+            Action::Veth { near, far } => {
+                let (near, far) = (&self.ports[*near], &self.ports[*far]);
+                format!(
+                    "ip -n {host} link add {} type veth peer {} netns {}",
+                    veth_end(near),
+                    veth_end(far),
+                    quote(&far.host)
+                )
+            }
+            Action::Move { port } => format!("ip link set dev {} netns {host}", dev(*port)),
+            Action::Channels { port, queues } => {
+                format!("ip netns exec {host} ethtool -L {} combined {queues}", dev(*port))
+            }
+            Action::Address { port, ip, prefix } => {
+                let nodad = if ip.is_ipv6() { " nodad" } else { "" };
+                format!("ip -n {host} addr add {ip}/{prefix} dev {}{nodad}", dev(*port))
+            }
+            Action::Qdisc { port, qdisc } => {
+                format!("tc -n {host} qdisc replace dev {} {qdisc}", dev(*port))
+            }
+            Action::Up { port } => format!("ip -n {host} link set dev {} up", dev(*port)),
+            Action::Carrier { port } => {
+                let look = format!("ip -n {host} link show dev {}", dev(*port));
+                let wait = format!("until {look} | grep -q LOWER_UP; do sleep 0.1; done");
+                format!("timeout {} sh -c {}", CARRIER_WAIT.as_secs(), quote(&wait))
+            }
+            Action::Neighbour { port, peer, ip } => format!(
+                "ip -n {host} neigh replace {ip} lladdr {} dev {} nud permanent",
+                lladdr(&self.ports[*peer]),
+                dev(*port)
+            ),
+        }
+    }
+}
+
+fn veth_end(port: &PlannedPort) -> String {
+    let mac = port.mac.map(|mac| format!(" address {mac}")).unwrap_or_default();
+    format!(
+        "name {}{mac} numtxqueues {} numrxqueues 1",
+        quote(&port.ifname),
+        port.queues.unwrap_or(1)
+    )
+}
+
+/// A card's own address is not known before it is looked at.
+fn lladdr(peer: &PlannedPort) -> String {
+    match peer.mac {
+        Some(mac) => mac.to_string(),
+        None => format!(
+            "$(ip netns exec {} cat /sys/class/net/{}/address)",
+            quote(&peer.host),
+            quote(&peer.ifname)
+        ),
+    }
+}
+
+/// Quotes what a shell would take apart.
+fn quote(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@+%".contains(&b);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,249 @@
+//! What went wrong between a plan and the kernel, and what to do next.
+
+use std::fmt;
+
+use teiji_sys::netns::NetnsError;
+use thiserror::Error;
+
+use crate::card::Refusal;
+use crate::keeper::KeeperError;
+use crate::netlink::KernelError;
+use crate::plan::Action;
+
+const EPERM: i32 = 1;
+const ENOENT: i32 = 2;
+const EACCES: i32 = 13;
+const ENODEV: i32 = 19;
+const EEXIST: i32 = 17;
+const EOPNOTSUPP: i32 = 95;
+const EADDRNOTAVAIL: i32 = 99;
+
+/// Why a plan could not be applied, observed or undone.
+#[derive(Debug, Error)]
+pub enum NetError {
+    /// A card may not be taken. Nothing was changed.
+    #[error("{0}. Nothing was changed.")]
+    Refused(#[from] Refusal),
+    /// There is no keeper. Nothing was changed.
+    #[error("{0}. Nothing was changed.")]
+    Keeper(#[from] KeeperError),
+    /// A namespace could not be made or entered.
+    #[error(transparent)]
+    Namespace(#[from] NetnsError),
+    /// A step failed; what had been done before it was undone.
+    #[error(transparent)]
+    Step(#[from] Box<StepError>),
+    /// The caller asked to stop; what had been done was undone.
+    #[error("interrupted while the network was being set up.{}", aftermath(.0))]
+    Interrupted(Vec<String>),
+    /// The kernel did not answer a question.
+    #[error("cannot observe {what}: {error}")]
+    Observe {
+        /// What was asked about.
+        what: String,
+        /// What the kernel said.
+        error: KernelError,
+    },
+    /// Some things could not be put back.
+    #[error("not everything could be put back: {}", .0.join("; "))]
+    Undo(Vec<String>),
+}
+
+/// A step that failed.
+#[derive(Debug)]
+pub struct StepError {
+    /// The host.
+    pub host: String,
+    /// The interface, if the step concerns one.
+    pub ifname: Option<String>,
+    /// The step as a command.
+    pub command: String,
+    /// What the kernel said, if it was the kernel.
+    pub kernel: Option<KernelError>,
+    /// The sentences: what failed and what to do.
+    pub(crate) text: String,
+    /// What could not be undone; empty if nothing stayed.
+    pub left: Vec<String>,
+}
+
+impl std::error::Error for StepError {}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.text, aftermath(&self.left))
+    }
+}
+
+fn aftermath(left: &[String]) -> String {
+    match left {
+        [] => " Nothing was changed.".to_owned(),
+        _ => format!(" Undoing what was done before failed in part: {}", left.join("; ")),
+    }
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The kernel said no.
+    Kernel(KernelError),
+    /// A sentence says it all.
+    Text(String),
+}
+
+impl From<KernelError> for Cause {
+    fn from(error: KernelError) -> Self {
+        Self::Kernel(error)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel(error) => error.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The circumstances of a failed step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed<'a> {
+    pub(crate) action: &'a Action,
+    pub(crate) command: &'a str,
+    pub(crate) ifname: Option<&'a str>,
+    pub(crate) driver: Option<&'a str>,
+}
+
+/// The sentences for a failed step: what, the kernel's words, what to do next.
+pub(crate) fn explain(host: &str, failed: Failed<'_>, cause: &Cause) -> String {
+    if let (Some(text), Some(ifname)) = (offload(failed, cause), failed.ifname) {
+        let driver = failed.driver.map(|d| format!(" ({d})")).unwrap_or_default();
+        return format!("{ifname}{driver} {text}");
+    }
+    let mut text = format!("{host}: `{}` failed: {cause}.", failed.command);
+    if let Cause::Kernel(error) = cause {
+        if let Some(next) = next_step(failed, error) {
+            text.push(' ');
+            text.push_str(&next);
+        }
+    }
+    text
+}
+
+/// The sentence for a card that cannot do in hardware what was asked.
+fn offload(failed: Failed<'_>, cause: &Cause) -> Option<String> {
+    let (Action::Qdisc { qdisc, .. }, Cause::Kernel(error)) = (failed.action, cause) else {
+        return None;
+    };
+    let says_so = error.extack.as_deref().is_some_and(|s| s.contains("offload"));
+    if !qdisc.settings.offloaded() || !(error.errno == EOPNOTSUPP || says_so) {
+        return None;
+    }
+    let kernel = match &error.extack {
+        Some(extack) => format!("kernel: \"{extack}\""),
+        None => error.to_string(),
+    };
+    Some(match qdisc.settings.kind() {
+        "etf" => format!(
+            "has no launch-time queue: `etf offload` was refused by the driver\n  ({kernel}). What works here: `offload = false` (software ETF),\n  or a card with launch time (i210, i225/i226, stmmac, …)."
+        ),
+        kind => format!(
+            "does not do `{kind}` in hardware: `hw 1` was refused by the driver\n  ({kernel}). What works here: `hw = false` (the kernel does it)."
+        ),
+    })
+}
+
+fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
+    let extack = error.extack.as_deref().unwrap_or_default();
+    let qdisc = match failed.action {
+        Action::Qdisc { qdisc, .. } => Some(&qdisc.settings),
+        _ => None,
+    };
+    match (error.errno, qdisc, failed.action) {
+        (EPERM | EACCES, _, _) => {
+            Some("This needs root (CAP_NET_ADMIN): run it with sudo, or with --on lab.".to_owned())
+        }
+        (ENOENT, Some(settings), _) if extack.is_empty() || extack.contains("kind is unknown") => {
+            let kind = settings.kind();
+            Some(format!(
+                "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
+            ))
+        }
+        (EOPNOTSUPP, Some(settings), _) if settings.kind() == "mqprio" => Some(
+            "mqprio needs a device with several transmit queues: set `queues`, use `prio`, or another card."
+                .to_owned(),
+        ),
+        (EOPNOTSUPP, None, Action::Veth { .. }) => Some(
+            "This kernel has no veth: load it with `modprobe veth`, or run with --on lab.".to_owned(),
+        ),
+        (EEXIST, None, Action::Veth { .. } | Action::Move { .. }) => {
+            Some("Two ports of this host would have the same name; rename a wire.".to_owned())
+        }
+        (EADDRNOTAVAIL, None, Action::Veth { .. }) => {
+            Some("A MAC address must be a unicast address and not all zeros.".to_owned())
+        }
+        (ENODEV, _, _) => {
+            Some("The interface went away meanwhile; look with `ip link` and try again.".to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qdisc::{Handle, PlannedQdisc, Settings};
+    use teiji_core::time::{ClockId, Span};
+    use teiji_experiment::scenario::Etf;
+
+    fn etf(offload: bool) -> Action {
+        let settings = Settings::Etf(Etf {
+            delta: Span::from_micros(150),
+            clock: ClockId::Tai,
+            offload,
+            deadline_mode: false,
+            skip_sock_check: false,
+        });
+        Action::Qdisc {
+            port: 0,
+            qdisc: PlannedQdisc { parent: Handle::ROOT, handle: None, settings },
+        }
+    }
+
+    fn text(action: &Action, errno: i32, extack: Option<&str>) -> String {
+        let failed =
+            Failed { action, command: "tc …", ifname: Some("enp3s0"), driver: Some("r8169") };
+        let error = KernelError { errno, extack: extack.map(str::to_owned) };
+        explain("talker", failed, &Cause::Kernel(error))
+    }
+
+    #[test]
+    fn a_card_without_launch_time_is_told_apart_from_other_failures() {
+        let text = text(&etf(true), EOPNOTSUPP, Some("Driver does not support ETF offload"));
+        assert!(
+            text.starts_with(
+                "enp3s0 (r8169) has no launch-time queue: `etf offload` was refused by the driver"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("(kernel: \"Driver does not support ETF offload\")"), "{text}");
+        assert!(text.contains("`offload = false`"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_qdisc_names_the_module_to_load() {
+        let text = text(&etf(false), ENOENT, Some("Specified qdisc kind is unknown"));
+        assert_eq!(
+            text,
+            "talker: `tc …` failed: No such file or directory (errno 2); kernel: \"Specified qdisc \
+             kind is unknown\". This kernel has no `etf` qdisc: load it with `modprobe sch_etf`, \
+             or run with --on lab."
+        );
+    }
+
+    #[test]
+    fn missing_privilege_says_what_to_do() {
+        let text = text(&Action::Namespace, EPERM, None);
+        assert!(text.contains("Operation not permitted (errno 1). This needs root"), "{text}");
+    }
+}

@@ -1,0 +1,152 @@
+//! The machine a run took place on, as far as it explains the result: kernel,
+//! clocks, CPUs. Read from procfs and sysfs; what cannot be read is `None`.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::Span;
+
+/// The machine as it is now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// `uname -r`.
+    pub kernel_release: Option<String>,
+    /// `uname -v`: build number, preemption model, date.
+    pub kernel_version: Option<String>,
+    /// The kernel is fully preemptible (`PREEMPT_RT`).
+    pub preempt_rt: bool,
+    /// The kernel's command line.
+    pub command_line: Option<String>,
+    /// What the kernel's time is derived from, for example `tsc`.
+    pub clocksource: Option<String>,
+    /// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`; 0 where nobody set it.
+    pub tai_offset: Span,
+    /// The first CPU's name.
+    pub cpu_model: Option<String>,
+    /// CPUs in use, as the kernel writes the list: `0-3`.
+    pub cpus_online: Option<String>,
+    /// CPUs kept free of ordinary work (`isolcpus`), as a list; empty: none.
+    pub cpus_isolated: Option<String>,
+    /// The first CPU's frequency governor.
+    pub governor: Option<String>,
+    /// Runs under a hypervisor, which may take the CPU away unseen.
+    pub virtual_machine: bool,
+    /// Real-time throttling: microseconds out of each period that real-time
+    /// tasks may run; −1: no limit.
+    pub rt_runtime_us: Option<i64>,
+    /// The period of that limit in microseconds.
+    pub rt_period_us: Option<i64>,
+}
+
+/// Looks at this machine.
+pub fn observe() -> Machine {
+    observe_below(Path::new("/"), teiji_sys::clock::tai_offset())
+}
+
+/// As [`observe`], with procfs and sysfs below `root`.
+fn observe_below(root: &Path, tai_offset: Span) -> Machine {
+    let line = |path: &str| {
+        let text = fs::read_to_string(root.join(path)).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let number = |path: &str| line(path)?.parse().ok();
+    let cpuinfo = line("proc/cpuinfo").unwrap_or_default();
+    let kernel_version = line("proc/sys/kernel/version");
+    Machine {
+        kernel_release: line("proc/sys/kernel/osrelease"),
+        // Distributions patch the file in before the mainline merge, all write
+        // the version string.
+        preempt_rt: line("sys/kernel/realtime").as_deref() == Some("1")
+            || kernel_version.as_deref().is_some_and(|v| v.contains("PREEMPT_RT")),
+        kernel_version,
+        command_line: line("proc/cmdline"),
+        clocksource: line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        tai_offset,
+        cpu_model: cpu_field(&cpuinfo, &["model name", "Model", "Hardware"]),
+        cpus_online: line("sys/devices/system/cpu/online"),
+        cpus_isolated: line("sys/devices/system/cpu/isolated"),
+        governor: line("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        virtual_machine: cpu_field(&cpuinfo, &["flags"])
+            .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        rt_runtime_us: number("proc/sys/kernel/sched_rt_runtime_us"),
+        rt_period_us: number("proc/sys/kernel/sched_rt_period_us"),
+    }
+}
+
+/// The first field of `/proc/cpuinfo` with one of these names; x86 and Arm
+/// call them differently.
+fn cpu_field(cpuinfo: &str, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| {
+        let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        fields.into_iter().find(|(key, _)| key.trim() == *name).map(|(_, v)| v.trim().to_owned())
+    })
+}
+
+impl Machine {
+    /// Real-time tasks may be stopped for a part of each period; a sentence
+    /// for the report.
+    pub fn rt_throttling(&self) -> Option<String> {
+        match (self.rt_runtime_us?, self.rt_period_us?) {
+            (runtime, period) if runtime >= 0 && runtime < period => Some(format!(
+                "real-time tasks may run {runtime} µs of every {period} µs (sysctl kernel.sched_rt_runtime_us)"
+            )),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn a_real_time_guest_is_recognised() {
+        let root = tree(&[
+            ("proc/sys/kernel/osrelease", "6.12.117+deb12-rt-amd64\n"),
+            ("proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian 6.12.117-1 (2026-07-01)\n"),
+            (
+                "proc/cpuinfo",
+                "processor\t: 0\nmodel name\t: QEMU TCG CPU\nflags\t\t: fpu hypervisor\n",
+            ),
+            ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+            ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+        ]);
+        let machine = observe_below(root.path(), Span::from_secs(37));
+        assert!(machine.preempt_rt && machine.virtual_machine);
+        assert_eq!(machine.cpu_model.as_deref(), Some("QEMU TCG CPU"));
+        assert_eq!(machine.clocksource, None);
+        let throttling = machine.rt_throttling().unwrap();
+        assert!(throttling.contains("950000 µs of every 1000000 µs"), "{throttling}");
+    }
+
+    #[test]
+    fn an_arm_board_and_unlimited_real_time_are_understood() {
+        let root = tree(&[
+            ("proc/cpuinfo", "processor : 0\nFeatures : fp\n\nModel : Raspberry Pi 5\n"),
+            ("sys/kernel/realtime", "1\n"),
+            ("proc/sys/kernel/sched_rt_runtime_us", "-1\n"),
+            ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+        ]);
+        let machine = observe_below(root.path(), Span::ZERO);
+        assert_eq!(machine.cpu_model.as_deref(), Some("Raspberry Pi 5"));
+        assert!(machine.preempt_rt && !machine.virtual_machine);
+        assert_eq!(machine.rt_throttling(), None);
+    }
+
+    #[test]
+    fn this_machine_says_what_kernel_it_runs() {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        assert_eq!(observe().kernel_release.as_deref(), Some(release.trim()));
+    }
+}

@@ -1,0 +1,209 @@
+//! Links by netlink: create veth pairs, move, set up or down, look.
+//!
+//! Numbers from `include/uapi/linux/{rtnetlink,if_link,if,veth}.h`.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use teiji_core::wire::MacAddr;
+
+use super::message::{
+    NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, i32_at, text, u16_at, u32_at, u64_at,
+};
+use super::{KernelError, Netlink};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+const RTM_GETLINK: u16 = 18;
+
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
+const IFLA_MASTER: u16 = 10;
+const IFLA_OPERSTATE: u16 = 16;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_STATS64: u16 = 23;
+const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_NUM_TX_QUEUES: u16 = 31;
+const IFLA_NUM_RX_QUEUES: u16 = 32;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+
+const IFF_UP: u32 = 1;
+const IFF_LOOPBACK: u32 = 1 << 3;
+const IFF_LOWER_UP: u32 = 1 << 16;
+
+const ENODEV: i32 = 19;
+
+/// `struct ifinfomsg { u8 family; u8 pad; u16 type; s32 index; u32 flags; u32 change; }`
+const IFINFOMSG_LEN: usize = 16;
+
+fn ifinfomsg(index: u32, flags: u32, change: u32) -> [u8; IFINFOMSG_LEN] {
+    let mut bytes = [0; IFINFOMSG_LEN];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&change.to_ne_bytes());
+    bytes
+}
+
+/// What the kernel says of a link, as far as Teiji needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    pub(crate) up: bool,
+    pub(crate) carrier: bool,
+    pub(crate) loopback: bool,
+    /// `None` for links without Ethernet address.
+    pub(crate) mac: Option<MacAddr>,
+    pub(crate) mtu: u32,
+    /// `IF_OPER_*`, RFC 2863.
+    pub(crate) oper_state: u8,
+    /// `veth`, `bridge`, `vlan`, …; `None` for a card.
+    pub(crate) kind: Option<String>,
+    /// The bridge or bond it belongs to.
+    pub(crate) master: Option<u32>,
+    /// The link it rests on (VLAN and the like), in the same namespace.
+    pub(crate) lower: Option<u32>,
+    pub(crate) tx_queues: u32,
+    pub(crate) rx_queues: u32,
+    pub(crate) tx_packets: u64,
+    pub(crate) rx_packets: u64,
+}
+
+impl Link {
+    fn parse(payload: &[u8]) -> Option<Self> {
+        let flags = u32_at(payload, 8)?;
+        let mut link = Self {
+            index: u32_at(payload, 4)?,
+            name: String::new(),
+            up: flags & IFF_UP != 0,
+            carrier: flags & IFF_LOWER_UP != 0,
+            loopback: flags & IFF_LOOPBACK != 0,
+            mac: None,
+            mtu: 0,
+            oper_state: 0,
+            kind: None,
+            master: None,
+            lower: None,
+            tx_queues: 1,
+            rx_queues: 1,
+            tx_packets: 0,
+            rx_packets: 0,
+        };
+        // ARPHRD_ETHER, so that tunnels' addresses are not taken for MACs.
+        let ethernet = u16_at(payload, 2)? == 1;
+        for (kind, value) in attributes(payload.get(IFINFOMSG_LEN..)?) {
+            match kind {
+                IFLA_IFNAME => link.name = text(value),
+                IFLA_ADDRESS if ethernet => link.mac = value.try_into().ok().map(MacAddr),
+                IFLA_MTU => link.mtu = u32_at(value, 0)?,
+                IFLA_LINK => link.lower = u32_at(value, 0),
+                IFLA_MASTER => link.master = u32_at(value, 0),
+                IFLA_OPERSTATE => link.oper_state = *value.first()?,
+                IFLA_NUM_TX_QUEUES => link.tx_queues = u32_at(value, 0)?,
+                IFLA_NUM_RX_QUEUES => link.rx_queues = u32_at(value, 0)?,
+                IFLA_LINKINFO => link.kind = attribute(value, IFLA_INFO_KIND).map(text),
+                // struct rtnl_link_stats64 { u64 rx_packets, tx_packets, … }
+                IFLA_STATS64 => {
+                    link.rx_packets = u64_at(value, 0)?;
+                    link.tx_packets = u64_at(value, 8)?;
+                }
+                _ => {}
+            }
+        }
+        Some(link)
+    }
+
+    /// RFC 2863's state in `ip`'s spelling.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.oper_state {
+            1 => "NOTPRESENT",
+            2 => "DOWN",
+            3 => "LOWERLAYERDOWN",
+            4 => "TESTING",
+            5 => "DORMANT",
+            6 => "UP",
+            _ => "UNKNOWN",
+        }
+    }
+}
+
+/// One end of a veth pair to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VethEnd<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) mac: MacAddr,
+    pub(crate) tx_queues: u16,
+    pub(crate) namespace: BorrowedFd<'a>,
+}
+
+impl VethEnd<'_> {
+    fn describe(&self, request: Request) -> Request {
+        request
+            .string(IFLA_IFNAME, self.name)
+            .attribute(IFLA_ADDRESS, &self.mac.0)
+            // Both said, so that the kernel does not size them by the CPUs.
+            .u32(IFLA_NUM_TX_QUEUES, u32::from(self.tx_queues))
+            .u32(IFLA_NUM_RX_QUEUES, 1)
+            .attribute(IFLA_NET_NS_FD, &self.namespace.as_raw_fd().to_ne_bytes())
+    }
+}
+
+/// Creates a veth pair with its ends where they belong at once, so that it
+/// never shows in the caller's namespace.
+pub(crate) fn create_veth(
+    netlink: &mut Netlink,
+    near: VethEnd<'_>,
+    far: VethEnd<'_>,
+) -> Result<(), KernelError> {
+    let request = Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifinfomsg(0, 0, 0));
+    netlink.change(near.describe(request).nested(IFLA_LINKINFO, |info| {
+        info.string(IFLA_INFO_KIND, "veth").nested(IFLA_INFO_DATA, |data| {
+            data.nest(VETH_INFO_PEER, &ifinfomsg(0, 0, 0), |peer| far.describe(peer))
+        })
+    }))
+}
+
+/// Sets the administrative state.
+pub(crate) fn set_up(netlink: &mut Netlink, index: u32, up: bool) -> Result<(), KernelError> {
+    let flags = if up { IFF_UP } else { 0 };
+    netlink.change(Request::new(RTM_NEWLINK, 0, &ifinfomsg(index, flags, IFF_UP)))
+}
+
+/// Moves a link into another network namespace. The kernel takes it down and
+/// forgets its addresses and qdiscs on the way.
+pub(crate) fn move_to(
+    netlink: &mut Netlink,
+    index: u32,
+    namespace: BorrowedFd<'_>,
+) -> Result<(), KernelError> {
+    let request = Request::new(RTM_NEWLINK, 0, &ifinfomsg(index, 0, 0));
+    netlink.change(request.attribute(IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes()))
+}
+
+/// Deletes a virtual link.
+pub(crate) fn delete(netlink: &mut Netlink, index: u32) -> Result<(), KernelError> {
+    netlink.change(Request::new(RTM_DELLINK, 0, &ifinfomsg(index, 0, 0)))
+}
+
+/// The link called `name`, if there is one.
+pub(crate) fn find(netlink: &mut Netlink, name: &str) -> Result<Option<Link>, KernelError> {
+    let mut found = None;
+    let request = Request::new(RTM_GETLINK, 0, &ifinfomsg(0, 0, 0)).string(IFLA_IFNAME, name);
+    match netlink.get(request, |_, payload| found = Link::parse(payload)) {
+        Err(e) if e.errno == ENODEV => Ok(None),
+        Err(e) => Err(e),
+        Ok(()) => Ok(found),
+    }
+}
+
+/// All links of the namespace.
+pub(crate) fn list(netlink: &mut Netlink) -> Result<Vec<Link>, KernelError> {
+    netlink.dump(&Request::new(RTM_GETLINK, 0, &ifinfomsg(0, 0, 0)), |payload| {
+        // An index of 0 is no link; negative ones do not exist.
+        i32_at(payload, 4).filter(|index| *index > 0)?;
+        Link::parse(payload)
+    })
+}

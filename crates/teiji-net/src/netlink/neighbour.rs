@@ -1,0 +1,36 @@
+//! Static neighbours by netlink, so that neither ARP nor neighbour discovery
+//! ever asks on the wire. Numbers from `include/uapi/linux/neighbour.h`.
+
+use std::net::IpAddr;
+
+use teiji_core::wire::MacAddr;
+
+use super::address::octets;
+use super::message::{NLM_F_CREATE, NLM_F_REPLACE, Request};
+use super::{KernelError, Netlink};
+
+const RTM_NEWNEIGH: u16 = 28;
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+const NUD_PERMANENT: u16 = 0x80;
+
+/// Makes `mac` the permanent link-layer address of `ip` on a link.
+///
+/// Header: `struct ndmsg { u8 family, pad1; u16 pad2; s32 ifindex; u16 state;
+/// u8 flags, type; }`.
+pub(crate) fn set_permanent(
+    netlink: &mut Netlink,
+    index: u32,
+    ip: IpAddr,
+    mac: MacAddr,
+) -> Result<(), KernelError> {
+    let mut header = [0; 12];
+    header[0] = if ip.is_ipv4() { 2 } else { 10 };
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..10].copy_from_slice(&NUD_PERMANENT.to_ne_bytes());
+    netlink.change(
+        Request::new(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &header)
+            .attribute(NDA_DST, &octets(ip))
+            .attribute(NDA_LLADDR, &mac.0),
+    )
+}

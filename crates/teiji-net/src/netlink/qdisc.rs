@@ -1,0 +1,335 @@
+//! Queueing disciplines by netlink. Layouts from
+//! `include/uapi/linux/{rtnetlink,pkt_sched,gen_stats}.h`.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::Span;
+use teiji_experiment::scenario::{Etf, QueueRange};
+
+use super::message::{
+    NLM_F_CREATE, NLM_F_REPLACE, Request, attribute, attributes, i32_at, text, u16_at, u32_at,
+    u64_at,
+};
+use super::{KernelError, Netlink};
+use crate::qdisc::{Handle, PlannedQdisc, Settings, clock};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_GETQDISC: u16 = 38;
+
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_PKT64: u16 = 8;
+
+const TCA_ETF_PARMS: u16 = 1;
+const TC_ETF_DEADLINE_MODE_ON: u32 = 1 << 0;
+const TC_ETF_OFFLOAD_ON: u32 = 1 << 1;
+const TC_ETF_SKIP_SOCK_CHECK: u32 = 1 << 2;
+
+const TCA_FQ_CODEL_TARGET: u16 = 1;
+const TCA_FQ_CODEL_LIMIT: u16 = 2;
+const TCA_FQ_CODEL_INTERVAL: u16 = 3;
+
+/// `struct tcmsg { u8 family, pad1; u16 pad2; s32 ifindex; u32 handle, parent,
+/// info; }`
+const TCMSG_LEN: usize = 20;
+/// `TC_QOPT_MAX_QUEUE`
+const MAX_QUEUE: usize = 16;
+
+fn tcmsg(index: u32, handle: u32, parent: u32) -> [u8; TCMSG_LEN] {
+    let mut bytes = [0; TCMSG_LEN];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&handle.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&parent.to_ne_bytes());
+    bytes
+}
+
+/// A qdisc as the kernel has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedQdisc {
+    /// `0:` for the kernel's defaults.
+    pub handle: Handle,
+    /// Where it hangs.
+    pub parent: Handle,
+    /// Kind and settings.
+    pub settings: Settings,
+    /// Its counters.
+    pub counters: Counters,
+}
+
+/// What a qdisc counted since it was set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Bytes handed to the device.
+    pub bytes: u64,
+    /// Packets handed to the device.
+    pub packets: u64,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times a packet had to wait or, in `etf`, was late.
+    pub overlimits: u32,
+    /// Packets the device gave back.
+    pub requeues: u32,
+    /// Packets waiting now.
+    pub waiting: u32,
+    /// Bytes waiting now.
+    pub backlog_bytes: u32,
+}
+
+/// Sets a qdisc on the link with this index, in place of what is there.
+pub(crate) fn replace(
+    netlink: &mut Netlink,
+    index: u32,
+    qdisc: &PlannedQdisc,
+) -> Result<(), KernelError> {
+    netlink.change(replace_request(index, qdisc))
+}
+
+fn replace_request(index: u32, qdisc: &PlannedQdisc) -> Request {
+    let handle = qdisc.handle.map_or(0, |h| h.0);
+    let request = Request::new(
+        RTM_NEWQDISC,
+        NLM_F_CREATE | NLM_F_REPLACE,
+        &tcmsg(index, handle, qdisc.parent.0),
+    )
+    .string(TCA_KIND, qdisc.settings.kind());
+    match &qdisc.settings {
+        Settings::Mqprio { map, queues, hw } => {
+            request.attribute(TCA_OPTIONS, &mqprio_qopt(map, queues, *hw))
+        }
+        Settings::Prio { bands, map } => {
+            // struct tc_prio_qopt { int bands; u8 priomap[16]; }
+            let mut options = bands.to_ne_bytes().to_vec();
+            options.extend_from_slice(map);
+            request.attribute(TCA_OPTIONS, &options)
+        }
+        Settings::Etf(etf) => {
+            request.nested(TCA_OPTIONS, |o| o.attribute(TCA_ETF_PARMS, &etf_qopt(*etf)))
+        }
+        // struct tc_fifo_qopt { u32 limit; }
+        Settings::Pfifo { limit } => request.u32(TCA_OPTIONS, *limit),
+        Settings::PfifoFast
+        | Settings::FqCodel { .. }
+        | Settings::Mq
+        | Settings::Noqueue
+        | Settings::Other { .. } => request,
+    }
+}
+
+/// `struct tc_mqprio_qopt { u8 num_tc; u8 prio_tc_map[16]; u8 hw; u16 count[16],
+/// offset[16]; }`, 82 bytes.
+fn mqprio_qopt(map: &[u8; 16], queues: &[QueueRange], hw: bool) -> Vec<u8> {
+    let mut bytes = vec![u8::try_from(queues.len()).unwrap_or(u8::MAX)];
+    bytes.extend_from_slice(map);
+    bytes.push(u8::from(hw));
+    let column = |pick: fn(&QueueRange) -> u16| {
+        let mut column: Vec<u16> = queues.iter().map(pick).collect();
+        column.resize(MAX_QUEUE, 0);
+        column.into_iter().flat_map(u16::to_ne_bytes)
+    };
+    bytes.extend(column(|range| range.count));
+    bytes.extend(column(|range| range.offset));
+    bytes
+}
+
+fn parse_mqprio_qopt(bytes: &[u8]) -> Option<Settings> {
+    let classes = usize::from(*bytes.first()?).min(MAX_QUEUE);
+    let queues = (0..classes)
+        .map(|tc| {
+            Some(QueueRange {
+                count: u16_at(bytes, 18 + 2 * tc)?,
+                offset: u16_at(bytes, 18 + 2 * MAX_QUEUE + 2 * tc)?,
+            })
+        })
+        .collect::<Option<_>>()?;
+    Some(Settings::Mqprio {
+        map: *bytes.get(1..17)?.first_chunk()?,
+        queues,
+        hw: *bytes.get(17)? != 0,
+    })
+}
+
+/// `struct tc_etf_qopt { s32 delta; s32 clockid; u32 flags; }`
+fn etf_qopt(etf: Etf) -> Vec<u8> {
+    let delta_ns = i32::try_from(etf.delta.as_ns()).unwrap_or(i32::MAX);
+    let flags = [
+        (etf.deadline_mode, TC_ETF_DEADLINE_MODE_ON),
+        (etf.offload, TC_ETF_OFFLOAD_ON),
+        (etf.skip_sock_check, TC_ETF_SKIP_SOCK_CHECK),
+    ];
+    let flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
+    [delta_ns.to_ne_bytes(), etf.clock.number().to_ne_bytes(), flags.to_ne_bytes()].concat()
+}
+
+fn parse_etf_qopt(bytes: &[u8]) -> Option<Settings> {
+    let flags = u32_at(bytes, 8)?;
+    Some(Settings::Etf(Etf {
+        delta: Span::from_ns(i32_at(bytes, 0)?.into()),
+        clock: clock(i32_at(bytes, 4)?)?,
+        offload: flags & TC_ETF_OFFLOAD_ON != 0,
+        deadline_mode: flags & TC_ETF_DEADLINE_MODE_ON != 0,
+        skip_sock_check: flags & TC_ETF_SKIP_SOCK_CHECK != 0,
+    }))
+}
+
+fn parse_settings(kind: &str, options: &[u8]) -> Option<Settings> {
+    let field = |kind| attribute(options, kind).and_then(|v| u32_at(v, 0));
+    match kind {
+        "mqprio" => parse_mqprio_qopt(options),
+        "prio" => Some(Settings::Prio {
+            bands: u32_at(options, 0)?,
+            map: *options.get(4..20)?.first_chunk()?,
+        }),
+        "etf" => parse_etf_qopt(attribute(options, TCA_ETF_PARMS)?),
+        "pfifo" => Some(Settings::Pfifo { limit: u32_at(options, 0)? }),
+        "fq_codel" => Some(Settings::FqCodel {
+            limit: field(TCA_FQ_CODEL_LIMIT)?,
+            target_us: field(TCA_FQ_CODEL_TARGET)?,
+            interval_us: field(TCA_FQ_CODEL_INTERVAL)?,
+        }),
+        "pfifo_fast" => Some(Settings::PfifoFast),
+        "mq" => Some(Settings::Mq),
+        "noqueue" => Some(Settings::Noqueue),
+        _ => None,
+    }
+}
+
+fn parse_counters(stats: &[u8]) -> Counters {
+    let mut counters = Counters::default();
+    let mut packets64 = None;
+    for (kind, value) in attributes(stats) {
+        match kind {
+            // struct gnet_stats_basic { u64 bytes; u32 packets; }
+            TCA_STATS_BASIC => {
+                counters.bytes = u64_at(value, 0).unwrap_or(0);
+                counters.packets = u32_at(value, 8).unwrap_or(0).into();
+            }
+            // struct gnet_stats_queue { u32 qlen, backlog, drops, requeues, overlimits; }
+            TCA_STATS_QUEUE => {
+                let field = |n: usize| u32_at(value, 4 * n).unwrap_or(0);
+                counters.waiting = field(0);
+                counters.backlog_bytes = field(1);
+                counters.drops = field(2);
+                counters.requeues = field(3);
+                counters.overlimits = field(4);
+            }
+            // Only there when 32 bits do not hold the number.
+            TCA_STATS_PKT64 => packets64 = u64_at(value, 0),
+            _ => {}
+        }
+    }
+    counters.packets = packets64.unwrap_or(counters.packets);
+    counters
+}
+
+fn parse(payload: &[u8]) -> Option<(u32, ObservedQdisc)> {
+    let nlas = payload.get(TCMSG_LEN..)?;
+    let name = text(attribute(nlas, TCA_KIND)?);
+    let options = attribute(nlas, TCA_OPTIONS).unwrap_or_default();
+    let settings = parse_settings(&name, options).unwrap_or(Settings::Other { name });
+    Some((
+        u32_at(payload, 4)?,
+        ObservedQdisc {
+            handle: Handle(u32_at(payload, 8)?),
+            parent: Handle(u32_at(payload, 12)?),
+            settings,
+            counters: attribute(nlas, TCA_STATS2).map(parse_counters).unwrap_or_default(),
+        },
+    ))
+}
+
+/// The qdiscs of the link with this index, roots first.
+pub(crate) fn list(netlink: &mut Netlink, index: u32) -> Result<Vec<ObservedQdisc>, KernelError> {
+    let all = netlink.dump(&Request::new(RTM_GETQDISC, 0, &tcmsg(0, 0, 0)), parse)?;
+    let mut ours: Vec<_> = all.into_iter().filter(|(i, _)| *i == index).map(|(_, q)| q).collect();
+    ours.sort_by_key(|q| (q.parent != Handle::ROOT, q.parent));
+    Ok(ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::message::{HEADER_LEN, messages};
+    use crate::qdisc::ROOT_HANDLE;
+    use teiji_core::time::ClockId;
+
+    const PAPER_MAP: [u8; 16] = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
+
+    fn paper_mqprio() -> Settings {
+        let range = |count, offset| QueueRange { count, offset };
+        let queues = vec![range(1, 0), range(1, 1), range(2, 2)];
+        Settings::Mqprio { map: PAPER_MAP, queues, hw: false }
+    }
+
+    fn paper_etf() -> Settings {
+        Settings::Etf(Etf {
+            delta: Span::from_micros(150),
+            clock: ClockId::Tai,
+            offload: true,
+            deadline_mode: false,
+            skip_sock_check: false,
+        })
+    }
+
+    fn round_trip(parent: Handle, settings: Settings) -> ObservedQdisc {
+        let planned = PlannedQdisc { parent, handle: Some(ROOT_HANDLE), settings };
+        let bytes = replace_request(7, &planned).finish(1, 0);
+        let (index, observed) = parse(messages(&bytes).next().unwrap().payload).unwrap();
+        assert_eq!(index, 7);
+        observed
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn the_papers_mqprio_is_encoded_as_the_kernel_header_says() {
+        let planned = PlannedQdisc {
+            parent: Handle::ROOT,
+            handle: Some(ROOT_HANDLE),
+            settings: paper_mqprio(),
+        };
+        let bytes = replace_request(7, &planned).finish(1, 0);
+        let body = &bytes[HEADER_LEN..];
+        let header = [0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+        assert_eq!(body[..20], header);
+        assert_eq!(body[20..32], *b"\x0b\x00\x01\x00mqprio\0\0");
+        assert_eq!(body[32..36], [86, 0, 2, 0], "82 bytes of options");
+        assert_eq!(body[36], 3, "num_tc");
+        assert_eq!(body[37..53], PAPER_MAP);
+        assert_eq!(body[53], 0, "hw");
+        assert_eq!(body[54..62], [1, 0, 1, 0, 2, 0, 0, 0], "counts");
+        assert_eq!(body[86..94], [0, 0, 1, 0, 2, 0, 0, 0], "offsets");
+        assert_eq!(body.len(), 36 + 84);
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn the_papers_etf_is_encoded_as_the_kernel_header_says() {
+        let planned =
+            PlannedQdisc { parent: ROOT_HANDLE.class(1), handle: None, settings: paper_etf() };
+        let bytes = replace_request(7, &planned).finish(1, 0);
+        let body = &bytes[HEADER_LEN..];
+        let header = [0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0];
+        assert_eq!(body[..20], header);
+        assert_eq!(body[20..28], *b"\x08\x00\x01\x00etf\0");
+        let options = [20, 0, 2, 0x80, 16, 0, 1, 0, 0xf0, 0x49, 2, 0, 11, 0, 0, 0, 2, 0, 0, 0];
+        assert_eq!(body[28..], options);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_the_same() {
+        let prio = Settings::Prio { bands: 4, map: [3; 16] };
+        for settings in [paper_mqprio(), paper_etf(), prio, Settings::Pfifo { limit: 77 }] {
+            let observed = round_trip(Handle::ROOT, settings.clone());
+            assert_eq!(observed.settings, settings);
+            assert_eq!(observed.parent, Handle::ROOT);
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_named_not_refused() {
+        let observed = round_trip(Handle::ROOT, Settings::Other { name: "cake".into() });
+        assert_eq!(observed.settings.kind(), "cake");
+        assert_eq!(observed.counters, Counters::default());
+    }
+}

@@ -1,0 +1,252 @@
+//! What the kernel says after a plan was applied, and where that differs from
+//! what was asked.
+
+use std::fmt;
+use std::os::fd::AsFd;
+
+use serde::{Deserialize, Serialize};
+use teiji_core::wire::MacAddr;
+use teiji_sys::{ethtool, netns};
+
+use crate::apply::Applied;
+use crate::card::Channels;
+use crate::error::NetError;
+use crate::netlink::qdisc::ObservedQdisc;
+use crate::netlink::{KernelError, Netlink, address, link, qdisc, speed};
+use crate::plan::{Plan, PlannedPort};
+use crate::qdisc::{PlannedQdisc, Settings};
+
+const ENODEV: i32 = 19;
+
+/// The set-up as the kernel has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// The ports, in the plan's order.
+    pub ports: Vec<ObservedPort>,
+}
+
+/// A port as the kernel has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedPort {
+    /// The host.
+    pub host: String,
+    /// The wire.
+    pub wire: String,
+    /// Its name in the host's namespace.
+    pub ifname: String,
+    /// Its driver, if it says.
+    pub driver: Option<Driver>,
+    /// Its MAC address.
+    pub mac: Option<MacAddr>,
+    /// Largest payload of a frame in bytes.
+    pub mtu: u32,
+    /// RFC 2863's state: `UP`, `DOWN`, …
+    pub state: String,
+    /// The other end answers.
+    pub carrier: bool,
+    /// Speed in Mbit/s; `None` where nobody knows, and for veth, which has none.
+    pub speed_mbps: Option<u32>,
+    /// Queues in use, if the driver says.
+    pub channels: Option<Channels>,
+    /// Transmit queues the device was made with.
+    pub tx_queues: u32,
+    /// Addresses with prefix length.
+    pub addresses: Vec<String>,
+    /// All qdiscs of the device, roots first.
+    pub qdiscs: Vec<ObservedQdisc>,
+    /// What time stamps it takes, if the driver says.
+    pub stamps: Option<Stamps>,
+    /// Frames sent since the port was made or its driver loaded.
+    pub tx_packets: u64,
+    /// Frames received likewise.
+    pub rx_packets: u64,
+}
+
+/// A driver, `ethtool -i`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Driver {
+    /// Short name.
+    pub name: String,
+    /// Version; drivers of the kernel tree give the kernel's.
+    pub version: String,
+    /// Firmware of the card, may be empty.
+    pub firmware: String,
+    /// Address on its bus, may be empty.
+    pub bus: String,
+}
+
+/// What time stamps a port takes, `ethtool -T`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamps {
+    /// The driver stamps frames it hands over.
+    pub tx_software: bool,
+    /// The card stamps frames it sends.
+    pub tx_hardware: bool,
+    /// The card stamps every frame it receives.
+    pub rx_hardware: bool,
+    /// Its clock, `/dev/ptp<n>`.
+    pub phc: Option<u32>,
+}
+
+impl Applied {
+    /// Asks the kernel what it has now. After a run the qdiscs' counters tell
+    /// what became of the frames.
+    ///
+    /// # Errors
+    /// [`NetError::Observe`] or [`NetError::Namespace`] if the kernel does not
+    /// answer.
+    pub fn observe(&self) -> Result<Observed, NetError> {
+        let mut ports = Vec::new();
+        for port in &self.plan.ports {
+            if let Some(host) = self.hosts.get(&port.host) {
+                let what = format!("{} of {}", port.ifname, port.host);
+                let seen = netns::in_namespace(host.namespace.as_fd(), || observe_port(port))?;
+                ports.push(seen.map_err(|error| NetError::Observe { what, error })?);
+            }
+        }
+        Ok(Observed { ports })
+    }
+}
+
+/// Looks at a port from inside its namespace.
+fn observe_port(port: &PlannedPort) -> Result<ObservedPort, KernelError> {
+    let ifname = port.ifname.as_str();
+    let mut netlink = Netlink::open()?;
+    let link =
+        link::find(&mut netlink, ifname)?.ok_or(KernelError { errno: ENODEV, extack: None })?;
+    let addresses = address::list(&mut netlink, link.index)?;
+    let veth = link.kind.as_deref() == Some("veth");
+    Ok(ObservedPort {
+        host: port.host.clone(),
+        wire: port.wire.clone(),
+        ifname: link.name.clone(),
+        driver: driver(ifname),
+        mac: link.mac,
+        mtu: link.mtu,
+        state: link.state().to_owned(),
+        carrier: link.carrier,
+        speed_mbps: if veth { None } else { speed::mbps(link.index) },
+        channels: Channels::of(ifname),
+        tx_queues: link.tx_queues,
+        addresses: addresses.iter().map(ToString::to_string).collect(),
+        qdiscs: qdisc::list(&mut netlink, link.index)?,
+        stamps: stamps(ifname),
+        tx_packets: link.tx_packets,
+        rx_packets: link.rx_packets,
+    })
+}
+
+fn driver(ifname: &str) -> Option<Driver> {
+    let info = ethtool::driver_info(ifname).ok()?;
+    Some(Driver {
+        name: info.driver,
+        version: info.version,
+        firmware: info.firmware,
+        bus: info.bus,
+    })
+}
+
+fn stamps(ifname: &str) -> Option<Stamps> {
+    let info = ethtool::timestamp_info(ifname).ok()?;
+    Some(Stamps {
+        tx_software: info.transmits_in_software(),
+        tx_hardware: info.transmits_in_hardware(),
+        rx_hardware: info.receives_all_in_hardware(),
+        phc: info.phc_index,
+    })
+}
+
+impl Observed {
+    /// The port of `host` on `wire`.
+    pub fn port(&self, host: &str, wire: &str) -> Option<&ObservedPort> {
+        self.ports.iter().find(|p| p.host == host && p.wire == wire)
+    }
+
+    /// Where the kernel has something else than `plan` asked for, one sentence
+    /// each. Empty if all is as planned.
+    pub fn differences(&self, plan: &Plan) -> Vec<String> {
+        let mut all = Differences::default();
+        for asked in plan.ports() {
+            all.at = format!("{}.{}", asked.host, asked.wire);
+            match self.port(&asked.host, &asked.wire) {
+                None => all.found.push(format!("{}: the port is not there", all.at)),
+                Some(is) => all.compare_port(asked, is),
+            }
+        }
+        all.found
+    }
+}
+
+#[derive(Default)]
+struct Differences {
+    at: String,
+    found: Vec<String>,
+}
+
+impl Differences {
+    fn compare<T: PartialEq + fmt::Display + ?Sized>(&mut self, what: &str, asked: &T, is: &T) {
+        if asked != is {
+            self.found.push(format!("{}: asked for {what} {asked}, the kernel says {is}", self.at));
+        }
+    }
+
+    fn compare_port(&mut self, asked: &PlannedPort, is: &ObservedPort) {
+        if let (Some(asked), Some(is)) = (asked.mac, is.mac) {
+            self.compare("MAC address", &asked, &is);
+        }
+        for (ip, prefix) in asked.addresses() {
+            let address = format!("{ip}/{prefix}");
+            if !is.addresses.contains(&address) {
+                self.found.push(format!(
+                    "{}: asked for address {address}, the kernel has {}",
+                    self.at,
+                    if is.addresses.is_empty() { "none".into() } else { is.addresses.join(", ") }
+                ));
+            }
+        }
+        if let Some(queues) = asked.queues {
+            let in_use = is.channels.map_or(is.tx_queues, Channels::tx_queues);
+            self.compare("transmit queues", &u32::from(queues), &in_use);
+        }
+        if !is.carrier {
+            self.found.push(format!("{}: {} has no carrier ({})", self.at, is.ifname, is.state));
+        }
+        for qdisc in &asked.qdiscs {
+            self.compare_qdisc(qdisc, &is.qdiscs);
+        }
+    }
+
+    fn compare_qdisc(&mut self, asked: &PlannedQdisc, there: &[ObservedQdisc]) {
+        let Some(is) = there.iter().find(|q| q.parent == asked.parent) else {
+            let kind = asked.settings.kind();
+            self.found.push(format!(
+                "{}: asked for {kind} at {}, the kernel has nothing there",
+                self.at, asked.parent
+            ));
+            return;
+        };
+        let place = asked.parent;
+        match (&asked.settings, &is.settings) {
+            (Settings::Etf(asked), Settings::Etf(is)) => {
+                self.compare(&format!("etf delta at {place}"), &asked.delta, &is.delta);
+                let clocks = (asked.clock.name(), is.clock.name());
+                self.compare(&format!("etf clockid at {place}"), clocks.0, clocks.1);
+                for (what, asked, is) in [
+                    ("offload", asked.offload, is.offload),
+                    ("deadline_mode", asked.deadline_mode, is.deadline_mode),
+                    ("skip_sock_check", asked.skip_sock_check, is.skip_sock_check),
+                ] {
+                    self.compare(&format!("etf {what} at {place}"), on_off(asked), on_off(is));
+                }
+            }
+            (asked, is) => {
+                let (asked, is) = (format!("`{asked}`"), format!("`{is}`"));
+                self.compare(&format!("qdisc at {place}:"), &asked, &is);
+            }
+        }
+    }
+}
+
+fn on_off(set: bool) -> &'static str {
+    if set { "on" } else { "off" }
+}

@@ -1,0 +1,347 @@
+//! What an experiment changes on this machine, step by step. Pure: compiling
+//! and printing a plan touches nothing.
+//!
+//! ```text
+//!   Scenario + Binding ── compile ─→ Plan ── apply ─→ Applied ── observe ─→ Observed
+//!                                     │                  └────── undo ─→ as it was
+//!                                     └ commands(), script()
+//! ```
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use teiji_core::wire::MacAddr;
+use teiji_experiment::scenario::{Port, Qdisc, Scenario, Transport, Wire};
+use thiserror::Error;
+
+use crate::binding::{Binding, BindingError};
+use crate::qdisc::{self, PlannedQdisc, QdiscError};
+
+/// Prefix of a wire's IPv4 network.
+pub(crate) const IPV4_PREFIX: u8 = 24;
+/// Prefix of a wire's IPv6 network.
+pub(crate) const IPV6_PREFIX: u8 = 64;
+
+/// Why a plan cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// The binding does not fit the experiment.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// A wire names a host that does not exist, or that has no port on it.
+    #[error(
+        "wire `{wire}` goes to `{host}`, which has no port on it; `teiji check` explains the file"
+    )]
+    NoPort {
+        /// The wire.
+        wire: String,
+        /// The host.
+        host: String,
+    },
+    /// Fewer queues than the qdisc takes.
+    #[error(
+        "{host}'s port on `{wire}` has {has} transmit queues, its {kind} needs {needs}; set queues = {needs} or change the ranges"
+    )]
+    Queues {
+        /// The host.
+        host: String,
+        /// The wire.
+        wire: String,
+        /// The root qdisc.
+        kind: &'static str,
+        /// What the port was given.
+        has: u16,
+        /// What the qdisc takes.
+        needs: u16,
+    },
+    /// A qdisc the kernel cannot be told.
+    #[error("{host}'s port on `{wire}`: {error}")]
+    Qdisc {
+        /// The host.
+        host: String,
+        /// The wire.
+        wire: String,
+        /// Why.
+        error: QdiscError,
+    },
+}
+
+/// How a port comes to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attachment {
+    /// The end of a veth pair that the plan creates.
+    Veth,
+    /// An interface of this machine, moved into the host's namespace.
+    Interface,
+}
+
+/// A port as the plan wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPort {
+    /// The host.
+    pub host: String,
+    /// The wire.
+    pub wire: String,
+    /// Its name in the host's namespace.
+    pub ifname: String,
+    /// Made or moved.
+    pub attachment: Attachment,
+    /// Its MAC address; `None` for a card, which keeps its own.
+    pub mac: Option<MacAddr>,
+    /// Its IPv4 address, /24.
+    pub ipv4: Ipv4Addr,
+    /// Its IPv6 address, /64; `None` if no flow of the experiment uses IPv6.
+    /// The port then has IPv6 switched off and sends nothing by itself.
+    pub ipv6: Option<Ipv6Addr>,
+    /// Number of transmit queues; `None` leaves a card as it is.
+    pub queues: Option<u16>,
+    /// Root qdisc and what hangs below it, in order; empty: the default.
+    pub qdiscs: Vec<PlannedQdisc>,
+}
+
+impl PlannedPort {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = (IpAddr, u8)> {
+        let v4 = (IpAddr::V4(self.ipv4), IPV4_PREFIX);
+        let v6 = self.ipv6.map(|ip| (IpAddr::V6(ip), IPV6_PREFIX));
+        std::iter::once(v4).chain(v6)
+    }
+}
+
+/// One change on one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) host: String,
+    pub(crate) action: Action,
+}
+
+/// What a step does. Ports are indices into [`Plan::ports`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Make the host's network namespace.
+    Namespace,
+    /// Set a sysctl inside it, as path below `/proc/sys`.
+    Sysctl {
+        path: &'static str,
+        value: &'static str,
+    },
+    LoopbackUp,
+    /// Make a veth pair with both ends in place.
+    Veth {
+        near: usize,
+        far: usize,
+    },
+    /// Move a card into the namespace.
+    Move {
+        port: usize,
+    },
+    Channels {
+        port: usize,
+        queues: u16,
+    },
+    Address {
+        port: usize,
+        ip: IpAddr,
+        prefix: u8,
+    },
+    Qdisc {
+        port: usize,
+        qdisc: PlannedQdisc,
+    },
+    Up {
+        port: usize,
+    },
+    /// Wait until the port can send.
+    Carrier {
+        port: usize,
+    },
+    Neighbour {
+        port: usize,
+        peer: usize,
+        ip: IpAddr,
+    },
+}
+
+/// What will be changed, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub(crate) hosts: Vec<String>,
+    pub(crate) ports: Vec<PlannedPort>,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Plan {
+    /// Works out what `scenario` needs with its ports where `binding` says.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn compile(scenario: &Scenario, binding: &Binding) -> Result<Self, PlanError> {
+        binding.check(scenario)?;
+        let hosts: Vec<String> = scenario.hosts.iter().map(|h| h.name.clone()).collect();
+        let (ports, wires) = ports(scenario, binding)?;
+        let ipv6 = uses_ipv6(scenario);
+        let mut steps = Vec::new();
+        for host in &hosts {
+            let mut step = |action| steps.push(Step { host: host.clone(), action });
+            step(Action::Namespace);
+            for (path, value) in quiet(ipv6) {
+                step(Action::Sysctl { path, value });
+            }
+            step(Action::LoopbackUp);
+        }
+        for &(near, far) in &wires {
+            if ports[near].attachment == Attachment::Veth {
+                let host = ports[near].host.clone();
+                steps.push(Step { host, action: Action::Veth { near, far } });
+            }
+        }
+        for host in &hosts {
+            for (port, planned) in ports.iter().enumerate().filter(|(_, p)| p.host == *host) {
+                let actions = prepare(port, planned);
+                steps.extend(actions.into_iter().map(|action| Step { host: host.clone(), action }));
+            }
+        }
+        // Only now has every wire both ends up.
+        for (port, planned) in ports.iter().enumerate() {
+            let step = |action| Step { host: planned.host.clone(), action };
+            steps.push(step(Action::Carrier { port }));
+            let peer = wires.iter().find_map(|&(near, far)| match port {
+                _ if port == near => Some(far),
+                _ if port == far => Some(near),
+                _ => None,
+            });
+            if let Some(peer) = peer {
+                for (ip, _) in ports[peer].addresses() {
+                    steps.push(step(Action::Neighbour { port, peer, ip }));
+                }
+            }
+        }
+        Ok(Self { hosts, ports, steps })
+    }
+
+    /// The hosts, in the experiment's order.
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The ports, in the experiment's order of hosts.
+    pub fn ports(&self) -> &[PlannedPort] {
+        &self.ports
+    }
+
+    /// The port of `host` on `wire`.
+    pub fn port(&self, host: &str, wire: &str) -> Option<&PlannedPort> {
+        self.ports.iter().find(|p| p.host == host && p.wire == wire)
+    }
+}
+
+/// The ports of all hosts, and for each wire the indices of its two ends.
+type Ports = (Vec<PlannedPort>, Vec<(usize, usize)>);
+
+fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
+    let ipv6 = uses_ipv6(scenario);
+    let mut ports = Vec::new();
+    for host in &scenario.hosts {
+        for port in &host.ports {
+            let bound = binding.interface(&host.name, &port.wire);
+            let ifname = match bound {
+                Some(interface) => interface.to_owned(),
+                None => veth_name(scenario, &port.wire),
+            };
+            ports.push(PlannedPort {
+                host: host.name.clone(),
+                wire: port.wire.clone(),
+                ifname,
+                attachment: if bound.is_some() { Attachment::Interface } else { Attachment::Veth },
+                mac: bound.is_none().then_some(port.mac),
+                ipv4: port.ipv4,
+                ipv6: ipv6.then_some(port.ipv6),
+                queues: queues(&host.name, port, bound.is_none())?,
+                qdiscs: port.qdisc.as_ref().map_or(Ok(Vec::new()), qdisc::compile).map_err(
+                    |error| PlanError::Qdisc {
+                        host: host.name.clone(),
+                        wire: port.wire.clone(),
+                        error,
+                    },
+                )?,
+            });
+        }
+    }
+    let end = |wire: &Wire, host: &String| {
+        ports
+            .iter()
+            .position(|p| p.host == *host && p.wire == wire.name)
+            .ok_or_else(|| PlanError::NoPort { wire: wire.name.clone(), host: host.clone() })
+    };
+    let wires = scenario
+        .wires
+        .iter()
+        .map(|wire| Ok((end(wire, &wire.between[0])?, end(wire, &wire.between[1])?)))
+        .collect::<Result<_, PlanError>>()?;
+    Ok((ports, wires))
+}
+
+fn queues(host: &str, port: &Port, veth: bool) -> Result<Option<u16>, PlanError> {
+    let needs = port.qdisc.as_ref().map_or(1, qdisc::queues_needed);
+    match port.queues {
+        Some(has) if has < needs => Err(PlanError::Queues {
+            host: host.to_owned(),
+            wire: port.wire.clone(),
+            kind: match port.qdisc {
+                Some(Qdisc::Mqprio { .. }) => "mqprio",
+                _ => "qdisc",
+            },
+            has,
+            needs,
+        }),
+        Some(has) => Ok(Some(has)),
+        None => Ok((veth || needs > 1).then_some(needs)),
+    }
+}
+
+/// What one port needs before its wire can carry traffic. The qdisc comes
+/// before the link goes up, so that no frame ever passes the default one.
+fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if planned.attachment == Attachment::Interface {
+        actions.push(Action::Move { port });
+        actions.extend(planned.queues.map(|queues| Action::Channels { port, queues }));
+    }
+    actions.extend(planned.addresses().map(|(ip, prefix)| Action::Address { port, ip, prefix }));
+    actions.extend(planned.qdiscs.iter().map(|qdisc| Action::Qdisc { port, qdisc: qdisc.clone() }));
+    actions.push(Action::Up { port });
+    actions
+}
+
+/// The name of a veth end in its namespace: the wire's, if an interface can be
+/// called so.
+fn veth_name(scenario: &Scenario, wire: &str) -> String {
+    let usable = |name: &str| name.len() <= 15 && !matches!(name, "lo" | "all" | "default");
+    let index = scenario.wires.iter().position(|w| w.name == wire).unwrap_or(0);
+    if scenario.wires.iter().all(|w| usable(&w.name)) {
+        wire.to_owned()
+    } else {
+        format!("wire{index}")
+    }
+}
+
+fn uses_ipv6(scenario: &Scenario) -> bool {
+    scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Udp6 { .. }))
+}
+
+/// Settings that keep a namespace's ports from sending anything by themselves.
+/// Set as defaults before a port arrives, so that it is born quiet.
+fn quiet(ipv6: bool) -> Vec<(&'static str, &'static str)> {
+    if !ipv6 {
+        return vec![("net/ipv6/conf/default/disable_ipv6", "1")];
+    }
+    vec![
+        // Addresses are usable at once and nobody is asked about them.
+        ("net/ipv6/conf/default/accept_dad", "0"),
+        ("net/ipv6/conf/default/accept_ra", "0"),
+        ("net/ipv6/conf/default/router_solicitations", "0"),
+        // No link-local address of its own (IN6_ADDR_GEN_MODE_NONE).
+        ("net/ipv6/conf/default/addr_gen_mode", "1"),
+        // Multicast reports at link-up are repeated after up to this many
+        // milliseconds: let them be over before anything is measured.
+        ("net/ipv6/conf/default/mldv2_unsolicited_report_interval", "1"),
+    ]
+}

@@ -1,0 +1,329 @@
+//! Queueing disciplines as values: what is planned and what is observed speak
+//! the same type, so that the two can be compared. No I/O.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer, de};
+use teiji_core::time::ClockId;
+use teiji_experiment::scenario::{Etf, LeafQdisc, Qdisc, QueueRange};
+
+/// The handle Teiji gives a root qdisc, as the ETF study did.
+pub const ROOT_HANDLE: Handle = Handle(0x0100_0000);
+
+/// A qdisc's or class's handle, `major:minor` in hexadecimal (`tc(8)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(pub u32);
+
+impl Handle {
+    /// `TC_H_ROOT`, the parent of a root qdisc.
+    pub const ROOT: Self = Self(u32::MAX);
+    /// `TC_H_INGRESS`, the parent of `ingress` and `clsact`.
+    pub const INGRESS: Self = Self(0xffff_fff1);
+
+    /// The class `minor` of this qdisc.
+    #[must_use]
+    pub const fn class(self, minor: u16) -> Self {
+        Self((self.0 & 0xffff_0000) | minor as u32)
+    }
+
+    /// The minor number.
+    pub const fn minor(self) -> u32 {
+        self.0 & 0xffff
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (*self, self.minor()) {
+            (Self::ROOT, _) => f.write_str("root"),
+            (Self::INGRESS, _) => f.write_str("ingress"),
+            (_, 0) => write!(f, "{:x}:", self.0 >> 16),
+            (_, minor) => write!(f, "{:x}:{minor:x}", self.0 >> 16),
+        }
+    }
+}
+
+impl Serialize for Handle {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Handle {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bad = || de::Error::custom(format!("`{text}` is not a qdisc handle"));
+        match text.as_str() {
+            "root" => return Ok(Self::ROOT),
+            "ingress" => return Ok(Self::INGRESS),
+            _ => {}
+        }
+        let (major, minor) = text.split_once(':').ok_or_else(bad)?;
+        let hex = |part: &str| match part {
+            "" => Ok(0),
+            _ => u16::from_str_radix(part, 16).map(u32::from).map_err(|_| bad()),
+        };
+        Ok(Self(hex(major)? << 16 | hex(minor)?))
+    }
+}
+
+/// The kind of a qdisc and its settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Settings {
+    /// `mqprio`: traffic classes on ranges of transmit queues.
+    Mqprio {
+        /// Traffic class of each priority.
+        map: [u8; 16],
+        /// Queues of each traffic class.
+        queues: Vec<QueueRange>,
+        /// The card does it.
+        hw: bool,
+    },
+    /// `prio`: strict bands in software.
+    Prio {
+        /// Number of bands.
+        bands: u32,
+        /// Band of each priority.
+        map: [u8; 16],
+    },
+    /// `etf`: earliest transmit time first.
+    Etf(Etf),
+    /// `pfifo`: first in, first out.
+    Pfifo {
+        /// Packets.
+        limit: u32,
+    },
+    /// `pfifo_fast`, a kernel default.
+    PfifoFast,
+    /// `fq_codel`, a kernel default.
+    FqCodel {
+        /// Packets.
+        limit: u32,
+        /// Microseconds.
+        target_us: u32,
+        /// Microseconds.
+        interval_us: u32,
+    },
+    /// `mq`, the kernel's default root of a card with several queues.
+    Mq,
+    /// `noqueue`, the kernel's default on virtual links.
+    Noqueue,
+    /// A qdisc Teiji does not decode.
+    Other {
+        /// Its kind.
+        name: String,
+    },
+}
+
+impl Settings {
+    /// The kind, as `tc` and the kernel spell it.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Mqprio { .. } => "mqprio",
+            Self::Prio { .. } => "prio",
+            Self::Etf(_) => "etf",
+            Self::Pfifo { .. } => "pfifo",
+            Self::PfifoFast => "pfifo_fast",
+            Self::FqCodel { .. } => "fq_codel",
+            Self::Mq => "mq",
+            Self::Noqueue => "noqueue",
+            Self::Other { name } => name,
+        }
+    }
+
+    /// True if the card is asked to do this itself.
+    pub fn offloaded(&self) -> bool {
+        matches!(self, Self::Mqprio { hw: true, .. } | Self::Etf(Etf { offload: true, .. }))
+    }
+}
+
+/// `tc`'s arguments: kind and options.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            Self::Mqprio { map, queues, hw } => {
+                write!(f, " num_tc {} map {} queues", queues.len(), joined(map))?;
+                for range in queues {
+                    write!(f, " {range}")?;
+                }
+                write!(f, " hw {}", u8::from(*hw))
+            }
+            Self::Prio { bands, map } => write!(f, " bands {bands} priomap {}", joined(map)),
+            Self::Etf(etf) => {
+                write!(f, " clockid {} delta {}", etf.clock.name(), etf.delta.as_ns())?;
+                for (set, word) in [
+                    (etf.offload, " offload"),
+                    (etf.deadline_mode, " deadline_mode"),
+                    (etf.skip_sock_check, " skip_sock_check"),
+                ] {
+                    f.write_str(if set { word } else { "" })?;
+                }
+                Ok(())
+            }
+            Self::Pfifo { limit } => write!(f, " limit {limit}"),
+            Self::FqCodel { limit, target_us, interval_us } => {
+                write!(f, " limit {limit} target {target_us}us interval {interval_us}us")
+            }
+            Self::PfifoFast | Self::Mq | Self::Noqueue | Self::Other { .. } => Ok(()),
+        }
+    }
+}
+
+fn joined(map: &[u8; 16]) -> String {
+    map.map(|class| class.to_string()).join(" ")
+}
+
+/// A qdisc to be set: where and what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedQdisc {
+    /// [`Handle::ROOT`] or a class of the root qdisc.
+    pub parent: Handle,
+    /// The handle it gets; `None` lets the kernel choose.
+    pub handle: Option<Handle>,
+    /// What it is.
+    pub settings: Settings,
+}
+
+/// `tc qdisc replace dev …`'s arguments after the device.
+impl fmt::Display for PlannedQdisc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.parent == Handle::ROOT {
+            f.write_str("root ")?;
+        } else {
+            write!(f, "parent {} ", self.parent)?;
+        }
+        if let Some(handle) = self.handle {
+            write!(f, "handle {handle} ")?;
+        }
+        write!(f, "{}", self.settings)
+    }
+}
+
+/// Why a qdisc cannot be told to the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QdiscError {
+    /// The kernel knows 1 to 16 traffic classes.
+    #[error("mqprio with {0} traffic classes; the kernel knows 1 to 16")]
+    Classes(usize),
+    /// The kernel knows 2 to 16 bands.
+    #[error("prio with {0} bands; the kernel knows 2 to 16")]
+    Bands(u8),
+    /// A priority is mapped to a class that does not exist.
+    #[error("priority {priority} is mapped to class {class}, but the last class is {last}")]
+    Map {
+        /// The priority.
+        priority: usize,
+        /// Its class.
+        class: u8,
+        /// The last class there is.
+        last: usize,
+    },
+    /// A qdisc hangs below a class that does not exist.
+    #[error("a qdisc is asked for below class {class}, but the last class is {last}")]
+    Child {
+        /// The class.
+        class: u8,
+        /// The last class there is.
+        last: usize,
+    },
+    /// A traffic class without queues.
+    #[error("traffic class {0} has no queues")]
+    NoQueues(usize),
+    /// `delta` does not fit the kernel's `s32` of nanoseconds.
+    #[error("etf delta of {0} ns; the kernel takes 0 to 2147483647 ns (2.1 s)")]
+    Delta(i64),
+}
+
+/// How many transmit queues a device must have for this qdisc.
+pub fn queues_needed(qdisc: &Qdisc) -> u16 {
+    match qdisc {
+        // The kernel refuses mqprio on a device that has one queue.
+        Qdisc::Mqprio { queues, .. } => {
+            queues.iter().map(|r| r.offset.saturating_add(r.count)).max().unwrap_or(0).max(2)
+        }
+        Qdisc::Prio { .. } | Qdisc::Leaf(_) => 1,
+    }
+}
+
+/// The steps to a root qdisc and what hangs below it, in order.
+pub fn compile(qdisc: &Qdisc) -> Result<Vec<PlannedQdisc>, QdiscError> {
+    let root =
+        |settings| PlannedQdisc { parent: Handle::ROOT, handle: Some(ROOT_HANDLE), settings };
+    match qdisc {
+        Qdisc::Mqprio { map, queues, hw, classes } => {
+            if !(1..=16).contains(&queues.len()) {
+                return Err(QdiscError::Classes(queues.len()));
+            }
+            if let Some(class) = queues.iter().position(|range| range.count == 0) {
+                return Err(QdiscError::NoQueues(class));
+            }
+            check_classes(map, classes.keys().copied(), queues.len())?;
+            let mut steps =
+                vec![root(Settings::Mqprio { map: *map, queues: queues.clone(), hw: *hw })];
+            for (class, leaf) in classes {
+                let range = queues[usize::from(*class)];
+                // mqprio's classes 1… are the device's queues 0…; the traffic
+                // classes themselves come after them and take no qdisc.
+                for queue in range.offset..range.offset.saturating_add(range.count) {
+                    steps.push(child(queue.saturating_add(1), leaf)?);
+                }
+            }
+            Ok(steps)
+        }
+        Qdisc::Prio { bands, map, classes } => {
+            if !(2..=16).contains(bands) {
+                return Err(QdiscError::Bands(*bands));
+            }
+            check_classes(map, classes.keys().copied(), usize::from(*bands))?;
+            let mut steps = vec![root(Settings::Prio { bands: u32::from(*bands), map: *map })];
+            for (band, leaf) in classes {
+                steps.push(child(u16::from(*band) + 1, leaf)?);
+            }
+            Ok(steps)
+        }
+        Qdisc::Leaf(leaf) => Ok(vec![root(settings(leaf)?)]),
+    }
+}
+
+fn check_classes(
+    map: &[u8; 16],
+    children: impl Iterator<Item = u8>,
+    count: usize,
+) -> Result<(), QdiscError> {
+    let last = count - 1;
+    for (priority, class) in map.iter().enumerate() {
+        if usize::from(*class) > last {
+            return Err(QdiscError::Map { priority, class: *class, last });
+        }
+    }
+    for class in children {
+        if usize::from(class) > last {
+            return Err(QdiscError::Child { class, last });
+        }
+    }
+    Ok(())
+}
+
+fn child(minor: u16, leaf: &LeafQdisc) -> Result<PlannedQdisc, QdiscError> {
+    Ok(PlannedQdisc { parent: ROOT_HANDLE.class(minor), handle: None, settings: settings(leaf)? })
+}
+
+fn settings(leaf: &LeafQdisc) -> Result<Settings, QdiscError> {
+    match leaf {
+        LeafQdisc::Etf(etf) => {
+            let delta_ns = etf.delta.as_ns();
+            if !(0..=i64::from(i32::MAX)).contains(&delta_ns) {
+                return Err(QdiscError::Delta(delta_ns));
+            }
+            Ok(Settings::Etf(*etf))
+        }
+        LeafQdisc::Pfifo { limit } => Ok(Settings::Pfifo { limit: *limit }),
+    }
+}
+
+/// The clock with this number, if Teiji knows it.
+pub(crate) fn clock(number: i32) -> Option<ClockId> {
+    [ClockId::Tai, ClockId::Realtime, ClockId::Monotonic].into_iter().find(|c| c.number() == number)
+}

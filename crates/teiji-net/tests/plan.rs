@@ -1,0 +1,194 @@
+//! What a plan prints, and which plans are refused. Nothing is changed here.
+
+mod common;
+
+use common::{PAPER_MAP, UDP4, UDP6, etf, paper_mqprio, pfifo, scenario};
+use teiji_experiment::scenario::{Host, Qdisc, QueueRange, Wire};
+use teiji_net::{Binding, Plan};
+
+#[test]
+fn the_papers_set_up_prints_as_the_commands_a_person_would_type() {
+    let scenario = scenario(Some(paper_mqprio(false)), UDP4);
+    let plan = Plan::compile(&scenario, &Binding::veth()).unwrap();
+    assert_eq!(
+        plan.script(),
+        "\
+# talker
+ip netns add talker
+ip netns exec talker sysctl -qw net.ipv6.conf.default.disable_ipv6=1
+ip -n talker link set dev lo up
+
+# listener
+ip netns add listener
+ip netns exec listener sysctl -qw net.ipv6.conf.default.disable_ipv6=1
+ip -n listener link set dev lo up
+
+# talker
+ip -n talker link add name line address 02:74:65:6a:01:01 numtxqueues 4 numrxqueues 1 type veth peer name line address 02:74:65:6a:01:02 numtxqueues 1 numrxqueues 1 netns listener
+ip -n talker addr add 10.1.0.1/24 dev line
+tc -n talker qdisc replace dev line root handle 100: mqprio num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2 hw 0
+tc -n talker qdisc replace dev line parent 100:1 etf clockid CLOCK_TAI delta 150000
+ip -n talker link set dev line up
+
+# listener
+ip -n listener addr add 10.1.0.2/24 dev line
+ip -n listener link set dev line up
+
+# talker
+timeout 10 sh -c 'until ip -n talker link show dev line | grep -q LOWER_UP; do sleep 0.1; done'
+ip -n talker neigh replace 10.1.0.2 lladdr 02:74:65:6a:01:02 dev line nud permanent
+
+# listener
+timeout 10 sh -c 'until ip -n listener link show dev line | grep -q LOWER_UP; do sleep 0.1; done'
+ip -n listener neigh replace 10.1.0.1 lladdr 02:74:65:6a:01:01 dev line nud permanent
+
+# to undo
+# ip netns del talker
+# ip netns del listener
+"
+    );
+}
+
+#[test]
+fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
+    let scenario = scenario(Some(paper_mqprio(true)), UDP6);
+    let binding = Binding::parse("talker=enp3s0, listener=enp4s0", &scenario).unwrap();
+    let script = Plan::compile(&scenario, &binding).unwrap().script();
+    for line in [
+        "ip link set dev enp3s0 netns talker",
+        "ip netns exec talker ethtool -L enp3s0 combined 4",
+        "ip -n talker addr add fd74:656a:1::1/64 dev enp3s0 nodad",
+        "tc -n talker qdisc replace dev enp3s0 parent 100:1 etf clockid CLOCK_TAI delta 150000 offload",
+        "ip -n talker neigh replace fd74:656a:1::2 lladdr $(ip netns exec listener cat /sys/class/net/enp4s0/address) dev enp3s0 nud permanent",
+        "ip netns exec listener sysctl -qw net.ipv6.conf.default.accept_dad=0",
+        "# ip -n listener link set dev enp4s0 netns 1",
+    ] {
+        assert!(script.lines().any(|l| l == line), "{line}\n{script}");
+    }
+    assert!(!script.contains("veth"), "{script}");
+    assert!(!script.contains("ethtool -L enp4s0"), "the listener's queues stay:\n{script}");
+}
+
+#[test]
+fn a_class_on_several_queues_gets_its_qdisc_on_each() {
+    let range = |count, offset| QueueRange { count, offset };
+    let qdisc = Qdisc::Mqprio {
+        map: [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        queues: vec![range(1, 0), range(3, 1)],
+        hw: true,
+        classes: [(1, etf(true))].into(),
+    };
+    let plan = Plan::compile(&scenario(Some(qdisc), UDP4), &Binding::veth()).unwrap();
+    let script = plan.script();
+    for class in ["100:2", "100:3", "100:4"] {
+        assert!(script.contains(&format!("parent {class} etf ")), "{class}\n{script}");
+    }
+    assert!(!script.contains("parent 100:1 ") && script.contains("hw 1"), "{script}");
+}
+
+#[test]
+fn bands_of_prio_count_from_one() {
+    let qdisc = Qdisc::Prio { bands: 3, map: PAPER_MAP, classes: [(0, etf(false))].into() };
+    let plan = Plan::compile(&scenario(Some(qdisc), UDP4), &Binding::veth()).unwrap();
+    let script = plan.script();
+    let root = "root handle 100: prio bands 3 priomap 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2";
+    assert!(script.contains(root), "{script}");
+    assert!(script.contains("parent 100:1 etf clockid CLOCK_TAI delta 150000"), "{script}");
+}
+
+#[test]
+fn a_wire_with_an_impossible_interface_name_still_gets_a_veth() {
+    let mut scenario = scenario(None, UDP4);
+    let long = "the-long-wire-to-the-robot";
+    scenario.wires[0].name = long.into();
+    scenario.hosts.iter_mut().for_each(|h| h.ports[0].wire = long.into());
+    let plan = Plan::compile(&scenario, &Binding::veth()).unwrap();
+    assert_eq!(plan.port("talker", long).unwrap().ifname, "wire0");
+}
+
+#[test]
+fn queue_numbers_that_do_not_fit_are_explained() {
+    let mut scenario = scenario(Some(paper_mqprio(false)), UDP4);
+    scenario.hosts[0].ports[0].queues = Some(2);
+    assert_eq!(
+        Plan::compile(&scenario, &Binding::veth()).unwrap_err().to_string(),
+        "talker's port on `line` has 2 transmit queues, its mqprio needs 4; set queues = 4 or \
+         change the ranges"
+    );
+}
+
+#[test]
+fn qdiscs_the_kernel_cannot_be_told_are_explained() {
+    let error = |qdisc| {
+        Plan::compile(&scenario(Some(qdisc), UDP4), &Binding::veth()).unwrap_err().to_string()
+    };
+    let mut map = PAPER_MAP;
+    map[7] = 3;
+    let prio = |bands, map| Qdisc::Prio { bands, map, classes: [].into() };
+    let at = "talker's port on `line`: ";
+    for (qdisc, text) in [
+        (prio(3, map), "priority 7 is mapped to class 3, but the last class is 2"),
+        (prio(17, PAPER_MAP), "prio with 17 bands; the kernel knows 2 to 16"),
+        (
+            Qdisc::Prio { bands: 3, map: PAPER_MAP, classes: [(3, etf(false))].into() },
+            "a qdisc is asked for below class 3, but the last class is 2",
+        ),
+        (
+            Qdisc::Mqprio { map: [0; 16], queues: vec![], hw: false, classes: [].into() },
+            "mqprio with 0 traffic classes; the kernel knows 1 to 16",
+        ),
+    ] {
+        assert_eq!(error(qdisc), format!("{at}{text}"));
+    }
+}
+
+#[test]
+fn bindings_that_make_no_sense_are_explained() {
+    let mut scenario = scenario(Some(pfifo(10)), UDP4);
+    let error = |text: &str, scenario: &_| Binding::parse(text, scenario).unwrap_err().to_string();
+    for (text, message) in [
+        (
+            "enp3s0",
+            "`enp3s0` is no binding; write HOST=INTERFACE, or HOST.WIRE=INTERFACE, for example talker=enp3s0",
+        ),
+        ("speaker=enp3s0", "the experiment has no host `speaker`; it has talker, listener"),
+        ("talker.cable=enp3s0", "host `talker` has no port on a wire `cable`; it is on line"),
+        (
+            "talker=enp3s0",
+            "wire `line` has an interface at talker but none at listener; a cable has two ends: add listener=INTERFACE",
+        ),
+        (
+            "talker=enp3s0,listener=enp3s0",
+            "`enp3s0` cannot be both talker.line and listener.line; give each its own interface",
+        ),
+        ("talker=a,talker=b", "talker.line is bound twice, to `a` and to `b`; drop one of the two"),
+        (
+            "talker=enp3s0:1",
+            "`enp3s0:1` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them",
+        ),
+    ] {
+        assert_eq!(error(text, &scenario), message);
+    }
+    // A second wire: the host alone no longer says which port.
+    let mut port = scenario.hosts[0].ports[0].clone();
+    port.wire = "ring".into();
+    scenario.hosts[0].ports.push(port.clone());
+    scenario.hosts.push(Host { name: "robot".into(), ports: vec![port] });
+    let between = ["talker".into(), "robot".into()];
+    let nic = scenario.wires[0].nic;
+    scenario.wires.push(Wire { name: "ring".into(), between, nic });
+    assert_eq!(
+        error("talker=enp3s0", &scenario),
+        "host `talker` has ports on line and ring; say which one: talker.line=INTERFACE"
+    );
+    assert!(Binding::parse("talker.ring=enp3s0,robot=enp4s0", &scenario).is_ok());
+}
+
+#[test]
+fn interface_names_a_shell_would_take_apart_are_quoted() {
+    let scenario = scenario(None, UDP4);
+    let binding = Binding::parse("talker=a;b,listener=$(x)", &scenario).unwrap();
+    let script = Plan::compile(&scenario, &binding).unwrap().script();
+    assert!(script.contains("ip link set dev 'a;b' netns talker"), "{script}");
+    assert!(script.contains("ip link set dev '$(x)' netns listener"), "{script}");
+}
