@@ -284,8 +284,9 @@ pub(crate) fn set_queues(ifname: &str, queues: u16, tx_queues: u32) -> Result<()
         // A driver that cannot set channels may have the right number anyway.
         Err(_) if tx_queues == wanted => return Ok(()),
         Err(error) => {
+            let has = if tx_queues == 1 { "one".to_owned() } else { tx_queues.to_string() };
             return Err(format!(
-                "{error}; it has {tx_queues} transmit queue(s), {wanted} are asked for"
+                "{wanted} transmit queues are asked for, it has {has}, and {error}"
             ));
         }
     };
@@ -302,7 +303,7 @@ pub(crate) fn set_queues(ifname: &str, queues: u16, tx_queues: u32) -> Result<()
     } else {
         let most = channels.max_combined.max(channels.max_tx);
         return Err(format!(
-            "its driver offers at most {most} transmit queues, {wanted} are asked for"
+            "{wanted} transmit queues are asked for, its driver offers at most {most}"
         ));
     }
     ethtool::set_channels(ifname, &channels).map_err(|e| e.to_string())

@@ -15,8 +15,13 @@ const ENOENT: i32 = 2;
 const EACCES: i32 = 13;
 const ENODEV: i32 = 19;
 const EEXIST: i32 = 17;
+const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 const EADDRNOTAVAIL: i32 = 99;
+
+/// Next step for a card that has fewer transmit queues than `mqprio` takes.
+const FEW_QUEUES: &str =
+    "Use `prio` instead of `mqprio`, other queue ranges, or a card with several transmit queues.";
 
 /// Why a plan could not be applied, observed or undone.
 #[derive(Debug, Error)]
@@ -121,11 +126,16 @@ pub(crate) fn explain(host: &str, failed: Failed<'_>, cause: &Cause) -> String {
         return format!("{ifname}{driver} {text}");
     }
     let mut text = format!("{host}: `{}` failed: {cause}.", failed.command);
-    if let Cause::Kernel(error) = cause {
-        if let Some(next) = next_step(failed, error) {
-            text.push(' ');
-            text.push_str(&next);
+    let next = match cause {
+        Cause::Kernel(error) => next_step(failed, error),
+        Cause::Text(_) if matches!(failed.action, Action::Channels { .. }) => {
+            Some(FEW_QUEUES.to_owned())
         }
+        Cause::Text(_) => None,
+    };
+    if let Some(next) = next {
+        text.push(' ');
+        text.push_str(&next);
     }
     text
 }
@@ -169,12 +179,12 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
                 "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
             ))
         }
-        (EOPNOTSUPP, Some(settings), _) if settings.kind() == "mqprio" => Some(
-            "mqprio needs a device with several transmit queues: set `queues`, use `prio`, or another card."
-                .to_owned(),
-        ),
+        (EOPNOTSUPP | EINVAL, Some(settings), _) if settings.kind() == "mqprio" => {
+            Some(FEW_QUEUES.to_owned())
+        }
         (EOPNOTSUPP, None, Action::Veth { .. }) => Some(
-            "This kernel has no veth: load it with `modprobe veth`, or run with --on lab.".to_owned(),
+            "This kernel has no veth: load it with `modprobe veth`, or run with --on lab."
+                .to_owned(),
         ),
         (EEXIST, None, Action::Veth { .. } | Action::Move { .. }) => {
             Some("Two ports of this host would have the same name; rename a wire.".to_owned())

@@ -298,16 +298,18 @@ fn queues(host: &str, port: &Port, veth: bool) -> Result<Option<u16>, PlanError>
 }
 
 /// What one port needs before its wire can carry traffic. The qdisc comes
-/// before the link goes up, so that no frame ever passes the default one.
+/// after the link went up: some drivers (igb) count their queues only then.
 fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
     let mut actions = Vec::new();
     if planned.attachment == Attachment::Interface {
         actions.push(Action::Move { port });
         actions.extend(planned.queues.map(|queues| Action::Channels { port, queues }));
     }
-    actions.extend(planned.addresses().map(|(ip, prefix)| Action::Address { port, ip, prefix }));
-    actions.extend(planned.qdiscs.iter().map(|qdisc| Action::Qdisc { port, qdisc: qdisc.clone() }));
+    let addresses = planned.addresses();
+    actions.extend(addresses.map(|(ip, prefix)| Action::Address { port, ip, prefix }));
     actions.push(Action::Up { port });
+    let qdiscs = planned.qdiscs.iter().cloned();
+    actions.extend(qdiscs.map(|qdisc| Action::Qdisc { port, qdisc }));
     actions
 }
 

@@ -26,9 +26,9 @@ ip -n listener link set dev lo up
 # talker
 ip -n talker link add name line address 02:74:65:6a:01:01 numtxqueues 4 numrxqueues 1 type veth peer name line address 02:74:65:6a:01:02 numtxqueues 1 numrxqueues 1 netns listener
 ip -n talker addr add 10.1.0.1/24 dev line
+ip -n talker link set dev line up
 tc -n talker qdisc replace dev line root handle 100: mqprio num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2 hw 0
 tc -n talker qdisc replace dev line parent 100:1 etf clockid CLOCK_TAI delta 150000
-ip -n talker link set dev line up
 
 # listener
 ip -n listener addr add 10.1.0.2/24 dev line
