@@ -5,8 +5,24 @@
 //! version, and reading another version is an error that says so.
 #![forbid(unsafe_code)]
 
+pub mod atomic;
+mod columns;
+mod fate;
 pub mod frame;
+pub mod join;
+pub mod json;
+pub mod manifest;
+pub mod parquet;
+pub mod plan;
+pub mod run_folder;
+mod statistics;
 pub mod summary;
 
 pub use frame::FrameRow;
+pub use join::{Facts, Joined, ListenerFacts, Sighting, join};
+pub use json::JsonFileError;
+pub use manifest::{LabManifest, Manifest};
+pub use parquet::{About, Records, RecordsError};
+pub use plan::FlowPlan;
+pub use run_folder::{RunFolder, RunFolderError};
 pub use summary::{CaseSummary, MemberSummary, Summary};

@@ -2,9 +2,12 @@
 //! `docs/summary.md`; the version is part of the file.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use teiji_stats::FlowStatistics;
+
+use crate::json::{self, JsonFileError};
 
 /// Format name and version of the file this crate writes.
 pub const SCHEMA: &str = "teiji-summary/1";
@@ -27,6 +30,18 @@ pub struct Summary {
     /// What a reader must know: noise, emulation, resolution, shortfalls.
     /// Full sentences.
     pub warnings: Vec<String>,
+}
+
+impl Summary {
+    /// Reads the file, if it is of this version.
+    pub fn read(path: &Path) -> Result<Self, JsonFileError> {
+        json::read(path, SCHEMA)
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), JsonFileError> {
+        json::write(path, self)
+    }
 }
 
 /// Where an experiment ran.

@@ -139,7 +139,9 @@ mod tests {
         #[test]
         fn bins_hold_every_value_once(values in proptest::collection::vec(-5_000_i64..5_000, 1..300)) {
             let mut buckets = Buckets::new(FINE);
-            values.iter().for_each(|v| buckets.push(*v));
+            for value in &values {
+                buckets.push(*value);
+            }
             for merge_to in [FINE, COARSE] {
                 let bins = buckets.bins(merge_to);
                 prop_assert!(bins.windows(2).all(|w| w[0].to_ns <= w[1].from_ns));

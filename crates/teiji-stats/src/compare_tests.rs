@@ -48,8 +48,8 @@ fn an_ensemble_gives_the_percentiles_all_members_have() {
     let members = [deviation(noise(1_000, 50, 1)), deviation(noise(100, 80, 2))];
     let ensemble = Ensemble::of(&members).unwrap();
     assert_eq!((ensemble.members, ensemble.percentiles.len()), (2, 3));
-    assert_eq!(ensemble.range_ns.min, members[0].range_ns as f64);
-    assert_eq!(ensemble.range_ns.max, members[1].range_ns as f64);
+    let ranges = members.each_ref().map(|d| d.range_ns as f64);
+    assert_eq!(Some(ensemble.range_ns), Spread::of(ranges));
     assert_eq!(Ensemble::of([]), None);
 }
 

@@ -116,16 +116,16 @@ mod tests {
             values in proptest::collection::vec(any::<i64>(), 1..2_000), capacity in 2_usize..50,
         ) {
             let mut envelope = Envelope::new(capacity);
-            for (x, y) in values.iter().enumerate() {
-                envelope.push(x as i64, *y);
+            for (x, y) in (0_i64..).zip(&values) {
+                envelope.push(x, *y);
             }
             prop_assert!(envelope.buckets().len() <= capacity);
             let width = usize::try_from(envelope.points_per_bucket()).unwrap();
             let expected: Vec<EnvelopeBucket> = values
                 .chunks(width)
-                .enumerate()
-                .map(|(i, chunk)| EnvelopeBucket {
-                    x: (i * width) as i64,
+                .zip((0_i64..).step_by(width))
+                .map(|(chunk, x)| EnvelopeBucket {
+                    x,
                     min_ns: *chunk.iter().min().unwrap(),
                     max_ns: *chunk.iter().max().unwrap(),
                 })

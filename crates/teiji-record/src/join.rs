@@ -1,0 +1,200 @@
+//! Brings together what talkers, listeners and the analyser saw of each frame.
+//! Pure: logs in, rows out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use teiji::{ListenerLog, RxRecord, TalkerLog};
+use teiji_core::time::{Capture, Instant, Span};
+
+use crate::FrameRow;
+use crate::plan::FlowPlan;
+
+/// A test frame seen by the analyser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sighting {
+    /// Flow identifier in the test header.
+    pub flow: u16,
+    /// Sequence number in the test header.
+    pub seq: u64,
+    /// When it was on the wire.
+    pub at: Instant<Capture>,
+}
+
+/// What is known beside the rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// One per listener, in the order given.
+    pub listeners: Vec<ListenerFacts>,
+    /// Flows whose talker was stopped before its last frame, or left no log.
+    pub interrupted: BTreeSet<u16>,
+    /// Records of a talker beyond its flow's last frame. Not 0 means that the
+    /// logs do not belong to this plan.
+    pub unplanned: u64,
+    /// Test frames of planned flows on the wire that were not the first copy.
+    pub wire_copies: u64,
+    /// Resolution of the analyser's stamps, where there was one.
+    pub wire_resolution: Option<Span>,
+}
+
+/// What is known of one listener beside the frames it heard.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerFacts {
+    /// The planned flows it heard at least once.
+    pub flows: BTreeSet<u16>,
+    /// Packets that were not frames of a planned flow.
+    pub foreign: u64,
+    /// Packets its socket dropped because its buffer was full.
+    pub socket_drops: u64,
+}
+
+impl Facts {
+    /// Foreign packets on the socket that `flow` came in by: those of the
+    /// listeners that heard it, or of all if none did.
+    pub fn foreign(&self, flow: u16) -> u64 {
+        let heard = |l: &&ListenerFacts| l.flows.contains(&flow);
+        let by_nobody = !self.listeners.iter().any(|l| heard(&l));
+        self.listeners.iter().filter(|l| by_nobody || heard(l)).map(|l| l.foreign).sum()
+    }
+}
+
+/// The rows of a case and what does not fit in rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// One row for each planned frame, by flow, then by sequence number.
+    pub rows: Vec<FrameRow>,
+    /// What is known beside them.
+    pub facts: Facts,
+}
+
+/// Brings the logs together. Every planned frame becomes a row, those never
+/// attempted too; what belongs to no planned frame is counted.
+///
+/// A test frame whose scheduled time is not the planned frame's (a straggler
+/// of an earlier run) is foreign.
+pub fn join(
+    plans: &[FlowPlan],
+    talkers: &[TalkerLog],
+    listeners: &[ListenerLog],
+    sightings: impl IntoIterator<Item = Sighting>,
+) -> Joined {
+    let mut table = Table::new(plans);
+    let mut facts = Facts::default();
+    let planned: BTreeMap<u16, &FlowPlan> = plans.iter().map(|p| (p.flow, p)).collect();
+    facts.interrupted = planned.keys().copied().collect();
+    for talker in talkers {
+        if !talker.interrupted {
+            facts.interrupted.remove(&talker.flow);
+        }
+        facts.unplanned += table.add_talker(talker);
+    }
+    for listener in listeners {
+        facts.listeners.push(table.add_listener(listener));
+    }
+    for sighting in sightings {
+        if let Some(row) = table.row(sighting.flow, sighting.seq) {
+            match row.wire {
+                None => row.wire = Some(sighting.at),
+                Some(_) => facts.wire_copies += 1,
+            }
+        }
+    }
+    Joined { rows: table.rows, facts }
+}
+
+/// The rows under construction, and where each flow's begin.
+struct Table {
+    rows: Vec<FrameRow>,
+    /// Flow → index of its frame 0, number of frames.
+    flows: BTreeMap<u16, (usize, u64)>,
+}
+
+impl Table {
+    fn new(plans: &[FlowPlan]) -> Self {
+        let by_flow: BTreeMap<u16, &FlowPlan> = plans.iter().map(|p| (p.flow, p)).collect();
+        let mut table = Self { rows: Vec::new(), flows: BTreeMap::new() };
+        for (flow, plan) in by_flow {
+            table.flows.insert(flow, (table.rows.len(), plan.frames));
+            table.rows.extend((0..plan.frames).map(|seq| unsent(plan, seq)));
+        }
+        table
+    }
+
+    fn row(&mut self, flow: u16, seq: u64) -> Option<&mut FrameRow> {
+        let (first, frames) = *self.flows.get(&flow)?;
+        if seq >= frames {
+            return None;
+        }
+        self.rows.get_mut(first + usize::try_from(seq).ok()?)
+    }
+
+    /// Returns how many records had no row.
+    fn add_talker(&mut self, talker: &TalkerLog) -> u64 {
+        let mut unplanned = 0;
+        for tx in &talker.frames {
+            let Some(row) = self.row(talker.flow, tx.seq) else {
+                unplanned += 1;
+                continue;
+            };
+            row.scheduled = tx.scheduled;
+            row.woke = Some(tx.woke);
+            row.handed_over = Some(tx.handed_over);
+            row.tx_sched = tx.tx_sched;
+            row.tx_kernel = tx.tx_kernel;
+            row.tx_hardware = tx.tx_hardware;
+            row.fate = tx.fate;
+        }
+        unplanned
+    }
+
+    fn add_listener(&mut self, log: &ListenerLog) -> ListenerFacts {
+        let mut facts = ListenerFacts {
+            flows: BTreeSet::new(),
+            foreign: log.foreign,
+            socket_drops: log.socket_drops,
+        };
+        for (arrival, rx) in (0..).zip(&log.arrivals) {
+            let row = self.row(rx.flow, rx.seq).filter(|row| row.scheduled == rx.scheduled);
+            match row {
+                Some(row) => {
+                    add_arrival(row, arrival, rx);
+                    facts.flows.insert(rx.flow);
+                }
+                None => facts.foreign += 1,
+            }
+        }
+        facts
+    }
+}
+
+fn add_arrival(row: &mut FrameRow, arrival: u64, rx: &RxRecord) {
+    if row.copies == 0 {
+        row.rx_kernel = rx.rx_kernel;
+        row.rx_hardware = rx.rx_hardware;
+        row.arrival = Some(arrival);
+    }
+    row.copies = row.copies.saturating_add(1);
+}
+
+fn unsent(plan: &FlowPlan, seq: u64) -> FrameRow {
+    FrameRow {
+        flow: plan.flow,
+        seq,
+        scheduled: plan.departure(seq),
+        woke: None,
+        handed_over: None,
+        tx_sched: None,
+        tx_kernel: None,
+        tx_hardware: None,
+        wire: None,
+        rx_kernel: None,
+        rx_hardware: None,
+        arrival: None,
+        copies: 0,
+        fate: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "join_tests.rs"]
+mod tests;

@@ -1,0 +1,46 @@
+//! What a flow was meant to do: the part of the experiment that its records
+//! are judged by.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::{Flow, SendMode};
+
+/// One flow as it was meant to be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowPlan {
+    /// Flow identifier in the test header: index in the scenario.
+    pub flow: u16,
+    /// Its name in the experiment.
+    pub name: String,
+    /// How many frames were to be sent.
+    pub frames: u64,
+    /// Departure of frame 0.
+    pub base: Instant<Tai>,
+    /// Distance between two departures.
+    pub period: Span,
+    /// When and how a frame was to be handed to the kernel.
+    pub mode: SendMode,
+    /// Transmit stamps were asked for.
+    pub tx_stamps: bool,
+}
+
+impl FlowPlan {
+    /// The plan of the scenario's flow number `flow`, whose first frame was to
+    /// depart at `base`.
+    pub fn new(flow: u16, from: &Flow, base: Instant<Tai>) -> Self {
+        Self {
+            flow,
+            name: from.name.clone(),
+            frames: from.frames,
+            base,
+            period: from.period,
+            mode: from.mode,
+            tx_stamps: from.tx_stamps,
+        }
+    }
+
+    /// Departure of frame `seq`.
+    pub fn departure(&self, seq: u64) -> Instant<Tai> {
+        self.base + self.period * i64::try_from(seq).unwrap_or(i64::MAX)
+    }
+}
