@@ -253,17 +253,6 @@ impl Socket {
         check("getsockopt SO_MEMINFO", result)?;
         Ok(values[SK_MEMINFO_DROPS])
     }
-
-    /// Waits until the error queue has something, `timeout` at most. True if
-    /// it has.
-    pub fn wait_for_error_queue(&self, timeout: Span) -> bool {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: 0, revents: 0 };
-        let ms = timeout.as_ns().max(0).div_euclid(1_000_000);
-        let ms = libc::c_int::try_from(ms).unwrap_or(libc::c_int::MAX);
-        // SAFETY: one valid, writable pollfd.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, ms) };
-        ready > 0 && poll.revents & libc::POLLERR != 0
-    }
 }
 
 impl AsFd for Socket {

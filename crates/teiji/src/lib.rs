@@ -1,6 +1,51 @@
 //! Send frames on schedule and see when they arrived.
+//!
+//! ```no_run
+//! use teiji::{Cycle, Margin, Spans, Talker};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let frame = [0; 64];
+//! let margin = Margin::calibrated(80)?;
+//! let mut talker = Talker::udp("enp3s0", "10.0.0.2:7788")?.priority(3).launch_time().open()?;
+//! for cycle in Cycle::every(1.millis()).ahead(margin).realtime(80).start()? {
+//!     talker.send_at(cycle.departure(), &frame)?; // Err(Missed { by }) says why
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! * [`Cycle`] wakes a thread at absolute instants on `CLOCK_TAI` and says how
+//!   late it woke,
+//! * [`Talker`] sends frames, now or at an instant (`SO_TXTIME`),
+//! * [`Listener`] receives them with the kernel's and the card's time stamps,
+//! * [`talker::run`] and [`listener::Listener::run`] are the measuring loops:
+//!   every frame on record, as a [`TxRecord`] and an [`RxRecord`].
+//!
+//! What it is not: it does not set up interfaces, queues or clocks (the
+//! `teiji` command does), and it computes no statistics.
+//!
+//! Sockets belong to the network namespace of the thread that opened them.
+//! Linux only.
 #![forbid(unsafe_code)]
 
+pub mod cycle;
+pub mod listener;
+pub mod margin;
 pub mod record;
+pub mod scheduling;
+pub mod stop;
+pub mod talker;
+mod units;
 
+pub use cycle::{Cycle, Wake};
+pub use listener::Listener;
+pub use margin::Margin;
 pub use record::{Fate, ListenerLog, RxRecord, TalkerLog, TxRecord};
+pub use scheduling::Scheduling;
+pub use stop::{Deadline, StopFlag};
+pub use talker::Talker;
+pub use units::Spans;
+
+pub use teiji_core::cycle::Schedule;
+pub use teiji_core::time::{Instant, Span, Tai};
+/// What the kernel reports about sent frames, for [`Talker::take_reports`].
+pub use teiji_sys::socket::{LaunchError, TxEvent, TxStampKind};

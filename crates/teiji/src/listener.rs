@@ -1,0 +1,239 @@
+//! Receiving frames with their time stamps.
+//!
+//! * [`Listener`] – a socket: [`Listener::receive`] gives what arrives,
+//! * [`Listener::run`] – records the test frames of expected flows until all
+//!   are there; [`run`] does both in one call.
+//!
+//! Open the listener before the talker starts: what arrives from then on waits
+//! in its buffer.
+
+mod config;
+mod error;
+mod tally;
+
+pub use config::{ExpectedFlow, ListenerConfig, Source};
+pub use error::ListenerError;
+
+use std::net::SocketAddr;
+
+use teiji_core::time::{Instant, Phc, Span, Tai};
+use teiji_core::wire::{EthernetHeader, Probe, TEIJI_ETHERTYPE};
+use teiji_sys::error::SysError;
+use teiji_sys::interface::{self, InterfaceName};
+use teiji_sys::socket::{Address, Family, Queue, Receiver, Socket};
+use teiji_sys::{clock, hwstamp};
+
+use crate::record::{ListenerLog, RxRecord};
+use crate::stop::{Deadline, StopFlag};
+use crate::talker::switch_on_hardware_stamps;
+use tally::Tally;
+
+/// A receive call waits this long at most, so that a flag or deadline is seen.
+const WAIT: Span = Span::from_millis(50);
+/// Frames taken in one system call, when so many are waiting.
+const FRAMES_A_CALL: u16 = 32;
+/// Bytes of each frame that are kept: headers and the test header.
+const KEPT: usize = 2_048;
+/// Receive calls that may fail in a row (an interface that goes down fails
+/// once) before the listener gives up.
+const FAILURES: u32 = 20;
+
+/// Receives frames from one UDP port, or Teiji's Ethernet frames from one
+/// interface. It belongs to the network namespace of the thread that opened it.
+pub struct Listener {
+    inbox: Inbox,
+    tally: Tally,
+    config: ListenerConfig,
+    drops_before: u32,
+    // Switches the card's stamps back when the listener goes.
+    hardware: Option<hwstamp::Enabled>,
+}
+
+/// The socket and what is needed to read from it.
+struct Inbox {
+    socket: Socket,
+    raw: bool,
+    receiver: Receiver,
+    tai_offset: Span,
+}
+
+/// A frame that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// What followed the headers, cut at 2 KiB.
+    pub payload: &'a [u8],
+    /// The receiving kernel's stamp.
+    pub rx_kernel: Option<Instant<Tai>>,
+    /// The receiving card's stamp.
+    pub rx_hardware: Option<Instant<Phc>>,
+}
+
+/// Opens a listener and [runs](Listener::run) it.
+pub fn run(
+    config: &ListenerConfig,
+    deadline: &Deadline,
+    stop: &StopFlag,
+) -> Result<ListenerLog, ListenerError> {
+    Listener::open(config)?.run(deadline, stop)
+}
+
+impl Listener {
+    /// Opens a listener: from now on, arriving frames wait in its buffer. All
+    /// memory for the expected frames is taken now.
+    pub fn open(config: &ListenerConfig) -> Result<Self, ListenerError> {
+        let failed = |error: SysError| ListenerError::open(config, error);
+        let interface = match &config.interface {
+            Some(name) => Some((InterfaceName::new(name)?, interface::index(name)?)),
+            None => None,
+        };
+        let raw = matches!(config.source, Source::Ethernet { .. });
+        let socket = match config.source {
+            Source::Udp(SocketAddr::V4(_)) => Socket::udp(Family::Ipv4),
+            Source::Udp(SocketAddr::V6(_)) => Socket::udp(Family::Ipv6),
+            Source::Ethernet { .. } => Socket::packet(),
+        }
+        .map_err(failed)?;
+        // Before bind: nothing may arrive without stamp, or overflow.
+        socket.set_receive_buffer(config.receive_buffer).map_err(failed)?;
+        let mut hardware = None;
+        if let (true, Some(name)) = (config.hardware_stamps, &config.interface) {
+            hardware = switch_on_hardware_stamps(name)?;
+        }
+        socket.request_rx_stamps(hardware.is_some()).map_err(failed)?;
+        socket.set_receive_timeout(WAIT).map_err(failed)?;
+        match config.source {
+            Source::Udp(address) => {
+                if let Some((name, _)) = interface {
+                    socket.bind_to_device(name).map_err(failed)?;
+                }
+                socket.bind(&Address::udp(address)).map_err(failed)?;
+            }
+            Source::Ethernet { tagged } => {
+                let Some((_, index)) = interface else {
+                    return Err(ListenerError::NoInterface);
+                };
+                if tagged {
+                    // Cards drop frames of VLANs that nobody registered.
+                    socket.set_promiscuous(index).map_err(failed)?;
+                }
+                socket.bind(&Address::link(index, TEIJI_ETHERTYPE.0)).map_err(failed)?;
+            }
+        }
+        let drops_before = socket.drops().unwrap_or(0);
+        Ok(Self {
+            inbox: Inbox {
+                socket,
+                raw,
+                receiver: Receiver::new(FRAMES_A_CALL, KEPT),
+                tai_offset: clock::tai_offset(),
+            },
+            tally: Tally::new(&config.flows)?,
+            config: config.clone(),
+            drops_before,
+            hardware,
+        })
+    }
+
+    /// A listener on a UDP address like `10.0.0.2:7788`, on all interfaces.
+    ///
+    /// # Errors
+    /// [`ListenerError::Address`] if that is no address with port.
+    pub fn udp(address: &str) -> Result<Self, ListenerError> {
+        let address: SocketAddr =
+            address.parse().map_err(|_| ListenerError::Address { text: address.to_owned() })?;
+        Self::open(&ListenerConfig::new(Source::Udp(address)))
+    }
+
+    /// The address that a UDP listener is bound to: with the port that the
+    /// kernel chose, if it was 0.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        if self.inbox.raw { None } else { self.inbox.socket.local_address().ok() }
+    }
+
+    /// Whether the card stamps what arrives.
+    pub fn has_hardware_stamps(&self) -> bool {
+        self.hardware.is_some()
+    }
+
+    /// Gives each frame that arrived, in order; waits up to 50 ms for the
+    /// first. Says how many there were, 0 if none came in time.
+    ///
+    /// # Errors
+    /// What the kernel says, for example when the interface went down. The
+    /// next call may succeed.
+    pub fn receive(&mut self, each: impl FnMut(Arrival<'_>)) -> Result<usize, ListenerError> {
+        self.inbox.receive(each).map_err(ListenerError::Receive)
+    }
+
+    /// Records test frames until all expected ones have arrived, the deadline
+    /// has come or `stop` is set (both are seen within 100 ms). Duplicates are
+    /// recorded; what is not a test frame of an expected flow is counted.
+    ///
+    /// The calling thread is scheduled as the configuration says, for the time
+    /// of the run.
+    ///
+    /// # Errors
+    /// If the thread cannot be scheduled so. If receiving fails again and
+    /// again, [`ListenerError::Broken`] has what was recorded so far.
+    pub fn run(
+        mut self,
+        deadline: &Deadline,
+        stop: &StopFlag,
+    ) -> Result<ListenerLog, ListenerError> {
+        let _scheduling = self.config.scheduling.enter()?;
+        self.inbox.tai_offset = clock::tai_offset();
+        let mut failures = 0;
+        while !self.tally.is_complete() && !stop.is_stopped() {
+            match self.inbox.receive(|arrival| self.tally.enter(&arrival)) {
+                Ok(_) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    if failures > FAILURES {
+                        let log = Box::new(self.into_log());
+                        return Err(ListenerError::Broken { error, log });
+                    }
+                    clock::sleep_until(clock::now::<Tai>() + Span::from_millis(10));
+                }
+            }
+            if clock::now::<Tai>() >= deadline.get() {
+                break;
+            }
+        }
+        Ok(self.into_log())
+    }
+
+    fn into_log(self) -> ListenerLog {
+        let drops = self.inbox.socket.drops().unwrap_or(self.drops_before);
+        let mut log = self.tally.into_log();
+        log.socket_drops = u64::from(drops.wrapping_sub(self.drops_before));
+        log
+    }
+}
+
+impl Inbox {
+    /// See [`Listener::receive`].
+    fn receive(&mut self, mut each: impl FnMut(Arrival<'_>)) -> Result<usize, SysError> {
+        let count = self.receiver.receive(&self.socket, Queue::Arrivals)?;
+        for message in self.receiver.messages() {
+            let payload = if self.raw {
+                EthernetHeader::parse(message.payload).map_or(&[][..], |(_, payload)| payload)
+            } else {
+                message.payload
+            };
+            let stamps = message.stamps();
+            each(Arrival {
+                payload,
+                rx_kernel: stamps.software.map(|at| at.on(self.tai_offset)),
+                rx_hardware: stamps.hardware,
+            });
+        }
+        Ok(count)
+    }
+}
+
+/// The record of a test frame, if it is one.
+fn record(arrival: &Arrival<'_>) -> Option<RxRecord> {
+    let Probe { flow, seq, scheduled } = Probe::parse(arrival.payload)?;
+    let Arrival { rx_kernel, rx_hardware, .. } = *arrival;
+    Some(RxRecord { flow, seq, scheduled, rx_kernel, rx_hardware })
+}

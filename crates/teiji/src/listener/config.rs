@@ -1,0 +1,63 @@
+//! What a listener is told: where to listen, what to expect.
+
+use std::net::SocketAddr;
+
+use crate::scheduling::Scheduling;
+
+/// Everything a listener needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerConfig {
+    /// What to receive.
+    pub source: Source,
+    /// The interface to receive from, in the calling thread's namespace.
+    /// `None` means all, which is possible for UDP only.
+    pub interface: Option<String>,
+    /// The flows to record. Empty: every test frame, without end.
+    pub flows: Vec<ExpectedFlow>,
+    /// Ask for the card's stamps, where `interface` has them. The card's
+    /// stamping is switched on for the life of the listener.
+    pub hardware_stamps: bool,
+    /// Bytes of the socket's receive buffer.
+    pub receive_buffer: u32,
+    /// How the receiving thread is scheduled.
+    pub scheduling: Scheduling,
+}
+
+impl ListenerConfig {
+    /// The plainest listener: all interfaces, every test frame, kernel stamps,
+    /// a buffer of 4 MiB, ordinary scheduling.
+    pub fn new(source: Source) -> Self {
+        Self {
+            source,
+            interface: None,
+            flows: Vec::new(),
+            hardware_stamps: false,
+            receive_buffer: 4 << 20,
+            scheduling: Scheduling::default(),
+        }
+    }
+}
+
+/// What to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// UDP on this address and port; `0.0.0.0` or `::` means every address.
+    Udp(SocketAddr),
+    /// Ethernet frames with [`teiji_core::wire::TEIJI_ETHERTYPE`], with or
+    /// without VLAN tag.
+    Ethernet {
+        /// Tagged frames are expected: the card's filters are opened for them
+        /// (promiscuous mode) while the listener lives.
+        tagged: bool,
+    },
+}
+
+/// A flow whose frames are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpectedFlow {
+    /// Flow identifier in the test header.
+    pub id: u16,
+    /// How many distinct frames it has, with sequence numbers from 0; `None`
+    /// if nobody knows.
+    pub frames: Option<u64>,
+}

@@ -1,0 +1,95 @@
+//! The transmission margin: how long before its departure a frame is prepared.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use teiji_core::time::Span;
+use teiji_sys::error::SysError;
+use thiserror::Error;
+
+use crate::cycle::{Cycle, CycleError};
+
+/// A transmission margin (the ETF study, §3). It must exceed the worst wake-up
+/// latency of the machine, or frames miss their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Margin {
+    span: Span,
+    worst: Option<Span>,
+}
+
+/// Why a margin could not be measured.
+#[derive(Debug, Error)]
+pub enum MarginError {
+    /// The measuring cycle could not start.
+    #[error(transparent)]
+    Cycle(#[from] CycleError),
+    /// No thread to measure on.
+    #[error("cannot start a thread to measure the wake-up latency: {0}")]
+    Thread(SysError),
+}
+
+const WAKE_UPS: u64 = 1_000;
+const PERIOD: Span = Span::from_millis(1);
+/// Room for building a frame and handing it over.
+const HAND_OVER: Span = Span::from_micros(100);
+
+impl Margin {
+    /// A margin of this length.
+    pub fn of(span: Span) -> Self {
+        Self { span, worst: None }
+    }
+
+    /// Measures for one second how late a thread of real-time priority
+    /// `priority` wakes on this machine, as it is loaded now, and gives twice
+    /// the worst case plus 100 µs for the hand-over. An estimate to start
+    /// with: loads that come later, and events rarer than one in a thousand,
+    /// are not in it.
+    pub fn calibrated(priority: u8) -> Result<Self, MarginError> {
+        let measure = || -> Result<Span, MarginError> {
+            let cycle = Cycle::every(PERIOD).realtime(priority).times(WAKE_UPS).start()?;
+            Ok(cycle.map(|wake| wake.late()).max().unwrap_or(Span::ZERO))
+        };
+        let worst = thread::scope(|scope| {
+            thread::Builder::new()
+                .name("margin".into())
+                .spawn_scoped(scope, measure)
+                .map_err(|error| MarginError::Thread(SysError::new("clone", error)))?
+                .join()
+                .unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
+        Ok(Self { span: worst * 2 + HAND_OVER, worst: Some(worst) })
+    }
+
+    /// The margin.
+    pub fn span(self) -> Span {
+        self.span
+    }
+
+    /// The worst wake-up latency it was measured from, if it was.
+    pub fn worst_latency(self) -> Option<Span> {
+        self.worst
+    }
+}
+
+impl From<Margin> for Span {
+    fn from(margin: Margin) -> Self {
+        margin.span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teiji_sys::sched::SchedError;
+
+    #[test]
+    fn a_calibrated_margin_is_longer_than_the_worst_latency() {
+        match Margin::calibrated(50) {
+            Ok(margin) => assert!(margin.span() > margin.worst_latency().unwrap()),
+            Err(MarginError::Cycle(CycleError::Scheduling(
+                error @ (SchedError::NoRealtimeRight { .. } | SchedError::NoRealtimeBudget { .. }),
+            ))) => println!("SKIP: {error}"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}

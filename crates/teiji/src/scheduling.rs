@@ -1,0 +1,38 @@
+//! How the thread that sends or receives is scheduled.
+
+use teiji_sys::sched::{self, Pinned, Realtime, SchedError};
+
+/// Scheduling that a run asks for. The default changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// `SCHED_FIFO` priority, 1 to 99; `None` leaves the thread's class.
+    pub realtime: Option<u8>,
+    /// The only CPU to run on.
+    pub cpu: Option<u16>,
+    /// Lock the process's memory, so that no page fault delays a frame. This
+    /// stays until the process ends.
+    pub lock_memory: bool,
+}
+
+/// The thread is scheduled as asked while this lives, and as before
+/// afterwards.
+#[derive(Debug)]
+#[must_use = "scheduling is given back when this is dropped"]
+pub(crate) struct Entered {
+    // Dropped in this order: an ordinary thread again before it may move.
+    _realtime: Option<Realtime>,
+    _pinned: Option<Pinned>,
+}
+
+impl Scheduling {
+    /// Schedules the calling thread as asked.
+    pub(crate) fn enter(self) -> Result<Entered, SchedError> {
+        let pinned = self.cpu.map(Pinned::to).transpose()?;
+        if self.lock_memory {
+            sched::lock_memory()?;
+        }
+        // Last, so that the set-up above does not run in real time.
+        let realtime = self.realtime.map(Realtime::enter).transpose()?;
+        Ok(Entered { _realtime: realtime, _pinned: pinned })
+    }
+}

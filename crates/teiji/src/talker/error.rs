@@ -1,0 +1,147 @@
+//! Why a talker cannot open or send, each with the next step.
+
+use teiji_core::time::Span;
+use teiji_core::wire::{Probe, VlanTag};
+use teiji_sys::error::SysError;
+use teiji_sys::interface::InterfaceError;
+use thiserror::Error;
+
+use super::{Destination, TalkerConfig};
+use crate::cycle::CycleError;
+
+/// Why a talker cannot open or send.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TalkerError {
+    /// Not an address with port.
+    #[error("`{text}` is no address with port; write for example 10.0.0.2:7788 or [fd74::2]:7788")]
+    Address {
+        /// What was written.
+        text: String,
+    },
+    /// The interface is missing or of the wrong kind.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+    /// Period, margin, priority, CPU or memory lock.
+    #[error(transparent)]
+    Cycle(#[from] CycleError),
+    /// Not a VLAN tag.
+    #[error("VLAN {} with priority {} does not exist; use VLAN 0 to 4094 and priority 0 to 7", tag.id, tag.pcp)]
+    Vlan {
+        /// The tag.
+        tag: VlanTag,
+    },
+    /// No frames to send.
+    #[error("0 frames were asked for; ask for at least one")]
+    NoFrames,
+    /// The records do not fit into memory.
+    #[error("the records of {frames} frames do not fit into memory; ask for fewer frames")]
+    TooManyFrames {
+        /// What was asked for.
+        frames: u64,
+    },
+    /// The test header does not fit.
+    #[error(
+        "a payload of {payload} bytes is too short for the test header; use {} or more",
+        Probe::LEN
+    )]
+    PayloadTooShort {
+        /// What was asked for, in bytes.
+        payload: u16,
+    },
+    /// The frame is too long for the interface.
+    #[error(
+        "a payload of {payload} bytes is too long for {interface}; use {limit} or less, or raise its MTU"
+    )]
+    PayloadTooLong {
+        /// What was asked for, in bytes.
+        payload: usize,
+        /// The most that fits into one frame, in bytes.
+        limit: usize,
+        /// The interface.
+        interface: String,
+    },
+    /// Launch times need a right.
+    #[error(
+        "no right to launch times on CLOCK_TAI: CAP_NET_ADMIN is missing; run as root or with sudo"
+    )]
+    NoLaunchRight,
+    /// The kernel has no launch times.
+    #[error("this kernel does not know SO_TXTIME; launch times need Linux 4.19 or newer ({error})")]
+    NoLaunchInKernel {
+        /// What the kernel said.
+        error: SysError,
+    },
+    /// High priorities need a right.
+    #[error(
+        "no right to socket priority {priority}: above 6, CAP_NET_ADMIN is needed; run as root or use 0 to 6"
+    )]
+    NoPriorityRight {
+        /// What was asked for.
+        priority: u8,
+    },
+    /// Raw frames need a right.
+    #[error(
+        "no right to raw Ethernet frames: CAP_NET_RAW is missing; run as root or with sudo, or use UDP"
+    )]
+    NoRawRight,
+    /// The kernel has no such sockets.
+    #[error("this kernel has no {what} sockets ({error}); use another transport")]
+    NoFamily {
+        /// `IPv6`, `AF_PACKET` …
+        what: &'static str,
+        /// What the kernel said.
+        error: SysError,
+    },
+    /// [`Talker::send_at`](super::Talker::send_at) without launch times.
+    #[error("this talker was opened without launch times; add `.launch_time()`")]
+    NoLaunchTimes,
+    /// The launch time had passed.
+    #[error(
+        "the departure time had passed {by} before the frame was handed over; use a longer margin"
+    )]
+    Missed {
+        /// By how much.
+        by: Span,
+    },
+    /// The kernel did not take the frame.
+    #[error("the frame was not sent: {0}")]
+    Send(SysError),
+    /// The queue of reports could not be read.
+    #[error("cannot read the kernel's reports about sent frames: {0}")]
+    Reports(SysError),
+    /// Something else while opening.
+    #[error("cannot open a talker on {interface}: {error}")]
+    Open {
+        /// The interface.
+        interface: String,
+        /// What the kernel said.
+        error: SysError,
+    },
+}
+
+// Numbers of errno(3) that mean something here.
+const EPERM: i32 = 1;
+const EINVAL: i32 = 22;
+const ENOPROTOOPT: i32 = 92;
+const EAFNOSUPPORT: i32 = 97;
+
+impl TalkerError {
+    /// The sentence for a system call that failed while opening.
+    pub(super) fn open(config: &TalkerConfig, error: SysError) -> Self {
+        let udp = matches!(config.destination, Destination::Udp(_));
+        match (error.call(), error.errno()) {
+            ("setsockopt SO_TXTIME", EPERM) => Self::NoLaunchRight,
+            ("setsockopt SO_TXTIME", EINVAL | ENOPROTOOPT) => Self::NoLaunchInKernel { error },
+            ("setsockopt SO_PRIORITY", EPERM) => {
+                Self::NoPriorityRight { priority: config.priority }
+            }
+            ("socket", EPERM) if !udp => Self::NoRawRight,
+            ("socket", EAFNOSUPPORT) => {
+                let what = if udp { "IP sockets of this version" } else { "AF_PACKET" };
+                Self::NoFamily { what, error }
+            }
+            _ => Self::Open { interface: config.interface.clone(), error },
+        }
+    }
+}
