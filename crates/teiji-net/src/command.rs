@@ -42,6 +42,11 @@ impl Plan {
             text.push('\n');
         }
         text.push_str("# to undo\n");
+        if self.ports.iter().any(|p| p.attachment == Attachment::Interface) {
+            text.push_str(
+                "# (the cards come back down and without addresses; teiji itself restores both)\n",
+            );
+        }
         for command in self.undo_commands() {
             let _ = writeln!(text, "# {command}");
         }

@@ -225,23 +225,28 @@ impl Differences {
             ));
             return;
         };
-        let place = asked.parent;
-        match (&asked.settings, &is.settings) {
+        let port = std::mem::take(&mut self.at);
+        self.at = format!("{port} at {}", asked.parent);
+        self.compare_settings(&asked.settings, &is.settings);
+        self.at = port;
+    }
+
+    fn compare_settings(&mut self, asked: &Settings, is: &Settings) {
+        match (asked, is) {
             (Settings::Etf(asked), Settings::Etf(is)) => {
-                self.compare(&format!("etf delta at {place}"), &asked.delta, &is.delta);
-                let clocks = (asked.clock.name(), is.clock.name());
-                self.compare(&format!("etf clockid at {place}"), clocks.0, clocks.1);
+                self.compare("etf delta", &asked.delta, &is.delta);
+                self.compare("etf clockid", asked.clock.name(), is.clock.name());
                 for (what, asked, is) in [
-                    ("offload", asked.offload, is.offload),
-                    ("deadline_mode", asked.deadline_mode, is.deadline_mode),
-                    ("skip_sock_check", asked.skip_sock_check, is.skip_sock_check),
+                    ("etf offload", asked.offload, is.offload),
+                    ("etf deadline_mode", asked.deadline_mode, is.deadline_mode),
+                    ("etf skip_sock_check", asked.skip_sock_check, is.skip_sock_check),
                 ] {
-                    self.compare(&format!("etf {what} at {place}"), on_off(asked), on_off(is));
+                    self.compare(what, on_off(asked), on_off(is));
                 }
             }
             (asked, is) => {
                 let (asked, is) = (format!("`{asked}`"), format!("`{is}`"));
-                self.compare(&format!("qdisc at {place}:"), &asked, &is);
+                self.compare("qdisc", &asked, &is);
             }
         }
     }
@@ -249,4 +254,113 @@ impl Differences {
 
 fn on_off(set: bool) -> &'static str {
     if set { "on" } else { "off" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::qdisc::Counters;
+    use crate::plan::Attachment;
+    use crate::qdisc::{Handle, ROOT_HANDLE};
+    use teiji_core::time::{ClockId, Span};
+    use teiji_experiment::scenario::Etf;
+
+    fn etf(delta_us: i64, offload: bool) -> Settings {
+        Settings::Etf(Etf {
+            delta: Span::from_micros(delta_us),
+            clock: ClockId::Tai,
+            offload,
+            deadline_mode: false,
+            skip_sock_check: false,
+        })
+    }
+
+    /// A plan with one card that asks for `etf` as in the ETF study.
+    fn plan() -> Plan {
+        let etf =
+            PlannedQdisc { parent: ROOT_HANDLE.class(1), handle: None, settings: etf(150, true) };
+        Plan {
+            hosts: vec!["talker".into()],
+            ports: vec![PlannedPort {
+                host: "talker".into(),
+                wire: "line".into(),
+                ifname: "enp3s0".into(),
+                attachment: Attachment::Interface,
+                mac: None,
+                ipv4: [10, 1, 0, 1].into(),
+                ipv6: None,
+                queues: Some(4),
+                qdiscs: vec![etf],
+            }],
+            steps: Vec::new(),
+        }
+    }
+
+    fn observed(settings: Settings, parent: Handle, combined: u32) -> Observed {
+        Observed {
+            ports: vec![ObservedPort {
+                host: "talker".into(),
+                wire: "line".into(),
+                ifname: "enp3s0".into(),
+                driver: None,
+                mac: None,
+                mtu: 1_500,
+                state: "UP".into(),
+                carrier: true,
+                speed_mbps: Some(1_000),
+                channels: Some(Channels { rx: 0, tx: 0, combined }),
+                tx_queues: 8,
+                addresses: vec!["10.1.0.1/24".into()],
+                qdiscs: vec![ObservedQdisc {
+                    handle: Handle(0x8001_0000),
+                    parent,
+                    settings,
+                    counters: Counters::default(),
+                }],
+                stamps: None,
+                tx_packets: 0,
+                rx_packets: 0,
+            }],
+        }
+    }
+
+    #[test]
+    fn what_is_as_planned_is_no_difference() {
+        let same = observed(etf(150, true), ROOT_HANDLE.class(1), 4);
+        assert_eq!(same.differences(&plan()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_settings_of_the_same_qdisc_are_named_one_by_one() {
+        let other = observed(etf(200, false), ROOT_HANDLE.class(1), 2);
+        assert_eq!(
+            other.differences(&plan()),
+            [
+                "talker.line: asked for transmit queues 4, the kernel says 2",
+                "talker.line at 100:1: asked for etf delta 150 µs, the kernel says 200 µs",
+                "talker.line at 100:1: asked for etf offload on, the kernel says off",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_qdisc_and_a_missing_port_are_differences() {
+        let elsewhere = observed(Settings::Mq, Handle::ROOT, 4);
+        assert_eq!(
+            elsewhere.differences(&plan()),
+            ["talker.line: asked for etf at 100:1, the kernel has nothing there"]
+        );
+        assert_eq!(
+            Observed::default().differences(&plan()),
+            ["talker.line: the port is not there"]
+        );
+    }
+
+    #[test]
+    fn an_observation_is_read_back_from_json_as_it_was() {
+        let before = observed(etf(150, true), ROOT_HANDLE.class(1), 4);
+        let json = serde_json::to_string(&before).unwrap();
+        assert!(json.contains(r#""parent":"100:1","settings":{"kind":"etf""#), "{json}");
+        assert_eq!(serde_json::from_str::<Observed>(&json).unwrap(), before);
+    }
 }
