@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the request structures promise to be the kernel's")]
 
 use crate::interface::{InterfaceError, InterfaceName};
-use crate::ioctl::{self, Request};
+use crate::ioctl::{ControlSocket, Request};
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
@@ -12,7 +12,7 @@ const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 
 fn request<T: Request>(call: &'static str, name: &str, data: &mut T) -> Result<(), InterfaceError> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
-    ioctl::with_data(call, SIOCETHTOOL, InterfaceName::new(name)?, data)
+    ControlSocket::open()?.with_data(call, SIOCETHTOOL, InterfaceName::new(name)?, data)
 }
 
 /// How many queues ("channels") a card has of each kind, and may have.

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "the request structure promises to be the kernel's")]
 
 use crate::interface::{InterfaceError, InterfaceName};
-use crate::ioctl::{self, Request};
+use crate::ioctl::{ControlSocket, Request};
 
 /// Which frames a card stamps (`struct hwtstamp_config`). One setting per
 /// card: all programs share it.
@@ -29,35 +29,43 @@ impl HardwareStamps {
 /// The present setting of interface `name`. Drivers that cannot tell answer
 /// [`InterfaceError::NotSupported`].
 pub fn get(name: &str) -> Result<HardwareStamps, InterfaceError> {
-    let mut stamps = HardwareStamps::OFF;
-    ioctl::with_data(
-        "SIOCGHWTSTAMP",
-        libc::SIOCGHWTSTAMP as libc::c_ulong,
-        InterfaceName::new(name)?,
-        &mut stamps,
-    )?;
-    Ok(stamps)
+    get_through(&ControlSocket::open()?, InterfaceName::new(name)?)
 }
 
 /// Changes the setting of interface `name` and gives what the driver made of
 /// it: it may stamp more than asked for. Needs `CAP_NET_ADMIN`.
 pub fn set(name: &str, wanted: HardwareStamps) -> Result<HardwareStamps, InterfaceError> {
+    set_through(&ControlSocket::open()?, InterfaceName::new(name)?, wanted)
+}
+
+fn get_through(
+    socket: &ControlSocket,
+    name: InterfaceName,
+) -> Result<HardwareStamps, InterfaceError> {
+    let mut stamps = HardwareStamps::OFF;
+    let request = libc::SIOCGHWTSTAMP as libc::c_ulong;
+    socket.with_data("SIOCGHWTSTAMP", request, name, &mut stamps)?;
+    Ok(stamps)
+}
+
+fn set_through(
+    socket: &ControlSocket,
+    name: InterfaceName,
+    wanted: HardwareStamps,
+) -> Result<HardwareStamps, InterfaceError> {
     let mut stamps = wanted;
-    ioctl::with_data(
-        "SIOCSHWTSTAMP",
-        libc::SIOCSHWTSTAMP as libc::c_ulong,
-        InterfaceName::new(name)?,
-        &mut stamps,
-    )?;
+    let request = libc::SIOCSHWTSTAMP as libc::c_ulong;
+    socket.with_data("SIOCSHWTSTAMP", request, name, &mut stamps)?;
     Ok(stamps)
 }
 
 /// Hardware stamps are on while this lives; dropping it restores the setting
-/// from before.
+/// from before, also from a thread in another network namespace.
 #[derive(Debug)]
 #[must_use = "the stamps are switched back when this is dropped"]
 pub struct Enabled {
-    name: String,
+    socket: ControlSocket,
+    name: InterfaceName,
     before: HardwareStamps,
 }
 
@@ -65,16 +73,17 @@ impl Enabled {
     /// Switches the stamps of interface `name` on: for frames that sockets ask
     /// to stamp, and for every received frame. What was on stays on.
     pub fn on(name: &str) -> Result<Self, InterfaceError> {
+        let (socket, name) = (ControlSocket::open()?, InterfaceName::new(name)?);
         // A driver that cannot tell its setting starts with everything off.
-        let before = match get(name) {
+        let before = match get_through(&socket, name) {
             Ok(before) => before,
             Err(InterfaceError::NotSupported { .. }) => HardwareStamps::OFF,
             Err(other) => return Err(other),
         };
         if before != HardwareStamps::ALL {
-            set(name, HardwareStamps::ALL)?;
+            set_through(&socket, name, HardwareStamps::ALL)?;
         }
-        Ok(Self { name: name.to_owned(), before })
+        Ok(Self { socket, name, before })
     }
 
     /// What the card was set to before.
@@ -87,7 +96,7 @@ impl Drop for Enabled {
     fn drop(&mut self) {
         // The interface may be gone; then there is nothing to restore.
         if self.before != HardwareStamps::ALL {
-            let _ = set(&self.name, self.before);
+            let _ = set_through(&self.socket, self.name, self.before);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! One interface request (`struct ifreq`) at a time, in the calling thread's
-//! network namespace.
+//! One interface request (`struct ifreq`) at a time.
 #![expect(unsafe_code, reason = "ioctl takes a pointer whose meaning depends on the request")]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -15,13 +14,37 @@ use crate::interface::{InterfaceError, InterfaceName};
 /// that the kernel expects for each request it is used with.
 pub(crate) unsafe trait Request {}
 
-/// A datagram socket to send interface requests through.
-fn control_socket() -> Result<OwnedFd, SysError> {
-    // SAFETY: socket takes integers.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    let fd = check("socket", fd)?;
-    // SAFETY: the kernel has just given us this descriptor; nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+/// A socket to send interface requests through. It asks about interfaces of
+/// the network namespace it was opened in, from whatever thread.
+#[derive(Debug)]
+pub(crate) struct ControlSocket(OwnedFd);
+
+impl ControlSocket {
+    /// Opens one in the calling thread's namespace.
+    pub(crate) fn open() -> Result<Self, SysError> {
+        // SAFETY: socket takes integers.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        let fd = check("socket", fd)?;
+        // SAFETY: the kernel has just given us this descriptor; nobody else has it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sends a request whose `ifr_data` points to `data`.
+    pub(crate) fn with_data<T: Request>(
+        &self,
+        call: &'static str,
+        request: libc::c_ulong,
+        name: InterfaceName,
+        data: &mut T,
+    ) -> Result<(), InterfaceError> {
+        let mut ifreq = empty_request(name);
+        ifreq.ifr_ifru.ifru_data = (&raw mut *data).cast();
+        // SAFETY: `ifreq` is complete and `ifr_data` points to a `T`, which by
+        // the promise of `Request` is the structure this request reads and
+        // writes, and which stays borrowed for the call.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, &raw mut ifreq) };
+        check(call, result).map(drop).map_err(|error| InterfaceError::explain(name, error))
+    }
 }
 
 fn empty_request(name: InterfaceName) -> libc::ifreq {
@@ -40,30 +63,13 @@ pub(crate) fn simple<T>(
     name: InterfaceName,
     read: impl FnOnce(&libc::ifreq) -> T,
 ) -> Result<T, InterfaceError> {
-    let socket = control_socket()?;
+    let socket = ControlSocket::open()?;
     let mut ifreq = empty_request(name);
     // SAFETY: `ifreq` is a complete, writable ifreq, which is what every
     // SIOCGIF* request works on.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut ifreq) };
+    let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), request as _, &raw mut ifreq) };
     check(call, result).map_err(|error| InterfaceError::explain(name, error))?;
     Ok(read(&ifreq))
-}
-
-/// Sends a request whose `ifr_data` points to `data`.
-pub(crate) fn with_data<T: Request>(
-    call: &'static str,
-    request: libc::c_ulong,
-    name: InterfaceName,
-    data: &mut T,
-) -> Result<(), InterfaceError> {
-    let socket = control_socket()?;
-    let mut ifreq = empty_request(name);
-    ifreq.ifr_ifru.ifru_data = (&raw mut *data).cast();
-    // SAFETY: `ifreq` is complete and `ifr_data` points to a `T`, which by the
-    // promise of `Request` is the structure this request reads and writes, and
-    // which stays borrowed for the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut ifreq) };
-    check(call, result).map(drop).map_err(|error| InterfaceError::explain(name, error))
 }
 
 /// The union members that `simple` requests fill.
