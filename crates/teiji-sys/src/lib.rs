@@ -12,10 +12,13 @@
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
 //! Nothing here decides: no retries, no defaults, no logging. Decisions are
-//! taken by the crates above, which are free of `unsafe`. Linux only.
+//! taken by the crates above, which are free of `unsafe`. 64-bit Linux only.
 //!
 //! Every file that contains `unsafe` says so in its head; the files without
 //! that line (parsing, errors) are ordinary safe code.
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("teiji-sys knows the system calls of 64-bit Linux only");
 
 pub mod clock;
 pub mod error;

@@ -20,6 +20,7 @@ pub(super) struct Controls<'a>(pub(super) &'a [u8]);
 impl<'a> Iterator for Controls<'a> {
     type Item = Control<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Control<'a>> {
         let area = self.0;
         let length = usize::from_ne_bytes(*area.first_chunk::<WORD>()?);

@@ -86,27 +86,35 @@ pub enum TxEvent {
     },
 }
 
+#[inline]
 fn number<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
     data.get(at..)?.first_chunk().copied()
 }
 
 /// The stamps among a message's control messages.
+#[inline]
 pub(super) fn stamps(area: &[u8]) -> Stamps {
-    let stamp = |data: &[u8], index: usize| -> Option<i64> {
-        let seconds = i64::from_ne_bytes(number(data, index * 16)?);
-        let nanoseconds = i64::from_ne_bytes(number(data, index * 16 + 8)?);
+    Controls(area).find(is_stamps).map(|control| read_stamps(control.data)).unwrap_or_default()
+}
+
+#[inline]
+fn is_stamps(control: &Control<'_>) -> bool {
+    control.level == libc::SOL_SOCKET && control.kind == SCM_TIMESTAMPING_NEW
+}
+
+/// Reads `struct scm_timestamping64`: software, unused, hardware.
+#[inline]
+fn read_stamps(data: &[u8]) -> Stamps {
+    let stamp = |at: usize| -> Option<i64> {
+        let seconds = i64::from_ne_bytes(number(data, at)?);
+        let nanoseconds = i64::from_ne_bytes(number(data, at + 8)?);
         let ns = seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?;
         (ns != 0).then_some(ns)
     };
-    Controls(area)
-        .find(|c| c.level == libc::SOL_SOCKET && c.kind == SCM_TIMESTAMPING_NEW)
-        .map(|c| Stamps {
-            software: stamp(c.data, 0).map(Instant::from_ns),
-            hardware: stamp(c.data, 2).map(Instant::from_ns),
-        })
-        .unwrap_or_default()
+    Stamps { software: stamp(0).map(Instant::from_ns), hardware: stamp(32).map(Instant::from_ns) }
 }
 
+#[inline]
 fn is_extended_error(control: &Control<'_>) -> bool {
     matches!(
         (control.level, control.kind),
@@ -118,10 +126,20 @@ fn is_extended_error(control: &Control<'_>) -> bool {
 
 /// The report in the control messages of one error-queue message; `None` if
 /// there is none, or one too short to read.
+#[inline]
 pub(super) fn tx_event(area: &[u8]) -> Option<TxEvent> {
+    // One pass: this runs for every frame that is sent.
+    let (mut error, mut stamps) = (None, Stamps::default());
+    for control in Controls(area) {
+        if is_stamps(&control) {
+            stamps = read_stamps(control.data);
+        } else if is_extended_error(&control) {
+            error = Some(control.data);
+        }
+    }
     // struct sock_extended_err: errno (4), origin, type, code, pad, info (4),
     // data (4).
-    let error = Controls(area).find(is_extended_error)?.data;
+    let error = error?;
     let [_, _, _, _, origin, _, code, _] = number(error, 0)?;
     let errno = u32::from_ne_bytes(number(error, 0)?);
     let info = u32::from_ne_bytes(number(error, 8)?);
@@ -134,7 +152,7 @@ pub(super) fn tx_event(area: &[u8]) -> Option<TxEvent> {
                 SCM_TSTAMP_SND => TxStampKind::Sent,
                 _ => return Some(other),
             };
-            TxEvent::Stamp { kind, key: data, stamps: stamps(area) }
+            TxEvent::Stamp { kind, key: data, stamps }
         }
         (ORIGIN_TXTIME, CODE_TXTIME_INVALID_PARAM | CODE_TXTIME_MISSED) => {
             let ns = u64::from(data) << 32 | u64::from(info);

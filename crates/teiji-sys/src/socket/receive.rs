@@ -64,7 +64,7 @@ impl Receiver {
                 // SAFETY: integers and null pointers, for which zero is a value.
                 let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
                 message.msg_hdr.msg_iov = parts_at.wrapping_add(i);
-                message.msg_hdr.msg_iovlen = 1;
+                message.msg_hdr.msg_iovlen = usize::from(payload_size > 0) as _;
                 message.msg_hdr.msg_control = control_at.wrapping_add(i).cast();
                 message.msg_hdr.msg_controllen = CONTROL_BYTES as _;
                 message
@@ -110,6 +110,7 @@ impl Receiver {
     }
 
     /// The messages of the last [`Receiver::receive`].
+    #[inline]
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.messages[..self.filled].iter().enumerate().map(|(i, message)| {
             let length = (message.msg_len as usize).min(self.payload_size);
@@ -137,11 +138,13 @@ pub struct Message<'a> {
 
 impl Message<'_> {
     /// The time stamps that came with it.
+    #[inline]
     pub fn stamps(&self) -> Stamps {
         event::stamps(self.control)
     }
 
     /// The report it carries, if it is from the error queue.
+    #[inline]
     pub fn tx_event(&self) -> Option<TxEvent> {
         event::tx_event(self.control)
     }
