@@ -6,15 +6,22 @@
 //! * [`vm`] – runs one machine to its end,
 //! * [`console`] – what the guest's kernel said,
 //! * [`protocol`] – what the guest tells the host,
-//! * [`guest`] – what `teiji` does as the guest's init.
+//! * [`guest`] – what `teiji` does as the guest's init,
+//! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`) and checked at every use,
+//! * [`kernel`] – an image and its modules,
+//! * [`qemu_install`] – the QEMU that fits.
 //!
 //! The same machine gives the same measurement on every host, bit for bit:
 //! time in the guest is the number of instructions it has executed.
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod console;
+mod fetch;
 pub mod guest;
 pub mod initramfs;
+pub mod kernel;
 pub mod machine;
 pub mod protocol;
+pub mod qemu_install;
 pub mod vm;

@@ -1,0 +1,299 @@
+//! The laboratory's cache: kernels, QEMU and packages, fetched once and checked at every use.
+//!
+//! Lies in `$XDG_CACHE_HOME/teiji` (else `~/.cache/teiji`):
+//!
+//! ```text
+//! kernels/  qemu/  packages/     one folder an item, a symbolic link for each name asked for
+//! apt/<release>/                 private package index and unfinished downloads
+//! filling.lock  use.lock         one process fills, many use
+//! ```
+//!
+//! What is cached is used without touching the network; `refresh_*` asks again.
+
+pub(crate) mod error;
+pub(crate) mod item;
+pub(crate) mod lock;
+pub(crate) mod progress;
+pub(crate) mod space;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::fetch::apt::Tools;
+use crate::fetch::{self, Archive, Fetcher};
+use crate::kernel::{DebianKernel, Kernel, KernelSpec};
+use crate::qemu_install::{self, Qemu};
+
+pub use error::CacheError;
+pub use item::Package;
+pub use progress::{Progress, Step};
+pub use status::{Cached, Clean, Cleaned, Health, Kind};
+
+use item::{Found, Item, Unfinished};
+use lock::{Filling, Lease};
+
+/// The cache folder, open.
+#[derive(Debug)]
+pub struct Cache {
+    dir: PathBuf,
+    tools: Tools,
+    lease: Arc<Lease>,
+}
+
+/// Whether what is cached may be used, or the package server must be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Freshness {
+    Cached,
+    Today,
+}
+
+impl Cache {
+    /// Opens the user's cache, creating the folder if needed.
+    pub fn open() -> Result<Self, CacheError> {
+        let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let base = set("XDG_CACHE_HOME")
+            .or_else(|| set("HOME").map(|home| home.join(".cache")))
+            .ok_or(CacheError::NoHome)?;
+        Self::open_at(&base.join("teiji"))
+    }
+
+    /// Opens a cache in a folder of choice.
+    pub fn open_at(dir: &Path) -> Result<Self, CacheError> {
+        item::create_dir(dir)?;
+        let lease = Arc::new(Lease::shared(dir)?);
+        Ok(Self { dir: dir.to_owned(), tools: Tools::default(), lease })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn kind_dir(&self, kind: Kind) -> PathBuf {
+        self.dir.join(kind.folder())
+    }
+
+    /// The kernel, fetched if it is not cached or damaged.
+    pub fn kernel(
+        &self,
+        spec: &KernelSpec,
+        progress: &mut dyn Progress,
+    ) -> Result<Kernel, CacheError> {
+        self.kernel_of(spec, Freshness::Cached, progress)
+    }
+
+    /// The kernel as Debian packages it today, also if an older one is cached.
+    pub fn refresh_kernel(
+        &self,
+        spec: &KernelSpec,
+        progress: &mut dyn Progress,
+    ) -> Result<Kernel, CacheError> {
+        self.kernel_of(spec, Freshness::Today, progress)
+    }
+
+    fn kernel_of(
+        &self,
+        spec: &KernelSpec,
+        freshness: Freshness,
+        progress: &mut dyn Progress,
+    ) -> Result<Kernel, CacheError> {
+        let series = match spec {
+            KernelSpec::Files { image, modules } => return Ok(Kernel::from_files(image, modules)?),
+            KernelSpec::Debian(series) => series,
+        };
+        let name = series.to_string();
+        let item = match self.usable(Kind::Kernel, &name, freshness, progress) {
+            Some(item) => item,
+            None => self.fill_kernel(series, &name, freshness, progress)?,
+        };
+        let missing = |what: &str| CacheError::Contents {
+            package: item.dir.display().to_string(),
+            missing: what.to_owned(),
+        };
+        let sha256 = item.sha256("vmlinuz").ok_or_else(|| missing("vmlinuz"))?.to_owned();
+        let package = item.manifest.packages.first().ok_or_else(|| missing("package"))?.clone();
+        Ok(Kernel::from_root(&name, package, &item.root(), sha256, self.lease.clone())?)
+    }
+
+    fn fill_kernel(
+        &self,
+        series: &DebianKernel,
+        name: &str,
+        freshness: Freshness,
+        progress: &mut dyn Progress,
+    ) -> Result<Item, CacheError> {
+        let _filling = Filling::wait(&self.dir, progress)?;
+        // Somebody else may have fetched it while this process waited; damage was told before.
+        if let Some(item) = self.usable(Kind::Kernel, name, freshness, &mut ()) {
+            return Ok(item);
+        }
+        let mut fetcher = Fetcher::new(&self.tools, &self.dir);
+        let wanted = fetcher.resolve_kernel(series, progress)?;
+        let kind_dir = self.kind_dir(Kind::Kernel);
+        if let Found::Whole(item) = Item::find(&kind_dir, &wanted.id()) {
+            item::point(&kind_dir, name, &wanted.id())?;
+            return Ok(item);
+        }
+        let archives = [fetcher.download(&wanted, progress)?];
+        let unfinished = Unfinished::start(&kind_dir)?;
+        let unpacked = unfinished.root().join("package");
+        fetcher.unpack(&archives, &unpacked, progress)?;
+        keep_kernel(&unpacked, &unfinished.root(), &wanted.name)?;
+        self.store(Kind::Kernel, unfinished, &wanted.id(), name, &archives)
+    }
+
+    /// A QEMU that fits: the system's, else a private one (cached, or fetched).
+    pub fn qemu(&self, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
+        let path = match &self.tools.dir {
+            Some(dir) => Some(dir.clone().into_os_string()),
+            None => std::env::var_os("PATH"),
+        };
+        match Qemu::of_system(path.as_deref()) {
+            Ok(qemu) => Ok(qemu),
+            Err(why_not) => self.private_qemu(&why_not, Freshness::Cached, progress),
+        }
+    }
+
+    /// Today's private QEMU, where the system's does not fit.
+    pub fn refresh_qemu(&self, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
+        match Qemu::of_system(std::env::var_os("PATH").as_deref()) {
+            Ok(qemu) => Ok(qemu),
+            Err(why_not) => self.private_qemu(&why_not, Freshness::Today, progress),
+        }
+    }
+
+    fn private_qemu(
+        &self,
+        why_not: &str,
+        freshness: Freshness,
+        progress: &mut dyn Progress,
+    ) -> Result<Qemu, CacheError> {
+        const NAME: &str = "current";
+        let open = |item: &Item| {
+            let version = item.manifest.packages.first().map(|p| p.version.clone());
+            Qemu::of_root(&item.root(), version.unwrap_or_default(), self.lease.clone())
+        };
+        if let Some(item) = self.usable(Kind::Qemu, NAME, freshness, progress) {
+            match open(&item) {
+                Ok(qemu) => return Ok(qemu),
+                // Libraries of the system may have gone since it was fetched.
+                Err(why) => progress.note(&format!("{why}: fetching QEMU again")),
+            }
+        }
+        let _filling = Filling::wait(&self.dir, progress)?;
+        if let Some(qemu) =
+            self.usable(Kind::Qemu, NAME, freshness, &mut ()).and_then(|item| open(&item).ok())
+        {
+            return Ok(qemu);
+        }
+        let (release, suite) = qemu_install::private_source(why_not, &self.tools)?;
+        progress.note(&format!(
+            "Teiji needs {} ≥ {} ({why_not}): fetching it privately from {suite}, the system stays as it is",
+            qemu_install::PACKAGE,
+            qemu_install::MINIMUM
+        ));
+        let mut fetcher = Fetcher::new(&self.tools, &self.dir);
+        let archives =
+            fetcher.download_closure(release, &suite, qemu_install::PACKAGE, progress)?;
+        let first = archives.first().ok_or_else(|| CacheError::Qemu {
+            found: why_not.to_owned(),
+            advice: format!("the installed {} cannot be replaced", qemu_install::PACKAGE),
+        })?;
+        let id = item::id(&first.package.name, &first.package.version);
+        let unfinished = Unfinished::start(&self.kind_dir(Kind::Qemu))?;
+        fetcher.unpack(&archives, &unfinished.root(), progress)?;
+        drop_documentation(&unfinished.root())?;
+        let item = self.store(Kind::Qemu, unfinished, &id, NAME, &archives)?;
+        open(&item).map_err(|found| CacheError::Qemu {
+            found,
+            advice: format!("install {} with your system's packages", qemu_install::PACKAGE),
+        })
+    }
+
+    /// Folder with the unpacked files of a Debian package (without what it depends on).
+    pub fn package(&self, name: &str, progress: &mut dyn Progress) -> Result<PathBuf, CacheError> {
+        if let Some(item) = self.usable(Kind::Package, name, Freshness::Cached, progress) {
+            return Ok(item.root());
+        }
+        let _filling = Filling::wait(&self.dir, progress)?;
+        if let Some(item) = self.usable(Kind::Package, name, Freshness::Cached, &mut ()) {
+            return Ok(item.root());
+        }
+        let mut fetcher = Fetcher::new(&self.tools, &self.dir);
+        let wanted = fetcher.resolve_package(name, progress)?;
+        let archives = [fetcher.download(&wanted, progress)?];
+        let unfinished = Unfinished::start(&self.kind_dir(Kind::Package))?;
+        fetcher.unpack(&archives, &unfinished.root(), progress)?;
+        drop_documentation(&unfinished.root())?;
+        Ok(self.store(Kind::Package, unfinished, &wanted.id(), name, &archives)?.root())
+    }
+
+    /// The item, if it may be used as it is; damage is told and means "fetch again".
+    fn usable(
+        &self,
+        kind: Kind,
+        name: &str,
+        freshness: Freshness,
+        progress: &mut dyn Progress,
+    ) -> Option<Item> {
+        if freshness == Freshness::Today {
+            return None;
+        }
+        match Item::find(&self.kind_dir(kind), name) {
+            Found::Whole(item) => Some(item),
+            Found::Absent => None,
+            Found::Damaged(why) => {
+                progress
+                    .note(&format!("{name} in the cache is damaged ({why}): fetching it again"));
+                None
+            }
+        }
+    }
+
+    fn store(
+        &self,
+        kind: Kind,
+        unfinished: Unfinished,
+        id: &str,
+        name: &str,
+        archives: &[Archive],
+    ) -> Result<Item, CacheError> {
+        let packages = archives.iter().map(|archive| archive.package.clone()).collect();
+        let item = unfinished.finish(&self.kind_dir(kind), id, name, packages)?;
+        fetch::discard(archives)?;
+        Ok(item)
+    }
+}
+
+/// Moves what the laboratory needs of an unpacked image package to the item's root.
+fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), CacheError> {
+    let missing =
+        |what: &str| CacheError::Contents { package: package.to_owned(), missing: what.to_owned() };
+    let release = package.strip_prefix("linux-image-").unwrap_or(package);
+    let modules = ["lib/modules", "usr/lib/modules"]
+        .map(|lib| unpacked.join(lib).join(release))
+        .into_iter()
+        .find(|dir| dir.is_dir())
+        .ok_or_else(|| missing("folder of modules"))?;
+    let image = unpacked.join("boot").join(format!("vmlinuz-{release}"));
+    if !image.is_file() {
+        return Err(missing("boot/vmlinuz"));
+    }
+    let config = unpacked.join("boot").join(format!("config-{release}"));
+    for (from, to) in [(modules, "modules"), (image, "vmlinuz"), (config, "config")] {
+        if from.exists() {
+            fs::rename(&from, root.join(to)).map_err(|e| CacheError::io("rename", &from, e))?;
+        }
+    }
+    item::remove(unpacked)
+}
+
+fn drop_documentation(root: &Path) -> Result<(), CacheError> {
+    ["usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/icons"]
+        .iter()
+        .try_for_each(|dir| item::remove(&root.join(dir)))
+}

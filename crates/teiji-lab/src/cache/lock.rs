@@ -1,0 +1,144 @@
+//! Two teiji at once: one fills the cache, the other waits and says so.
+//!
+//! `flock` locks end with the process, however it ends; no stale lock can stay.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::error::CacheError;
+use super::progress::Progress;
+
+/// How long [`Lease::sole`] tries: half a second in all.
+const SOLE_TRIES: u32 = 20;
+const SOLE_PAUSE: Duration = Duration::from_millis(25);
+
+/// Held while the cache is being changed; released on drop.
+#[derive(Debug)]
+pub(crate) struct Filling(#[expect(dead_code, reason = "the open file is the lock")] File);
+
+/// Held while something of the cache is in use, so that `clean` leaves it alone.
+#[derive(Debug)]
+pub(crate) struct Lease(#[expect(dead_code, reason = "the open file is the lock")] File);
+
+fn open(path: &Path) -> Result<File, CacheError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|e| CacheError::io("open", path, e))
+}
+
+fn lock(file: &File, path: &Path, how: FlockOperation) -> Result<bool, CacheError> {
+    loop {
+        match flock(file, how) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(CacheError::io("lock", path, e.into())),
+        }
+    }
+}
+
+impl Filling {
+    /// Waits for the right to change the cache; tells `progress` when it must.
+    pub(crate) fn wait(dir: &Path, progress: &mut dyn Progress) -> Result<Self, CacheError> {
+        let path = dir.join("filling.lock");
+        let mut file = open(&path)?;
+        if !lock(&file, &path, FlockOperation::NonBlockingLockExclusive)? {
+            let mut owner = String::new();
+            let who = match file.read_to_string(&mut owner) {
+                Ok(n) if n > 0 => format!("another teiji (process {})", owner.trim()),
+                _ => "another teiji".to_owned(),
+            };
+            progress.note(&format!("{who} is filling the cache; waiting until it is done"));
+            lock(&file, &path, FlockOperation::LockExclusive)?;
+        }
+        // The process id only serves the sentence above: failing to write it is harmless.
+        let _ = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.set_len(0))
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
+        Ok(Self(file))
+    }
+}
+
+impl Lease {
+    /// Marks the cache as used; many may hold a lease at once.
+    pub(crate) fn shared(dir: &Path) -> Result<Self, CacheError> {
+        let path = dir.join("use.lock");
+        let file = open(&path)?;
+        lock(&file, &path, FlockOperation::LockShared)?;
+        Ok(Self(file))
+    }
+
+    /// Succeeds only when nobody holds a lease. Tries for a moment: a process that
+    /// is just being started holds all locks of its parent until it has called exec.
+    pub(crate) fn sole(dir: &Path) -> Result<Self, CacheError> {
+        let path = dir.join("use.lock");
+        let file = open(&path)?;
+        for _ in 0..SOLE_TRIES {
+            if lock(&file, &path, FlockOperation::NonBlockingLockExclusive)? {
+                return Ok(Self(file));
+            }
+            std::thread::sleep(SOLE_PAUSE);
+        }
+        Err(CacheError::InUse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::cache::progress::Step;
+
+    #[derive(Default)]
+    struct Notes(Vec<String>);
+    impl Progress for Notes {
+        fn step(&mut self, _: &Step<'_>) {}
+        fn note(&mut self, text: &str) {
+            self.0.push(text.to_owned());
+        }
+    }
+
+    #[test]
+    fn the_second_filler_waits_says_for_whom_and_goes_on_when_the_first_is_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        let mut quiet = Notes::default();
+        let first = Filling::wait(&path, &mut quiet).unwrap();
+        assert!(quiet.0.is_empty());
+        let (send, receive) = mpsc::channel();
+        let second = std::thread::spawn(move || {
+            let mut notes = Notes::default();
+            let lock = Filling::wait(&path, &mut notes).unwrap();
+            send.send(()).unwrap();
+            drop(lock);
+            notes.0
+        });
+        assert!(receive.recv_timeout(Duration::from_millis(200)).is_err(), "it did not wait");
+        drop(first);
+        receive.recv_timeout(Duration::from_secs(5)).unwrap();
+        let notes = second.join().unwrap();
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].contains(&format!("process {}", std::process::id())), "{}", notes[0]);
+    }
+
+    #[test]
+    fn cleaning_is_refused_while_somebody_uses_the_cache() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = Lease::shared(dir.path()).unwrap();
+        let two = Lease::shared(dir.path()).unwrap();
+        assert!(matches!(Lease::sole(dir.path()), Err(CacheError::InUse)));
+        drop((one, two));
+        Lease::sole(dir.path()).unwrap();
+    }
+}

@@ -1,0 +1,381 @@
+//! The cache against a stand-in for apt that serves small packages from a folder.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::*;
+use crate::kernel::tests::{image, module};
+
+/// Collects what the user would have been told.
+#[derive(Default)]
+struct Told {
+    notes: Vec<String>,
+    finished: Vec<String>,
+}
+
+impl Progress for Told {
+    fn step(&mut self, step: &Step<'_>) {
+        assert!((0.0..=1.0).contains(&step.fraction), "{step:?}");
+        if step.fraction >= 1.0 {
+            self.finished.push(step.what.to_owned());
+        }
+    }
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+}
+
+/// A folder with fake `apt-get`, `apt-cache`, `apt-config` and the real dpkg-deb.
+struct Server {
+    dir: tempfile::TempDir,
+}
+
+/// `apt-get` answers with the files in `served/`; while the file `fail` exists, every
+/// call that would use the network prints it and ends with 100. Every call is noted.
+const APT_GET: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >>"$here/calls"
+fail() { [ ! -e "$here/fail" ] || { cat "$here/fail" >&2; exit 100; }; }
+last=
+for last; do :; done
+name=${last%%=*}
+case "$*" in
+    *indextargets*) exit 0 ;;
+    *update*) fail; echo "dlstatus:1:50.0:Retrieving" ;;
+    *--print-uris*)
+        for file in "$here"/served/"$name"_*.deb; do
+            echo "'http://server/x.deb' $(basename "$file") $(wc -c <"$file") SHA256:0"
+        done ;;
+    *) fail; echo "dlstatus:1:50.0:Retrieving"; cp "$here"/served/"$name"_*.deb . ;;
+esac
+"#;
+const APT_CACHE: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+[ -e "$here/records/$2" ] || { echo "E: No packages found" >&2; exit 100; }
+cat "$here/records/$2"
+"#;
+
+impl Server {
+    /// Starts one, or says why the tests that need it cannot run.
+    fn start() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let found = Command::new("sh").args(["-c", "command -v dpkg-deb"]).output().unwrap();
+        if !found.status.success() {
+            println!("SKIP a test of the cache: dpkg-deb is not on this machine");
+            return None;
+        }
+        let dpkg_deb = String::from_utf8(found.stdout).unwrap();
+        std::os::unix::fs::symlink(dpkg_deb.trim(), dir.path().join("dpkg-deb")).unwrap();
+        let server = Self { dir };
+        for (name, text) in
+            [("apt-get", APT_GET), ("apt-cache", APT_CACHE), ("apt-config", "#!/bin/sh\n")]
+        {
+            server.program(name, text);
+        }
+        fs::create_dir(server.path("served")).unwrap();
+        fs::create_dir(server.path("records")).unwrap();
+        Some(server)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn calls(&self) -> String {
+        fs::read_to_string(self.path("calls")).unwrap_or_default()
+    }
+
+    fn fail(&self, words: &str) {
+        fs::write(self.path("fail"), words).unwrap();
+    }
+
+    /// A cache in `dir` that asks this server.
+    fn cache(&self, dir: &Path) -> Cache {
+        let mut cache = Cache::open_at(dir).unwrap();
+        cache.tools.dir = Some(self.dir.path().to_owned());
+        cache
+    }
+
+    /// Serves a package with these files.
+    fn serve(&self, name: &str, version: &str, files: &[(&str, Vec<u8>)]) {
+        let tree = tempfile::tempdir().unwrap();
+        for (path, bytes) in files {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        fs::create_dir(tree.path().join("DEBIAN")).unwrap();
+        let control = format!(
+            "Package: {name}\nVersion: {version}\nArchitecture: all\n\
+             Maintainer: nobody <n@example.org>\nDescription: test\n"
+        );
+        fs::write(tree.path().join("DEBIAN/control"), &control).unwrap();
+        let deb = self.path("served").join(format!("{name}_{version}_all.deb"));
+        for old in fs::read_dir(self.path("served")).unwrap().map(|e| e.unwrap().path()) {
+            if old.file_name().unwrap().to_string_lossy().starts_with(&format!("{name}_")) {
+                fs::remove_file(old).unwrap();
+            }
+        }
+        let built = Command::new("dpkg-deb")
+            .args(["--root-owner-group", "--build"])
+            .arg(tree.path())
+            .arg(&deb)
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let record = format!("{control}Installed-Size: 1\nSize: 1000\n\n");
+        fs::write(self.path("records").join(name), record).unwrap();
+    }
+
+    /// Serves a kernel of this release through the metapackage of 6.12-rt.
+    fn serve_kernel(&self, release: &str) {
+        let package = format!("linux-image-{release}");
+        let vermagic = format!("vermagic={release} SMP preempt_rt mod_unload");
+        self.serve(
+            &package,
+            "6.12-1",
+            &[
+                (&format!("boot/vmlinuz-{release}"), image(release)),
+                (&format!("boot/config-{release}"), b"CONFIG_PREEMPT_RT=y\n".to_vec()),
+                (
+                    &format!("lib/modules/{release}/kernel/sch_etf.ko"),
+                    module(&["depends=", &vermagic]),
+                ),
+            ],
+        );
+        let meta = format!(
+            "Package: linux-image-6.12-rt-amd64\nVersion: 6.12-1\nDepends: {package} (= 6.12-1)\n\n"
+        );
+        fs::write(self.path("records/linux-image-6.12-rt-amd64"), meta).unwrap();
+    }
+}
+
+#[test]
+fn a_kernel_is_fetched_once_and_then_used_without_asking_anybody() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let mut told = Told::default();
+    let kernel = cache.kernel(&KernelSpec::default(), &mut told).unwrap();
+    assert_eq!(kernel.release, "6.12.5-rt-amd64");
+    assert_eq!(kernel.name, "debian:6.12-rt");
+    assert_eq!(kernel.package.as_ref().unwrap().version, "6.12-1");
+    assert_eq!(kernel.image_sha256, item::sha256_of(&kernel.image).unwrap());
+    assert!(kernel.config.as_ref().unwrap().exists());
+    assert_eq!(kernel.modules_for(&["sch_etf"]).unwrap().len(), 1);
+    assert_eq!(
+        told.finished,
+        [
+            "fetch the package index of Debian 12",
+            "fetch linux-image-6.12.5-rt-amd64",
+            "unpack linux-image-6.12.5-rt-amd64"
+        ]
+    );
+
+    server.fail("E: nobody may be asked");
+    let before = server.calls();
+    let again = server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap();
+    assert_eq!(again.image, kernel.image);
+    assert_eq!(server.calls(), before);
+    // Package files are of no use any more.
+    assert_eq!(fs::read_dir(dir.path().join("apt/bookworm/archives")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_kernel_with_one_flipped_bit_is_noticed_and_fetched_again() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let kernel = cache.kernel(&KernelSpec::default(), &mut ()).unwrap();
+    let whole = fs::read(&kernel.image).unwrap();
+    for damaged in [kernel.image.clone(), kernel.modules_dir.join("kernel/sch_etf.ko")] {
+        let mut bytes = fs::read(&damaged).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&damaged, bytes).unwrap();
+        assert!(matches!(cache.status().unwrap()[0].health, Health::Damaged(_)));
+        let mut told = Told::default();
+        cache.kernel(&KernelSpec::default(), &mut told).unwrap();
+        assert_eq!(told.notes.len(), 1);
+        let file = damaged.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(told.notes[0].contains(&file), "{}", told.notes[0]);
+        assert_eq!(fs::read(&kernel.image).unwrap(), whole);
+        assert_eq!(cache.status().unwrap()[0].health, Health::Whole);
+    }
+}
+
+#[test]
+fn a_newer_kernel_is_used_after_refresh_only_and_clean_removes_the_old_one() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let spec = KernelSpec::default();
+    cache.kernel(&spec, &mut ()).unwrap();
+    server.serve_kernel("6.12.6-rt-amd64");
+    assert_eq!(cache.kernel(&spec, &mut ()).unwrap().release, "6.12.5-rt-amd64");
+    assert_eq!(cache.refresh_kernel(&spec, &mut ()).unwrap().release, "6.12.6-rt-amd64");
+    assert_eq!(cache.kernel(&spec, &mut ()).unwrap().release, "6.12.6-rt-amd64");
+    let status = cache.status().unwrap();
+    let names: Vec<_> = status.iter().map(|one| one.names.len()).collect();
+    assert_eq!(names, [0, 1], "{status:?}");
+
+    let cleaned = server.cache(dir.path());
+    assert!(matches!(cleaned.clean(Clean::Unused, &mut ()), Err(CacheError::InUse)));
+    let cleaned = cache.clean(Clean::Unused, &mut ()).unwrap();
+    assert_eq!(cleaned.items, 1);
+    assert!(cleaned.bytes > 4000, "{cleaned:?}");
+    let cache = server.cache(dir.path());
+    assert_eq!(cache.kernel(&spec, &mut ()).unwrap().release, "6.12.6-rt-amd64");
+    assert_eq!(cache.clean(Clean::All, &mut ()).unwrap().items, 1);
+    assert_eq!(server.cache(dir.path()).status().unwrap(), []);
+}
+
+#[test]
+fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
+    type Case = (&'static str, fn(&CacheError) -> bool);
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let dir = tempfile::tempdir().unwrap();
+    let cases: [Case; 7] = [
+        ("W: Failed to fetch http://h/x  Temporary failure resolving 'h'", |e| {
+            matches!(e, CacheError::NoNetwork { .. })
+        }),
+        ("E: Failed to fetch http://h/x  Could not connect to h:80", |e| {
+            matches!(e, CacheError::NoNetwork { .. })
+        }),
+        ("E: Write error - write (28: No space left on device)", |e| {
+            matches!(e, CacheError::NoSpace { .. })
+        }),
+        ("E: The repository 'http://h bookworm InRelease' is not signed.", |e| {
+            matches!(e, CacheError::Untrusted { .. })
+        }),
+        ("E: Release file for http://h is not valid yet (invalid for another 3d)", |e| {
+            matches!(e, CacheError::Untrusted { .. })
+        }),
+        ("E: Failed to fetch http://h/x  Hash Sum mismatch", |e| {
+            matches!(e, CacheError::MirrorChanging { .. })
+        }),
+        (
+            "E: something nobody foresaw",
+            |e| matches!(e, CacheError::Tool { said, .. } if said == "something nobody foresaw"),
+        ),
+    ];
+    for (words, expected) in cases {
+        server.fail(words);
+        let why = server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+        assert!(expected(&why), "{words}: {why:?}");
+        assert!(!why.to_string().contains('\n'), "{why}");
+        assert_eq!(server.cache(dir.path()).status().unwrap(), []);
+    }
+    fs::remove_file(server.path("fail")).unwrap();
+    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap();
+}
+
+#[test]
+fn a_broken_package_is_thrown_away_and_the_next_try_works() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let deb = server.path("served/linux-image-6.12.5-rt-amd64_6.12-1_all.deb");
+    let whole = fs::read(&deb).unwrap();
+    fs::write(&deb, &whole[..whole.len() / 2]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+    assert!(matches!(why, CacheError::Tool { .. }), "{why}");
+    assert_eq!(fs::read_dir(dir.path().join("kernels")).unwrap().count(), 0);
+    fs::write(&deb, whole).unwrap();
+    cache.kernel(&KernelSpec::default(), &mut ()).unwrap();
+}
+
+#[test]
+fn a_version_debian_does_not_package_names_those_it_does() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let records = server.path("records");
+    fs::rename(records.join("linux-image-6.12-rt-amd64"), records.join("linux-image-rt-amd64"))
+        .unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let why = cache.kernel(&"debian:5.4-rt".parse().unwrap(), &mut ()).unwrap_err().to_string();
+    assert!(why.contains("debian:5.4-rt") && why.contains("6.12.5-rt-amd64"), "{why}");
+    // The general metapackage leads to the version too.
+    cache.kernel(&KernelSpec::default(), &mut ()).unwrap();
+}
+
+#[test]
+fn without_apt_the_machine_is_said_not_to_be_debian_like() {
+    let dir = tempfile::tempdir().unwrap();
+    let empty = tempfile::tempdir().unwrap();
+    let mut cache = Cache::open_at(dir.path()).unwrap();
+    cache.tools.dir = Some(empty.path().to_owned());
+    let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+    assert!(matches!(why, CacheError::NotDebian { .. }), "{why}");
+    assert!(why.to_string().contains("--kernel"), "{why}");
+}
+
+#[test]
+fn a_package_gives_its_unpacked_files() {
+    let Some(server) = Server::start() else { return };
+    server.serve("busybox-static", "1", &[("bin/busybox", b"#!".to_vec())]);
+    let dir = tempfile::tempdir().unwrap();
+    let root = server.cache(dir.path()).package("busybox-static", &mut ()).unwrap();
+    assert_eq!(fs::read(root.join("bin/busybox")).unwrap(), b"#!");
+    let why = server.cache(dir.path()).package("nonesuch", &mut ()).unwrap_err();
+    assert!(matches!(why, CacheError::NotPackaged { .. }), "{why}");
+}
+
+#[test]
+fn a_cache_folder_that_may_not_be_written_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let why = Cache::open_at(&file.join("teiji")).unwrap_err();
+    assert!(why.to_string().contains(file.to_str().unwrap()), "{why}");
+    // Root may write everywhere but in /proc, whoever it is.
+    let why = Cache::open_at(Path::new("/proc/teiji-test")).unwrap_err();
+    assert!(matches!(why, CacheError::Permission { .. } | CacheError::Io { .. }), "{why:?}");
+}
+
+/// Against the real package server, as far as there is one.
+#[test]
+fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::open_at(dir.path()).unwrap();
+    let root = match cache.package("busybox-static", &mut ()) {
+        Ok(root) => root,
+        Err(
+            why @ (CacheError::NoNetwork { .. }
+            | CacheError::NotDebian { .. }
+            | CacheError::NoKeyring { .. }),
+        ) => {
+            println!("SKIP fetching a real package: {why}");
+            return;
+        }
+        Err(why) => panic!("{why}"),
+    };
+    let busybox = ["bin/busybox", "usr/bin/busybox"]
+        .map(|path| root.join(path))
+        .into_iter()
+        .find(|path| path.is_file())
+        .unwrap();
+    let said = Command::new(&busybox).args(["echo", "alive"]).output().unwrap();
+    assert_eq!(said.stdout, b"alive\n");
+    let mut bytes = fs::read(&busybox).unwrap();
+    bytes[1000] ^= 1;
+    let whole = item::sha256_of(&busybox).unwrap();
+    fs::write(&busybox, bytes).unwrap();
+    let mut told = Told::default();
+    cache.package("busybox-static", &mut told).unwrap();
+    assert!(told.notes[0].contains("damaged"), "{:?}", told.notes);
+    assert_eq!(item::sha256_of(&busybox).unwrap(), whole);
+}

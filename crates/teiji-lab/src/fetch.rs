@@ -1,0 +1,234 @@
+//! Gets Debian's packages and unpacks them below a folder; nothing is ever installed.
+
+pub(crate) mod apt;
+pub(crate) mod sources;
+mod stanza;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cache::Package;
+use crate::cache::error::CacheError;
+use crate::cache::item;
+use crate::cache::progress::{Progress, Step};
+use crate::cache::space;
+use crate::kernel::DebianKernel;
+
+use apt::{Apt, Remote, Tools};
+use sources::{KERNEL_RELEASES, Release};
+use stanza::Stanza;
+
+/// Unpacked size over download size of an xz-compressed package, generously; used
+/// where apt does not tell the unpacked size.
+const UNPACKED_RATIO: u64 = 6;
+
+/// Fetches packages on behalf of the cache; asks each release for its index once.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    tools: Tools,
+    cache_dir: PathBuf,
+    updated: BTreeMap<Release, Apt>,
+}
+
+/// An exact package that can be downloaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub name: String,
+    pub version: String,
+    release: Release,
+    installed_bytes: u64,
+}
+
+impl Resolved {
+    /// Name of its folder in the cache.
+    pub(crate) fn id(&self) -> String {
+        item::id(&self.name, &self.version)
+    }
+}
+
+/// A downloaded package file.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    pub package: Package,
+    path: PathBuf,
+}
+
+impl Fetcher {
+    pub(crate) fn new(tools: &Tools, cache_dir: &Path) -> Self {
+        Self { tools: tools.clone(), cache_dir: cache_dir.to_owned(), updated: BTreeMap::new() }
+    }
+
+    /// apt for `release`, with today's index.
+    fn apt(&mut self, release: Release, progress: &mut dyn Progress) -> Result<&Apt, CacheError> {
+        if !self.updated.contains_key(&release) {
+            let apt = Apt::new(&self.tools, &self.cache_dir, release)?;
+            apt.update(progress)?;
+            self.updated.insert(release, apt);
+        }
+        Ok(&self.updated[&release])
+    }
+
+    /// The image package that Debian's metapackages lead to today.
+    pub(crate) fn resolve_kernel(
+        &mut self,
+        kernel: &DebianKernel,
+        progress: &mut dyn Progress,
+    ) -> Result<Resolved, CacheError> {
+        let mut known = Vec::new();
+        for release in KERNEL_RELEASES {
+            let apt = self.apt(release, progress)?;
+            let metapackages = apt.show(&kernel.metapackages())?;
+            // apt lists the versions of a name from new to old.
+            for package in metapackages.iter().flat_map(|meta| &meta.depends) {
+                if !kernel.fits(package) {
+                    known.push(package.clone());
+                } else if let Some(found) = apt.show(std::slice::from_ref(package))?.first() {
+                    return Ok(resolved(found, release));
+                }
+            }
+        }
+        known.retain(|package| package.starts_with("linux-image-"));
+        known.sort();
+        known.dedup();
+        Err(CacheError::NotPackaged {
+            what: format!("kernel {kernel}"),
+            known: format!("its metapackages lead to {}", known.join(", ")),
+        })
+    }
+
+    /// The newest version of a package in the oldest release that has it.
+    pub(crate) fn resolve_package(
+        &mut self,
+        name: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<Resolved, CacheError> {
+        for release in KERNEL_RELEASES {
+            let apt = self.apt(release, progress)?;
+            if let Some(found) = apt.show(&[name.to_owned()])?.first() {
+                return Ok(resolved(found, release));
+            }
+        }
+        Err(CacheError::NotPackaged {
+            what: format!("package {name}"),
+            known: "check the name on packages.debian.org".into(),
+        })
+    }
+
+    /// Downloads one package, without what it depends on.
+    pub(crate) fn download(
+        &mut self,
+        wanted: &Resolved,
+        progress: &mut dyn Progress,
+    ) -> Result<Archive, CacheError> {
+        let exact = format!("{}={}", wanted.name, wanted.version);
+        let args = ["download", exact.as_str()];
+        let mut archives =
+            self.get(wanted.release, &wanted.name, &args, wanted.installed_bytes, progress)?;
+        archives.pop().ok_or_else(|| CacheError::Contents {
+            package: exact.clone(),
+            missing: "file on the server".into(),
+        })
+    }
+
+    /// Downloads a package of `suite` with all that this system does not have of
+    /// what it needs, as if it were to be installed. The wanted one comes first.
+    pub(crate) fn download_closure(
+        &mut self,
+        release: Release,
+        suite: &str,
+        name: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        let args = ["-t", suite, "install", name];
+        let mut archives = self.get(release, name, &args, 0, progress)?;
+        archives.sort_by_key(|archive| archive.package.name != name);
+        Ok(archives)
+    }
+
+    fn get(
+        &mut self,
+        release: Release,
+        name: &str,
+        args: &[&str],
+        installed_bytes: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        let cache_dir = self.cache_dir.clone();
+        let what = format!("fetch {name}");
+        let apt = self.apt(release, progress)?;
+        let remotes = apt.remotes(&what, args)?;
+        let bytes: u64 = remotes.iter().map(|r| r.bytes).sum();
+        let unpacked = if installed_bytes > 0 { installed_bytes } else { bytes * UNPACKED_RATIO };
+        space::require(&cache_dir, name, bytes + unpacked)?;
+        let archives = apt.archives();
+        // A left-over of the right name and another size would be taken for whole.
+        for remote in &remotes {
+            let path = archives.join(&remote.file);
+            if fs::metadata(&path).is_ok_and(|meta| meta.len() > remote.bytes) {
+                item::remove(&path)?;
+            }
+        }
+        apt.download(&what, args, bytes, progress)?;
+        remotes.iter().map(|remote| archive(&archives, remote)).collect()
+    }
+
+    /// Unpacks the archives below `root`; the step is called after the first.
+    pub(crate) fn unpack(
+        &self,
+        archives: &[Archive],
+        root: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CacheError> {
+        let Some(first) = archives.first() else { return Ok(()) };
+        let what = format!("unpack {}", first.package.name);
+        progress.step(&Step { what: &what, fraction: 0.0, total_bytes: None });
+        for (done, archive) in (1_u32..).zip(archives) {
+            self.unpack_one(&what, archive, root)?;
+            let fraction = f64::from(done) / archives.len() as f64;
+            progress.step(&Step { what: &what, fraction, total_bytes: None });
+        }
+        Ok(())
+    }
+
+    fn unpack_one(&self, what: &str, archive: &Archive, root: &Path) -> Result<(), CacheError> {
+        let unpacked = self.tools.output("dpkg-deb", |c| {
+            c.arg("--extract").arg(&archive.path).arg(root);
+        });
+        match unpacked {
+            Ok(_) => Ok(()),
+            Err(CacheError::Tool { said, .. }) if said.contains("No space left") => {
+                Err(CacheError::full(what, root))
+            }
+            Err(error) => {
+                // Not to be taken for whole at the next try.
+                item::remove(&archive.path)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Removes the package files, which are of no use once unpacked.
+pub(crate) fn discard(archives: &[Archive]) -> Result<(), CacheError> {
+    archives.iter().try_for_each(|archive| item::remove(&archive.path))
+}
+
+fn resolved(stanza: &Stanza, release: Release) -> Resolved {
+    Resolved {
+        name: stanza.package.clone(),
+        version: stanza.version.clone(),
+        release,
+        installed_bytes: stanza.installed_bytes.max(stanza.size_bytes),
+    }
+}
+
+/// The downloaded file of `remote`: `name_version_arch.deb`, `%3a` for a colon.
+fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
+    let path = archives.join(&remote.file);
+    let sha256 = item::sha256_of(&path).map_err(|e| CacheError::io("read", &path, e))?;
+    let mut parts = remote.file.split('_');
+    let name = parts.next().unwrap_or_default().to_owned();
+    let version = parts.next().unwrap_or_default().replace("%3a", ":");
+    Ok(Archive { package: Package { name, version, sha256 }, path })
+}

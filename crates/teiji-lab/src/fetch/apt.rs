@@ -1,0 +1,370 @@
+//! A private apt: its own source list, index and download folder; the system's stay untouched.
+//!
+//! Runs as any user. Signatures are checked by apt against Debian's key; the
+//! system's proxy and other `Acquire` settings are taken over, its hooks are not.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use crate::cache::error::CacheError;
+use crate::cache::item;
+use crate::cache::progress::{Progress, Step};
+
+use super::sources::{self, Mirror, Release};
+use super::stanza::{self, Stanza};
+
+/// The programs of apt and dpkg; tests put others in their place.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tools {
+    /// Folder to take them from; `None` is the user's `PATH`.
+    pub dir: Option<PathBuf>,
+}
+
+impl Tools {
+    pub(crate) fn command(&self, tool: &str) -> Command {
+        let mut command = match &self.dir {
+            Some(dir) => Command::new(dir.join(tool)),
+            None => Command::new(tool),
+        };
+        // Messages are read by this program: untranslated.
+        command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+        teiji_sys::process::die_with_parent(&mut command);
+        command
+    }
+
+    /// Runs a tool to its end; what it printed, or its error.
+    pub(crate) fn output(
+        &self,
+        tool: &'static str,
+        change: impl FnOnce(&mut Command),
+    ) -> Result<String, CacheError> {
+        let mut command = self.command(tool);
+        change(&mut command);
+        let output = command.output().map_err(|e| start_error(tool, e))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(tool_error(&command, output.status, &String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+fn start_error(tool: &'static str, error: std::io::Error) -> CacheError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        CacheError::NotDebian { tool }
+    } else {
+        CacheError::io("run", Path::new(tool), error)
+    }
+}
+
+fn tool_error(command: &Command, status: ExitStatus, stderr: &str) -> CacheError {
+    let mut text = command.get_program().to_string_lossy().into_owned();
+    for arg in command.get_args() {
+        // Writing to a String cannot fail.
+        let _ = write!(text, " {}", arg.to_string_lossy());
+    }
+    let said = first_complaint(stderr);
+    CacheError::Tool { command: text, status: status.to_string(), said }
+}
+
+/// The most telling line of what apt or dpkg printed on standard error.
+fn first_complaint(stderr: &str) -> String {
+    let strip =
+        |line: &str| line.trim_start_matches(['E', 'W']).trim_start_matches(": ").to_owned();
+    let errors = stderr.lines().filter(|l| l.starts_with("E: "));
+    let warnings = stderr.lines().filter(|l| l.starts_with("W: "));
+    let line = errors.chain(warnings).map(strip).next();
+    line.or_else(|| stderr.lines().rev().find(|l| !l.trim().is_empty()).map(str::to_owned))
+        .unwrap_or_else(|| "no message".into())
+}
+
+/// A file that apt would download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub file: String,
+    pub bytes: u64,
+}
+
+/// Reads a line of `apt-get --print-uris`: `'URI' file bytes hash`.
+fn parse_remote(line: &str) -> Option<Remote> {
+    let rest = line.strip_prefix('\'')?.split_once("' ")?.1;
+    let mut words = rest.split(' ');
+    Some(Remote { file: words.next()?.to_owned(), bytes: words.next()?.parse().ok()? })
+}
+
+/// apt for one release of Debian.
+#[derive(Debug)]
+pub(crate) struct Apt {
+    tools: Tools,
+    dir: PathBuf,
+    release: Release,
+    cache_dir: PathBuf,
+}
+
+impl Apt {
+    /// Prepares the folders; asks nobody yet.
+    pub(crate) fn new(
+        tools: &Tools,
+        cache_dir: &Path,
+        release: Release,
+    ) -> Result<Self, CacheError> {
+        let dir = cache_dir.join("apt").join(release.codename);
+        for part in ["lists/partial", "archives/partial", "state", "cache"] {
+            item::create_dir(&dir.join(part))?;
+        }
+        Ok(Self { tools: tools.clone(), dir, release, cache_dir: cache_dir.to_owned() })
+    }
+
+    /// Where downloads lie.
+    pub(crate) fn archives(&self) -> PathBuf {
+        self.dir.join("archives")
+    }
+
+    /// Fetches today's index: from the system's mirror, else from Debian's own.
+    pub(crate) fn update(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
+        let keyring = Path::new(sources::KEYRING);
+        if self.tools.dir.is_none() && !keyring.exists() {
+            // Without apt there is no keyring either: the missing program tells more.
+            self.tools.output("apt-get", |c| {
+                c.arg("--version");
+            })?;
+            return Err(CacheError::NoKeyring { path: keyring.to_owned() });
+        }
+        let mut mirrors: Vec<_> = self.system_mirror().into_iter().collect();
+        if !mirrors.contains(&Mirror::default()) {
+            mirrors.push(Mirror::default());
+        }
+        let settings = self.system_settings();
+        let mut first_error = None;
+        for mirror in mirrors {
+            self.write("sources.list", &mirror.source_list(self.release, sources::KEYRING))?;
+            self.write("apt.conf", &self.configuration(&settings))?;
+            let what = format!("fetch the package index of Debian {}", self.release.number);
+            match self.run(&what, None, progress, |c| {
+                c.args(["--error-on=any", "update"]);
+            }) {
+                Ok(()) => return Ok(()),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        // The list of mirrors is never empty, so an error was seen.
+        first_error.map_or(Ok(()), Err)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), CacheError> {
+        let path = self.dir.join(name);
+        fs::write(&path, text).map_err(|e| CacheError::io("write", &path, e))
+    }
+
+    /// The mirror that the system uses, if it is a Debian; any failure means "none".
+    fn system_mirror(&self) -> Option<Mirror> {
+        let os = fs::read_to_string("/etc/os-release").ok()?;
+        if sources::os_release(&os, "ID") != Some("debian") {
+            return None;
+        }
+        let codename = sources::os_release(&os, "VERSION_CODENAME")?;
+        let targets = self
+            .tools
+            .output("apt-get", |c| {
+                c.args(["indextargets", "--format", sources::TARGET_FORMAT]);
+                c.arg("Created-By: Packages");
+            })
+            .ok()?;
+        Mirror::configured(&targets, codename)
+    }
+
+    /// The system's `Acquire` settings (proxy, certificates, time-outs).
+    fn system_settings(&self) -> String {
+        let dump = self.tools.output("apt-config", |c| {
+            c.args(["dump", "Acquire"]);
+        });
+        dump.unwrap_or_default()
+            .lines()
+            .filter(|line| {
+                let ours = ["IndexTargets", "Changelogs", "cdrom", "Languages", "CompressionTypes"];
+                line.starts_with("Acquire::")
+                    && !line.ends_with(" \"\";")
+                    && !ours.iter().any(|part| line["Acquire::".len()..].starts_with(part))
+            })
+            .fold(String::new(), |text, line| text + line + "\n")
+    }
+
+    /// apt.conf(5) for this private apt. `/dev/null` keeps the system's parts out.
+    fn configuration(&self, settings: &str) -> String {
+        let dir = self.dir.display();
+        format!(
+            "{settings}\
+             Dir::Etc::main \"/dev/null\";\n\
+             Dir::Etc::parts \"/dev/null\";\n\
+             Dir::Etc::sourcelist \"{dir}/sources.list\";\n\
+             Dir::Etc::sourceparts \"/dev/null\";\n\
+             Dir::Etc::preferences \"/dev/null\";\n\
+             Dir::Etc::preferencesparts \"/dev/null\";\n\
+             Dir::State \"{dir}/state\";\n\
+             Dir::State::lists \"{dir}/lists\";\n\
+             Dir::State::status \"/var/lib/dpkg/status\";\n\
+             Dir::Cache \"{dir}/cache\";\n\
+             Dir::Cache::srcpkgcache \"\";\n\
+             Dir::Cache::archives \"{dir}/archives\";\n\
+             Dir::Log \"{dir}/state\";\n\
+             APT::Architecture \"amd64\";\n\
+             APT::Architectures {{ \"amd64\"; }};\n\
+             APT::Sandbox::User \"root\";\n\
+             APT::Install-Recommends \"false\";\n\
+             Acquire::Languages \"none\";\n\
+             Acquire::Retries \"3\";\n\
+             Debug::NoLocking \"true\";\n"
+        )
+    }
+
+    fn private(&self, command: &mut Command) {
+        command.env("APT_CONFIG", self.dir.join("apt.conf")).current_dir(self.archives());
+    }
+
+    /// Records of the packages, in all their versions; unknown names are left out.
+    pub(crate) fn show(&self, packages: &[String]) -> Result<Vec<Stanza>, CacheError> {
+        let mut stanzas = Vec::new();
+        for package in packages {
+            let text = self.tools.output("apt-cache", |c| {
+                self.private(c);
+                c.arg("show").arg(package);
+            });
+            match text {
+                Ok(text) => stanzas.extend(stanza::parse(&text)),
+                // "No packages found" is an answer, not a failure.
+                Err(CacheError::Tool { said, .. })
+                    if said.contains("No packages found")
+                        || said.contains("Unable to locate package") => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(stanzas)
+    }
+
+    /// What `args` would download.
+    pub(crate) fn remotes(&self, what: &str, args: &[&str]) -> Result<Vec<Remote>, CacheError> {
+        let text = self
+            .tools
+            .output("apt-get", |c| {
+                self.private(c);
+                c.args(["-qq", "-y", "--print-uris"]).args(args);
+            })
+            .map_err(|error| self.explain(what, error))?;
+        Ok(text.lines().filter_map(parse_remote).collect())
+    }
+
+    /// Downloads into [`Apt::archives`]; apt checks every file against the signed index.
+    pub(crate) fn download(
+        &self,
+        what: &str,
+        args: &[&str],
+        total_bytes: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CacheError> {
+        self.run(what, Some(total_bytes), progress, |c| {
+            c.args(["-y", "--download-only"]).args(args);
+        })
+    }
+
+    /// Runs apt-get and turns its machine-readable status into progress.
+    fn run(
+        &self,
+        what: &str,
+        total_bytes: Option<u64>,
+        progress: &mut dyn Progress,
+        change: impl FnOnce(&mut Command),
+    ) -> Result<(), CacheError> {
+        let mut command = self.tools.command("apt-get");
+        self.private(&mut command);
+        command.args(["-qq", "-o", "APT::Status-Fd=1"]);
+        change(&mut command);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        progress.step(&Step { what, fraction: 0.0, total_bytes });
+        let mut child = command.spawn().map_err(|e| start_error("apt-get", e))?;
+        let stderr = child.stderr.take();
+        // Read both pipes at once, or a full one would stop apt.
+        let complaints = std::thread::spawn(move || {
+            let mut text = String::new();
+            // An unreadable message only makes the error less telling.
+            let _ = stderr.map(|mut pipe| pipe.read_to_string(&mut text));
+            text
+        });
+        let mut last = 0.0;
+        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+            // apt repeats itself several times a second.
+            let fraction = line.ok().as_deref().and_then(parse_status);
+            if let Some(fraction) = fraction.filter(|&fraction| fraction > last) {
+                last = fraction;
+                progress.step(&Step { what, fraction, total_bytes });
+            }
+        }
+        let status =
+            child.wait().map_err(|e| CacheError::io("wait for", Path::new("apt-get"), e))?;
+        let complaints = complaints.join().unwrap_or_default();
+        if status.success() {
+            progress.step(&Step { what, fraction: 1.0, total_bytes });
+            return Ok(());
+        }
+        Err(self.explain(what, tool_error(&command, status, &complaints)))
+    }
+
+    /// Gives apt's usual failures their own variant, by its (untranslated) words.
+    fn explain(&self, what: &str, error: CacheError) -> CacheError {
+        let CacheError::Tool { said, .. } = &error else { return error };
+        let what = what.strip_prefix("fetch ").unwrap_or(what).to_owned();
+        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if has(&["resolv", "connect", "Connection", "timed out", "unreachable"]) {
+            let dir = self.cache_dir.clone();
+            CacheError::NoNetwork { what, said: said.clone(), dir }
+        } else if has(&["No space left", "enough free space"]) {
+            CacheError::full(&what, &self.cache_dir)
+        } else if has(&["not signed", "NO_PUBKEY", "signature", "GPG error", "not valid"]) {
+            CacheError::Untrusted { what, said: said.clone() }
+        } else if has(&["Hash Sum mismatch", "unexpected size", "404", "no longer has"]) {
+            CacheError::MirrorChanging { said: said.clone() }
+        } else {
+            error
+        }
+    }
+}
+
+/// Part done, out of `dlstatus:1:12.5:Retrieving …` (apt's README.progress-reporting).
+fn parse_status(line: &str) -> Option<f64> {
+    let percent: f64 = line.strip_prefix("dlstatus:")?.split(':').nth(1)?.parse().ok()?;
+    // 100 % is reported when apt has ended well, not before.
+    Some((percent / 100.0).clamp(0.0, 0.999))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apts_status_lines_become_fractions_and_others_are_ignored() {
+        assert_eq!(parse_status("dlstatus:1:12.5000:Retrieving file 1 of 1"), Some(0.125));
+        assert_eq!(parse_status("dlstatus:1:100.0000:Retrieving"), Some(0.999));
+        assert_eq!(parse_status("pmstatus:x:1:y"), None);
+        assert_eq!(parse_status("Get:1 http://…"), None);
+    }
+
+    #[test]
+    fn print_uris_lines_give_file_and_size() {
+        let line = "'http://h/p%2b_1%7e2.deb' busybox-static_1%3a1.35.0-4_amd64.deb 913 SHA256:00";
+        let remote = Remote { file: "busybox-static_1%3a1.35.0-4_amd64.deb".into(), bytes: 913 };
+        assert_eq!(parse_remote(line), Some(remote));
+        assert_eq!(parse_remote("Reading package lists..."), None);
+    }
+
+    #[test]
+    fn the_first_error_is_quoted_before_warnings() {
+        let stderr = "W: careful\nE: Failed to fetch http://h/x  Temporary failure resolving 'h'\n";
+        assert_eq!(
+            first_complaint(stderr),
+            "Failed to fetch http://h/x  Temporary failure resolving 'h'"
+        );
+        assert_eq!(first_complaint("dpkg-deb: error: no\n"), "dpkg-deb: error: no");
+        assert_eq!(first_complaint(""), "no message");
+    }
+}

@@ -1,0 +1,237 @@
+//! A kernel to boot in the laboratory: its image, its release and its modules.
+//!
+//! Where it comes from is the business of [`crate::cache`]; nothing here fetches.
+
+mod image;
+mod modinfo;
+mod modules;
+mod spec;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::cache::Package;
+use crate::cache::{item, lock::Lease};
+
+pub use modules::ModuleFile;
+pub use spec::{DebianKernel, KernelSpec};
+
+/// A kernel that was looked at and found bootable, as far as files tell.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// As the user named it: `debian:6.12-rt`, or the path of the image.
+    pub name: String,
+    /// The package it came from; `None` for the user's own files.
+    pub package: Option<Package>,
+    /// What `uname -r` will say.
+    pub release: String,
+    /// The bzImage.
+    pub image: PathBuf,
+    /// SHA-256 of the image, in hexadecimal.
+    pub image_sha256: String,
+    /// Folder of its modules, like `/lib/modules/<release>`.
+    pub modules_dir: PathBuf,
+    /// The configuration it was built with, where known.
+    pub config: Option<PathBuf>,
+    tree: modules::ModuleTree,
+    /// Keeps `teiji lab clean` away while the kernel is in use.
+    lease: Option<Arc<Lease>>,
+}
+
+/// Why a kernel cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// Not a name this program knows.
+    #[error(
+        "unknown kernel `{name}`: write debian:VERSION or debian:VERSION-rt (debian:6.12-rt, debian:6.1), \
+         or --kernel IMAGE --modules DIR for your own"
+    )]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// `--modules` without `--kernel`.
+    #[error("--modules {} has no kernel: add --kernel IMAGE, the image these modules belong to", .modules.display())]
+    ModulesAlone {
+        /// What was given.
+        modules: PathBuf,
+    },
+    /// `--modules` beside the name of a package.
+    #[error("{name} brings its own modules: leave out --modules {}", .modules.display())]
+    ModulesOfPackage {
+        /// The kernel.
+        name: String,
+        /// What was given.
+        modules: PathBuf,
+    },
+    /// A file or folder cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The image is something else.
+    #[error(
+        "{} is not a kernel image (no bzImage header): give the file that is called vmlinuz-… or bzImage",
+        .path.display()
+    )]
+    NotAnImage {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The folder holds no module.
+    #[error("no modules (*.ko, *.ko.xz) below {}: give a folder like /lib/modules/<release>", .dir.display())]
+    NoModules {
+        /// Which folder.
+        dir: PathBuf,
+    },
+    /// Image and modules belong to different kernels.
+    #[error(
+        "{} is kernel {image_release}, but the modules in {} are for {modules_release}: give the modules of that kernel",
+        .image.display(), .modules.display()
+    )]
+    Mismatch {
+        /// The image.
+        image: PathBuf,
+        /// Its release.
+        image_release: String,
+        /// The folder of modules.
+        modules: PathBuf,
+        /// Their release.
+        modules_release: String,
+    },
+    /// The kernel has no such module.
+    #[error("kernel {release} has no module {module}{needed_by}: use a kernel that has it")]
+    UnknownModule {
+        /// The module.
+        module: String,
+        /// ` (needed by …)`, or nothing.
+        needed_by: String,
+        /// The kernel.
+        release: String,
+    },
+    /// A module cannot be used.
+    #[error("module {}: {why}", .path.display())]
+    Module {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Kernel {
+    /// Opens the user's own image and modules. `modules` may also be a root
+    /// that contains `lib/modules/<release>`.
+    pub fn from_files(image: &Path, modules: &Path) -> Result<Self, KernelError> {
+        let release = image::release(image)?;
+        let below = ["lib/modules", "usr/lib/modules"]
+            .map(|lib| modules.join(lib).join(&release))
+            .into_iter()
+            .find(|dir| dir.is_dir());
+        let modules_dir = below.unwrap_or_else(|| modules.to_owned());
+        let image_sha256 = item::sha256_of(image)
+            .map_err(|source| KernelError::Unreadable { path: image.to_owned(), source })?;
+        Self::assemble(image.display().to_string(), image, release, image_sha256, modules_dir)
+    }
+
+    /// The kernel in an unpacked and verified package.
+    pub(crate) fn from_root(
+        name: &str,
+        package: Package,
+        root: &Path,
+        image_sha256: String,
+        lease: Arc<Lease>,
+    ) -> Result<Self, KernelError> {
+        let image = root.join("vmlinuz");
+        let release = image::release(&image)?;
+        let modules_dir = root.join("modules");
+        let mut kernel =
+            Self::assemble(name.to_owned(), &image, release, image_sha256, modules_dir)?;
+        kernel.package = Some(package);
+        kernel.config = Some(root.join("config")).filter(|path| path.exists());
+        kernel.lease = Some(lease);
+        Ok(kernel)
+    }
+
+    fn assemble(
+        name: String,
+        image: &Path,
+        release: String,
+        image_sha256: String,
+        modules_dir: PathBuf,
+    ) -> Result<Self, KernelError> {
+        let tree = modules::ModuleTree::open(&modules_dir)?;
+        let modules_release = tree.release()?;
+        if modules_release != release {
+            return Err(KernelError::Mismatch {
+                image: image.to_owned(),
+                image_release: release,
+                modules: modules_dir,
+                modules_release,
+            });
+        }
+        Ok(Self {
+            name,
+            package: None,
+            release,
+            image: image.to_owned(),
+            image_sha256,
+            modules_dir,
+            config: None,
+            tree,
+            lease: None,
+        })
+    }
+
+    /// The named modules and all they need, uncompressed, in the order of loading.
+    /// Names may be written with `-` or `_`; what is built in is left out.
+    pub fn modules_for(&self, names: &[&str]) -> Result<Vec<ModuleFile>, KernelError> {
+        self.tree.load_order(names, &self.release)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs;
+
+    use super::*;
+
+    pub(crate) use super::image::tests::image;
+    pub(crate) use super::modinfo::tests::module;
+
+    fn files(image_release: &str, modules_release: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let modules = dir.path().join("lib/modules").join(modules_release);
+        fs::create_dir_all(&modules).unwrap();
+        let vermagic = format!("vermagic={modules_release} SMP preempt_rt");
+        fs::write(modules.join("sch_etf.ko"), module(&["depends=", &vermagic])).unwrap();
+        fs::write(dir.path().join("vmlinuz"), image(image_release)).unwrap();
+        dir
+    }
+
+    #[test]
+    fn the_users_own_kernel_opens_with_its_module_folder_or_the_root_above_it() {
+        let dir = files("6.12.1-rt", "6.12.1-rt");
+        let image = dir.path().join("vmlinuz");
+        for modules in [dir.path().to_owned(), dir.path().join("lib/modules/6.12.1-rt")] {
+            let kernel = Kernel::from_files(&image, &modules).unwrap();
+            assert_eq!(kernel.release, "6.12.1-rt");
+            assert_eq!(kernel.package, None);
+            assert_eq!(kernel.modules_for(&["sch_etf"]).unwrap().len(), 1);
+        }
+    }
+
+    #[test]
+    fn modules_of_another_kernel_are_refused_naming_both() {
+        let dir = files("6.12.1-rt", "6.1.0-rt");
+        let modules = dir.path().join("lib/modules/6.1.0-rt");
+        let why = Kernel::from_files(&dir.path().join("vmlinuz"), &modules).unwrap_err();
+        let text = why.to_string();
+        assert!(text.contains("6.12.1-rt") && text.contains("6.1.0-rt"), "{text}");
+    }
+}
