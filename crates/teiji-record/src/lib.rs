@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic;
+pub mod capture;
 mod columns;
 mod fate;
 pub mod frame;

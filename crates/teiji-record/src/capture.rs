@@ -1,0 +1,39 @@
+//! Captures of LAN analysers, tcpdump and QEMU: reading, writing, counting,
+//! and finding the periodic flow in them.
+//!
+//! One pass, from anything that can be read, in memory that does not grow with
+//! the file. Damage never hides what came before it: every frame up to it is
+//! delivered, then one error says where and what.
+//!
+//! * [`reader`] – frames of a pcap or pcapng file, one after the other,
+//! * [`writer`] – a pcap file,
+//! * [`tail`] – counting the frames of a file that is still being written,
+//! * [`sightings`] – the test frames in a capture, for [`crate::join()`],
+//! * [`periodic`] – the periodic flow of a capture and its statistics.
+
+pub mod analysis;
+#[cfg(test)]
+mod blocks;
+mod buffer;
+pub mod error;
+pub mod flow_key;
+mod pcap;
+mod pcapng;
+pub mod period;
+pub mod periodic;
+pub mod reader;
+mod sequence;
+pub mod sightings;
+pub mod tail;
+mod track;
+mod warnings;
+pub mod writer;
+
+pub use analysis::{AnalyzeError, CaptureAnalysis, Options, PeriodSource, SeenFlow};
+pub use error::CaptureError;
+pub use flow_key::{Endpoint, Filter, FlowKey};
+pub use periodic::analyze;
+pub use reader::{CaptureReader, Format, Notes, Packet};
+pub use sightings::{WireImport, sightings};
+pub use tail::{CaptureTail, PcapCounter};
+pub use writer::{PcapWriter, Precision};

@@ -1,0 +1,243 @@
+//! Captures with known flows, and what must be found in them.
+
+use super::super::{Filter, PcapWriter, PeriodSource, Precision};
+use super::*;
+use crate::summary::Testbed;
+use teiji_core::time::{Instant, Tai};
+use teiji_core::wire::{EtherType, EthernetHeader, MacAddr, Probe, TEIJI_ETHERTYPE, VlanTag, ip};
+
+const MS: i64 = 1_000_000;
+const START: i64 = 1_700_000_000_000_000_000;
+
+/// A frame of type `ethertype` from station `station`.
+fn ethernet(station: u8, ethertype: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    EthernetHeader {
+        destination: MacAddr([2, 0, 0, 0, 0, 99]),
+        source: MacAddr([2, 0, 0, 0, 0, station]),
+        vlan: Some(VlanTag { pcp: 3, id: 10 }),
+        ethertype: EtherType(ethertype),
+    }
+    .emit(&mut frame);
+    frame.extend_from_slice(payload);
+    frame
+}
+
+fn udp(station: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    ip::emit_udp4([10, 0, 0, station], [10, 0, 0, 99], 4_000, 5_000, payload, &mut packet);
+    ethernet(station, 0x0800, &packet)
+}
+
+fn probe(flow: u16, seq: u64, scheduled_ns: i64) -> Vec<u8> {
+    let mut payload = [0; 46];
+    let scheduled = Instant::<Tai>::from_ns(scheduled_ns);
+    Probe { flow, seq, scheduled }.emit(&mut payload);
+    ethernet(1, TEIJI_ETHERTYPE.0, &payload)
+}
+
+/// A capture file of frames in order of time.
+fn capture(mut frames: Vec<(i64, Vec<u8>)>) -> Vec<u8> {
+    frames.sort_by_key(|(at, _)| *at);
+    let mut writer = PcapWriter::new(Vec::new(), Precision::Nanos).unwrap();
+    for (at, frame) in frames {
+        writer.write(Instant::from_ns(START + at), &frame).unwrap();
+    }
+    writer.into_inner()
+}
+
+/// `n` numbers below `bound` that look random.
+fn random(n: usize, bound: i64) -> impl Iterator<Item = i64> {
+    let mut state = 1_u64;
+    let next = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        i64::try_from(state >> 33).unwrap() % bound
+    };
+    std::iter::repeat_with(next).take(n)
+}
+
+/// A cycle with jitter up to ±450 ns.
+fn cycle(n: i64, period: i64, frame: &[u8]) -> Vec<(i64, Vec<u8>)> {
+    let jitter = random(usize::try_from(n).unwrap(), 901);
+    (0..n).zip(jitter).map(|(k, j)| (k * period + j, frame.to_vec())).collect()
+}
+
+/// Traffic without a period: `n` frames at random times within a second.
+fn noise(n: usize, frame: &[u8]) -> Vec<(i64, Vec<u8>)> {
+    random(n, 1_000 * MS).map(|at| (at, frame.to_vec())).collect()
+}
+
+fn found(file: &[u8]) -> CaptureAnalysis {
+    analyze(file, &Options::default()).unwrap()
+}
+
+fn interval(analysis: &CaptureAnalysis) -> &teiji_stats::Deviation {
+    analysis.statistics.vantages[&teiji_stats::Vantage::Wire].interval.as_ref().unwrap()
+}
+
+#[test]
+fn a_cycle_is_found_among_heavier_traffic() {
+    let mut frames = noise(20_000, &udp(7, b"bulk"));
+    frames.extend(noise(300, &ethernet(8, 0x0806, &[0; 46])));
+    frames.extend(cycle(1_000, MS, &ethernet(1, 0x8892, &[0; 46])));
+    let analysis = found(&capture(frames));
+    assert_eq!(analysis.flow.ethertype, 0x8892);
+    assert_eq!(analysis.statistics.period_ns, MS);
+    assert_eq!(analysis.period_source, PeriodSource::Rounded);
+    assert_eq!((analysis.frames, interval(&analysis).count), (21_300, 999));
+    assert!(interval(&analysis).range_ns <= 1_800);
+    assert_eq!(analysis.envelope.buckets().len(), 999);
+    assert_eq!(analysis.others[0].frames, 20_000);
+    assert_eq!(analysis.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn the_table_is_that_of_the_intervals_one_by_one() {
+    let frames = cycle(5_000, MS, &udp(1, b"cycle"));
+    let expected: teiji_stats::Series =
+        frames.windows(2).map(|pair| pair[1].0 - pair[0].0 - MS).collect();
+    let analysis = found(&capture(frames));
+    assert_eq!(interval(&analysis), &expected.finish().unwrap());
+    assert_eq!(analysis.statistics.vantages.len(), 1);
+}
+
+#[test]
+fn test_frames_tell_their_period_loss_duplicates_and_reordering() {
+    let schedule = |seq: i64| 37_000_000_000 + seq * 1_234_567;
+    let frame = |seq: i64| {
+        let frame = probe(3, seq.unsigned_abs(), schedule(seq));
+        (seq * 1_234_567 + 100, frame)
+    };
+    let mut frames: Vec<_> = (10..60).filter(|s| ![20, 21].contains(s)).map(frame).collect();
+    frames.push((frame(30).0 + 50, frame(30).1));
+    let (overtaken, _) = frame(40);
+    frames.iter_mut().filter(|(at, _)| *at == overtaken).for_each(|f| f.0 += 1_300_000);
+    let analysis = found(&capture(frames));
+    assert_eq!(analysis.flow.probe, Some(3));
+    assert_eq!(analysis.period_source, PeriodSource::TestHeader);
+    assert_eq!(analysis.statistics.period_ns, 1_234_567);
+    let counts = analysis.statistics.counts;
+    assert_eq!((counts.planned, counts.received, counts.lost), (50, 48, 2));
+    assert_eq!((counts.duplicated, counts.reordered), (1, 1));
+    let wire = &analysis.statistics.vantages[&teiji_stats::Vantage::Wire];
+    // Not the intervals over the gap and around the overtaken frame.
+    let deviations = wire.interval.as_ref().unwrap();
+    assert_eq!((deviations.count, deviations.range_ns), (50 - 1 - 3 - 3, 0));
+    let schedule = wire.schedule.as_ref().unwrap();
+    assert!(wire.centred);
+    assert_eq!((schedule.count, schedule.min_ns, schedule.max_ns), (48, 0, 1_300_000));
+}
+
+#[test]
+fn frames_of_another_run_of_the_same_flow_are_left_out() {
+    let run = |start: i64, n: i64| {
+        (0..n).map(move |s| (start + s * MS, probe(0, s.unsigned_abs(), start + s * MS)))
+    };
+    let analysis = found(&capture(run(0, 100).chain(run(300 * MS + 7, 40)).collect()));
+    assert_eq!(analysis.statistics.counts.received, 100);
+    assert_eq!(interval(&analysis).range_ns, 0);
+    assert!(
+        analysis.warnings[0].contains("40 test frames of another run of this flow were left out")
+    );
+}
+
+#[test]
+fn the_filter_and_the_period_decide() {
+    let mut frames = cycle(500, MS, &udp(1, b"fast"));
+    frames.extend(cycle(50, 10 * MS, &udp(2, b"slow")));
+    frames.extend(noise(400, &udp(3, b"bulk")));
+    let file = capture(frames);
+    assert_eq!(found(&file).statistics.period_ns, MS);
+    let with = |filter: Filter, period| analyze(&file[..], &Options { filter, period }).unwrap();
+    let source = |text: &str| Filter { source: text.parse().ok(), ..Filter::default() };
+    assert_eq!(with(source("10.0.0.2"), None).statistics.period_ns, 10 * MS);
+    assert_eq!(with(source("02:00:00:00:00:02"), None).statistics.period_ns, 10 * MS);
+    let slow = with(Filter::default(), Some(Span::from_ns(10 * MS + 1)));
+    assert_eq!((slow.statistics.period_ns, slow.period_source), (10 * MS + 1, PeriodSource::Given));
+    assert_eq!(slow.flow.udp.unwrap().source.to_string(), "10.0.0.2");
+    // Pointed at, even traffic without a period is measured against one.
+    let bulk = with(source("10.0.0.3:4000"), Some(Span::from_ns(2 * MS)));
+    assert_eq!(interval(&bulk).count, 399);
+}
+
+#[test]
+fn a_capture_without_the_flow_lists_what_is_there_and_the_next_step() {
+    let mut frames = noise(500, &udp(7, b"bulk"));
+    frames.extend(noise(3, &ethernet(8, 0x0806, &[0; 46])));
+    let file = capture(frames);
+    let error = analyze(&file[..], &Options::default()).unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines[0], "no periodic flow among 503 frames; flows seen:");
+    assert!(lines[1].contains("500 frames  every"), "{error}");
+    assert!(lines[1].ends_with("UDP 10.0.0.7:4000 → 10.0.0.99:5000, VLAN 10"), "{error}");
+    assert!(lines[3].starts_with("Point at one with --src"), "{error}");
+    let filter = Filter { flow: Some(5), ..Filter::default() };
+    let error = analyze(&file[..], &Options { filter, period: None }).unwrap_err().to_string();
+    assert!(error.contains("is as asked for") && error.contains("Change or leave out --flow"));
+    let empty = capture(Vec::new());
+    let error = analyze(&empty[..], &Options::default()).unwrap_err().to_string();
+    assert_eq!(error, "the capture holds no Ethernet frame with a time stamp");
+    let zero = Options { period: Some(Span::ZERO), ..Options::default() };
+    assert!(analyze(&file[..], &zero).unwrap_err().to_string().contains("period of 0 s cannot be"));
+}
+
+#[test]
+fn a_truncated_capture_gives_what_was_read_and_says_so() {
+    let file = capture(cycle(100, MS, &udp(1, b"cycle")));
+    let analysis = found(&file[..file.len() - 10]);
+    assert_eq!(interval(&analysis).count, 98);
+    assert!(analysis.warnings[0].starts_with("The file ends in the middle of a frame at byte"));
+}
+
+#[test]
+fn missing_frames_without_sequence_numbers_are_estimated() {
+    let mut frames = cycle(100, MS, &udp(1, b"cycle"));
+    frames.drain(40..43);
+    let analysis = found(&capture(frames));
+    assert_eq!(interval(&analysis).count, 96);
+    assert!(analysis.warnings[0].starts_with("1 interval is longer"), "{:?}", analysis.warnings);
+    assert!(analysis.warnings[0].contains("about 3 frames were"));
+}
+
+#[test]
+fn an_irregular_beginning_is_given_up() {
+    let frame = udp(1, b"cycle");
+    let mut frames: Vec<_> = random(FIRST_FRAMES, 100 * MS).map(|at| (at, frame.clone())).collect();
+    frames.extend(cycle(1_000, MS, &frame).into_iter().map(|(at, f)| (at + 101 * MS, f)));
+    let analysis = found(&capture(frames));
+    assert_eq!(interval(&analysis).count, 999);
+    assert!(analysis.warnings.iter().any(|w| w.contains("first 256 frames were not periodic")));
+}
+
+#[test]
+fn thousands_of_flows_and_many_cycles_stay_within_bounds() {
+    let mut frames: Vec<_> = (0..5_000_i64)
+        .map(|i| (i * 50_000, ethernet(7, u16::try_from(0x9000 + i).unwrap(), &[0; 46])))
+        .collect();
+    // Seven odd periods, then the round one.
+    for station in 10..17_u8 {
+        let period = MS + 23_457 * i64::from(station);
+        frames.extend(cycle(400, period, &udp(station, b"odd")));
+    }
+    frames.extend(cycle(300, 2 * MS, &udp(1, b"round")));
+    let analysis = found(&capture(frames));
+    assert_eq!(analysis.statistics.period_ns, 2 * MS);
+    assert!(analysis.warnings.iter().any(|w| w.contains("more than 1024 flows")));
+}
+
+#[test]
+fn a_capture_of_another_link_is_refused() {
+    let file =
+        super::super::blocks::Blocks::new(false).interface(113, &[]).packet(0, 5, b"cooked").bytes;
+    let error = analyze(&file[..], &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("link type 113 (Linux cooked"), "{error}");
+}
+
+#[test]
+fn a_summary_holds_the_flow_under_its_description() {
+    let analysis = found(&capture(cycle(100, MS, &udp(1, b"cycle"))));
+    let summary = analysis.summary("tap.pcap");
+    assert_eq!(summary.testbed, Testbed::Capture);
+    let flows = &summary.cases[0].members[0].flows;
+    assert_eq!(flows["UDP 10.0.0.1:4000 → 10.0.0.99:5000, VLAN 10"], analysis.statistics);
+}

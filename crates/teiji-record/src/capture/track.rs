@@ -1,0 +1,264 @@
+//! One flow of a capture, followed in constant memory once its period is
+//! known.
+
+use std::collections::BTreeMap;
+
+use teiji_core::time::Span;
+use teiji_stats::{Counts, Envelope, FlowStatistics, Series, Vantage, VantageStatistics, median};
+
+use super::analysis::{Options, PeriodSource};
+use super::period::PeriodEstimate;
+use super::sequence::{Arrival, Sequence};
+
+/// Deviations kept for exact percentiles (2 MiB a series).
+const EXACT_LIMIT: usize = 1 << 18;
+
+/// What is kept of a frame: when it was seen, and its test header's sequence
+/// number and schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) at_ns: i64,
+    pub(super) probe: Option<(u64, i64)>,
+}
+
+/// The first frames of a flow, kept until its period is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstFrames {
+    at_ns: Vec<i64>,
+    /// As long as `at_ns` for flows of test frames, empty for others.
+    probes: Vec<(u64, i64)>,
+}
+
+impl FirstFrames {
+    pub(super) fn push(&mut self, seen: Seen) {
+        self.at_ns.push(seen.at_ns);
+        self.probes.extend(seen.probe);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.at_ns.len()
+    }
+
+    fn frames(&self) -> impl Iterator<Item = Seen> {
+        self.at_ns
+            .iter()
+            .enumerate()
+            .map(|(i, at_ns)| Seen { at_ns: *at_ns, probe: self.probes.get(i).copied() })
+    }
+
+    /// The period by the stamps alone.
+    fn estimate(&self) -> Option<PeriodEstimate> {
+        let intervals = self.at_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+        PeriodEstimate::from_intervals(intervals.collect())
+    }
+
+    /// The schedule by the test headers.
+    fn schedule(&self) -> Option<Schedule> {
+        let steps = self.probes.windows(2).filter_map(|pair| {
+            let ((before, from), (after, to)) = (pair[0], pair[1]);
+            let frames = i128::from(after) - i128::from(before);
+            let step = (i128::from(to) - i128::from(from)).checked_div(frames)?;
+            i64::try_from(step).ok()
+        });
+        let period = median(&mut steps.collect::<Vec<_>>()).filter(|period| *period > 0)?;
+        let mut schedule =
+            Schedule { period: Span::from_ns(period), base_ns: 0, centre: Span::ZERO };
+        let bases = self.probes.iter().filter_map(|(seq, at)| schedule.base_of(*seq, *at));
+        schedule.base_ns = median(&mut bases.collect::<Vec<_>>())?;
+        let offsets = self.frames().filter_map(|seen| {
+            let (seq, scheduled_ns) = seen.probe?;
+            let ours = schedule.includes(seq, scheduled_ns);
+            ours.then(|| seen.at_ns.saturating_sub(scheduled_ns))
+        });
+        schedule.centre = Span::from_ns(median(&mut offsets.collect::<Vec<_>>())?);
+        Some(schedule)
+    }
+}
+
+/// What the test headers say of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    period: Span,
+    /// When frame 0 was scheduled.
+    base_ns: i64,
+    /// Median of capture clock minus schedule over the first frames.
+    centre: Span,
+}
+
+impl Schedule {
+    /// When frame 0 was scheduled, by what the test header of another says.
+    fn base_of(&self, seq: u64, scheduled_ns: i64) -> Option<i64> {
+        let since = i128::from(seq) * i128::from(self.period.as_ns());
+        i64::try_from(i128::from(scheduled_ns) - since).ok()
+    }
+
+    /// False for frames of another run of the same flow.
+    fn includes(&self, seq: u64, scheduled_ns: i64) -> bool {
+        self.base_of(seq, scheduled_ns).is_some_and(|base| {
+            base.abs_diff(self.base_ns) <= self.period.as_ns().unsigned_abs() / 2
+        })
+    }
+}
+
+/// How promising a flow is: test frames before others, a period somebody chose
+/// before an odd one, then the more regular.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) struct Rank {
+    pub(super) probe: bool,
+    pub(super) chosen_period: bool,
+    regularity: f64,
+}
+
+/// A flow being followed.
+#[derive(Clone, Debug)]
+pub(super) struct Track {
+    pub(super) rank: Rank,
+    pub(super) period_ns: i64,
+    pub(super) period_source: PeriodSource,
+    /// Intervals above one and a half periods in flows without sequence
+    /// numbers, and how many frames they probably lack.
+    pub(super) gaps: u64,
+    pub(super) missing: u64,
+    /// Test frames of the same flow with another schedule.
+    pub(super) other_run: u64,
+    pub(super) envelope: Envelope,
+    schedule: Option<Schedule>,
+    sequence: Option<Sequence>,
+    first_at_ns: Option<i64>,
+    last: Option<Seen>,
+    frames: u64,
+    interval_deviations: Series,
+    schedule_deviations: Series,
+}
+
+impl Track {
+    /// Follows a flow from its first frames on, if they are periodic (or the
+    /// user pointed at the flow and there is a period at all).
+    pub(super) fn new(first: &FirstFrames, options: &Options) -> Option<Self> {
+        let pointed_at = !options.filter.is_empty();
+        let estimate = first.estimate();
+        let schedule = first.schedule();
+        let given_ns = options.period.map(Span::as_ns);
+        let regular = estimate.filter(|e| {
+            let as_given = given_ns
+                .is_none_or(|given| (e.measured_ns - given as f64).abs() <= given as f64 / 4.0);
+            e.is_regular() && as_given && first.len() >= options.fewest_frames()
+        });
+        if regular.is_none() && schedule.is_none() && !pointed_at {
+            return None;
+        }
+        let (period_ns, period_source) = match (given_ns, schedule, estimate) {
+            (Some(given), ..) => (given, PeriodSource::Given),
+            (_, Some(schedule), _) => (schedule.period.as_ns(), PeriodSource::TestHeader),
+            (.., Some(e)) if e.round => (e.period_ns, PeriodSource::Rounded),
+            (.., Some(e)) => (e.period_ns, PeriodSource::Measured),
+            (None, None, None) => return None,
+        };
+        let rank = Rank {
+            probe: schedule.is_some(),
+            chosen_period: given_ns.is_some() || estimate.is_some_and(|e| e.round),
+            regularity: estimate.map_or(0.0, |e| e.regularity),
+        };
+        let mut track = Self {
+            rank,
+            period_ns,
+            period_source,
+            gaps: 0,
+            missing: 0,
+            other_run: 0,
+            envelope: Envelope::default(),
+            schedule,
+            sequence: None,
+            first_at_ns: None,
+            last: None,
+            frames: 0,
+            interval_deviations: Series::with_exact_limit(EXACT_LIMIT),
+            schedule_deviations: Series::with_exact_limit(EXACT_LIMIT),
+        };
+        for seen in first.frames() {
+            track.push(seen);
+        }
+        Some(track)
+    }
+
+    /// Takes the flow's next frame.
+    pub(super) fn push(&mut self, seen: Seen) {
+        if let (Some(schedule), Some((seq, scheduled_ns))) = (self.schedule, seen.probe) {
+            if !schedule.includes(seq, scheduled_ns) {
+                self.other_run += 1;
+                return;
+            }
+            if !self.arrives(seq) {
+                return;
+            }
+            let offset = seen.at_ns.saturating_sub(scheduled_ns);
+            self.schedule_deviations.push(offset.saturating_sub(schedule.centre.as_ns()));
+        }
+        self.frames += 1;
+        let first_at_ns = *self.first_at_ns.get_or_insert(seen.at_ns);
+        let Some(last) = self.last.replace(seen) else { return };
+        if let (Some((before, _)), Some((now, _))) = (last.probe, seen.probe) {
+            if before.checked_add(1) != Some(now) {
+                return;
+            }
+        }
+        let interval_ns = seen.at_ns.saturating_sub(last.at_ns);
+        let deviation_ns = interval_ns.saturating_sub(self.period_ns);
+        self.interval_deviations.push(deviation_ns);
+        self.envelope.push(seen.at_ns.saturating_sub(first_at_ns), deviation_ns);
+        if deviation_ns > self.period_ns / 2 {
+            self.gaps += 1;
+            let periods = interval_ns.saturating_add(self.period_ns / 2) / self.period_ns;
+            self.missing += (periods - 1).unsigned_abs();
+        }
+    }
+
+    /// Counts a sequence number; false for copies.
+    fn arrives(&mut self, seq: u64) -> bool {
+        if let Some(sequence) = &mut self.sequence {
+            return sequence.push(seq) != Arrival::Copy;
+        }
+        self.sequence = Some(Sequence::new(seq));
+        true
+    }
+
+    /// Frames that count.
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// The statistics and the plot. Frames before the first and after the last
+    /// one seen are unknown: as planned and sent count those in between.
+    pub(super) fn finish(self, resolution: Span) -> (FlowStatistics, Envelope) {
+        let mut counts = Counts {
+            planned: self.frames,
+            sent: self.frames,
+            received: self.frames,
+            ..Counts::default()
+        };
+        if let Some(sequence) = &self.sequence {
+            counts.planned = sequence.span();
+            counts.sent = counts.planned;
+            counts.received = sequence.received;
+            counts.lost = counts.planned.saturating_sub(sequence.received);
+            counts.duplicated = sequence.duplicated;
+            counts.reordered = sequence.reordered;
+        }
+        let schedule = self.schedule_deviations.finish();
+        let at_wire = VantageStatistics {
+            interval: self.interval_deviations.finish(),
+            centred: schedule.is_some(),
+            schedule,
+            resolution_ns: Some(resolution.as_ns()).filter(|ns| *ns > 1),
+        };
+        let statistics = FlowStatistics {
+            counts,
+            period_ns: self.period_ns,
+            judged_at: Some(Vantage::Wire),
+            vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+            wake_up: None,
+            hand_over: None,
+        };
+        (statistics, self.envelope)
+    }
+}

@@ -1,0 +1,85 @@
+//! What a reader of a capture's analysis must know, in full sentences.
+
+use teiji_core::time::Span;
+
+use super::analysis::PeriodSource;
+use super::periodic::FLOWS;
+use super::reader::Notes;
+use super::track::Track;
+
+/// About the flow that was followed; `given_up` frames came before.
+pub(super) fn track_warnings(track: &Track, given_up: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if track.period_source == PeriodSource::Measured {
+        warnings.push(format!(
+            "The period was measured ({}) and is no round number; give --period if another was \
+             meant.",
+            Span::from_ns(track.period_ns)
+        ));
+    }
+    if track.rank.probe {
+        if track.other_run > 0 {
+            warnings.push(format!(
+                "{} left out.",
+                were(track.other_run, "test frame", " of another run of this flow")
+            ));
+        }
+    } else if track.gaps > 0 {
+        let is = if track.gaps == 1 { "is" } else { "are" };
+        warnings.push(format!(
+            "{} {is} longer than one and a half periods: about {} lost or never sent. The frames \
+             carry no sequence number, so this is part of the deviations.",
+            counted(track.gaps, "interval"),
+            were(track.missing, "frame", "")
+        ));
+    }
+    if given_up > 0 {
+        warnings.push(format!(
+            "The flow's first {given_up} frames were not periodic and were left out."
+        ));
+    }
+    warnings
+}
+
+/// About the rest of the capture.
+pub(super) fn notes_warnings(notes: &Notes, forgotten: u64, resolution: Span) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if resolution.as_ns() > 1 {
+        warnings.push(format!(
+            "The stamps have a resolution of {resolution}; smaller deviations cannot be seen."
+        ));
+    }
+    if notes.without_stamp > 0 {
+        let stampless = were(notes.without_stamp, "frame", " without time stamp");
+        warnings.push(format!("{stampless} left out."));
+    }
+    let elsewhere: u64 = notes.other_links.values().sum();
+    if elsewhere > 0 {
+        let elsewhere = were(elsewhere, "frame", " of interfaces that are not Ethernet");
+        warnings.push(format!("{elsewhere} left out."));
+    }
+    if forgotten > 0 {
+        warnings.push(format!(
+            "There are more than {FLOWS} flows: {forgotten} with few frames were forgotten on the \
+             way. If the flow is missing, point at it with --src or --dst."
+        ));
+    }
+    warnings
+}
+
+/// An error's text as a sentence.
+pub(super) fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).chain(['.']).collect()
+}
+
+/// "1 frame", "2 frames".
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// "1 frame of X was", "2 frames of X were".
+fn were(count: u64, noun: &str, which: &str) -> String {
+    format!("{}{which} {}", counted(count, noun), if count == 1 { "was" } else { "were" })
+}
