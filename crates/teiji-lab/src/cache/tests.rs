@@ -63,7 +63,7 @@ impl Server {
         let dir = tempfile::tempdir().unwrap();
         let found = Command::new("sh").args(["-c", "command -v dpkg-deb"]).output().unwrap();
         if !found.status.success() {
-            println!("SKIP a test of the cache: dpkg-deb is not on this machine");
+            println!("SKIP: dpkg-deb is not on this machine");
             return None;
         }
         let dpkg_deb = String::from_utf8(found.stdout).unwrap();
@@ -358,7 +358,7 @@ fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
             | CacheError::NotDebian { .. }
             | CacheError::NoKeyring { .. }),
         ) => {
-            println!("SKIP fetching a real package: {why}");
+            println!("SKIP: {why}");
             return;
         }
         Err(why) => panic!("{why}"),

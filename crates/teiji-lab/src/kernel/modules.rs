@@ -209,7 +209,7 @@ mod tests {
             .arg(net.join("plain.ko"))
             .output();
         let Ok(packed) = packed else {
-            println!("SKIP compressed modules: no xz program to make one with");
+            println!("SKIP: no xz program to make one with");
             return;
         };
         fs::write(net.join("packed.ko.xz"), &packed.stdout).unwrap();

@@ -1,0 +1,159 @@
+# shellcheck shell=bash
+# The stages of ./test: runs them, counts, and sums up. Needs scripts/setup.sh.
+
+# Longest time of one stage, so that a hanging test ends in a verdict (seconds).
+readonly STAGE_LIMIT_S=3000
+readonly TEST_TOOLS="${CARGO_TARGET_DIR:-$PWD/target}/test-tools"
+
+passed=0
+failed=0
+skipped=0
+skips=()
+failures=()
+
+# check_test_tools: notes what only the tests need.
+check_test_tools() {
+    local web=''
+    # Debian 12 packages these under another name for its recent cargo.
+    [ "$(os_release VERSION_ID)" != 12 ] || web=-web
+    if ! cargo fmt --version >/dev/null 2>&1; then
+        want "rustfmt$web" "checks the formatting"
+    fi
+    if ! cargo clippy --version >/dev/null 2>&1; then
+        want "rust$web-clippy" "checks the code"
+    fi
+    need_command shellcheck shellcheck "checks the scripts"
+    need_command chromium chromium "opens the report"
+    need_command tshark tshark "reads captures independently"
+    need_command ip iproute2 "makes test networks"
+    need_command ethtool ethtool "looks at cards independently"
+    need_command xz xz-utils "makes a compressed kernel module"
+    need_command python3 python3 "reads records independently"
+    python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv "holds the Parquet reader"
+}
+
+# prepare_python: a Python that has pyarrow, in TEIJI_PYTHON. Without one the
+# tests that need it skip themselves and say so.
+prepare_python() {
+    local venv="$TEST_TOOLS/venv" started=$SECONDS
+    if [ -z "${TEIJI_PYTHON:-}" ]; then
+        if python3 -c 'import pyarrow' 2>/dev/null; then
+            TEIJI_PYTHON=$(command -v python3)
+        elif "$venv/bin/python" -c 'import pyarrow' 2>/dev/null; then
+            TEIJI_PYTHON=$venv/bin/python
+        else
+            say "Fetching pyarrow, an independent reader of the records …"
+            mkdir -p "$TEST_TOOLS"
+            if python3 -m venv "$venv" && "$venv/bin/pip" install --quiet pyarrow; then
+                TEIJI_PYTHON=$venv/bin/python
+                done_line pyarrow "in $venv" "$(seconds_since "$started")"
+            else
+                say "pyarrow could not be fetched: no way to PyPI? Its tests are skipped."
+                return 0
+            fi
+        fi
+    fi
+    export TEIJI_PYTHON
+}
+
+# limited COMMAND…: the command, ended with its children when the stage's time is over.
+limited() { timeout --kill-after=30 "$STAGE_LIMIT_S" "$@" </dev/null; }
+
+# check NAME COMMAND…: a stage that passes or fails as a whole.
+check() {
+    local name=$1 log="$TEST_TOOLS/$1.log" started=$SECONDS
+    shift
+    mkdir -p "$TEST_TOOLS"
+    if ! have "$1"; then
+        skipped=$((skipped + 1))
+        skips+=("$name: no $1 on this machine")
+        return
+    fi
+    say "… $name"
+    if limited "$@" >"$log" 2>&1; then
+        passed=$((passed + 1))
+        done_line "$name" "" "$(seconds_since "$started")"
+    else
+        failed=$((failed + 1))
+        failures+=("$name: $*")
+        cat "$log"
+        printf '✗ %s\n' "$name"
+    fi
+}
+
+# Lines of cargo's output that show how far it is.
+readonly PROGRESS='^(test .* \.\.\. |test result: |     Running |   Doc-tests |error|warning: unused|.*has been running for)'
+
+# cargo_tests NAME ARGS…: runs `cargo test ARGS` and adds up its counts. A test that
+# prints a line "SKIP: reason" counts as skipped, not as passed.
+cargo_tests() {
+    local name=$1 log="$TEST_TOOLS/$1.log" started=$SECONDS status=0
+    shift
+    mkdir -p "$TEST_TOOLS"
+    say "… tests: $name"
+    limited cargo test --locked --no-fail-fast "$@" -- --show-output 2>&1 |
+        tee "$log" | { grep --line-buffered -E "$PROGRESS" || true; } || status=$?
+    local ok bad
+    ok=$(sum_of passed "$log")
+    bad=$(sum_of failed "$log")
+    local skip_lines=()
+    mapfile -t skip_lines < <(skipped_tests "$log")
+    passed=$((passed + ok - ${#skip_lines[@]}))
+    failed=$((failed + bad))
+    skipped=$((skipped + ${#skip_lines[@]}))
+    [ ${#skip_lines[@]} = 0 ] || skips+=("${skip_lines[@]}")
+    if [ "$status" != 0 ] && [ "$bad" = 0 ]; then
+        # It did not compile, a test crashed, or its time was over.
+        failed=$((failed + 1))
+        failures+=("$name: cargo test $* ended with status $status")
+    fi
+    if [ "$status" = 0 ] && [ "$ok" = 0 ]; then
+        failed=$((failed + 1))
+        failures+=("$name: cargo test $* ran no test")
+    fi
+    mapfile -t -O ${#failures[@]} failures < <(sed -n "s/^test \(.*\) \.\.\. FAILED\$/$name: \1/p" "$log")
+    if [ "$status" != 0 ]; then
+        # The captured output of failed tests, and the compiler's errors.
+        sed -n -e '/^error/,/^$/p' -e '/^failures:$/,/^test result:/p' "$log"
+        printf '✗ %s\n' "$name"
+    else
+        done_line "$name" "$ok tests" "$(seconds_since "$started")"
+    fi
+}
+
+# sum_of WORD LOG: "… 12 passed; 3 failed; …" added up over all test programs.
+sum_of() {
+    sed -n "s/^test result: .*[ .]\([0-9][0-9]*\) $1;.*/\1/p" "$2" |
+        awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# skipped_tests LOG: a line "test: reason" for every test that printed SKIP.
+# (cargo test --show-output prints the output of each test under its name, after all have run.)
+skipped_tests() {
+    awk '
+        /^---- .* stdout ----$/ { test = $2; next }
+        /^SKIP[: ]/ && test != "" && !(test in seen) {
+            seen[test] = 1
+            sub(/^SKIP:? */, "")
+            print test ": " $0
+        }
+    ' "$1"
+}
+
+# summary: what was skipped and what failed, then the closing line.
+summary() {
+    say ""
+    local line
+    if [ ${#skips[@]} -gt 0 ]; then
+        say "Skipped:"
+        for line in "${skips[@]}"; do say "  $line"; done
+    fi
+    if [ ${#failures[@]} -gt 0 ]; then
+        say "Failed:"
+        for line in "${failures[@]}"; do say "  $line"; done
+    fi
+    local closing="$passed passed, $failed failed"
+    [ "$skipped" = 0 ] || closing="$closing, $skipped skipped"
+    say "$closing"
+    [ "$failed" = 0 ]
+}
