@@ -29,7 +29,7 @@ use crate::{Facts, FlowPlan, FrameRow};
 pub const FORMAT: &str = "teiji-frames/1";
 
 /// Rows of a row group: bounds the memory of any reader.
-const ROW_GROUP: usize = 1 << 18;
+const ROW_GROUP: usize = 1 << 16;
 
 const FORMAT_KEY: &str = "teiji.format";
 const ABOUT_KEY: &str = "teiji.about";
