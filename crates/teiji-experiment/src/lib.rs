@@ -5,10 +5,35 @@
 //! Reading resolves inheritance: each [`Case`] holds a complete [`Scenario`],
 //! and nothing downstream knows how it was written. No I/O here: text in,
 //! values or diagnostics out.
+//!
+//! One direction, one module a step:
+//!
+//! ```text
+//! text ── syntax ─→ tree ── overrides ─→ cases ─→ read ─→ drafts ── check ─→ Experiment
+//!                    (every value remembers where it was written)
+//! ```
+//!
+//! Findings gather in one log on the way, so that a single reading names all
+//! of them. [`schema`] is the list of keys; docs/experiments.md is held to it.
 #![forbid(unsafe_code)]
 
+mod cases;
+mod check;
+mod draft;
+mod fields;
+mod log;
+pub mod mistake;
+mod overrides;
+mod read;
+pub mod reader;
 pub mod scenario;
+pub mod schema;
+mod suggest;
+mod syntax;
+mod tree;
 
+pub use mistake::{Mistake, Mistakes, Place, Severity};
+pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     Case, Etf, Experiment, Flow, Host, LeafQdisc, Nic, Port, Qdisc, QueueRange, Scenario, SendMode,
     Transport, Wire,

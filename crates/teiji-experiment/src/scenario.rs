@@ -63,6 +63,17 @@ impl Scenario {
     pub fn port(&self, host: &str, wire: &str) -> Option<&Port> {
         self.host(host)?.ports.iter().find(|p| p.wire == wire)
     }
+
+    /// The flow called `name` and its identifier on the wire.
+    pub fn flow(&self, name: &str) -> Option<(u16, &Flow)> {
+        (0..).zip(&self.flows).find(|(_, f)| f.name == name)
+    }
+
+    /// How long the flows take, from the first departure to the end of the
+    /// last period of the longest.
+    pub fn duration(&self) -> Span {
+        self.flows.iter().map(Flow::duration).max().unwrap_or(Span::ZERO)
+    }
 }
 
 /// One host: in the laboratory and on veth a network namespace, with
@@ -80,7 +91,7 @@ pub struct Host {
 pub struct Port {
     /// The wire it is on.
     pub wire: String,
-    /// Its MAC address: 02:74:65:6a:<wire>:<end> unless the file says so.
+    /// Its MAC address: `02:74:65:6a:<wire>:<end>` unless the file says so.
     /// Real cards keep their own.
     pub mac: MacAddr,
     /// Its IPv4 address, in a /24 per wire: 10.<wire>.0.<end>, counted from 1.
@@ -189,6 +200,15 @@ pub struct Flow {
     pub tx_stamps: bool,
 }
 
+impl Flow {
+    /// How long it takes, from the first departure to the end of the last
+    /// period.
+    pub fn duration(&self) -> Span {
+        let frames = i64::try_from(self.frames).unwrap_or(i64::MAX);
+        Span::from_ns(self.period.as_ns().saturating_mul(frames))
+    }
+}
+
 /// How a flow's frames are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -255,11 +275,40 @@ pub enum Qdisc {
     Leaf(LeafQdisc),
 }
 
+impl Qdisc {
+    /// The traffic class or band of a priority; `None` where there are none.
+    /// The kernel looks at the lowest four bits.
+    pub fn class_of(&self, priority: u8) -> Option<u8> {
+        match self {
+            Self::Mqprio { map, .. } | Self::Prio { map, .. } => {
+                Some(map[usize::from(priority & 15)])
+            }
+            Self::Leaf(_) => None,
+        }
+    }
+
+    /// The discipline without children that frames of this priority pass, if
+    /// the experiment sets one.
+    pub fn leaf_of(&self, priority: u8) -> Option<LeafQdisc> {
+        match self {
+            Self::Mqprio { classes, .. } | Self::Prio { classes, .. } => {
+                classes.get(&self.class_of(priority)?).copied()
+            }
+            Self::Leaf(leaf) => Some(*leaf),
+        }
+    }
+
+    /// The priorities whose frames pass an ETF.
+    pub fn priorities_with_etf(&self) -> Vec<u8> {
+        (0..16).filter(|p| matches!(self.leaf_of(*p), Some(LeafQdisc::Etf(_)))).collect()
+    }
+}
+
 /// A queueing discipline without children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "leaf", rename_all = "lowercase")]
 pub enum LeafQdisc {
-    /// Earliest TxTime First.
+    /// Earliest `TxTime` First.
     Etf(Etf),
     /// First in, first out, with a limit in packets.
     Pfifo {

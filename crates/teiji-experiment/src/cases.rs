@@ -1,0 +1,142 @@
+//! Cases: each one the file itself, overridden by its ancestors and by what it
+//! says.
+
+use crate::fields::{Fields, Named};
+use crate::log::{CaseLabel, Log};
+use crate::schema;
+use crate::suggest::{did_you_mean, list};
+use crate::tree::{Entry, Origin, Table};
+
+/// What a case resolves to: complete tables, nothing left to inherit.
+pub(crate) struct ResolvedCase {
+    pub label: CaseLabel,
+    pub about: String,
+    pub paper: Option<String>,
+    /// Where `paper` was written.
+    pub paper_at: Origin,
+    /// Its `wires`, `hosts` and `flows`.
+    pub table: Table,
+}
+
+/// The file's cases in its order; one called `default` if it has none.
+pub(crate) fn resolve(
+    file: &Fields<'_>,
+    root: &Table,
+    shared: &Table,
+    log: &Log,
+) -> Vec<ResolvedCase> {
+    let base = scenario_part(root);
+    let cases = file.tables("cases", "a case");
+    if cases.is_empty() {
+        if let Some(node) = file.node("cases") {
+            // Cases that cannot be read were reported; an empty table was not.
+            if !log.is_fatal() {
+                log.mistake(
+                    node.at,
+                    "[cases] is empty",
+                    "Leave it out for a single case, or write [cases.NAME].",
+                );
+            }
+        }
+        let label = CaseLabel { name: "default".to_owned(), ..CaseLabel::default() };
+        let paper_at = file.at();
+        return vec![ResolvedCase {
+            label,
+            about: String::new(),
+            paper: None,
+            paper_at,
+            table: base,
+        }];
+    }
+    let parents: Vec<Option<usize>> = cases.iter().map(|case| parent(case, &cases, log)).collect();
+    report_cycles(&cases, &parents, log);
+    (0..cases.len())
+        .map(|index| {
+            let case = &cases[index];
+            let fields = fields(case, log);
+            let mut table = base.clone();
+            for ancestor in lineage(index, &parents).into_iter().rev() {
+                table.merge(&scenario_part(cases[ancestor].table));
+            }
+            table.merge(shared);
+            let mut label = CaseLabel { name: case.name.to_owned(), ..CaseLabel::default() };
+            own_origins(case, &mut label);
+            ResolvedCase {
+                label,
+                about: fields
+                    .text("about", "\"wake and send\"")
+                    .value()
+                    .unwrap_or_default()
+                    .to_owned(),
+                paper: fields.text("paper", "\"normal\"").value().map(str::to_owned),
+                paper_at: fields.place("paper"),
+                table,
+            }
+        })
+        .collect()
+}
+
+fn fields<'a>(case: &Named<'a>, log: &'a Log) -> Fields<'a> {
+    Fields::new(case.table, case.at, &schema::CASE, format!("[cases.{}]", case.name), log)
+}
+
+fn scenario_part(table: &Table) -> Table {
+    let part = |e: &&Entry| ["wires", "hosts", "flows"].contains(&e.key.as_str());
+    Table { entries: table.entries.iter().filter(part).cloned().collect() }
+}
+
+fn own_origins(case: &Named<'_>, label: &mut CaseLabel) {
+    label.own.insert(case.at);
+    for entry in &case.table.entries {
+        label.own.insert(entry.key_at);
+        entry.node.collect_origins(&mut label.own);
+    }
+}
+
+/// The case this one inherits from.
+fn parent(case: &Named<'_>, cases: &[Named<'_>], log: &Log) -> Option<usize> {
+    let fields = fields(case, log);
+    let name = fields.text("inherits", "\"normal\"").value()?;
+    let found = cases.iter().position(|c| c.name == name);
+    if found.is_none() {
+        let names: Vec<&str> = cases.iter().map(|c| c.name).filter(|n| *n != case.name).collect();
+        let guess = did_you_mean(name, names.iter().copied());
+        log.mistake(
+            fields.place("inherits"),
+            format!("there is no case `{name}` to inherit from{guess}"),
+            format!(
+                "There is {}. Without `inherits` a case starts from the file itself.",
+                list(&names)
+            ),
+        );
+    }
+    found
+}
+
+/// The case and its ancestors, nearest first. A cycle ends where it closes.
+fn lineage(index: usize, parents: &[Option<usize>]) -> Vec<usize> {
+    let mut line = vec![index];
+    let mut next = parents[index];
+    while let Some(ancestor) = next.filter(|a| !line.contains(a)) {
+        line.push(ancestor);
+        next = parents[ancestor];
+    }
+    line
+}
+
+/// Reports each cycle once, at the member that comes first in the file.
+fn report_cycles(cases: &[Named<'_>], parents: &[Option<usize>], log: &Log) {
+    for index in 0..cases.len() {
+        let line = lineage(index, parents);
+        let closes = line.last().and_then(|last| parents[*last]) == Some(index);
+        if closes && line.iter().min() == Some(&index) {
+            let names: Vec<&str> = line.iter().chain([&index]).map(|i| cases[*i].name).collect();
+            let at = cases[index].table.get("inherits").map_or(cases[index].at, |n| n.at);
+            log.mistake(
+                at,
+                format!("`{}` inherits from itself: {}", cases[index].name, names.join(" → ")),
+                "Let one of them start from the file itself, without `inherits`.",
+            );
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is wrong between parts that are right by themselves; one submodule a
+//! subject. Everything here works on drafts: a part that could not be read is
+//! passed over.
+
+mod address;
+mod flow;
+mod load;
+mod port;
+
+use crate::draft::ScenarioDraft;
+use crate::log::Log;
+use crate::reader::Cards;
+use crate::tree::{Origin, Table};
+
+/// Looks for contradictions in one case. `tree` tells where things were
+/// written.
+pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &Log) {
+    let places = Places { tree };
+    address::check(draft, &places, log);
+    for port in &draft.ports {
+        port::check(port, draft, &places, cards, log);
+    }
+    for flow in &draft.flows {
+        flow::check(flow, draft, &places, log);
+    }
+    load::check(draft, &places, log);
+}
+
+/// Finds the place of a value in the case's tree.
+struct Places<'a> {
+    tree: &'a Table,
+}
+
+impl Places<'_> {
+    /// The value at `path`, or the nearest table around it that was written.
+    fn at(&self, path: &[&str]) -> Origin {
+        self.tree.origin(path).unwrap_or(Origin::NOWHERE)
+    }
+
+    /// A key of a flow, or its table.
+    fn flow(&self, flow: &str, key: &str) -> Origin {
+        self.at(&["flows", flow, key])
+    }
+
+    /// Something below a port, or the nearest table around it.
+    fn port(&self, host: &str, wire: &str, below: &[&str]) -> Origin {
+        let path: Vec<&str> =
+            ["hosts", host, "ports", wire].into_iter().chain(below.iter().copied()).collect();
+        self.at(&path)
+    }
+
+    /// True if `key` of the flow was written.
+    fn flow_has(&self, flow: &str, key: &str) -> bool {
+        let flows = self.tree.table("flows");
+        flows.and_then(|f| f.table(flow)).is_some_and(|f| f.get(key).is_some())
+    }
+}

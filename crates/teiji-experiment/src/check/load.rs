@@ -1,0 +1,97 @@
+//! Totals: how long a case lasts and how much its wires carry.
+
+use std::collections::BTreeMap;
+
+use teiji_core::quantity::Rate;
+use teiji_core::time::Span;
+
+use super::Places;
+use crate::draft::{FlowDraft, ScenarioDraft};
+use crate::log::Log;
+use crate::scenario::{Nic, Transport};
+
+const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
+/// Beyond this, instants would leave the range of 64 bits of nanoseconds.
+const TOO_LONG_NS: i128 = 365 * DAY_NS;
+
+/// Preamble and start delimiter, FCS, inter-frame gap (IEEE 802.3).
+const AROUND_A_FRAME: u64 = 8 + 4 + 12;
+/// The shortest frame, without FCS; the card pads up to it.
+const SHORTEST_FRAME: u64 = 60;
+
+pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
+    for flow in &draft.flows {
+        duration(flow, places, log);
+    }
+    utilisation(draft, places, log);
+}
+
+fn duration(flow: &FlowDraft, places: &Places<'_>, log: &Log) {
+    let (Some(period), Some(frames)) = (flow.period, flow.frames) else { return };
+    let total = i128::from(period.as_ns()) * i128::from(frames);
+    let at = places.flow(&flow.name, "frames");
+    let days = total / DAY_NS;
+    if total > TOO_LONG_NS {
+        log.mistake(
+            at,
+            format!("{frames} frames every {period} take {days} days"),
+            "Use fewer frames; an experiment lasts at most a year.",
+        );
+    } else if total > DAY_NS {
+        let hours = total / (DAY_NS / 24);
+        log.warning(
+            at,
+            format!("{frames} frames every {period} take {hours} hours"),
+            "Every frame is kept: expect large records.",
+        );
+    }
+}
+
+/// The share of a wire's direction that its flows need, as laid out.
+fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
+    let mut directions: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for flow in &draft.flows {
+        let (Some(from), Some(wire), Some(period)) = (&flow.from, &flow.wire, flow.period) else {
+            continue;
+        };
+        let (Some(payload), Some(transport)) = (flow.payload, flow.transport) else { continue };
+        let Some(card) = draft.wire(wire).and_then(|w| w.nic) else { continue };
+        let line = line_time(transport, payload, card);
+        let share = line.as_secs_f64() / period.as_secs_f64();
+        let total = directions.entry((wire, from)).or_default();
+        let before = *total;
+        *total += share;
+        if before <= 1.0 && *total > 1.0 {
+            log.warning(
+                places.flow(&flow.name, "period"),
+                format!(
+                    "`{wire}` cannot carry this: a frame of `{}` takes {line} at {}, and the flows \
+                     from `{from}` fill {:.0} % of it",
+                    flow.name,
+                    rate(card),
+                    *total * 100.0
+                ),
+                "Use a longer period or a smaller payload.",
+            );
+        }
+    }
+}
+
+/// Time on the wire with everything around the frame.
+fn line_time(transport: Transport, payload: u16, card: Nic) -> Span {
+    let headers = match transport {
+        Transport::Udp4 { .. } => 14 + 20 + 8,
+        Transport::Udp6 { .. } => 14 + 40 + 8,
+        Transport::Ethernet { vlan: None } => 14,
+        Transport::Ethernet { vlan: Some(_) } => 18,
+    };
+    let frame = (headers + u64::from(payload)).max(SHORTEST_FRAME);
+    rate(card).serialisation(frame + AROUND_A_FRAME)
+}
+
+const fn rate(card: Nic) -> Rate {
+    match card {
+        Nic::Rtl8139 => Rate::from_bps(100_000_000),
+        Nic::E1000e | Nic::Igb => Rate::from_bps(1_000_000_000),
+    }
+}

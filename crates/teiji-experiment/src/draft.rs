@@ -1,0 +1,113 @@
+//! A scenario while it is read: what could not be read is `None`, so that the
+//! rest is still checked.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use teiji_core::time::Span;
+use teiji_core::wire::MacAddr;
+
+use crate::fields::Found;
+use crate::scenario::{Flow, Host, Nic, Port, Qdisc, Scenario, SendMode, Transport, Wire};
+
+pub(crate) struct WireDraft {
+    pub name: String,
+    pub between: Option<[String; 2]>,
+    pub nic: Option<Nic>,
+}
+
+pub(crate) struct PortDraft {
+    pub host: String,
+    pub wire: String,
+    pub mac: Option<MacAddr>,
+    pub ipv4: Option<Ipv4Addr>,
+    pub ipv6: Option<Ipv6Addr>,
+    pub queues: Found<u16>,
+    pub qdisc: Found<Qdisc>,
+}
+
+pub(crate) struct FlowDraft {
+    pub name: String,
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub wire: Option<String>,
+    pub period: Option<Span>,
+    pub frames: Option<u64>,
+    pub payload: Option<u16>,
+    pub transport: Option<Transport>,
+    pub mode: Option<SendMode>,
+    pub priority: Option<u8>,
+    pub realtime: Found<u8>,
+    pub listener_realtime: Found<u8>,
+    pub cpu: Found<u16>,
+    pub tx_stamps: Option<bool>,
+}
+
+pub(crate) struct ScenarioDraft {
+    pub hosts: Vec<String>,
+    pub wires: Vec<WireDraft>,
+    pub ports: Vec<PortDraft>,
+    pub flows: Vec<FlowDraft>,
+}
+
+impl ScenarioDraft {
+    pub fn wire(&self, name: &str) -> Option<&WireDraft> {
+        self.wires.iter().find(|w| w.name == name)
+    }
+
+    pub fn port(&self, host: &str, wire: &str) -> Option<&PortDraft> {
+        self.ports.iter().find(|p| p.host == host && p.wire == wire)
+    }
+
+    /// The scenario, if everything could be read.
+    pub fn finish(self) -> Option<Scenario> {
+        let mut hosts: Vec<Host> =
+            self.hosts.into_iter().map(|name| Host { name, ports: Vec::new() }).collect();
+        for draft in self.ports {
+            let host = hosts.iter_mut().find(|h| h.name == draft.host)?;
+            host.ports.push(draft.finish()?);
+        }
+        let wires = self.wires.into_iter().map(WireDraft::finish).collect::<Option<_>>()?;
+        let flows = self.flows.into_iter().map(FlowDraft::finish).collect::<Option<_>>()?;
+        Some(Scenario { hosts, wires, flows })
+    }
+}
+
+impl WireDraft {
+    fn finish(self) -> Option<Wire> {
+        Some(Wire { name: self.name, between: self.between?, nic: self.nic? })
+    }
+}
+
+impl PortDraft {
+    fn finish(self) -> Option<Port> {
+        Some(Port {
+            wire: self.wire,
+            mac: self.mac?,
+            ipv4: self.ipv4?,
+            ipv6: self.ipv6?,
+            queues: self.queues.settle().ok()?,
+            qdisc: self.qdisc.settle().ok()?,
+        })
+    }
+}
+
+impl FlowDraft {
+    fn finish(self) -> Option<Flow> {
+        Some(Flow {
+            name: self.name,
+            from: self.from?,
+            to: self.to?,
+            wire: self.wire?,
+            period: self.period?,
+            frames: self.frames?,
+            payload: self.payload?,
+            transport: self.transport?,
+            mode: self.mode?,
+            priority: self.priority?,
+            realtime: self.realtime.settle().ok()?,
+            listener_realtime: self.listener_realtime.settle().ok()?,
+            cpu: self.cpu.settle().ok()?,
+            tx_stamps: self.tx_stamps?,
+        })
+    }
+}

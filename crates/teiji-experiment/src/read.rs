@@ -1,0 +1,20 @@
+//! A case's tables → a [`ScenarioDraft`](crate::draft::ScenarioDraft): types,
+//! names, ranges; one submodule a kind of table.
+
+mod flow;
+mod qdisc;
+mod topology;
+
+use crate::draft::ScenarioDraft;
+use crate::fields::Fields;
+use crate::log::Log;
+
+/// Reads the `wires`, `hosts` and `flows` of one case. `file` is a reader over
+/// the case's resolved table.
+pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
+    let wires = topology::wires(file, log);
+    let hosts = topology::hosts(&wires);
+    let ports = topology::ports(file, &wires, &hosts, log);
+    let flows = flow::flows(file, &wires, &hosts, log);
+    ScenarioDraft { hosts, wires, ports, flows }
+}

@@ -1,0 +1,308 @@
+//! Flows.
+
+use teiji_core::quantity::format_span;
+use teiji_core::time::Span;
+use teiji_core::wire::{Probe, TEIJI_UDP_PORT, VlanTag};
+
+use crate::draft::{FlowDraft, WireDraft};
+use crate::fields::{Fields, Found, Named};
+use crate::log::Log;
+use crate::mistake::Severity;
+use crate::scenario::{SendMode, Transport};
+use crate::schema;
+use crate::suggest::{did_you_mean, list};
+
+/// The wire format has 16 bits for a flow; far fewer make sense in a report.
+const MAX_FLOWS: usize = 1_000;
+
+const MARGIN: &str = "\"400us\"";
+
+pub(super) fn flows(
+    file: &Fields<'_>,
+    wires: &[WireDraft],
+    hosts: &[String],
+    log: &Log,
+) -> Vec<FlowDraft> {
+    let tables = file.tables("flows", "a flow");
+    if !file.has("flows") || (tables.is_empty() && !log.is_fatal()) {
+        log.mistake(
+            file.place("flows"),
+            "there is no flow, so nothing would be sent",
+            "Write at least one table [flows.NAME] with from, to, period and frames.",
+        );
+    }
+    if let Some(excess) = tables.get(MAX_FLOWS) {
+        log.mistake(excess.at, format!("there are more than {MAX_FLOWS} flows"), "");
+    }
+    tables.iter().take(MAX_FLOWS).map(|flow| read_flow(flow, wires, hosts, log)).collect()
+}
+
+fn read_flow(flow: &Named<'_>, wires: &[WireDraft], hosts: &[String], log: &Log) -> FlowDraft {
+    let label = format!("[flows.{}]", flow.name);
+    let fields = Fields::new(flow.table, flow.at, &schema::FLOW, label, log);
+    let from = read_host("from", &fields, wires, hosts, log);
+    let to = read_host("to", &fields, wires, hosts, log);
+    let transport = read_transport(&fields, log);
+    let realtime =
+        "SCHED_FIFO has the priorities 1 to 99; leave the key out for ordinary scheduling.";
+    let small = |found: Found<i64>| found.and_then(|n| u8::try_from(n).ok());
+    FlowDraft {
+        name: flow.name.to_owned(),
+        wire: read_wire(&fields, from.as_deref(), to.as_deref(), wires, log),
+        from,
+        to,
+        period: read_period(&fields, log),
+        frames: fields.required(
+            "frames",
+            "60_000",
+            fields
+                .number("frames", 1, i64::MAX, "A flow sends at least one frame.")
+                .and_then(|n| u64::try_from(n).ok()),
+        ),
+        payload: read_payload(&fields, transport, log),
+        transport,
+        mode: read_mode(&fields, log),
+        priority: small(fields.number("priority", 0, 15, "The kernel's maps have 16 priorities."))
+            .or_default(0),
+        realtime: small(fields.number("realtime", 1, 99, realtime)),
+        listener_realtime: small(fields.number("listener-realtime", 1, 99, realtime)),
+        cpu: fields
+            .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
+            .and_then(|n| u16::try_from(n).ok()),
+        tx_stamps: fields.flag("tx-stamps").or_default(false),
+    }
+}
+
+/// A host by name; unknown names are reported, but only if all wires could be
+/// read, because wires bring hosts into being.
+fn read_host(
+    key: &str,
+    fields: &Fields<'_>,
+    wires: &[WireDraft],
+    hosts: &[String],
+    log: &Log,
+) -> Option<String> {
+    let example = if key == "from" { "\"talker\"" } else { "\"listener\"" };
+    let name = fields.required(key, example, fields.text(key, example))?;
+    let complete = !wires.is_empty() && wires.iter().all(|w| w.between.is_some());
+    if !hosts.iter().any(|h| h == name) {
+        if complete {
+            let guess = did_you_mean(name, hosts.iter().map(String::as_str));
+            log.mistake(
+                fields.place(key),
+                format!("there is no host `{name}`{guess}"),
+                format!("The wires name {}.", list(hosts)),
+            );
+        }
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+fn read_wire(
+    fields: &Fields<'_>,
+    from: Option<&str>,
+    to: Option<&str>,
+    wires: &[WireDraft],
+    log: &Log,
+) -> Option<String> {
+    let named = fields.text("wire", "\"line\"").settle().ok()?;
+    if let Some(name) = named.filter(|name| !wires.iter().any(|w| w.name == *name)) {
+        let known: Vec<&str> = wires.iter().map(|w| w.name.as_str()).collect();
+        let guess = did_you_mean(name, known.iter().copied());
+        let help = format!("There is {}.", list(&known));
+        log.mistake(fields.place("wire"), format!("there is no wire `{name}`{guess}"), help);
+        return None;
+    }
+    let (from, target) = (from?, to?);
+    if from == target {
+        log.mistake(
+            fields.place("to"),
+            format!("the flow goes from `{from}` to itself"),
+            "Name the host at the other end of the wire.",
+        );
+        return None;
+    }
+    let joins = |w: &&WireDraft| {
+        w.between
+            .as_ref()
+            .is_some_and(|b| b.iter().any(|h| h == from) && b.iter().any(|h| h == target))
+    };
+    let candidates: Vec<&str> = wires.iter().filter(joins).map(|w| w.name.as_str()).collect();
+    match (named, candidates.as_slice()) {
+        (Some(name), all) if all.contains(&name) => Some(name.to_owned()),
+        (None, [only]) => Some((*only).to_owned()),
+        (_, []) => {
+            if wires.iter().all(|w| w.between.is_some()) {
+                log.mistake(
+                    fields.place("to"),
+                    format!("no wire joins `{from}` and `{target}`"),
+                    "A flow goes from a host to its neighbour; add a wire between the two.",
+                );
+            }
+            None
+        }
+        (Some(name), all) => {
+            log.mistake(
+                fields.place("wire"),
+                format!("the wire `{name}` does not join `{from}` and `{target}`"),
+                format!("{} does.", list(all)),
+            );
+            None
+        }
+        (None, all) => {
+            log.mistake(
+                fields.at(),
+                format!("`{from}` and `{target}` are joined by more than one wire: {}", list(all)),
+                format!("Say which one it takes: wire = \"{}\"", all[0]),
+            );
+            None
+        }
+    }
+}
+
+fn read_period(fields: &Fields<'_>, log: &Log) -> Option<Span> {
+    let period = fields.required("period", "\"1ms\"", fields.span("period", "\"1ms\""))?;
+    if period <= Span::ZERO {
+        log.mistake(
+            fields.place("period"),
+            format!("the period is {}; it must be longer than nothing", format_span(period)),
+            "Write the distance between two departures, for example period = \"1ms\"",
+        );
+        return None;
+    }
+    Some(period)
+}
+
+fn read_transport(fields: &Fields<'_>, log: &Log) -> Option<Transport> {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Udp4,
+        Udp6,
+        Ethernet,
+    }
+    let known = [("udp4", Kind::Udp4), ("udp6", Kind::Udp6), ("ethernet", Kind::Ethernet)];
+    let kind = fields.choice("transport", &known).or_default(Kind::Udp4);
+    let port = fields
+        .number("port", 1, i64::from(u16::MAX), "UDP ports have 16 bits.")
+        .and_then(|n| u16::try_from(n).ok())
+        .or_default(TEIJI_UDP_PORT);
+    let vlan = read_vlan(fields, log);
+    let ignored = |key: &str, severity, why: String, help: &str| {
+        if fields.has(key) {
+            log.unused(fields.place(key), severity, why, help);
+        }
+    };
+    match kind? {
+        Kind::Ethernet => {
+            ignored(
+                "port",
+                Severity::Warning,
+                "`port` has no effect: raw Ethernet frames have no ports".to_owned(),
+                "Leave it out, or write transport = \"udp4\".",
+            );
+            log.used(fields.place("vlan"));
+            Some(Transport::Ethernet { vlan: vlan.settle().ok()? })
+        }
+        udp => {
+            ignored(
+                "vlan",
+                Severity::Mistake,
+                "`vlan` has no effect on UDP: the frames would leave untagged".to_owned(),
+                "Write transport = \"ethernet\" for tagged frames, or leave `vlan` out.",
+            );
+            log.used(fields.place("port"));
+            let port = port?;
+            Some(match udp {
+                Kind::Udp6 => Transport::Udp6 { port },
+                _ => Transport::Udp4 { port },
+            })
+        }
+    }
+}
+
+fn read_vlan(fields: &Fields<'_>, log: &Log) -> Found<VlanTag> {
+    fields.table("vlan", "{ pcp = 5, id = 10 }").and_then(|table| {
+        let tag = Fields::new(table, fields.place("vlan"), &schema::VLAN, "the VLAN tag", log);
+        let pcp = tag.number("pcp", 0, 7, "A tag has 3 bits for it.").or_default(0);
+        let id = tag
+            .number("id", 0, 4094, "A tag has 12 bits for it, and 4095 is reserved.")
+            .or_default(0);
+        Some(VlanTag { pcp: u8::try_from(pcp?).ok()?, id: u16::try_from(id?).ok()? })
+    })
+}
+
+fn read_payload(fields: &Fields<'_>, transport: Option<Transport>, log: &Log) -> Option<u16> {
+    let payload = fields.number("payload", 0, i64::MAX, "").or_default(64)?;
+    let least = i64::try_from(Probe::LEN).unwrap_or(i64::MAX);
+    if payload < least {
+        log.mistake(
+            fields.place("payload"),
+            format!("payload = {payload} is too small for the test header of {least} bytes"),
+            format!("Use {least} or more; a short frame is padded to 64 bytes on the wire anyway."),
+        );
+        return None;
+    }
+    // A wrong transport was reported; the widest limit avoids a second finding.
+    let (most, name) = match transport {
+        Some(Transport::Udp4 { .. }) => (1472, "a UDP datagram over IPv4"),
+        Some(Transport::Udp6 { .. }) => (1452, "a UDP datagram over IPv6"),
+        Some(Transport::Ethernet { .. }) | None => (1500, "an Ethernet frame"),
+    };
+    if payload > most {
+        log.mistake(
+            fields.place("payload"),
+            format!("payload = {payload} does not fit into {name} (MTU 1500)"),
+            format!("Use {most} or less."),
+        );
+        return None;
+    }
+    u16::try_from(payload).ok()
+}
+
+fn read_mode(fields: &Fields<'_>, log: &Log) -> Option<SendMode> {
+    let known = [("on-wake-up", false), ("launch-time", true)];
+    let launch = fields.choice("mode", &known).or_default(false);
+    let margin = fields.span("margin", MARGIN);
+    let deadline = fields.flag("deadline").or_default(false);
+    if !launch? {
+        for key in ["margin", "deadline"].into_iter().filter(|key| fields.has(key)) {
+            log.unused(
+                fields.place(key),
+                Severity::Warning,
+                format!("`{key}` has no effect: the flow is sent on wake-up"),
+                "Write mode = \"launch-time\", or leave it out.",
+            );
+        }
+        return Some(SendMode::OnWakeUp);
+    }
+    log.used(fields.place("margin"));
+    log.used(fields.place("deadline"));
+    let margin = match margin {
+        Found::Value(margin) => margin,
+        Found::Wrong => return None,
+        Found::Absent => {
+            log.mistake(
+                fields.place("mode"),
+                "mode = \"launch-time\" needs a margin",
+                format!(
+                    "Write how long before its departure the thread wakes to hand the frame over: \
+                     margin = {MARGIN}"
+                ),
+            );
+            return None;
+        }
+    };
+    if margin <= Span::ZERO {
+        log.mistake(
+            fields.place("margin"),
+            format!(
+                "the margin is {}; the thread would wake when the frame should be gone",
+                format_span(margin)
+            ),
+            format!("Write how long before its departure the thread wakes: margin = {MARGIN}"),
+        );
+        return None;
+    }
+    Some(SendMode::LaunchTime { margin, deadline: deadline? })
+}

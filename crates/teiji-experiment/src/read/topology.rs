@@ -1,0 +1,182 @@
+//! Wires, hosts and the ports where they meet.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use teiji_core::wire::MacAddr;
+
+use super::qdisc;
+use crate::draft::{PortDraft, WireDraft};
+use crate::fields::{Fields, Named, valid_name};
+use crate::log::Log;
+use crate::scenario::Nic;
+use crate::schema;
+use crate::suggest::{did_you_mean, list};
+use crate::tree::{Node, Origin, Table, Value};
+
+/// Addresses are made from the wire's number, which has one byte in them.
+const MAX_WIRES: usize = 250;
+
+pub(super) fn wires(file: &Fields<'_>, log: &Log) -> Vec<WireDraft> {
+    let tables = file.tables("wires", "a wire");
+    if !file.has("wires") || (tables.is_empty() && !log.is_fatal()) {
+        log.mistake(
+            file.place("wires"),
+            "there is no wire",
+            "Write at least one: [wires.line] with between = [\"talker\", \"listener\"]. \
+             Hosts come to exist by being named there.",
+        );
+    }
+    if let Some(excess) = tables.get(MAX_WIRES) {
+        log.mistake(excess.at, format!("there are more than {MAX_WIRES} wires"), "");
+    }
+    tables.iter().take(MAX_WIRES).map(|wire| read_wire(wire, log)).collect()
+}
+
+fn read_wire(wire: &Named<'_>, log: &Log) -> WireDraft {
+    let label = format!("[wires.{}]", wire.name);
+    let fields = Fields::new(wire.table, wire.at, &schema::WIRE, label, log);
+    let known = Nic::ALL.map(|nic| (nic.name(), nic));
+    WireDraft {
+        name: wire.name.to_owned(),
+        between: read_between(wire.name, &fields, log),
+        nic: fields.choice("nic", &known).or_default(Nic::Igb),
+    }
+}
+
+fn read_between(wire: &str, fields: &Fields<'_>, log: &Log) -> Option<[String; 2]> {
+    const EXAMPLE: &str = "[\"talker\", \"listener\"]";
+    let items = fields.required("between", EXAMPLE, fields.array("between", EXAMPLE))?;
+    let [first, second] = items else {
+        let message = format!("`between` names {} hosts; a wire has two ends", items.len());
+        log.mistake(fields.place("between"), message, format!("Write for example {EXAMPLE}"));
+        return None;
+    };
+    let name = |node: &Node| match &node.value {
+        Value::Text(name) => valid_name(name, node.at, "a host", log).then(|| name.clone()),
+        Value::Broken => None,
+        other => {
+            let message = format!("a host is named by text, not by {}", other.kind());
+            log.mistake(node.at, message, format!("Write for example {EXAMPLE}"));
+            None
+        }
+    };
+    let (a, b) = (name(first), name(second));
+    let between = [a?, b?];
+    if between[0] == between[1] {
+        log.mistake(
+            second.at,
+            format!("the wire `{wire}` joins `{}` with itself", between[0]),
+            "Name two different hosts; both come to exist by being named here.",
+        );
+        return None;
+    }
+    Some(between)
+}
+
+/// All hosts, in the order in which wires name them.
+pub(super) fn hosts(wires: &[WireDraft]) -> Vec<String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for host in wires.iter().filter_map(|w| w.between.as_ref()).flatten() {
+        if !hosts.contains(host) {
+            hosts.push(host.clone());
+        }
+    }
+    hosts
+}
+
+pub(super) fn ports(
+    file: &Fields<'_>,
+    wires: &[WireDraft],
+    hosts: &[String],
+    log: &Log,
+) -> Vec<PortDraft> {
+    let settings = file.tables("hosts", "a host");
+    let all_wires_read = wires.iter().all(|w| w.between.is_some());
+    for host in &settings {
+        if all_wires_read && !hosts.iter().any(|h| h == host.name) {
+            let guess = did_you_mean(host.name, hosts.iter().map(String::as_str));
+            log.mistake(
+                host.at,
+                format!("the host `{}` is on no wire{guess}", host.name),
+                "A host exists by being named in a wire's `between`.",
+            );
+        }
+        check_port_names(host, wires, log);
+    }
+    let mut ports = Vec::new();
+    for (wire, number) in wires.iter().zip(1_u8..) {
+        for (host, end) in wire.between.iter().flatten().zip(1_u8..) {
+            let host_table = settings.iter().find(|h| h.name == host);
+            ports.push(read_port(host, wire, [number, end], host_table, log));
+        }
+    }
+    ports
+}
+
+/// Reads the host's own keys and reports ports on wires it is not on.
+fn check_port_names(host: &Named<'_>, wires: &[WireDraft], log: &Log) {
+    let label = format!("[hosts.{}]", host.name);
+    let fields = Fields::new(host.table, host.at, &schema::HOST, label, log);
+    for port in fields.tables("ports", "a wire") {
+        match wires.iter().find(|w| w.name == port.name) {
+            None => {
+                let names: Vec<&str> = wires.iter().map(|w| w.name.as_str()).collect();
+                let guess = did_you_mean(port.name, names.iter().copied());
+                log.mistake(
+                    port.at,
+                    format!(
+                        "there is no wire `{}` for a port of `{}`{guess}",
+                        port.name, host.name
+                    ),
+                    format!("There is {}.", list(&names)),
+                );
+            }
+            Some(WireDraft { between: Some(between), .. })
+                if !between.iter().any(|h| h == host.name) =>
+            {
+                let [a, b] = between;
+                log.mistake(
+                    port.at,
+                    format!("`{}` is not on the wire `{}`", host.name, port.name),
+                    format!("That wire joins `{a}` and `{b}`."),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn read_port(
+    host: &str,
+    wire: &WireDraft,
+    [number, end]: [u8; 2],
+    settings: Option<&Named<'_>>,
+    log: &Log,
+) -> PortDraft {
+    let nothing = Table::default();
+    let ports = settings.and_then(|h| h.table.table("ports"));
+    let node = ports.and_then(|p| p.get(&wire.name));
+    let (table, at) = match node.map(|n| (&n.value, n.at)) {
+        Some((Value::Table(table), at)) => (table, at),
+        _ => (&nothing, Origin::NOWHERE),
+    };
+    let label = format!("[hosts.{host}.ports.{}]", wire.name);
+    let fields = Fields::new(table, at, &schema::PORT, label.as_str(), log);
+    let queues =
+        fields.number("queues", 1, i64::from(u16::MAX), "").and_then(|n| u16::try_from(n).ok());
+    PortDraft {
+        host: host.to_owned(),
+        wire: wire.name.clone(),
+        mac: fields
+            .parsed("mac", "a MAC address", "\"02:00:00:00:00:01\"")
+            .or_default(MacAddr([0x02, 0x74, 0x65, 0x6A, number, end])),
+        ipv4: fields
+            .parsed("ipv4", "an IPv4 address", "\"10.1.0.1\"")
+            .or_default(Ipv4Addr::new(10, number, 0, end)),
+        ipv6: fields.parsed("ipv6", "an IPv6 address", "\"fd74:656a:1::1\"").or_default(
+            Ipv6Addr::new(0xfd74, 0x656a, u16::from(number), 0, 0, 0, 0, u16::from(end)),
+        ),
+        queues,
+        qdisc: qdisc::read_root(&fields, &label, log),
+    }
+}

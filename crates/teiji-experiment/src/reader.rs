@@ -1,0 +1,182 @@
+//! From text to [`Experiment`], step by step.
+
+use crate::cases::{self, ResolvedCase};
+use crate::check;
+use crate::fields::{Fields, Found, valid_name};
+use crate::log::{CaseLabel, Log};
+use crate::mistake::Mistakes;
+use crate::overrides;
+use crate::read;
+use crate::scenario::{Case, Experiment};
+use crate::schema;
+use crate::syntax;
+use crate::tree::Origin;
+
+/// Whose cards the experiment will run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cards {
+    /// Those a wire names: what they cannot do is a mistake.
+    #[default]
+    Emulated,
+    /// One's own (`--on local`, `--on ssh`): what they can do is seen when the
+    /// experiment is applied.
+    Own,
+}
+
+/// Reads experiment files. The short forms are [`Experiment::parse`] and
+/// [`Experiment::parse_with`].
+///
+/// ```
+/// use teiji_experiment::Reader;
+/// let text = include_str!("../../../experiments/etf.toml");
+/// let reading = Reader::new("etf.toml").set("flows.cycle.frames", "1000").read(text);
+/// assert!(reading.findings.is_empty(), "{}", reading.findings);
+/// let experiment = reading.experiment.unwrap();
+/// assert!(experiment.cases.iter().all(|c| c.scenario.flows[0].frames == 1000));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reader {
+    file: String,
+    overrides: Vec<(String, String)>,
+    cards: Cards,
+}
+
+/// What reading a file gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The experiment, unless something fatal was found.
+    pub experiment: Option<Experiment>,
+    /// Everything that was found, warnings included.
+    pub findings: Mistakes,
+}
+
+impl Reader {
+    /// A reader that calls the file `file` in its findings.
+    pub fn new(file: impl Into<String>) -> Self {
+        Self { file: file.into(), overrides: Vec::new(), cards: Cards::Emulated }
+    }
+
+    /// Overrides the value at `path` (`flows.cycle.frames`) in the file and in
+    /// every case. `value` is TOML; what is no TOML is text, so that `400us`
+    /// needs no quotes.
+    #[must_use]
+    pub fn set(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
+        self.overrides.push((path.into(), value.into()));
+        self
+    }
+
+    /// Whose cards the experiment will run on; emulated unless said otherwise.
+    #[must_use]
+    pub const fn cards(mut self, cards: Cards) -> Self {
+        self.cards = cards;
+        self
+    }
+
+    /// Reads `text`. Never panics; everything that is wrong is in the findings.
+    pub fn read(&self, text: &str) -> Reading {
+        let log = Log::default();
+        let (experiment, labels) = self.read_into(text, &log);
+        let fatal = log.is_fatal();
+        let findings = log.finish(&self.file, text, &self.overrides, &labels);
+        Reading { experiment: experiment.filter(|_| !fatal), findings }
+    }
+
+    fn read_into(&self, text: &str, log: &Log) -> (Option<Experiment>, Vec<CaseLabel>) {
+        let Some(mut root) = syntax::parse(text, log) else { return (None, Vec::new()) };
+        let overlay = overrides::overlay(&root, &self.overrides, log);
+        root.merge(&overlay);
+        let top = Origin::File { start: 0, end: 0 };
+        let file = Fields::new(&root, top, &schema::FILE, "an experiment file", log);
+        let head = read_head(&file, log);
+        let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), log);
+        let mut cases = Vec::new();
+        for (index, case) in resolved.iter().enumerate() {
+            log.enter_case(Some(index));
+            cases.push(self.read_case(case, &head.paper, log));
+        }
+        log.enter_case(None);
+        let cases: Option<Vec<Case>> = cases.into_iter().collect();
+        let labels = resolved.into_iter().map(|case| case.label).collect();
+        (head.experiment(cases), labels)
+    }
+
+    fn read_case(&self, case: &ResolvedCase, paper: &Found<String>, log: &Log) -> Option<Case> {
+        if let (Some(key), Found::Absent) = (&case.paper, paper) {
+            log.mistake(
+                case.paper_at,
+                format!("paper = \"{key}\", but the experiment names no paper"),
+                "Write for example paper = \"etf\" at the top of the file.",
+            );
+        }
+        let top = Origin::File { start: 0, end: 0 };
+        let label = "the case";
+        let file = Fields::new(&case.table, top, &schema::FILE, label, log);
+        let draft = read::scenario(&file, log);
+        check::scenario(&draft, &case.table, self.cards, log);
+        Some(Case {
+            name: case.label.name.clone(),
+            about: case.about.clone(),
+            paper_result: case.paper.clone(),
+            scenario: draft.finish()?,
+        })
+    }
+}
+
+/// The values at the top of the file; `None` what could not be read.
+struct Head {
+    name: Option<String>,
+    question: Option<String>,
+    paper: Found<String>,
+    seed: Option<u64>,
+}
+
+impl Head {
+    fn experiment(self, cases: Option<Vec<Case>>) -> Option<Experiment> {
+        Some(Experiment {
+            name: self.name?,
+            question: self.question?,
+            paper: self.paper.settle().ok()?,
+            seed: self.seed?,
+            cases: cases?,
+        })
+    }
+}
+
+fn read_head(file: &Fields<'_>, log: &Log) -> Head {
+    let papers = schema::PAPERS.map(|paper| (paper, paper));
+    let name = file.required("name", "\"etf\"", file.text("name", "\"etf\""));
+    let question = "\"Does a launch time make sending more regular?\"";
+    Head {
+        name: name
+            .filter(|name| valid_name(name, file.place("name"), "an experiment", log))
+            .map(str::to_owned),
+        question: file
+            .required("question", question, file.text("question", question))
+            .map(str::to_owned),
+        paper: file.choice("paper", &papers).map(str::to_owned),
+        seed: file
+            .number("seed", 0, i64::MAX, "")
+            .and_then(|n| u64::try_from(n).ok())
+            .or_default(1),
+    }
+}
+
+impl Experiment {
+    /// Reads an experiment file. Warnings are dropped; [`Reader`] keeps them.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Mistakes> {
+        Self::parse_with(text, file, &[])
+    }
+
+    /// Reads an experiment file with overrides `(path, value)` from the command
+    /// line, see [`Reader::set`].
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        overrides: &[(&str, &str)],
+    ) -> Result<Self, Mistakes> {
+        let reader =
+            overrides.iter().fold(Reader::new(file), |r, (path, value)| r.set(*path, *value));
+        let Reading { experiment, findings } = reader.read(text);
+        experiment.ok_or(findings)
+    }
+}
