@@ -80,13 +80,15 @@ impl WireDraft {
 
 impl PortDraft {
     fn finish(self) -> Option<Port> {
+        let qdisc = self.qdisc.settle().ok()?;
+        let queues = self.queues.settle().ok()?;
         Some(Port {
             wire: self.wire,
             mac: self.mac?,
             ipv4: self.ipv4?,
             ipv6: self.ipv6?,
-            queues: self.queues.settle().ok()?,
-            qdisc: self.qdisc.settle().ok()?,
+            queues: queues.or_else(|| qdisc.as_ref().and_then(Qdisc::queues)),
+            qdisc,
         })
     }
 }

@@ -210,30 +210,28 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The named tables below `key`, `[key.NAME]`; what is no table or has no
-    /// proper name is reported and left out. `what` is what each one is.
+    /// The named tables below `key`, `[key.NAME]`; what is no table is reported
+    /// and left out. `what` is what each one is.
     pub fn tables(&self, key: &str, what: &str) -> Vec<Named<'a>> {
         let Found::Value(table) = self.table(key, "{}") else { return Vec::new() };
-        let named =
-            |entry: &'a Entry| {
-                let Entry { key: name, key_at, node } = entry;
-                match &node.value {
-                    Value::Table(table) => valid_name(name, *key_at, what, self.log)
-                        .then_some(Named { name, at: node.at, table }),
-                    Value::Broken => None,
-                    other => {
-                        let message =
-                            format!("`{name}` in [{key}] must be a table, not {}", other.kind());
-                        self.log.mistake(
-                            node.at,
-                            message,
-                            format!("Write [{key}.{name}] as a header."),
-                        );
-                        None
-                    }
-                }
-            };
-        table.entries.iter().filter_map(named).collect()
+        table.entries.iter().filter_map(|entry| self.named(key, what, entry)).collect()
+    }
+
+    fn named(&self, key: &str, what: &str, entry: &'a Entry) -> Option<Named<'a>> {
+        let Entry { key: name, key_at, node } = entry;
+        match &node.value {
+            Value::Table(table) => {
+                valid_name(name, *key_at, what, self.log);
+                Some(Named { name, at: node.at, table })
+            }
+            Value::Broken => None,
+            other => {
+                let kind = other.kind();
+                let message = format!("`{name}` in [{key}] must be a table, not {kind}");
+                self.log.mistake(node.at, message, format!("Write [{key}.{name}] as a header."));
+                None
+            }
+        }
     }
 
     pub fn array(&self, key: &str, example: &str) -> Found<&'a [Node]> {

@@ -88,18 +88,24 @@ impl Log {
     ) -> Mistakes {
         let used = self.used.into_inner();
         let mut merged: BTreeMap<(Origin, String), (Finding, BTreeSet<usize>)> = BTreeMap::new();
+        let mut order = Vec::new();
         for finding in self.findings.into_inner() {
             if finding.unless_used && used.contains(&finding.at) {
                 continue;
             }
             let case = finding.case;
-            let entry = merged
-                .entry((finding.at, finding.message.clone()))
-                .or_insert_with(|| (finding, BTreeSet::new()));
+            let key = (finding.at, finding.message.clone());
+            let entry = merged.entry(key.clone()).or_insert_with(|| {
+                order.push(key);
+                (finding, BTreeSet::new())
+            });
             entry.1.extend(case);
         }
-        let findings = merged
-            .into_values()
+        // Stable: at one place, what was found first is told first.
+        order.sort_by_key(|(at, _)| *at);
+        let findings = order
+            .into_iter()
+            .filter_map(|key| merged.remove(&key))
             .map(|(finding, in_cases)| Mistake {
                 place: place(text, overrides, finding.at),
                 severity: finding.severity,

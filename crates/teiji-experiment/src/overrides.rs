@@ -52,7 +52,7 @@ fn refused(file: &Table, path: &[&str], at: Origin, log: &Log) -> bool {
             }
             _ => did_you_mean(first, schema::FILE.keys.iter().map(|k| k.name)),
         };
-        log.mistake(at, format!("an experiment file has no `{first}`{guess}"), "");
+        log.mistake(at, format!("the file has no `{first}`{guess}"), "");
         return true;
     }
     let what = match first {

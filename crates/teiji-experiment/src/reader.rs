@@ -86,7 +86,7 @@ impl Reader {
         let overlay = overrides::overlay(&root, &self.overrides, log);
         root.merge(&overlay);
         let top = Origin::File { start: 0, end: 0 };
-        let file = Fields::new(&root, top, &schema::FILE, "an experiment file", log);
+        let file = Fields::new(&root, top, &schema::FILE, "the file", log);
         let head = read_head(&file, log);
         let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), log);
         let mut cases = Vec::new();

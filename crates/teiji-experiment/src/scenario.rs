@@ -98,7 +98,8 @@ pub struct Port {
     pub ipv4: Ipv4Addr,
     /// Its IPv6 address, in a /64 per wire: fd74:656a:<wire>::<end>.
     pub ipv6: Ipv6Addr,
-    /// Number of transmit queues to set (`ethtool -L`, or at veth creation).
+    /// Number of transmit queues to set (`ethtool -L`, or at veth creation):
+    /// what the file says, or else what `qdisc` needs.
     pub queues: Option<u16>,
     /// The root queueing discipline; `None` leaves the kernel's default.
     pub qdisc: Option<Qdisc>,
@@ -249,7 +250,7 @@ pub enum SendMode {
 
 /// A root queueing discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum Qdisc {
     /// `mqprio`: traffic classes on ranges of hardware queues.
     Mqprio {
@@ -298,6 +299,16 @@ impl Qdisc {
         }
     }
 
+    /// The number of transmit queues it needs; `None` where it does not matter.
+    pub fn queues(&self) -> Option<u16> {
+        match self {
+            Self::Mqprio { queues, .. } => {
+                queues.iter().map(|range| range.offset.saturating_add(range.count)).max()
+            }
+            Self::Prio { .. } | Self::Leaf(_) => None,
+        }
+    }
+
     /// The priorities whose frames pass an ETF.
     pub fn priorities_with_etf(&self) -> Vec<u8> {
         (0..16).filter(|p| matches!(self.leaf_of(*p), Some(LeafQdisc::Etf(_)))).collect()
@@ -306,7 +317,7 @@ impl Qdisc {
 
 /// A queueing discipline without children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "leaf", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum LeafQdisc {
     /// Earliest `TxTime` First.
     Etf(Etf),

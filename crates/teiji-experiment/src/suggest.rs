@@ -1,10 +1,10 @@
 //! "Did you mean": the nearest of the known names.
 
 /// The known name nearest to `name`, if it is near enough to be a slip of the
-/// fingers: at most one edit in three letters.
+/// fingers: at most one edit in four letters.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
-    let limit = (name.chars().count() / 3).max(1);
+    let limit = (name.chars().count() / 4).max(1);
     known
         .into_iter()
         .map(|candidate| (distance(&lower, &candidate.to_lowercase()), candidate))

@@ -1,5 +1,6 @@
 //! TOML text → [`Table`], with syntax errors in human words.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -12,26 +13,60 @@ use crate::tree::{Entry, Node, Origin, Table, Value};
 /// unclosed bracket would only produce misleading findings. Errors that
 /// concern a single value leave a [`Value::Broken`] and the rest is read on.
 pub(crate) fn parse(text: &str, log: &Log) -> Option<Table> {
-    let (document, errors) = DeTable::parse_recoverable(text);
+    let (document, mut errors) = DeTable::parse_recoverable(text);
+    errors.sort_by_key(|e| e.span().map_or(text.len(), |span| span.start));
+    if let Some(opening) = unclosed_list(document.get_ref(), text, &errors) {
+        log.mistake(
+            Origin::File { start: opening, end: opening + 1 },
+            "this list is not closed",
+            "Write `]` behind its last value.",
+        );
+        return None;
+    }
     let mut broken = Vec::new();
-    let mut trusted = true;
+    let mut spoiled_lines = BTreeSet::new();
     for error in &errors {
         let span = error.span().unwrap_or(text.len()..text.len());
         let (message, help, scope) = explain(error.message(), text, &span);
+        let line = text.get(..span.start).unwrap_or(text).matches('\n').count();
+        // One error in the structure of a line brings others with it.
+        if matches!(scope, Scope::Structure) && !spoiled_lines.insert(line) {
+            continue;
+        }
         log.mistake(Origin::File { start: span.start, end: span.end }, message, help);
-        match scope {
-            Scope::Key => {}
-            Scope::Value => broken.push(span),
-            Scope::Structure => trusted = false,
+        if let Scope::Value = scope {
+            broken.push(span);
         }
     }
-    let mut numbers_out_of_range = Vec::new();
+    let mut out_of_range = Vec::new();
     let origin = |span: Range<usize>| Origin::File { start: span.start, end: span.end };
-    let table = convert(document.get_ref(), &origin, &broken, &mut numbers_out_of_range);
-    for at in numbers_out_of_range {
+    let table = convert(document.get_ref(), &origin, &broken, &mut out_of_range);
+    for at in out_of_range {
         log.mistake(at, "this number is too large", "Numbers have at most 63 bits.");
     }
-    trusted.then_some(table)
+    spoiled_lines.is_empty().then_some(table)
+}
+
+/// Where the list begins that the parser ran out of, if there is one: every
+/// other error behind that place is a consequence.
+fn unclosed_list(document: &DeTable<'_>, text: &str, errors: &[toml::de::Error]) -> Option<usize> {
+    let error = errors.iter().find(|e| e.message().starts_with("unclosed array,"))?;
+    let end = error.span().map_or(text.len(), |span| span.start);
+    let mut openings = Vec::new();
+    for value in document.values() {
+        collect_lists_until(value, end, &mut openings);
+    }
+    openings.into_iter().min()
+}
+
+fn collect_lists_until(node: &Spanned<DeValue<'_>>, end: usize, openings: &mut Vec<usize>) {
+    match node.get_ref() {
+        DeValue::Array(_) if node.span().end >= end => openings.push(node.span().start),
+        DeValue::Table(table) => {
+            table.values().for_each(|value| collect_lists_until(value, end, openings));
+        }
+        _ => {}
+    }
 }
 
 /// Reads what stands behind `--set PATH=`: a TOML value, or else plain text, so
@@ -58,7 +93,7 @@ enum Scope {
 }
 
 fn explain(message: &str, text: &str, span: &Range<usize>) -> (String, String, Scope) {
-    let excerpt = text.get(span.clone()).unwrap_or_default().trim();
+    let excerpt = word_at(text, span);
     let (what, expected) = message.split_once(", expected ").unwrap_or((message, ""));
     match what {
         "duplicate key" => (
@@ -66,7 +101,16 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> (String, String, S
             "Keep one of the two; a case overrides a value under [cases.NAME] instead.".to_owned(),
             Scope::Key,
         ),
-        "string values must be quoted" => {
+        "string values must be quoted" | "missing value" | "missing value for key"
+            if excerpt.is_empty() =>
+        {
+            ("the value is missing".to_owned(), "Write it behind the `=`.".to_owned(), Scope::Value)
+        }
+        "string values must be quoted"
+        | "invalid boolean"
+        | "invalid float"
+        | "invalid date-time"
+        | "invalid integer number" => {
             let help = match excerpt.to_lowercase().as_str() {
                 "yes" | "on" | "true" => "Write true.".to_owned(),
                 "no" | "off" | "false" => "Write false.".to_owned(),
@@ -87,17 +131,12 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> (String, String, S
             "Write `]` at its end, for example [flows.cycle].".to_owned(),
             Scope::Structure,
         ),
-        "unclosed array" => (
-            "this list is not closed".to_owned(),
-            "Write `]` behind its last value.".to_owned(),
-            Scope::Structure,
-        ),
         "unclosed inline table" => (
             "this table in braces is not closed".to_owned(),
             "Write `}` behind its last value.".to_owned(),
             Scope::Structure,
         ),
-        "invalid basic string" | "invalid literal string" if excerpt.is_empty() => (
+        "invalid basic string" | "invalid literal string" if span.is_empty() => (
             "this text is not closed".to_owned(),
             format!("Write {} where it ends.", expected.trim_matches('`')),
             Scope::Structure,
@@ -107,9 +146,9 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> (String, String, S
             "A line is `key = value`; a comment begins with #.".to_owned(),
             Scope::Structure,
         ),
-        "missing value" | "missing value for key" => (
-            "the value is missing".to_owned(),
-            "Write it behind the `=`.".to_owned(),
+        "invalid unquoted key" if excerpt.starts_with(':') => (
+            "a key and its value are joined by `=`, not by `:`".to_owned(),
+            "A line is `key = value`.".to_owned(),
             Scope::Structure,
         ),
         "missing comma between array elements" | "missing comma between key-value pairs" => (
@@ -130,6 +169,20 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> (String, String, S
             (format!("this is not TOML: {what}"), expected, Scope::Structure)
         }
     }
+}
+
+/// The text of `span`; of an empty one, the bare word it stands in.
+fn word_at<'a>(text: &'a str, span: &Range<usize>) -> &'a str {
+    let excerpt = text.get(span.clone()).unwrap_or_default().trim();
+    if !excerpt.is_empty() {
+        return excerpt;
+    }
+    let bare = |c: char| c.is_alphanumeric() || "._+-/:%".contains(c);
+    let before = text.get(..span.start).unwrap_or_default();
+    let after = text.get(span.start..).unwrap_or_default();
+    let start = before.trim_end_matches(bare).len();
+    let end = text.len() - after.trim_start_matches(bare).len();
+    text.get(start..end).unwrap_or_default()
 }
 
 fn convert(

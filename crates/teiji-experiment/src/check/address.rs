@@ -74,7 +74,7 @@ fn usable(port: &PortDraft, places: &Places<'_>, log: &Log) {
         }
     }
     if let Some(ip) = port.ipv6 {
-        if ip.is_multicast() || ip.is_loopback() || ip.is_unspecified() {
+        if !is_host6(ip) {
             report("ipv6", &ip, "it is not the address of a single host");
         }
     }
@@ -86,6 +86,11 @@ fn is_host(ip: Ipv4Addr) -> bool {
     !special && last != 0 && last != 255
 }
 
+fn is_host6(ip: Ipv6Addr) -> bool {
+    !(ip.is_multicast() || ip.is_loopback() || ip.is_unspecified())
+}
+
+/// Addresses that are wrong by themselves were reported.
 fn one_network(a: &PortDraft, b: &PortDraft, places: &Places<'_>, log: &Log) {
     let report = |key: &str, x: &dyn Display, y: &dyn Display, bits: u8| {
         let at = if written(b, key, places) { b } else { a };
@@ -96,13 +101,13 @@ fn one_network(a: &PortDraft, b: &PortDraft, places: &Places<'_>, log: &Log) {
         );
     };
     if let (Some(x), Some(y)) = (a.ipv4, b.ipv4) {
-        if x.octets()[..3] != y.octets()[..3] {
+        if is_host(x) && is_host(y) && x.octets()[..3] != y.octets()[..3] {
             report("ipv4", &x, &y, 24);
         }
     }
     if let (Some(x), Some(y)) = (a.ipv6, b.ipv6) {
         let network = |ip: Ipv6Addr| ip.to_bits() >> 64;
-        if network(x) != network(y) {
+        if is_host6(x) && is_host6(y) && network(x) != network(y) {
             report("ipv6", &x, &y, 64);
         }
     }

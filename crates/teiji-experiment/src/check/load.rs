@@ -30,18 +30,18 @@ fn duration(flow: &FlowDraft, places: &Places<'_>, log: &Log) {
     let (Some(period), Some(frames)) = (flow.period, flow.frames) else { return };
     let total = i128::from(period.as_ns()) * i128::from(frames);
     let at = places.flow(&flow.name, "frames");
-    let days = total / DAY_NS;
+    let days = u64::try_from(total / DAY_NS).unwrap_or(u64::MAX);
     if total > TOO_LONG_NS {
         log.mistake(
             at,
-            format!("{frames} frames every {period} take {days} days"),
+            format!("{} frames every {period} take {} days", grouped(frames), grouped(days)),
             "Use fewer frames; an experiment lasts at most a year.",
         );
     } else if total > DAY_NS {
         let hours = total / (DAY_NS / 24);
         log.warning(
             at,
-            format!("{frames} frames every {period} take {hours} hours"),
+            format!("{} frames every {period} take {hours} hours", grouped(frames)),
             "Every frame is kept: expect large records.",
         );
     }
@@ -94,4 +94,17 @@ const fn rate(card: Nic) -> Rate {
         Nic::Rtl8139 => Rate::from_bps(100_000_000),
         Nic::E1000e | Nic::Igb => Rate::from_bps(1_000_000_000),
     }
+}
+
+/// Digits in groups of three, `60 000`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -26,13 +26,15 @@ pub(super) fn check(
     let port = Context { port, card, places, log };
     port.queues();
     match &port.port.qdisc {
-        Found::Value(Qdisc::Mqprio { queues, hw, classes, .. }) => {
+        Found::Value(qdisc @ Qdisc::Mqprio { queues, hw, classes, .. }) => {
             port.mqprio(queues, *hw);
+            port.ordinary_traffic(qdisc);
             for (class, leaf) in classes {
                 port.class(*class, *leaf);
             }
         }
-        Found::Value(Qdisc::Prio { classes, .. }) => {
+        Found::Value(qdisc @ Qdisc::Prio { classes, .. }) => {
+            port.ordinary_traffic(qdisc);
             for (class, leaf) in classes {
                 port.class(*class, *leaf);
             }
@@ -150,6 +152,20 @@ impl Context<'_> {
         }
     }
 
+    /// Whatever did not ask for a priority has priority 0.
+    fn ordinary_traffic(&self, qdisc: &Qdisc) {
+        if let (Some(LeafQdisc::Etf(_)), Some(class)) = (qdisc.leaf_of(0), qdisc.class_of(0)) {
+            self.log.warning(
+                self.at(&["qdisc", "map", "0"]),
+                format!(
+                    "priority 0 leads to class {class}, whose ETF drops every frame without a \
+                     launch time, ARP and neighbour discovery too"
+                ),
+                "Keep a class of its own for ETF.",
+            );
+        }
+    }
+
     fn class(&self, class: u8, leaf: LeafQdisc) {
         if let LeafQdisc::Etf(etf) = leaf {
             self.etf(&etf, &["qdisc", "classes", &class.to_string()]);
@@ -169,7 +185,7 @@ impl Context<'_> {
             self.log.mistake(
                 at("offload"),
                 format!("offload = true, but the emulated {card} has no launch time"),
-                "Write offload = false: ETF then works in software, and the frame leaves one delta early. \
+                "Write offload = false: ETF then works in software, and the frame leaves one delta early.\n\
                  On your own card (--on local) offload = true is possible.",
             );
         }

@@ -188,29 +188,22 @@ fn read_transport(fields: &Fields<'_>, log: &Log) -> Option<Transport> {
         .and_then(|n| u16::try_from(n).ok())
         .or_default(TEIJI_UDP_PORT);
     let vlan = read_vlan(fields, log);
-    let ignored = |key: &str, severity, why: String, help: &str| {
-        if fields.has(key) {
-            log.unused(fields.place(key), severity, why, help);
-        }
-    };
     match kind? {
         Kind::Ethernet => {
-            ignored(
-                "port",
-                Severity::Warning,
-                "`port` has no effect: raw Ethernet frames have no ports".to_owned(),
-                "Leave it out, or write transport = \"udp4\".",
-            );
+            if fields.has("port") {
+                let why = "`port` has no effect: raw Ethernet frames have no ports";
+                let help = "Leave it out, or write transport = \"udp4\".";
+                log.unused(fields.place("port"), Severity::Warning, why.to_owned(), help);
+            }
             log.used(fields.place("vlan"));
             Some(Transport::Ethernet { vlan: vlan.settle().ok()? })
         }
         udp => {
-            ignored(
-                "vlan",
-                Severity::Mistake,
-                "`vlan` has no effect on UDP: the frames would leave untagged".to_owned(),
-                "Write transport = \"ethernet\" for tagged frames, or leave `vlan` out.",
-            );
+            if let Found::Value(_) = vlan {
+                let why = "`vlan` has no effect on UDP: the frames would leave untagged";
+                let help = "Write transport = \"ethernet\" for tagged frames, or leave `vlan` out.";
+                log.unused(fields.place("vlan"), Severity::Mistake, why.to_owned(), help);
+            }
             log.used(fields.place("port"));
             let port = port?;
             Some(match udp {

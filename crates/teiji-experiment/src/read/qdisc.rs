@@ -117,7 +117,7 @@ fn read_leaf(kind: Kind, fields: &Fields<'_>) -> Option<LeafQdisc> {
 fn read_mqprio(fields: &Fields<'_>, label: &str, log: &Log) -> Option<Qdisc> {
     let queues = fields.required("queues", QUEUES, read_queues(fields, log));
     let count = queues.as_ref().and_then(|q| u8::try_from(q.len()).ok());
-    let what = "traffic class; there are as many as entries in `queues`";
+    let what = ["traffic class", "There are as many classes as entries in `queues`"];
     let map = fields.required("map", MAP, read_map(fields, count, what, log));
     let hw = fields.flag("hw").or_default(false);
     let classes = read_classes(fields, label, count, "traffic class", log);
@@ -128,8 +128,17 @@ fn read_prio(fields: &Fields<'_>, label: &str, log: &Log) -> Option<Qdisc> {
     let bands =
         fields.number("bands", 2, i64::from(MAX_CLASSES), "").and_then(|n| u8::try_from(n).ok());
     let limit = bands.or_default(MAX_CLASSES);
-    let what = "band; raise `bands` or lower the number";
-    let map = read_map(fields, limit, what, log).or_default(PRIO_MAP);
+    let what = ["band", "There are as many as `bands` says"];
+    let map = read_map(fields, limit, what, log);
+    if let (Found::Absent, Found::Value(few @ ..3)) = (map, bands) {
+        log.mistake(
+            fields.place("bands"),
+            format!("bands = {few} needs a map: the kernel's own uses three bands"),
+            "Write for example map = [1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]",
+        );
+        return None;
+    }
+    let map = map.or_default(PRIO_MAP);
     let used = map.and_then(|map| map.into_iter().max()).unwrap_or(2) + 1;
     let bands = bands.or_default(used.max(3));
     let classes = read_classes(fields, label, bands, "band", log);
@@ -137,7 +146,7 @@ fn read_prio(fields: &Fields<'_>, label: &str, log: &Log) -> Option<Qdisc> {
 }
 
 /// The 16 numbers of a priority map, each below `count`.
-fn read_map(fields: &Fields<'_>, count: Option<u8>, what: &str, log: &Log) -> Found<[u8; 16]> {
+fn read_map(fields: &Fields<'_>, count: Option<u8>, what: [&str; 2], log: &Log) -> Found<[u8; 16]> {
     fields.array("map", MAP).and_then(|items| {
         let mut good = items.len() == 16;
         if !good {
@@ -169,13 +178,14 @@ fn read_map(fields: &Fields<'_>, count: Option<u8>, what: &str, log: &Log) -> Fo
     })
 }
 
-fn report_map_entry(item: &Node, priority: usize, count: Option<u8>, what: &str, log: &Log) {
+fn report_map_entry(item: &Node, priority: usize, count: Option<u8>, what: [&str; 2], log: &Log) {
     match &item.value {
         Value::Broken => {}
         Value::Integer(n) => {
             let last = count.unwrap_or(16).saturating_sub(1);
+            let [what, why] = what;
             let message = format!("priority {priority} is mapped to {n}, which is no {what}");
-            log.mistake(item.at, message, format!("Numbers here are 0 … {last}."));
+            log.mistake(item.at, message, format!("{why}: 0 … {last}."));
         }
         other => {
             let message = format!("`map` holds whole numbers, not {}", other.kind());

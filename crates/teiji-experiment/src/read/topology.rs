@@ -22,7 +22,7 @@ pub(super) fn wires(file: &Fields<'_>, log: &Log) -> Vec<WireDraft> {
         log.mistake(
             file.place("wires"),
             "there is no wire",
-            "Write at least one: [wires.line] with between = [\"talker\", \"listener\"]. \
+            "Write at least one: [wires.line] with between = [\"talker\", \"listener\"].\n\
              Hosts come to exist by being named there.",
         );
     }
@@ -47,7 +47,8 @@ fn read_between(wire: &str, fields: &Fields<'_>, log: &Log) -> Option<[String; 2
     const EXAMPLE: &str = "[\"talker\", \"listener\"]";
     let items = fields.required("between", EXAMPLE, fields.array("between", EXAMPLE))?;
     let [first, second] = items else {
-        let message = format!("`between` names {} hosts; a wire has two ends", items.len());
+        let hosts = if items.len() == 1 { "one host" } else { &format!("{} hosts", items.len()) };
+        let message = format!("`between` names {hosts}; a wire has two ends");
         log.mistake(fields.place("between"), message, format!("Write for example {EXAMPLE}"));
         return None;
     };
@@ -93,7 +94,8 @@ pub(super) fn ports(
     let settings = file.tables("hosts", "a host");
     let all_wires_read = wires.iter().all(|w| w.between.is_some());
     for host in &settings {
-        if all_wires_read && !hosts.iter().any(|h| h == host.name) {
+        let exists = hosts.iter().any(|h| h == host.name);
+        if all_wires_read && !exists {
             let guess = did_you_mean(host.name, hosts.iter().map(String::as_str));
             log.mistake(
                 host.at,
@@ -101,7 +103,7 @@ pub(super) fn ports(
                 "A host exists by being named in a wire's `between`.",
             );
         }
-        check_port_names(host, wires, log);
+        check_port_names(host, exists, wires, log);
     }
     let mut ports = Vec::new();
     for (wire, number) in wires.iter().zip(1_u8..) {
@@ -114,7 +116,7 @@ pub(super) fn ports(
 }
 
 /// Reads the host's own keys and reports ports on wires it is not on.
-fn check_port_names(host: &Named<'_>, wires: &[WireDraft], log: &Log) {
+fn check_port_names(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &Log) {
     let label = format!("[hosts.{}]", host.name);
     let fields = Fields::new(host.table, host.at, &schema::HOST, label, log);
     for port in fields.tables("ports", "a wire") {
@@ -132,7 +134,7 @@ fn check_port_names(host: &Named<'_>, wires: &[WireDraft], log: &Log) {
                 );
             }
             Some(WireDraft { between: Some(between), .. })
-                if !between.iter().any(|h| h == host.name) =>
+                if exists && !between.iter().any(|h| h == host.name) =>
             {
                 let [a, b] = between;
                 log.mistake(

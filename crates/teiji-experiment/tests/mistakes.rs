@@ -1,0 +1,74 @@
+//! Golden findings: every `mistakes/*.toml` and what a user is told about it,
+//! in the `.txt` beside it. Lines `# --set PATH=VALUE` at the top of a file are
+//! overrides. `UPDATE=1 cargo test` writes the files anew; read the diff.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use teiji_experiment::{Reader, Severity};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes")
+}
+
+fn reader(name: &str, text: &str) -> Reader {
+    let overrides = text.lines().filter_map(|line| line.strip_prefix("# --set ")?.split_once('='));
+    overrides.fold(Reader::new(name), |reader, (path, value)| reader.set(path, value))
+}
+
+#[test]
+fn every_mistake_is_told_in_the_words_of_its_golden_file() {
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        seen += 1;
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let reading = reader(name, &text).read(&text);
+        let told = reading.findings.to_string();
+        assert!(!reading.findings.is_empty(), "{name} has no mistake at all");
+        assert_eq!(
+            reading.experiment.is_none(),
+            reading.findings.mistakes() > 0,
+            "{name}: an experiment comes out exactly when nothing is fatal"
+        );
+        let golden = path.with_extension("txt");
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&golden, &told).unwrap();
+        }
+        let expected = fs::read_to_string(&golden).unwrap_or_default();
+        if told != expected {
+            wrong.push(format!("--- {name}: expected\n{expected}--- told\n{told}"));
+        }
+    }
+    assert!(seen >= 60, "only {seen} files found: is the folder complete?");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_golden_text_belongs_to_a_file() {
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(path.with_extension("toml").exists(), "{} is an orphan", path.display());
+    }
+}
+
+#[test]
+fn findings_serialise_for_machines() {
+    let text = "name = \"a\"\nquestion = \"?\"\npaper = \"etc\"\n[wires.l]\nbetween = [\"a\", \"b\"]\n\
+                [flows.f]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 1\n";
+    let reading = Reader::new("a.toml").set("flows.f.frames", "0").read(text);
+    let json = serde_json::to_value(&reading.findings).unwrap();
+    assert_eq!(json["file"], "a.toml");
+    let [set, paper] = json["findings"].as_array().unwrap().as_slice() else { panic!("{json}") };
+    assert_eq!(set["set"], "flows.f.frames=0");
+    assert_eq!(paper["line"], 3);
+    assert_eq!(paper["column"], 9);
+    assert_eq!(paper["severity"], "mistake");
+    assert!(paper["message"].as_str().unwrap().contains("did you mean `etf`"), "{paper}");
+    assert!(reading.findings.findings.iter().all(|f| f.severity == Severity::Mistake));
+}

@@ -1,0 +1,244 @@
+//! What comes out of a file that is right: defaults, inheritance, overrides,
+//! and the experiments that come with Teiji.
+
+use std::fs;
+use std::path::Path;
+
+use teiji_core::time::Span;
+use teiji_experiment::{
+    Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, SendMode, Severity, Transport,
+    reader::Cards, schema,
+};
+
+const PLAIN: &str = r#"
+name = "demo"
+question = "Is it regular?"
+[wires.line]
+between = ["talker", "listener"]
+[flows.cycle]
+from = "talker"
+to = "listener"
+period = "1ms"
+frames = 1000
+"#;
+
+fn read(text: &str) -> Experiment {
+    Experiment::parse(text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn case<'a>(experiment: &'a Experiment, name: &str) -> &'a Case {
+    experiment.cases.iter().find(|c| c.name == name).unwrap()
+}
+
+fn repository(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+#[test]
+fn every_experiment_of_the_repository_is_read_without_a_finding() {
+    let mut seen = Vec::new();
+    for entry in fs::read_dir(repository("experiments")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let reading = Reader::new(&name).read(&text);
+        assert!(reading.findings.is_empty(), "{}", reading.findings);
+        assert_eq!(reading.experiment.unwrap().name, name, "a file is called as its experiment");
+        seen.push(name);
+    }
+    assert!(seen.contains(&"etf".to_owned()), "{seen:?}");
+}
+
+#[test]
+fn the_etf_experiment_is_the_papers_at_full_size() {
+    let text = fs::read_to_string(repository("experiments/etf.toml")).unwrap();
+    let experiment = read(&text);
+    let paper = fs::read_to_string(repository("papers/etf.toml")).unwrap();
+    let paper: toml::de::DeTable<'_> = toml::de::DeTable::parse(&paper).unwrap().into_inner();
+    let number = |section: &str, key: &str| -> i64 {
+        let text = paper[section].get_ref()[key].get_ref().as_integer().unwrap();
+        text.as_str().parse().unwrap()
+    };
+    for case in &experiment.cases {
+        let flow = &case.scenario.flows[0];
+        assert_eq!(flow.period.as_ns(), number("traffic", "period"));
+        assert_eq!(i64::try_from(flow.frames), Ok(number("traffic", "frames")));
+        assert_eq!(i64::from(flow.priority), number("traffic", "so_priority"));
+        assert_eq!(case.scenario.duration(), Span::from_secs(number("traffic", "duration_s")));
+    }
+    let etf = case(&experiment, "etf");
+    let SendMode::LaunchTime { margin, deadline: false } = etf.scenario.flows[0].mode else {
+        panic!("{:?}", etf.scenario.flows[0].mode)
+    };
+    assert_eq!(margin.as_ns(), number("traffic", "margin"));
+    let qdisc = etf.scenario.port("talker", "line").unwrap().qdisc.as_ref().unwrap();
+    let Some(LeafQdisc::Etf(leaf)) = qdisc.leaf_of(3) else { panic!("{qdisc:?}") };
+    assert_eq!(leaf.delta.as_ns(), number("qdisc", "etf_delta"));
+    let Qdisc::Mqprio { map, queues, .. } = qdisc else { panic!("{qdisc:?}") };
+    let list = |key: &str| -> Vec<String> {
+        let items = paper["qdisc"].get_ref()[key].get_ref().as_array().unwrap().iter();
+        let text = |v: &toml::de::DeValue<'_>| match v {
+            toml::de::DeValue::Integer(n) => n.as_str().to_owned(),
+            other => other.as_str().unwrap().to_owned(),
+        };
+        items.map(|item| text(item.get_ref())).collect()
+    };
+    assert_eq!(map.map(|class| class.to_string()).to_vec(), list("prio_to_tc"));
+    assert_eq!(queues.iter().map(ToString::to_string).collect::<Vec<_>>(), list("queues"));
+}
+
+#[test]
+fn the_papers_a_file_may_name_are_those_of_the_repository() {
+    let mut found: Vec<String> = fs::read_dir(repository("papers"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    found.sort();
+    assert_eq!(found, schema::PAPERS);
+}
+
+#[test]
+fn what_is_left_out_gets_the_documented_default() {
+    let experiment = read(PLAIN);
+    assert_eq!((experiment.seed, experiment.paper.as_deref()), (1, None));
+    let case = case(&experiment, "default");
+    let scenario = &case.scenario;
+    assert_eq!(scenario.wires[0].nic, Nic::Igb);
+    let flow = &scenario.flows[0];
+    assert_eq!(flow.transport, Transport::Udp4 { port: 7788 });
+    assert_eq!(flow.mode, SendMode::OnWakeUp);
+    assert_eq!((flow.payload, flow.priority, flow.realtime, flow.cpu), (64, 0, None, None));
+    let port = scenario.port("listener", "line").unwrap();
+    assert_eq!(port.mac.to_string(), "02:74:65:6a:01:02");
+    assert_eq!(port.ipv4.to_string(), "10.1.0.2");
+    assert_eq!(port.ipv6.to_string(), "fd74:656a:1::2");
+    assert_eq!((port.queues, &port.qdisc), (None, &None));
+}
+
+#[test]
+fn mqprio_sets_as_many_queues_as_it_needs_when_none_are_given() {
+    let text = format!(
+        "{PLAIN}[hosts.talker.ports.line.qdisc]\nkind = \"mqprio\"\n\
+         map = [1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\nqueues = [\"1@0\", \"2@1\"]\n"
+    );
+    let experiment = read(&text);
+    let port = experiment.cases[0].scenario.port("talker", "line").unwrap();
+    assert_eq!(port.queues, Some(3));
+}
+
+#[test]
+fn a_case_overrides_single_values_and_keeps_the_rest() {
+    let text = format!(
+        "{PLAIN}priority = 5\n[cases.slow]\nflows.cycle.period = \"2ms\"\n\
+         [cases.slower]\ninherits = \"slow\"\nflows.cycle.frames = 10\n\
+         [cases.back]\ninherits = \"slower\"\nflows.cycle.period = \"1ms\"\n"
+    );
+    let experiment = read(&text);
+    let of = |name| {
+        let flow = &case(&experiment, name).scenario.flows[0];
+        (flow.period, flow.frames, flow.priority)
+    };
+    assert_eq!(of("slow"), (Span::from_millis(2), 1000, 5));
+    assert_eq!(of("slower"), (Span::from_millis(2), 10, 5));
+    assert_eq!(of("back"), (Span::from_millis(1), 10, 5));
+    let names: Vec<_> = experiment.cases.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["slow", "slower", "back"], "cases keep the file's order");
+}
+
+#[test]
+fn a_case_may_inherit_from_one_that_comes_later() {
+    let text = format!(
+        "{PLAIN}[cases.first]\ninherits = \"second\"\n[cases.second]\nabout = \"not mine\"\n\
+         flows.cycle.frames = 7\n"
+    );
+    let experiment = read(&text);
+    assert_eq!(case(&experiment, "first").scenario.flows[0].frames, 7);
+    assert_eq!(case(&experiment, "first").about, "", "`about` is not inherited");
+}
+
+#[test]
+fn a_case_that_changes_the_kind_of_a_qdisc_starts_from_an_empty_table() {
+    let text = format!(
+        "{PLAIN}[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\nbands = 4\n\
+         [cases.prio]\nhosts.talker.ports.line.qdisc.bands = 5\n\
+         [cases.pfifo]\nhosts.talker.ports.line.qdisc.kind = \"pfifo\"\n\
+         [cases.none]\nhosts.talker.ports.line.qdisc.kind = \"default\"\n"
+    );
+    let experiment = read(&text);
+    let qdisc =
+        |name| case(&experiment, name).scenario.port("talker", "line").unwrap().qdisc.clone();
+    assert!(matches!(qdisc("prio"), Some(Qdisc::Prio { bands: 5, .. })));
+    assert_eq!(qdisc("pfifo"), Some(Qdisc::Leaf(LeafQdisc::Pfifo { limit: 1000 })));
+    assert_eq!(qdisc("none"), None);
+}
+
+#[test]
+fn a_base_may_hold_what_only_one_case_uses() {
+    let etf = "[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\n\
+               classes.0 = { kind = \"etf\", delta = \"150us\" }\n";
+    let text = format!(
+        "{PLAIN}margin = \"400us\"\npriority = 6\n{etf}[cases.normal]\nflows.cycle.priority = 0\n\
+         [cases.etf]\nflows.cycle.mode = \"launch-time\"\n"
+    );
+    let reading = Reader::new("test.toml").read(&text);
+    assert!(reading.findings.is_empty(), "{}", reading.findings);
+}
+
+#[test]
+fn an_override_from_the_command_line_wins_over_every_case() {
+    let text = format!("{PLAIN}[cases.a]\n[cases.b]\nflows.cycle.frames = 5\n");
+    let set = [("flows.cycle.frames", "60_000"), ("flows.cycle.period", "2ms"), ("seed", "9")];
+    let experiment = Experiment::parse_with(&text, "test.toml", &set).unwrap();
+    for case in &experiment.cases {
+        let flow = &case.scenario.flows[0];
+        assert_eq!((flow.frames, flow.period), (60_000, Span::from_millis(2)), "{}", case.name);
+    }
+    assert_eq!(experiment.seed, 9);
+}
+
+#[test]
+fn an_override_can_be_limited_to_one_case() {
+    let text = format!("{PLAIN}[cases.a]\n[cases.b]\n");
+    let set = [("cases.b.flows.cycle.frames", "5")];
+    let experiment = Experiment::parse_with(&text, "test.toml", &set).unwrap();
+    assert_eq!(case(&experiment, "a").scenario.flows[0].frames, 1000);
+    assert_eq!(case(&experiment, "b").scenario.flows[0].frames, 5);
+}
+
+#[test]
+fn ones_own_cards_may_do_what_the_emulated_ones_cannot() {
+    let text = format!(
+        "{PLAIN}priority = 6\nmode = \"launch-time\"\nmargin = \"400us\"\n\
+         [hosts.talker.ports.line]\nqueues = 16\n[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\n\
+         classes.0 = {{ kind = \"etf\", delta = \"150us\", offload = true }}\n"
+    );
+    let emulated = Reader::new("test.toml").read(&text);
+    assert_eq!(emulated.findings.mistakes(), 2, "{}", emulated.findings);
+    let own = Reader::new("test.toml").cards(Cards::Own).read(&text);
+    assert!(own.findings.is_empty(), "{}", own.findings);
+    let port = own.experiment.unwrap().cases.remove(0).scenario.hosts[0].ports[0].clone();
+    let Some(LeafQdisc::Etf(Etf { offload, .. })) = port.qdisc.unwrap().leaf_of(6) else {
+        panic!()
+    };
+    assert!(offload);
+}
+
+#[test]
+fn warnings_come_with_an_experiment() {
+    let reading = Reader::new("test.toml").read(&format!("{PLAIN}margin = \"1ms\"\n"));
+    assert!(reading.experiment.is_some());
+    let Mistakes { findings, .. } = reading.findings;
+    assert_eq!(findings.iter().map(|f| f.severity).collect::<Vec<_>>(), [Severity::Warning]);
+}
+
+#[test]
+fn an_experiment_survives_json_and_postcard() {
+    let text = fs::read_to_string(repository("experiments/etf.toml")).unwrap();
+    let experiment = read(&text);
+    let json = serde_json::to_string(&experiment).unwrap();
+    assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
+    let bytes = postcard::to_stdvec(&experiment).unwrap();
+    assert_eq!(postcard::from_bytes::<Experiment>(&bytes).unwrap(), experiment);
+}
