@@ -8,7 +8,7 @@
 //! * [`reader`] – frames of a pcap or pcapng file, one after the other,
 //! * [`writer`] – a pcap file,
 //! * [`tail`] – counting the frames of a file that is still being written,
-//! * [`sightings`] – the test frames in a capture, for [`crate::join()`],
+//! * [`mod@sightings`] – the test frames in a capture, for [`crate::join()`],
 //! * [`periodic`] – the periodic flow of a capture and its statistics.
 
 pub mod analysis;
