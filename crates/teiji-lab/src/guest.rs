@@ -73,11 +73,13 @@ pub fn init(measure: impl FnOnce(&InitArgs) -> Vec<OsString>) -> ! {
     let mut port = None;
     if let Err(sentence) = run(measure, &mut port) {
         eprintln!("teiji: {sentence}");
-        if let Some(port) = &mut port {
-            let sent = protocol::send(port, Kind::Failure, sentence.as_bytes());
-            if sent.is_ok() {
-                wait_for_the_host();
-            }
+        let port = match &mut port {
+            Some(port) => Ok(port),
+            none => open_port().map(|opened| none.insert(opened)),
+        };
+        let tell = |port| protocol::send(port, Kind::Failure, sentence.as_bytes()).is_ok();
+        if port.is_ok_and(tell) {
+            wait_for_the_host();
         }
     }
     let error = teiji_sys::guest::power_off();
@@ -101,12 +103,8 @@ fn run(
         load_modules()?;
         return shell();
     }
-    let port = port.insert(open_port()?);
     load_modules()?;
     let mut watchdog = Watchdog::arm();
-    let release = fs::read_to_string("/proc/version").unwrap_or_default();
-    let lost = |error| format!("cannot reach the host: {error}");
-    protocol::send(port, Kind::Ready, release.trim().as_bytes()).map_err(lost)?;
     let arguments = measure(&args);
     let child = Command::new("/proc/self/exe")
         .args(arguments)
@@ -117,6 +115,9 @@ fn run(
         .spawn()
         .map_err(|e| format!("cannot start the measurement: {e}"))?;
     let outcome = wait_for(child, args.deadline, &mut watchdog);
+    // Only now: talking to the host would disturb the measurement.
+    let port = port.insert(open_port()?);
+    let lost = |error| format!("cannot reach the host: {error}");
     if let Ok(result) = fs::read(RESULT_PATH) {
         protocol::send(port, Kind::Result, &result).map_err(lost)?;
     }

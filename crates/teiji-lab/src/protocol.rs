@@ -1,6 +1,6 @@
 //! What the guest tells the host, through a virtio serial port into a file.
 //!
-//! The guest stays silent while it measures; messages come before and after.
+//! The guest stays silent until it has measured.
 //! Each is framed as magic `TJM1`, kind (1 byte), length (4 bytes, little
 //! endian), payload. The host reads the file while it grows; a frame that was
 //! cut off by the guest's death is simply never complete.
@@ -21,22 +21,18 @@ pub const PORT_NAME: &str = "teiji.results";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The guest is up; payload: `uname -r -v` as text.
-    Ready = 1,
     /// The measurement's result; payload: whatever the measuring program and
     /// its host agreed on.
-    Result = 2,
+    Result = 1,
     /// The guest could not go on; payload: one sentence.
-    Failure = 3,
+    Failure = 2,
     /// Nothing more will come; the host may switch the machine off.
-    End = 4,
+    End = 3,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Ready, Self::Result, Self::Failure, Self::End]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        [Self::Result, Self::Failure, Self::End].into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -114,7 +110,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("port");
         let mut bytes = Vec::new();
-        send(&mut bytes, Kind::Ready, b"6.12").unwrap();
+        send(&mut bytes, Kind::Failure, b"6.12").unwrap();
         send(&mut bytes, Kind::Result, &[7; 1000]).unwrap();
         let mut file = File::create(&path).unwrap();
         let mut reader = Reader::open(&path).unwrap();
@@ -124,7 +120,7 @@ mod tests {
             got.extend(reader.poll().unwrap());
         }
         assert_eq!(got.len(), 2);
-        assert_eq!(got[0], Message { kind: Kind::Ready, payload: b"6.12".to_vec() });
+        assert_eq!(got[0], Message { kind: Kind::Failure, payload: b"6.12".to_vec() });
         assert_eq!(got[1].payload.len(), 1000);
     }
 

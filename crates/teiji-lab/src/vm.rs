@@ -167,7 +167,7 @@ fn supervise(
                         String::from_utf8_lossy(&message.payload).into_owned(),
                     ));
                 }
-                Kind::Ready | Kind::Result => received.push(message),
+                Kind::Result => received.push(message),
             }
         }
         if let Some(status) = ended {
