@@ -94,9 +94,9 @@ pub struct Port {
     /// Its MAC address: `02:74:65:6a:<wire>:<end>` unless the file says so.
     /// Real cards keep their own.
     pub mac: MacAddr,
-    /// Its IPv4 address, in a /24 per wire: 10.<wire>.0.<end>, counted from 1.
+    /// Its IPv4 address, in a /24 per wire: `10.<wire>.0.<end>`, counted from 1.
     pub ipv4: Ipv4Addr,
-    /// Its IPv6 address, in a /64 per wire: fd74:656a:<wire>::<end>.
+    /// Its IPv6 address, in a /64 per wire: `fd74:656a:<wire>::<end>`.
     pub ipv6: Ipv6Addr,
     /// Number of transmit queues to set (`ethtool -L`, or at veth creation):
     /// what the file says, or else what `qdisc` needs.
