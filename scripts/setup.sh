@@ -46,7 +46,7 @@ want() {
 need_command() { have "$1" || want "$2" "$3"; }
 
 # version_at_least MINIMUM VERSION
-version_at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+version_at_least() { printf '%s\n%s\n' "$1" "$2" | sort --version-sort --check=quiet; }
 
 # tool_version COMMAND: the number in "cargo 1.85.0 (…)"; empty if it does not run.
 tool_version() { "$1" --version 2>/dev/null | sed -n '1s/^[a-z]* \([0-9][0-9.]*\).*/\1/p'; }
@@ -88,7 +88,7 @@ recent_qemu() {
     local version
     have qemu-system-x86_64 || return 1
     version=$(qemu-system-x86_64 --version 2>/dev/null |
-        sed -n 's/.*version \([0-9][0-9.]*\).*/\1/p' | head -n 1)
+        sed -n '1s/.*version \([0-9][0-9.]*\).*/\1/p')
     [ -n "$version" ] && version_at_least 10 "$version"
 }
 
@@ -136,7 +136,7 @@ apt_install() {
         return
     fi
     local cause
-    cause=$(grep -E '^(E|W): ' "$log" | head -n 1 | cut -c 4-)
+    cause=$(grep -m 1 -E '^(E|W): ' "$log" | cut -c 4-) || cause="no message"
     if grep -qE "Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Network is unreachable|timed out" "$log"; then
         die "no way to the package server ($cause); connect this machine to the network and run $0 again"
     elif grep -qE "No space left|enough free space" "$log"; then

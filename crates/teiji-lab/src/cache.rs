@@ -201,7 +201,10 @@ impl Cache {
             fetcher.download_closure(release, &suite, qemu_install::PACKAGE, progress)?;
         let first = archives.first().ok_or_else(|| CacheError::Qemu {
             found: why_not.to_owned(),
-            advice: format!("the installed {} cannot be replaced", qemu_install::PACKAGE),
+            advice: format!(
+                "{} is installed but does not do: repair it with your system's packages",
+                qemu_install::PACKAGE
+            ),
         })?;
         let id = item::id(&first.package.name, &first.package.version);
         let unfinished = Unfinished::start(&self.kind_dir(Kind::Qemu))?;

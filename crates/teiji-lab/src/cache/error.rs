@@ -81,6 +81,17 @@ pub enum CacheError {
         /// The cache folder.
         dir: PathBuf,
     },
+    /// apt hangs.
+    #[error(
+        "apt has been silent for {seconds} s while fetching {what} and was ended: check the network and \
+         the room on the disk, then try again"
+    )]
+    Silent {
+        /// What was to be fetched.
+        what: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// A package or index does not carry a valid signature of Debian.
     #[error(
         "apt does not trust the package server while fetching {what} ({said}): check this machine's clock \

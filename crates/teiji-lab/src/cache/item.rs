@@ -220,9 +220,16 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Starts an item in the folder of its kind.
+    /// Starts an item in the folder of its kind. The caller holds the lock for
+    /// filling, so what else is unfinished there was left by a killed process.
     pub(crate) fn start(kind_dir: &Path) -> Result<Self, CacheError> {
         create_dir(kind_dir)?;
+        let entries = fs::read_dir(kind_dir).map_err(|e| CacheError::io("read", kind_dir, e))?;
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                remove(&entry.path())?;
+            }
+        }
         let dir = tempfile::Builder::new()
             .prefix(UNFINISHED)
             .tempdir_in(kind_dir)
@@ -376,6 +383,15 @@ mod tests {
             let Found::Damaged(why) = Item::find(dir.path(), "name") else { panic!("{expected}") };
             assert!(why.contains(expected), "{why}");
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_half_filled_is_removed_by_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join(format!("{UNFINISHED}x/root"));
+        fs::create_dir_all(&left).unwrap();
+        stored(dir.path());
+        assert!(!left.exists());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::kernel::tests::{image, module};
@@ -279,6 +280,20 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
     }
     fs::remove_file(server.path("fail")).unwrap();
     server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap();
+}
+
+#[test]
+fn an_apt_that_falls_silent_is_ended() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    server.program("apt-get", "#!/bin/sh\ncase \"$*\" in *update*) exec sleep 60 ;; esac\n");
+    let dir = tempfile::tempdir().unwrap();
+    let mut cache = server.cache(dir.path());
+    cache.tools.silence_limit = Duration::from_millis(300);
+    let started = Instant::now();
+    let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+    assert!(matches!(why, CacheError::Silent { .. }), "{why}");
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

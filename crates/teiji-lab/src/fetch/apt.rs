@@ -8,19 +8,36 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use crate::cache::error::CacheError;
 use crate::cache::item;
 use crate::cache::progress::{Progress, Step};
+use crate::cache::space;
 
 use super::sources::{self, Mirror, Release};
 use super::stanza::{self, Stanza};
 
+/// How long apt may stay silent. It speaks twice a second while it downloads, and
+/// falls silent for ever when, for instance, the disk fills up under its index.
+const SILENCE_LIMIT: Duration = Duration::from_secs(120);
+/// Room for the index of a release: its lists and apt's cache of them (measured: 70 MB).
+const INDEX_BYTES: u64 = 120_000_000;
+
 /// The programs of apt and dpkg; tests put others in their place.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tools {
     /// Folder to take them from; `None` is the user's `PATH`.
     pub dir: Option<PathBuf>,
+    /// How long apt may stay silent.
+    pub silence_limit: Duration,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self { dir: None, silence_limit: SILENCE_LIMIT }
+    }
 }
 
 impl Tools {
@@ -124,6 +141,7 @@ impl Apt {
 
     /// Fetches today's index: from the system's mirror, else from Debian's own.
     pub(crate) fn update(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
+        space::require(&self.cache_dir, "the package index", INDEX_BYTES)?;
         let keyring = Path::new(sources::KEYRING);
         if self.tools.dir.is_none() && !keyring.exists() {
             // Without apt there is no keyring either: the missing program tells more.
@@ -291,15 +309,37 @@ impl Apt {
             let _ = stderr.map(|mut pipe| pipe.read_to_string(&mut text));
             text
         });
+        let (sender, lines) = mpsc::channel();
+        let stdout = child.stdout.take();
+        // The channel closes when apt closes its output, or nobody listens any more.
+        let reader = std::thread::spawn(move || {
+            let lines = stdout.map(BufReader::new).into_iter().flat_map(BufRead::lines);
+            lines.map_while(Result::ok).all(|line| sender.send(line).is_ok())
+        });
         let mut last = 0.0;
-        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
-            // apt repeats itself several times a second.
-            let fraction = line.ok().as_deref().and_then(parse_status);
-            if let Some(fraction) = fraction.filter(|&fraction| fraction > last) {
-                last = fraction;
-                progress.step(&Step { what, fraction, total_bytes });
+        loop {
+            match lines.recv_timeout(self.tools.silence_limit) {
+                Ok(line) => {
+                    // apt repeats itself several times a second.
+                    let fraction = parse_status(&line).filter(|&fraction| fraction > last);
+                    if let Some(fraction) = fraction {
+                        last = fraction;
+                        progress.step(&Step { what, fraction, total_bytes });
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    // It may have ended meanwhile; then there is nothing to kill.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(CacheError::Silent {
+                        what: what.strip_prefix("fetch ").unwrap_or(what).to_owned(),
+                        seconds: self.tools.silence_limit.as_secs(),
+                    });
+                }
             }
         }
+        drop(reader);
         let status =
             child.wait().map_err(|e| CacheError::io("wait for", Path::new("apt-get"), e))?;
         let complaints = complaints.join().unwrap_or_default();
