@@ -162,10 +162,11 @@ impl Fetcher {
         let unpacked = if installed_bytes > 0 { installed_bytes } else { bytes * UNPACKED_RATIO };
         space::require(&cache_dir, name, bytes + unpacked)?;
         let archives = apt.archives();
-        // A left-over of the right name and another size would be taken for whole.
         for remote in &remotes {
             let path = archives.join(&remote.file);
-            if fs::metadata(&path).is_ok_and(|meta| meta.len() > remote.bytes) {
+            // A shorter file is a download to be continued.
+            let complete = fs::metadata(&path).is_ok_and(|meta| meta.len() >= remote.bytes);
+            if complete && !item::sha256_of(&path).is_ok_and(|found| found == remote.sha256) {
                 item::remove(&path)?;
             }
         }
@@ -223,10 +224,15 @@ fn resolved(stanza: &Stanza, release: Release) -> Resolved {
     }
 }
 
-/// The downloaded file of `remote`: `name_version_arch.deb`, `%3a` for a colon.
+/// The downloaded file of `remote`, if its digest is the signed one: `name_version_arch.deb`, `%3a` for a colon.
 fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
     let path = archives.join(&remote.file);
     let sha256 = item::sha256_of(&path).map_err(|e| CacheError::io("read", &path, e))?;
+    if sha256 != remote.sha256 {
+        item::remove(&path)?;
+        let said = format!("{} has digest {sha256} instead of {}", remote.file, remote.sha256);
+        return Err(CacheError::MirrorChanging { said });
+    }
     let mut parts = remote.file.split('_');
     let name = parts.next().unwrap_or_default().to_owned();
     let version = parts.next().unwrap_or_default().replace("%3a", ":");

@@ -47,9 +47,9 @@ case "$*" in
     *update*) fail; echo "dlstatus:1:50.0:Retrieving" ;;
     *--print-uris*)
         for file in "$here"/served/"$name"_*.deb; do
-            echo "'http://server/x.deb' $(basename "$file") $(wc -c <"$file") SHA256:0"
+            echo "'http://server/x.deb' $(basename "$file") $(wc -c <"$file") SHA256:$(cat "$here/digest" 2>/dev/null || sha256sum "$file" | cut -d' ' -f1)"
         done ;;
-    *) fail; echo "dlstatus:1:50.0:Retrieving"; cp "$here"/served/"$name"_*.deb . ;;
+    *) fail; echo "dlstatus:1:50.0:Retrieving"; cp -n "$here"/served/"$name"_*.deb . ;;
 esac
 "#;
 const APT_CACHE: &str = r#"#!/bin/sh
@@ -280,6 +280,27 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
     }
     fs::remove_file(server.path("fail")).unwrap();
     server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap();
+}
+
+#[test]
+fn a_download_that_is_not_what_the_index_signed_is_never_unpacked() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    fs::write(server.path("digest"), "00").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+    assert!(matches!(why, CacheError::MirrorChanging { .. }), "{why}");
+    assert_eq!(cache.status().unwrap(), []);
+
+    // A damaged left-over of the right size does not stand in the way (apt would take it).
+    fs::remove_file(server.path("digest")).unwrap();
+    let name = "linux-image-6.12.5-rt-amd64_6.12-1_all.deb";
+    let mut bytes = fs::read(server.path("served").join(name)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(dir.path().join("apt/bookworm/archives").join(name), bytes).unwrap();
+    cache.kernel(&KernelSpec::default(), &mut ()).unwrap();
 }
 
 #[test]

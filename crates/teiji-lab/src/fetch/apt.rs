@@ -102,13 +102,19 @@ fn first_complaint(stderr: &str) -> String {
 pub(crate) struct Remote {
     pub file: String,
     pub bytes: u64,
+    /// Hexadecimal, from the signed index.
+    pub sha256: String,
 }
 
 /// Reads a line of `apt-get --print-uris`: `'URI' file bytes hash`.
 fn parse_remote(line: &str) -> Option<Remote> {
     let rest = line.strip_prefix('\'')?.split_once("' ")?.1;
     let mut words = rest.split(' ');
-    Some(Remote { file: words.next()?.to_owned(), bytes: words.next()?.parse().ok()? })
+    Some(Remote {
+        file: words.next()?.to_owned(),
+        bytes: words.next()?.parse().ok()?,
+        sha256: words.next()?.strip_prefix("SHA256:")?.to_owned(),
+    })
 }
 
 /// apt for one release of Debian.
@@ -128,7 +134,7 @@ impl Apt {
         release: Release,
     ) -> Result<Self, CacheError> {
         let dir = cache_dir.join("apt").join(release.codename);
-        for part in ["lists/partial", "archives/partial", "state", "cache"] {
+        for part in ["lists/partial", "archives/partial", "empty/partial", "state", "cache"] {
             item::create_dir(&dir.join(part))?;
         }
         Ok(Self { tools: tools.clone(), dir, release, cache_dir: cache_dir.to_owned() })
@@ -261,19 +267,23 @@ impl Apt {
         Ok(stanzas)
     }
 
-    /// What `args` would download.
+    /// All that `args` needs, also what lies in [`Apt::archives`] already: apt leaves
+    /// that out of its answer, so it is asked with an empty folder in its place.
     pub(crate) fn remotes(&self, what: &str, args: &[&str]) -> Result<Vec<Remote>, CacheError> {
         let text = self
             .tools
             .output("apt-get", |c| {
                 self.private(c);
-                c.args(["-qq", "-y", "--print-uris"]).args(args);
+                let empty = self.dir.join("empty");
+                c.arg("-o").arg(format!("Dir::Cache::archives={}", empty.display()));
+                c.current_dir(empty).args(["-qq", "-y", "--print-uris"]).args(args);
             })
             .map_err(|error| self.explain(what, error))?;
         Ok(text.lines().filter_map(parse_remote).collect())
     }
 
-    /// Downloads into [`Apt::archives`]; apt checks every file against the signed index.
+    /// Downloads into [`Apt::archives`]. apt checks what it downloads against the signed
+    /// index, but takes a file of the right size that lies there for whole.
     pub(crate) fn download(
         &self,
         what: &str,
@@ -391,8 +401,12 @@ mod tests {
 
     #[test]
     fn print_uris_lines_give_file_and_size() {
-        let line = "'http://h/p%2b_1%7e2.deb' busybox-static_1%3a1.35.0-4_amd64.deb 913 SHA256:00";
-        let remote = Remote { file: "busybox-static_1%3a1.35.0-4_amd64.deb".into(), bytes: 913 };
+        let line = "'http://h/p%2b_1%7e2.deb' busybox-static_1%3a1.35.0-4_amd64.deb 913 SHA256:0f";
+        let remote = Remote {
+            file: "busybox-static_1%3a1.35.0-4_amd64.deb".into(),
+            bytes: 913,
+            sha256: "0f".into(),
+        };
         assert_eq!(parse_remote(line), Some(remote));
         assert_eq!(parse_remote("Reading package lists..."), None);
     }
