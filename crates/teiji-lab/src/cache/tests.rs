@@ -110,7 +110,8 @@ impl Server {
         for (path, bytes) in files {
             let path = tree.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, bytes).unwrap();
+            fs::write(&path, bytes).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         fs::create_dir(tree.path().join("DEBIAN")).unwrap();
         let control = format!(
@@ -125,7 +126,7 @@ impl Server {
             }
         }
         let built = Command::new("dpkg-deb")
-            .args(["--root-owner-group", "--build"])
+            .args(["--root-owner-group", "-Znone", "--build"])
             .arg(tree.path())
             .arg(&deb)
             .output()
@@ -368,6 +369,40 @@ fn a_package_gives_its_unpacked_files() {
     assert_eq!(fs::read(root.join("bin/busybox")).unwrap(), b"#!");
     let why = server.cache(dir.path()).package("nonesuch", &mut ()).unwrap_err();
     assert!(matches!(why, CacheError::NotPackaged { .. }), "{why}");
+}
+
+/// A program that answers like QEMU of this version.
+fn qemu_program(version: &str) -> String {
+    format!(
+        "#!/bin/sh\ncase \"$*\" in *--version) echo 'QEMU emulator version {version}' ;;\n\
+         *) echo 'name \"e1000e\" name \"igb\" name \"rtl8139\"' ;; esac\n"
+    )
+}
+
+#[test]
+fn where_the_systems_qemu_is_too_old_a_private_one_is_fetched_once() {
+    let Some(server) = Server::start() else { return };
+    server.program("qemu-system-x86_64", &qemu_program("7.2.0"));
+    let program = qemu_program("10.0.2").into_bytes();
+    server.serve("qemu-system-x86", "10.0.2", &[("usr/bin/qemu-system-x86_64", program)]);
+    let deb = server.path("served/qemu-system-x86_10.0.2_all.deb");
+    fs::rename(deb, server.path("served/qemu-system-x86_1%3a10.0.2_all.deb")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let mut told = Told::default();
+    let qemu = cache.qemu(&mut told).unwrap();
+    assert_eq!(qemu.version.to_string(), "10.0.2");
+    assert_eq!(qemu.package_version.as_deref(), Some("1:10.0.2"));
+    assert!(qemu.program.starts_with(dir.path()));
+    // A colon would split the path of the libraries.
+    assert!(!qemu.program.to_string_lossy().contains(':'), "{}", qemu.program.display());
+    assert!(told.notes[0].contains("is 7.2.0") && told.notes[0].contains("privately"));
+    let calls = server.calls();
+    cache.qemu(&mut ()).unwrap();
+    assert_eq!(server.calls(), calls);
+
+    server.program("qemu-system-x86_64", &qemu_program("10.1.0"));
+    assert_eq!(cache.qemu(&mut ()).unwrap().version.to_string(), "10.1.0");
 }
 
 #[test]

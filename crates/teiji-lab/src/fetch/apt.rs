@@ -276,6 +276,8 @@ impl Apt {
                 self.private(c);
                 let empty = self.dir.join("empty");
                 c.arg("-o").arg(format!("Dir::Cache::archives={}", empty.display()));
+                // Of the signed hashes, the one used here: `install` would print MD5.
+                c.args(["-o", "Acquire::ForceHash=SHA256"]);
                 c.current_dir(empty).args(["-qq", "-y", "--print-uris"]).args(args);
             })
             .map_err(|error| self.explain(what, error))?;
