@@ -138,7 +138,7 @@ impl Cache {
             item::point(&kind_dir, name, &wanted.id())?;
             return Ok(item);
         }
-        let archives = [fetcher.download(&wanted, progress)?];
+        let archives = fetcher.download(&wanted, progress)?;
         let unfinished = Unfinished::start(&kind_dir)?;
         let unpacked = unfinished.root().join("package");
         fetcher.unpack(&archives, &unpacked, progress)?;
@@ -228,7 +228,7 @@ impl Cache {
         }
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
         let wanted = fetcher.resolve_package(name, progress)?;
-        let archives = [fetcher.download(&wanted, progress)?];
+        let archives = fetcher.download(&wanted, progress)?;
         let unfinished = Unfinished::start(&self.kind_dir(Kind::Package))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         drop_documentation(&unfinished.root())?;
@@ -282,16 +282,21 @@ fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), CacheE
         .into_iter()
         .find(|dir| dir.is_dir())
         .ok_or_else(|| missing("folder of modules"))?;
-    let image = unpacked.join("boot").join(format!("vmlinuz-{release}"));
-    if !image.is_file() {
-        return Err(missing("boot/vmlinuz"));
+    // Since Linux 6.19 Debian keeps all of a kernel in the folder of its modules.
+    let of_kernel = |name: &str| {
+        [unpacked.join("boot").join(format!("{name}-{release}")), modules.join(name)]
+            .into_iter()
+            .find(|path| path.is_file())
+    };
+    let image = of_kernel("vmlinuz").ok_or_else(|| missing("vmlinuz"))?;
+    let keep = |from: &Path, to: &str| {
+        fs::rename(from, root.join(to)).map_err(|e| CacheError::io("rename", from, e))
+    };
+    keep(&image, "vmlinuz")?;
+    if let Some(config) = of_kernel("config") {
+        keep(&config, "config")?;
     }
-    let config = unpacked.join("boot").join(format!("config-{release}"));
-    for (from, to) in [(modules, "modules"), (image, "vmlinuz"), (config, "config")] {
-        if from.exists() {
-            fs::rename(&from, root.join(to)).map_err(|e| CacheError::io("rename", &from, e))?;
-        }
-    }
+    keep(&modules, "modules")?;
     item::remove(unpacked)
 }
 

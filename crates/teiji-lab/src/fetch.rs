@@ -36,9 +36,14 @@ pub(crate) struct Fetcher {
 pub(crate) struct Resolved {
     pub name: String,
     pub version: String,
+    /// Packages with the rest of its files, of the same version.
+    parts: Vec<String>,
     release: Release,
     installed_bytes: u64,
 }
+
+/// Since Linux 6.19, Debian's image package is empty and needs these three.
+const KERNEL_PARTS: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 
 impl Resolved {
     /// Name of its folder in the cache.
@@ -84,7 +89,12 @@ impl Fetcher {
                 if !kernel.fits(package) {
                     known.push(package.clone());
                 } else if let Some(found) = apt.show(std::slice::from_ref(package))?.first() {
-                    return Ok(resolved(found, release));
+                    let mut kernel = resolved(found, release);
+                    kernel.parts = kernel_parts(found);
+                    for part in apt.show(&kernel.parts)? {
+                        kernel.installed_bytes += part.installed_bytes;
+                    }
+                    return Ok(kernel);
                 }
             }
         }
@@ -115,20 +125,27 @@ impl Fetcher {
         })
     }
 
-    /// Downloads one package, without what it depends on.
+    /// Downloads one package and its parts, without what else it depends on. The
+    /// wanted one comes first.
     pub(crate) fn download(
         &mut self,
         wanted: &Resolved,
         progress: &mut dyn Progress,
-    ) -> Result<Archive, CacheError> {
-        let exact = format!("{}={}", wanted.name, wanted.version);
-        let args = ["download", exact.as_str()];
+    ) -> Result<Vec<Archive>, CacheError> {
+        let exact = |name: &String| format!("{name}={}", wanted.version);
+        let names: Vec<_> = std::iter::once(&wanted.name).chain(&wanted.parts).map(exact).collect();
+        let args: Vec<_> =
+            std::iter::once("download").chain(names.iter().map(String::as_str)).collect();
         let mut archives =
             self.get(wanted.release, &wanted.name, &args, wanted.installed_bytes, progress)?;
-        archives.pop().ok_or_else(|| CacheError::Contents {
-            package: exact.clone(),
-            missing: "file on the server".into(),
-        })
+        if archives.len() < names.len() {
+            return Err(CacheError::Contents {
+                package: names.join(", "),
+                missing: "file on the server".into(),
+            });
+        }
+        archives.sort_by_key(|archive| archive.package.name != wanted.name);
+        Ok(archives)
     }
 
     /// Downloads a package of `suite` with all that this system does not have of
@@ -215,10 +232,19 @@ pub(crate) fn discard(archives: &[Archive]) -> Result<(), CacheError> {
     archives.iter().try_for_each(|archive| item::remove(&archive.path))
 }
 
+/// The packages that hold the files of an image package, if it is split.
+fn kernel_parts(image: &Stanza) -> Vec<String> {
+    let Some(release) = image.package.strip_prefix("linux-image-") else { return Vec::new() };
+    let is_part =
+        |name: &&String| KERNEL_PARTS.iter().any(|part| **name == format!("{part}{release}"));
+    image.depends.iter().filter(is_part).cloned().collect()
+}
+
 fn resolved(stanza: &Stanza, release: Release) -> Resolved {
     Resolved {
         name: stanza.package.clone(),
         version: stanza.version.clone(),
+        parts: Vec::new(),
         release,
         installed_bytes: stanza.installed_bytes.max(stanza.size_bytes),
     }
@@ -237,4 +263,26 @@ fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
     let name = parts.next().unwrap_or_default().to_owned();
     let version = parts.next().unwrap_or_default().replace("%3a", ":");
     Ok(Archive { package: Package { name, version, sha256 }, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_kernel_brings_its_own_parts_and_nothing_else() {
+        let text = "Package: linux-image-7.2.12+deb13-rt-amd64\nVersion: 7.2.12-1\n\
+                    Depends: dracut | initramfs-tools, linux-base (>= 4), \
+                    linux-base-7.2.12+deb13-rt-amd64 (= 7.2.12-1), \
+                    linux-binary-7.2.12+deb13-rt-amd64 (= 7.2.12-1), \
+                    linux-modules-7.2.12+deb13-rt-amd64 (= 7.2.12-1)\n";
+        let parts = kernel_parts(&stanza::parse(text)[0]);
+        assert_eq!(
+            parts,
+            ["linux-base-", "linux-binary-", "linux-modules-"]
+                .map(|part| format!("{part}7.2.12+deb13-rt-amd64"))
+        );
+        let whole = "Package: linux-image-6.12.1-amd64\nVersion: 1\nDepends: kmod\n";
+        assert_eq!(kernel_parts(&stanza::parse(whole)[0]), [""; 0]);
+    }
 }
