@@ -1,1 +1,24 @@
-//! placeholder
+//! What a run says to people: a table in the terminal, and `report.html`, one
+//! file that opens offline.
+//!
+//! Nothing here measures or decides: the figures come from a
+//! [`Summary`](teiji_record::Summary), the points from the caller. For machines
+//! there is `summary.json`, which is the `Summary` itself, by serde.
+//!
+//! * [`terminal`] – the table of a run, and two runs side by side,
+//! * [`html`] – the report,
+//! * [`report`] – what the report shows beyond the summary,
+//! * [`paper`] – the published figures that stand beside the measured ones.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod comparison;
+pub mod html;
+pub mod paper;
+pub mod report;
+pub mod terminal;
+pub mod units;
+pub mod wording;
+
+pub use paper::{Paper, PaperError, PaperFigures};
+pub use report::{Outlier, Points, Replay, Report, SetupEntry, SetupSection, Stamp};

@@ -1,0 +1,68 @@
+//! The subcommands, one file each.
+
+mod analyze;
+mod check;
+mod compare;
+mod generate;
+mod keeper;
+mod lab;
+mod listen;
+mod plan;
+mod quantity;
+mod report;
+mod run;
+mod talk;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::{self, Exit};
+
+/// Send Ethernet frames on time, and prove it.
+///
+/// Teiji (定時, "on schedule") sends frames on stock Linux at a stated instant,
+/// and measures how well that went: on this machine, between real network
+/// cards, or in a virtual laboratory whose results are the same, bit for bit,
+/// on every machine.
+#[derive(Parser)]
+#[command(name = "teiji", version, after_help = exit::HELP, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Run(run::Args),
+    Check(check::Args),
+    Plan(plan::Args),
+    Talk(talk::Args),
+    Listen(listen::Args),
+    Analyze(analyze::Args),
+    Report(report::Args),
+    Compare(compare::Args),
+    Lab(lab::Args),
+    Generate(generate::Args),
+    #[command(hide = true)]
+    Keeper(keeper::Args),
+    #[command(hide = true)]
+    Guest(crate::guest::Args),
+}
+
+impl Command {
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        match self {
+            Self::Run(args) => run::run(args),
+            Self::Check(args) => check::run(args),
+            Self::Plan(args) => plan::run(args),
+            Self::Talk(args) => talk::run(args),
+            Self::Listen(args) => listen::run(args),
+            Self::Analyze(args) => analyze::run(args),
+            Self::Report(args) => report::run(args),
+            Self::Compare(args) => compare::run(args),
+            Self::Lab(args) => lab::run(args),
+            Self::Generate(args) => generate::run(args),
+            Self::Keeper(args) => keeper::run(args),
+            Self::Guest(args) => crate::guest::run(args),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `teiji analyze`: the table and plots of a capture that somebody recorded.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use teiji_core::time::Span;
+use teiji_record::Summary;
+use teiji_record::capture::{self, CaptureAnalysis, Endpoint, Filter, Options};
+use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection};
+use teiji_stats::Vantage;
+
+use super::quantity::span;
+use crate::exit::Exit;
+use crate::publish;
+use crate::terminal;
+
+/// Analyse the periodic flow in a capture (pcap or pcapng).
+///
+/// Finds the periodic flow, or takes the one that is asked for, and gives the
+/// deviation of each interval from the period. One pass; memory does not grow
+/// with the file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The capture; `-` for standard input.
+    capture: PathBuf,
+    /// The period, if it shall not be found: for example 1ms.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    period: Option<Span>,
+    /// Only test frames of this flow identifier.
+    #[arg(long, value_name = "N")]
+    flow: Option<u16>,
+    /// Only frames from this address: MAC, IP, or IP:PORT.
+    #[arg(long, value_name = "ADDRESS")]
+    src: Option<Endpoint>,
+    /// Only frames to this address: MAC, IP, or IP:PORT.
+    #[arg(long, value_name = "ADDRESS")]
+    dst: Option<Endpoint>,
+    /// Only frames of this VLAN.
+    #[arg(long, value_name = "ID")]
+    vlan: Option<u16>,
+    /// Only frames of this type, for example 0x88f7.
+    #[arg(long, value_name = "TYPE", value_parser = ethertype)]
+    ethertype: Option<u16>,
+    /// Put these published figures beside the result: CASE of PAPER, for
+    /// example etf.normal.
+    #[arg(long, value_name = "PAPER.CASE", value_parser = paper)]
+    paper: Option<(String, String)>,
+    /// Write the report with plots to this file.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Print the summary as JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+fn ethertype(text: &str) -> Result<u16, String> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    hexadecimal
+        .map_or_else(|| text.parse(), |digits| u16::from_str_radix(digits, 16))
+        .map_err(|_| format!("`{text}` is no EtherType; write for example 0x0800"))
+}
+
+fn paper(text: &str) -> Result<(String, String), String> {
+    let (key, case) = text
+        .split_once('.')
+        .ok_or_else(|| format!("`{text}` names no case; write for example etf.normal"))?;
+    let paper = Paper::load(key).map_err(|error| error.to_string())?;
+    if paper.figures(case).is_none() {
+        return Err(format!("the paper `{key}` has no figures for a case `{case}`"));
+    }
+    Ok((key.to_owned(), case.to_owned()))
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let options = Options {
+        filter: Filter {
+            flow: args.flow,
+            source: args.src,
+            destination: args.dst,
+            vlan: args.vlan,
+            ethertype: args.ethertype,
+        },
+        period: args.period,
+    };
+    let path = args.capture.as_path();
+    let analysis = capture::analyze(open(path)?, &options)
+        .with_context(|| format!("cannot analyse {}", path.display()))?;
+    let name = path.file_name().map_or_else(|| "capture".into(), |n| n.to_string_lossy());
+    let mut summary = analysis.summary(&name);
+    if let Some((key, case)) = &args.paper {
+        summary.paper = Some(key.clone());
+        summary.cases[0].paper_result = Some(case.clone());
+    }
+    if let Some(path) = &args.report {
+        write_report(path, &analysis, &summary)?;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&summary)?);
+        return Ok(Exit::Success);
+    }
+    print!("{}", terminal::table(&summary));
+    match &args.report {
+        Some(path) => println!("\nReport   {}", publish::shown(path)),
+        None => println!("\nPlots    teiji analyze {} --report report.html", path.display()),
+    }
+    Ok(Exit::Success)
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok(Box::new(file))
+}
+
+fn write_report(path: &Path, analysis: &CaptureAnalysis, summary: &Summary) -> anyhow::Result<()> {
+    let report = Report {
+        summary,
+        paper: summary.paper.as_deref().map(Paper::load).transpose()?,
+        points: vec![points(analysis, summary)],
+        outliers: Vec::new(),
+        setup: vec![setup(analysis)],
+        replay: None,
+        limits: publish::limits(summary),
+        generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
+        created: None,
+        notice: None,
+    };
+    fs::write(path, teiji_report::html::render(&report))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The envelope as points: of a bucket of several the smallest and the largest.
+fn points(analysis: &CaptureAnalysis, summary: &Summary) -> Points {
+    let case = &summary.cases[0];
+    let flow = case.members[0].flows.keys().next().cloned().unwrap_or_default();
+    let intervals = analysis.statistics.vantages.get(&Vantage::Wire);
+    let of = intervals.and_then(|v| v.interval.as_ref()).map_or(0, |d| d.count);
+    let mut points = Points {
+        case: case.name.clone(),
+        seed: 0,
+        flow,
+        vantage: Vantage::Wire,
+        t_ns: Vec::new(),
+        deviation_ns: Vec::new(),
+        seq: Vec::new(),
+        of,
+    };
+    let per_bucket = analysis.envelope.points_per_bucket();
+    for (index, bucket) in (0_u64..).zip(analysis.envelope.buckets()) {
+        let mut push = |ns| {
+            points.t_ns.push(bucket.x);
+            points.deviation_ns.push(ns);
+            points.seq.push(1 + index * per_bucket);
+        };
+        push(bucket.min_ns);
+        if bucket.max_ns != bucket.min_ns {
+            push(bucket.max_ns);
+        }
+    }
+    points
+}
+
+fn setup(analysis: &CaptureAnalysis) -> SetupSection {
+    let entry = |key: &str, observed: String| SetupEntry { key: key.into(), observed, asked: None };
+    SetupSection {
+        title: "Capture".to_owned(),
+        entries: vec![
+            entry("format", format!("{:?}", analysis.format).to_lowercase()),
+            entry("resolution of the stamps", analysis.resolution.to_string()),
+            entry("frames in the file", analysis.frames.to_string()),
+            entry("flow", analysis.flow.to_string()),
+            entry("from its first to its last frame", analysis.duration.to_string()),
+        ],
+    }
+}

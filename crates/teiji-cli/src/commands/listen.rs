@@ -1,0 +1,217 @@
+//! `teiji listen`: receives test frames and says what arrived, alone.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use anyhow::bail;
+use teiji::listener::{ListenerConfig, Source};
+use teiji::{Deadline, Listener, ListenerLog, RxRecord, Scheduling};
+use teiji_core::time::{Span, Tai};
+use teiji_core::wire::TEIJI_UDP_PORT;
+use teiji_sys::clock;
+
+use super::quantity::span;
+use crate::exit::Exit;
+use crate::interrupt;
+
+/// Receive test frames and say what arrived, and how regularly.
+///
+/// Ends with Ctrl-C, or after `--for`. Stamps are the receiving kernel's, and
+/// the card's where it has them.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The interface to receive from; all interfaces if not given.
+    interface: Option<String>,
+    /// UDP port.
+    #[arg(long, value_name = "PORT", default_value_t = TEIJI_UDP_PORT)]
+    port: u16,
+    /// UDP address to bind; all addresses, IPv4 and IPv6, if not given.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<IpAddr>,
+    /// Receive raw Ethernet frames instead of UDP.
+    #[arg(long, conflicts_with_all = ["port", "address"], requires = "interface")]
+    ethernet: bool,
+    /// End after this time.
+    #[arg(long = "for", value_name = "DURATION", value_parser = span)]
+    duration: Option<Span>,
+    /// SCHED_FIFO priority, 1 to 99; ordinary scheduling if not given.
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
+    realtime: Option<u8>,
+    /// The CPU to run on.
+    #[arg(long, value_name = "N")]
+    cpu: Option<u16>,
+    /// Print one line of CSV for each arrival instead of the summary.
+    #[arg(long)]
+    csv: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.duration.is_some_and(|d| d.as_ns() <= 0) {
+        bail!("--for takes a time above zero, for example --for 10s");
+    }
+    let source = if args.ethernet {
+        Source::Ethernet { tagged: true }
+    } else {
+        // An IPv6 socket on :: takes IPv4 as well.
+        let address = args.address.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+        Source::Udp(SocketAddr::new(address, args.port))
+    };
+    let config = ListenerConfig {
+        interface: args.interface.clone(),
+        hardware_stamps: args.interface.is_some(),
+        scheduling: Scheduling {
+            realtime: args.realtime,
+            cpu: args.cpu,
+            lock_memory: args.realtime.is_some(),
+        },
+        ..ListenerConfig::new(source)
+    };
+    let listener = Listener::open(&config)?;
+    if let Some(address) = listener.local_address() {
+        eprintln!("listening on {address}; Ctrl-C ends it");
+    }
+    let deadline = match args.duration {
+        Some(duration) => Deadline::at(clock::now::<Tai>() + duration),
+        None => Deadline::never(),
+    };
+    let log = listener.run(&deadline, &interrupt::stop_flag())?;
+    if args.csv {
+        csv(&log);
+    } else {
+        summary(&log);
+    }
+    // Ctrl-C is the ordinary way to end.
+    Ok(Exit::Success)
+}
+
+fn csv(log: &ListenerLog) {
+    println!("flow,seq,scheduled_tai_ns,rx_kernel_tai_ns,rx_hardware_phc_ns");
+    for arrival in &log.arrivals {
+        let or_empty = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
+        println!(
+            "{},{},{},{},{}",
+            arrival.flow,
+            arrival.seq,
+            arrival.scheduled.as_ns(),
+            or_empty(arrival.rx_kernel.map(teiji::Instant::as_ns)),
+            or_empty(arrival.rx_hardware.map(teiji::Instant::as_ns)),
+        );
+    }
+}
+
+fn summary(log: &ListenerLog) {
+    let mut flows: BTreeMap<u16, Vec<&RxRecord>> = BTreeMap::new();
+    for arrival in &log.arrivals {
+        flows.entry(arrival.flow).or_default().push(arrival);
+    }
+    if flows.is_empty() {
+        println!("no test frames arrived");
+    }
+    for (flow, arrivals) in flows {
+        println!("flow {flow}: {}", Tally::of(&arrivals));
+        for (whose, stamp) in [
+            (
+                "kernel",
+                (|r| r.rx_kernel.map(teiji::Instant::as_ns)) as fn(&RxRecord) -> Option<i64>,
+            ),
+            ("card", |r| r.rx_hardware.map(teiji::Instant::as_ns)),
+        ] {
+            if let Some(spread) = spread(&arrivals, stamp) {
+                println!("  interval minus schedule, by the {whose}: {spread}");
+            }
+        }
+    }
+    for (number, what) in [
+        (log.foreign, "packets were no test frames"),
+        (log.socket_drops, "packets were dropped because the socket's buffer was full"),
+    ] {
+        if number > 0 {
+            println!("{number} {what}");
+        }
+    }
+}
+
+/// What sequence numbers tell of a flow.
+struct Tally {
+    received: usize,
+    missing: u64,
+    copies: usize,
+    reordered: usize,
+}
+
+impl Tally {
+    fn of(arrivals: &[&RxRecord]) -> Self {
+        let mut seen: Vec<u64> = arrivals.iter().map(|r| r.seq).collect();
+        seen.sort_unstable();
+        let total = seen.len();
+        seen.dedup();
+        let span = match (seen.first(), seen.last()) {
+            (Some(first), Some(last)) => last - first + 1,
+            _ => 0,
+        };
+        let mut highest = 0;
+        let mut reordered = 0;
+        for arrival in arrivals {
+            if arrival.seq < highest {
+                reordered += 1;
+            }
+            highest = highest.max(arrival.seq);
+        }
+        Self {
+            received: seen.len(),
+            missing: span - seen.len() as u64,
+            copies: total - seen.len(),
+            reordered,
+        }
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { received, missing, copies, reordered } = self;
+        write!(
+            f,
+            "{received} frames, {missing} missing between the first and the last, {copies} copies, \
+             {reordered} out of order"
+        )
+    }
+}
+
+/// Mean, extremes and tail of how each interval differs from the scheduled one.
+fn spread(arrivals: &[&RxRecord], stamp: fn(&RxRecord) -> Option<i64>) -> Option<String> {
+    let mut series = teiji_stats::Series::new();
+    for pair in arrivals.windows(2) {
+        if let (Some(a), Some(b)) = (stamp(pair[0]), stamp(pair[1])) {
+            let scheduled = (pair[1].scheduled - pair[0].scheduled).as_ns();
+            if scheduled > 0 {
+                series.push(b - a - scheduled);
+            }
+        }
+    }
+    Some(super::quantity::figures(&series.finish()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teiji_core::time::Instant;
+
+    #[test]
+    fn losses_copies_and_disorder_are_counted_apart() {
+        let records: Vec<RxRecord> = [3, 4, 4, 7, 6]
+            .into_iter()
+            .map(|seq| RxRecord {
+                flow: 0,
+                seq,
+                scheduled: Instant::from_ns(0),
+                rx_kernel: None,
+                rx_hardware: None,
+            })
+            .collect();
+        let tally = Tally::of(&records.iter().collect::<Vec<_>>());
+        assert_eq!(
+            tally.to_string(),
+            "4 frames, 1 missing between the first and the last, 1 copies, 1 out of order"
+        );
+    }
+}

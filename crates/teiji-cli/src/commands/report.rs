@@ -1,0 +1,35 @@
+//! `teiji report`: tells a run again.
+
+use std::path::PathBuf;
+
+use teiji_record::RunFolder;
+
+use crate::exit::Exit;
+use crate::publish;
+use crate::terminal;
+
+/// Print the result of runs again, and write their reports anew.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run folders.
+    #[arg(default_value = "runs/latest", value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Print the summary as JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    for path in &args.runs {
+        let (folder, manifest) = RunFolder::open(path)?;
+        let summary = folder.read_summary()?;
+        publish::report(&folder, &manifest, &summary)?;
+        if args.json {
+            println!("{}", serde_json::to_string_pretty(&summary)?);
+        } else {
+            print!("{}", terminal::table(&summary));
+            println!("\nReport   {}", publish::shown(&folder.report_path()));
+        }
+    }
+    Ok(Exit::Success)
+}

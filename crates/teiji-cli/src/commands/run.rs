@@ -1,0 +1,285 @@
+//! `teiji run`: runs an experiment and reports.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use teiji_core::quantity::parse_span;
+use teiji_experiment::reader::Cards;
+use teiji_lab::kernel::KernelSpec;
+use teiji_record::summary::Testbed;
+use teiji_record::{Manifest, RunFolder};
+
+use crate::exit::Exit;
+use crate::experiment_file::{self, Overrides};
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::publish;
+use crate::replay;
+use crate::run::{self, Finished, On, Request};
+use crate::terminal;
+
+/// Run an experiment and report what came of it.
+///
+/// In the laboratory (the default) each case runs on a real PREEMPT_RT kernel
+/// in a virtual machine whose time is virtual: the same seed gives the same
+/// records, bit for bit, on every machine. With `--on local` it runs on this
+/// machine, over a veth pair or, with `--bind`, over real network cards.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The experiment file.
+    #[arg(required_unless_present = "replay")]
+    file: Option<PathBuf>,
+    /// Where to run.
+    #[arg(long, value_enum, default_value_t = Place::Lab)]
+    on: Place,
+    /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
+    #[arg(long, value_name = "BINDINGS", default_value = "")]
+    bind: String,
+    /// Only this case; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    case: Vec<String>,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// The seed; the experiment's own if not given.
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// An ensemble: every case at each of these seeds, and their spread.
+    #[arg(long, value_name = "FIRST..LAST", value_parser = parse_seeds)]
+    seeds: Option<Seeds>,
+    /// Repeat this run, and say whether the records are identical.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "on", "bind", "set"])]
+    replay: Option<PathBuf>,
+    /// The guest's kernel: debian:6.12-rt (the default), debian:6.1-rt,
+    /// debian:6.12, …, or the path of an image, with --modules.
+    #[arg(long, value_name = "KERNEL")]
+    kernel: Option<String>,
+    /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.
+    #[arg(long, value_name = "DIR")]
+    modules: Option<PathBuf>,
+    /// Virtual machines at a time; as many as processors if not given.
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Most real time that one virtual machine may take, for example 10min.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wall_limit: Option<Duration>,
+    /// The folder in which the run's folder is made.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Print the summary as JSON, and nothing else, on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Place {
+    /// The virtual laboratory.
+    Lab,
+    /// This machine.
+    Local,
+}
+
+impl Place {
+    fn cards(self) -> Cards {
+        match self {
+            Self::Lab => Cards::Emulated,
+            Self::Local => Cards::Own,
+        }
+    }
+}
+
+/// Seeds from first to last, both included.
+#[derive(Clone, Debug)]
+struct Seeds(Vec<u64>);
+
+/// More members than anybody waits for; most likely a slip.
+const MOST_SEEDS: u64 = 10_000;
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    let wrong = || format!("`{text}` is no range of seeds; write for example 1..16");
+    let (first, last) = text.split_once("..").ok_or_else(wrong)?;
+    let first: u64 = first.parse().map_err(|_| wrong())?;
+    let last: u64 = last.trim_start_matches('=').parse().map_err(|_| wrong())?;
+    if last < first || last - first >= MOST_SEEDS {
+        return Err(format!("{first}..{last} is not between 1 and {MOST_SEEDS} seeds"));
+    }
+    Ok(Seeds((first..=last).collect()))
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let span = parse_span(text).map_err(|error| error.to_string())?;
+    span.to_std().filter(|d| !d.is_zero()).ok_or_else(|| format!("{text} is not a time to wait"))
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let progress = Progress::new(args.json);
+    let (request, original) = match &args.replay {
+        Some(path) => {
+            let (folder, manifest) = RunFolder::open(path)?;
+            (replay_request(args, &folder, &manifest)?, Some(folder))
+        }
+        None => (request(args, &progress)?, None),
+    };
+    let headline = headline(&request);
+    progress.line(&headline);
+    let Finished { folder, exit } = run::run(&request, &interrupt::stop_flag(), &progress)?;
+    let (_, manifest) = RunFolder::open(folder.path())?;
+    let summary = folder.read_summary()?;
+    publish::report(&folder, &manifest, &summary)?;
+    let verdict = match &original {
+        Some(original) => Some(replay::compare(original, &folder, &summary)?),
+        None => None,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&summary)?);
+    } else {
+        print!("{}", terminal::table(&summary));
+        let path = publish::shown(folder.path());
+        println!("\nReport   {}", publish::shown(&folder.report_path()));
+        match &verdict {
+            Some(verdict) => println!("Replay   {}", verdict.sentence),
+            None => println!("Replay   teiji run --replay {path}{}", replay_note(summary.testbed)),
+        }
+    }
+    Ok(match verdict {
+        Some(verdict) if !verdict.identical && exit == Exit::Success => Exit::Failure,
+        _ => exit,
+    })
+}
+
+fn replay_note(testbed: Testbed) -> &'static str {
+    if testbed == Testbed::Lab { "     (identical to the last bit)" } else { "" }
+}
+
+fn headline(request: &Request) -> String {
+    let experiment = &request.experiment;
+    let cases: Vec<&str> = experiment.cases.iter().map(|case| case.name.as_str()).collect();
+    let seeds = match request.seeds.as_slice() {
+        [one] => format!("seed {one}"),
+        many => format!("{} seeds", many.len()),
+    };
+    format!("{} · {} · {seeds}", experiment.name, cases.join(", "))
+}
+
+fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
+    let file = args.file.as_deref().context("no experiment file")?;
+    let (mut experiment, text) = experiment_file::load(file, &args.overrides, args.on.cards())?;
+    experiment.cases = experiment_file::choose_cases(&experiment, &args.case)?;
+    let testbed = match args.on {
+        Place::Lab if !args.bind.is_empty() => {
+            bail!("--bind names interfaces of this machine: it goes with --on local")
+        }
+        Place::Lab => lab(args)?,
+        Place::Local if args.kernel.is_some() || args.modules.is_some() => {
+            bail!("--kernel names the guest's kernel: it goes with --on lab")
+        }
+        Place::Local => On::Local { bind: args.bind.clone() },
+    };
+    let seeds = seeds(args, experiment.seed);
+    if args.on == Place::Local && seeds.len() > 1 {
+        progress.line("  in real time a seed only shifts the start; the members repeat the case");
+    }
+    Ok(Request {
+        arguments: repeat_arguments(args),
+        experiment,
+        text,
+        set: args.overrides.pairs().to_vec(),
+        testbed,
+        seeds,
+        jobs: jobs(args),
+        out: args.out.clone(),
+        replay_of: None,
+    })
+}
+
+fn lab(args: &Args) -> anyhow::Result<On> {
+    let kernel = KernelSpec::from_options(args.kernel.as_deref(), args.modules.as_deref())?;
+    Ok(On::Lab { kernel, wall_limit: args.wall_limit })
+}
+
+fn seeds(args: &Args, default: u64) -> Vec<u64> {
+    match (&args.seeds, args.seed) {
+        (Some(Seeds(seeds)), _) => seeds.clone(),
+        (None, Some(seed)) => vec![seed],
+        (None, None) => vec![default],
+    }
+}
+
+fn jobs(args: &Args) -> usize {
+    args.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+/// What must be said again, beside the experiment file, to repeat the run.
+fn repeat_arguments(args: &Args) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut pair = |key: &str, value: &str| words.extend([key.to_owned(), value.to_owned()]);
+    for (path, value) in args.overrides.pairs() {
+        pair("--set", &format!("{path}={value}"));
+    }
+    if let Some(kernel) = &args.kernel {
+        pair("--kernel", kernel);
+    }
+    if let Some(modules) = &args.modules {
+        pair("--modules", &modules.to_string_lossy());
+    }
+    if !args.bind.is_empty() {
+        pair("--bind", &args.bind);
+    }
+    words
+}
+
+/// The request that repeats a run: its experiment, cases, seeds and kernel.
+fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Request> {
+    let text = folder.read_experiment()?;
+    let mut experiment = experiment_file::parse(&text, &shown_file(folder.path()), manifest)?;
+    let cases = if args.case.is_empty() { &manifest.cases } else { &args.case };
+    experiment.cases = experiment_file::choose_cases(&experiment, cases)?;
+    let recorded = |key: &str| experiment_file::recorded_argument(manifest, key);
+    let testbed = match manifest.testbed {
+        Testbed::Lab => {
+            let kernel = args.kernel.clone().or_else(|| recorded("--kernel"));
+            let modules = args.modules.clone().or_else(|| recorded("--modules").map(PathBuf::from));
+            let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
+            On::Lab { kernel, wall_limit: args.wall_limit }
+        }
+        Testbed::Local => On::Local { bind: recorded("--bind").unwrap_or_default() },
+        Testbed::Capture => bail!("an analysed capture cannot be run again; `teiji analyze` it"),
+    };
+    let seeds = if args.seed.is_some() || args.seeds.is_some() {
+        seeds(args, experiment.seed)
+    } else {
+        manifest.seeds.clone()
+    };
+    let arguments = manifest.replay.as_ref().map(|r| r.arguments.clone()).unwrap_or_default();
+    Ok(Request {
+        experiment,
+        text,
+        set: experiment_file::recorded_overrides(manifest),
+        testbed,
+        seeds,
+        jobs: jobs(args),
+        out: args.out.clone(),
+        arguments,
+        replay_of: Some(folder.path().to_string_lossy().into_owned()),
+    })
+}
+
+fn shown_file(folder: &Path) -> String {
+    publish::shown(&folder.join("experiment.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_seeds_include_both_ends() {
+        assert_eq!(parse_seeds("1..3").unwrap().0, [1, 2, 3]);
+        assert_eq!(parse_seeds("5..=5").unwrap().0, [5]);
+        for wrong in ["3", "3..1", "a..b", "1..99999999", "..", "1.."] {
+            assert!(parse_seeds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

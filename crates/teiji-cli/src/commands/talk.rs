@@ -1,0 +1,217 @@
+//! `teiji talk`: sends test frames on schedule, alone.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::bail;
+use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
+use teiji::{Fate, Scheduling, TalkerLog};
+use teiji_core::cycle::Schedule;
+use teiji_core::time::{Span, Tai};
+use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
+use teiji_stats::Series;
+use teiji_sys::clock;
+
+use super::quantity::{figures, span};
+use crate::exit::Exit;
+use crate::interrupt;
+
+/// Send test frames on schedule to a listener on any machine.
+///
+/// Wakes at absolute times of CLOCK_TAI. With `--margin` each frame carries its
+/// launch time, which an `etf` or `taprio` qdisc on the interface keeps;
+/// without, the frame is sent on wake-up.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The interface to send from.
+    interface: String,
+    /// Where to: an IP address, with port as 10.0.0.2:7788, or a MAC address
+    /// for raw Ethernet frames.
+    destination: String,
+    /// Distance between two frames.
+    #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
+    period: Span,
+    /// How many frames.
+    #[arg(long, value_name = "N", default_value_t = 60_000)]
+    frames: u64,
+    /// Send with launch times, prepared so long before: the transmission margin.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    margin: Option<Span>,
+    /// The launch time is a deadline: send as soon as possible before it.
+    #[arg(long, requires = "margin")]
+    deadline: bool,
+    /// Bytes of payload.
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    payload: u16,
+    /// SO_PRIORITY, which qdiscs map to queues.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    priority: u8,
+    /// Tag raw Ethernet frames: VLAN identifier and priority code point, ID or
+    /// ID:PCP.
+    #[arg(long, value_name = "ID[:PCP]", value_parser = vlan)]
+    vlan: Option<VlanTag>,
+    /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
+    /// not given.
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
+    realtime: Option<u8>,
+    /// The CPU to run on.
+    #[arg(long, value_name = "N")]
+    cpu: Option<u16>,
+    /// Flow identifier in the test header.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    flow: u16,
+    /// Ask for no transmit time stamps.
+    #[arg(long)]
+    no_stamps: bool,
+    /// Print one line of CSV for each frame instead of the summary.
+    #[arg(long)]
+    csv: bool,
+}
+
+fn vlan(text: &str) -> Result<VlanTag, String> {
+    let wrong = || format!("`{text}` is no VLAN tag; write ID or ID:PCP, for example 10:5");
+    let (id, pcp) = text.split_once(':').unwrap_or((text, "0"));
+    let tag =
+        VlanTag { id: id.parse().map_err(|_| wrong())?, pcp: pcp.parse().map_err(|_| wrong())? };
+    if tag.id > 4094 || tag.pcp > 7 { Err(wrong()) } else { Ok(tag) }
+}
+
+fn destination(text: &str, vlan: Option<VlanTag>) -> anyhow::Result<Destination> {
+    if let Ok(to) = text.parse::<MacAddr>() {
+        return Ok(Destination::Ethernet { to, vlan });
+    }
+    if vlan.is_some() {
+        bail!("--vlan tags raw Ethernet frames; give the destination as a MAC address");
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(Destination::Udp(address));
+    }
+    if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return Ok(Destination::Udp(SocketAddr::new(ip, TEIJI_UDP_PORT)));
+    }
+    bail!(
+        "`{text}` is no destination; write an IP address, with port as 10.0.0.2:7788 or \
+         [fd00::2]:7788, or a MAC address"
+    )
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.period.as_ns() <= 0 {
+        bail!("a period of {} sends nothing; write for example --period 1ms", args.period);
+    }
+    if args.margin.is_some_and(Span::is_negative) {
+        bail!("a negative margin would wake after the departure; write for example --margin 400us");
+    }
+    let config = TalkerConfig {
+        interface: args.interface.clone(),
+        destination: destination(&args.destination, args.vlan)?,
+        flow: args.flow,
+        payload: args.payload,
+        priority: args.priority,
+        launch: args
+            .margin
+            .map(|_| if args.deadline { LaunchMode::Deadline } else { LaunchMode::Exact }),
+        stamps: if args.no_stamps { TxStamps::None } else { TxStamps::Hardware },
+        scheduling: Scheduling {
+            realtime: args.realtime,
+            cpu: args.cpu,
+            lock_memory: args.realtime.is_some(),
+        },
+    };
+    let margin = args.margin.unwrap_or(Span::ZERO);
+    let prepared = talker::Prepared::new(&config, args.frames)?;
+    let earliest = clock::now::<Tai>() + Span::from_millis(10) + margin;
+    let base = Schedule::aligned_base(earliest, args.period, Span::ZERO);
+    let schedule = Schedule { base, period: args.period, margin };
+    let log = prepared.run(&schedule, &interrupt::stop_flag())?;
+    if args.csv {
+        csv(&log);
+    } else {
+        summary(&log, margin);
+    }
+    Ok(if log.interrupted { Exit::Interrupted } else { Exit::Success })
+}
+
+fn csv(log: &TalkerLog) {
+    println!(
+        "seq,scheduled_tai_ns,woke_tai_ns,handed_over_tai_ns,tx_sched_tai_ns,tx_kernel_tai_ns,\
+         tx_hardware_phc_ns,fate"
+    );
+    for frame in &log.frames {
+        let or_empty = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
+        println!(
+            "{},{},{},{},{},{},{},{}",
+            frame.seq,
+            frame.scheduled.as_ns(),
+            frame.woke.as_ns(),
+            frame.handed_over.as_ns(),
+            or_empty(frame.tx_sched.map(teiji::Instant::as_ns)),
+            or_empty(frame.tx_kernel.map(teiji::Instant::as_ns)),
+            or_empty(frame.tx_hardware.map(teiji::Instant::as_ns)),
+            match frame.fate {
+                None => String::new(),
+                Some(Fate::Missed) => "missed".to_owned(),
+                Some(Fate::Invalid) => "invalid".to_owned(),
+                Some(Fate::SendFailed(errno)) => format!("send-failed:{errno}"),
+            }
+        );
+    }
+}
+
+fn summary(log: &TalkerLog, margin: Span) {
+    let count = |which: fn(&Fate) -> bool| {
+        log.frames.iter().filter(|f| f.fate.as_ref().is_some_and(which)).count()
+    };
+    let failed = count(|fate| matches!(fate, Fate::SendFailed(_)));
+    println!("{} frames handed over", log.frames.len() - failed);
+    for (what, number) in [
+        ("refused by the send call", failed),
+        ("dropped by etf: their time had passed", count(|fate| *fate == Fate::Missed)),
+        ("dropped by etf: unusable launch time", count(|fate| *fate == Fate::Invalid)),
+    ] {
+        if number > 0 {
+            println!("{number} {what}");
+        }
+    }
+    let wake = log.frames.iter().map(|f| (f.woke - (f.scheduled - margin)).as_ns());
+    line("wake-up latency", wake);
+    let hand = log.frames.iter().map(|f| (f.handed_over - f.woke).as_ns());
+    line("send call", hand);
+}
+
+fn line(what: &str, values: impl Iterator<Item = i64>) {
+    let mut series = Series::new();
+    values.for_each(|ns| series.push(ns));
+    if let Some(deviation) = series.finish() {
+        println!("{what:16} {}", figures(&deviation));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_are_told_apart_by_their_form() {
+        let udp = |text: &str| match destination(text, None) {
+            Ok(Destination::Udp(address)) => address.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(udp("10.0.0.2"), "10.0.0.2:7788");
+        assert_eq!(udp("10.0.0.2:99"), "10.0.0.2:99");
+        assert_eq!(udp("fd00::2"), "[fd00::2]:7788");
+        assert_eq!(udp("[fd00::2]:5"), "[fd00::2]:5");
+        assert!(matches!(
+            destination("02:00:00:00:00:02", None),
+            Ok(Destination::Ethernet { vlan: None, .. })
+        ));
+        assert!(destination("listener", None).is_err());
+        assert!(destination("10.0.0.2", Some(VlanTag { pcp: 0, id: 1 })).is_err());
+    }
+
+    #[test]
+    fn vlan_tags_have_bounds() {
+        assert_eq!(vlan("10:5"), Ok(VlanTag { id: 10, pcp: 5 }));
+        assert_eq!(vlan("4094"), Ok(VlanTag { id: 4094, pcp: 0 }));
+        assert!(vlan("4095").is_err() && vlan("1:8").is_err() && vlan("x").is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! Exit codes of the command, part of its interface (`teiji help`, README).
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done.
+    Success = 0,
+    /// Something failed; the last line says what and what to do.
+    Failure = 1,
+    /// The command line or a file it names has mistakes (clap uses 2 as well).
+    Usage = 2,
+    /// A run ended, but part of it is missing; what was measured is kept.
+    Incomplete = 3,
+    /// Stopped by Ctrl-C; what was measured is kept.
+    Interrupted = 130,
+}
+
+/// The table for `--help`.
+pub const HELP: &str = "Exit codes:
+  0    everything asked for was done
+  1    something failed; the last line says what, and what to do
+  2    a mistake in the command line or in a file it names
+  3    a run ended, but part of it is missing (what was measured is kept)
+  130  interrupted (what was measured is kept)";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error that should end the command with a particular code.
+#[derive(Debug)]
+pub struct WithExit(pub Exit, pub String);
+
+impl fmt::Display for WithExit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+impl std::error::Error for WithExit {}

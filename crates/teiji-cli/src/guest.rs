@@ -1,0 +1,118 @@
+//! `teiji guest`, hidden: measures one case inside a laboratory guest. Started
+//! by init, it runs the same measurement as `--on local`, on the guest's
+//! emulated cards.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use teiji::StopFlag;
+use teiji_core::wire::MacAddr;
+use teiji_experiment::{Experiment, Scenario, reader::Cards};
+use teiji_lab::guest::{InitArgs, JOB_PATH, RESULT_PATH};
+use teiji_net::{Binding, KeeperProgram};
+
+use crate::exit::Exit;
+use crate::experiment_file;
+use crate::measure;
+
+/// How long the emulated cards may take to appear.
+const CARDS_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Measure one case of the job in the initramfs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of the case.
+    #[arg(long)]
+    case: String,
+    /// The member's seed.
+    #[arg(long)]
+    seed: u64,
+}
+
+/// What the host puts into the initramfs: the experiment as the user wrote it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The experiment file.
+    pub text: String,
+    /// What the command line overrides in it.
+    pub set: Vec<(String, String)>,
+}
+
+impl Job {
+    fn experiment(&self) -> Option<Experiment> {
+        experiment_file::reader("experiment", &self.set, Cards::Emulated)
+            .read(&self.text)
+            .experiment
+    }
+}
+
+/// The arguments with which init starts this program again.
+pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
+    let word = |key: &str| init.rest.get(key).cloned().unwrap_or_default();
+    ["guest".into(), "--case".into(), word("case"), "--seed".into(), word("seed")]
+        .map(OsString::from)
+        .to_vec()
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let job = fs::read(format!("/{JOB_PATH}")).context("cannot read the guest's job")?;
+    let job: Job = serde_json::from_slice(&job).context("cannot understand the guest's job")?;
+    let Some(experiment) = job.experiment() else { bail!("cannot understand the experiment") };
+    let Some(case) = experiment.cases.iter().find(|case| case.name == args.case) else {
+        bail!("the experiment has no case `{}`", args.case);
+    };
+    let binding = bind_cards(&case.scenario)?;
+    let outcome = measure::case(
+        &measure::Setup {
+            scenario: &case.scenario,
+            binding: &binding,
+            seed: args.seed,
+            keeper: KeeperProgram::None,
+            stop: &StopFlag::new(),
+        },
+        None,
+    )?;
+    fs::write(RESULT_PATH, outcome.to_bytes()?).context("cannot leave the result")?;
+    Ok(Exit::Success)
+}
+
+/// Finds the emulated cards by the MAC addresses the host gave them.
+fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
+    let started = Instant::now();
+    loop {
+        let cards = cards();
+        let mut binding = Binding::default();
+        let mut missing = None;
+        for host in &scenario.hosts {
+            for port in &host.ports {
+                match cards.get(&port.mac) {
+                    Some(name) => binding.bind(scenario, &host.name, Some(&port.wire), name)?,
+                    None => missing = Some(format!("{}.{} ({})", host.name, port.wire, port.mac)),
+                }
+            }
+        }
+        match missing {
+            None => return Ok(binding),
+            Some(port) if started.elapsed() > CARDS_PATIENCE => {
+                let there: Vec<&String> = cards.values().collect();
+                bail!("no card appeared for {port}; the guest has {there:?}");
+            }
+            Some(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+fn cards() -> BTreeMap<MacAddr, String> {
+    let Ok(entries) = fs::read_dir("/sys/class/net") else { return BTreeMap::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let address = fs::read_to_string(entry.path().join("address")).ok()?;
+            Some((address.trim().parse().ok()?, entry.file_name().into_string().ok()?))
+        })
+        .collect()
+}

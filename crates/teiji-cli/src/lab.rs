@@ -1,0 +1,241 @@
+//! Measures members of an experiment in the laboratory: prepares what all
+//! members share, then boots one virtual machine per member.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use teiji::StopFlag;
+use teiji_core::time::Span;
+use teiji_experiment::{Case, Experiment, LeafQdisc, Qdisc, Scenario, Transport};
+use teiji_lab::cache::{self, Cache};
+use teiji_lab::guest::{JOB_PATH, MODULES_DIR};
+use teiji_lab::initramfs::Initramfs;
+use teiji_lab::kernel::{Kernel, KernelSpec};
+use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec, qemu_arguments};
+use teiji_lab::protocol::{Kind, Message};
+use teiji_lab::qemu_install::Qemu;
+use teiji_lab::vm::{self, Supervision, VmError};
+
+use crate::guest::Job;
+use crate::outcome::Outcome;
+
+/// Memory of a guest: the kernel, this program and a million frames' records.
+const MEMORY_MIB: u32 = 512;
+/// Real time for booting, beside the measurement.
+const BOOT_LIMIT: Duration = Duration::from_secs(180);
+/// Most real time per virtual time before a guest is given up.
+const SLOWEST: f64 = 20.0;
+/// Virtual time beyond the experiment's own before init gives up.
+const VIRTUAL_SLACK: Span = Span::from_secs(60);
+
+/// What all members of a run share.
+pub struct Lab {
+    pub kernel: Kernel,
+    pub qemu: Qemu,
+    initramfs: PathBuf,
+    /// Keeps the initramfs until the run is over.
+    _scratch: tempfile::TempDir,
+    wall_limit: Option<Duration>,
+}
+
+/// Where one member's files go.
+pub struct MemberFiles {
+    pub console: PathBuf,
+    /// The capture of each wire, in the scenario's order.
+    pub captures: Vec<PathBuf>,
+}
+
+impl Lab {
+    /// Fetches what is missing and builds the guest's file system.
+    pub fn prepare(
+        experiment: &Experiment,
+        job: &Job,
+        spec: &KernelSpec,
+        wall_limit: Option<Duration>,
+        progress: &mut dyn cache::Progress,
+    ) -> anyhow::Result<Self> {
+        let cache = Cache::open()?;
+        let kernel = cache.kernel(spec, progress)?;
+        let qemu = cache.qemu(progress)?;
+        let scratch = tempfile::Builder::new()
+            .prefix("teiji-lab-")
+            .tempdir()
+            .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
+        let initramfs = scratch.path().join("initramfs");
+        let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
+        let modules = modules(experiment);
+        write_initramfs(&initramfs, &kernel, &modules, Some(&job), &[])?;
+        Ok(Self { kernel, qemu, initramfs, _scratch: scratch, wall_limit })
+    }
+
+    /// The machine of one member.
+    pub fn machine(
+        &self,
+        case: &Case,
+        seed: u64,
+        files: &MemberFiles,
+        results: &Path,
+    ) -> MachineSpec {
+        let deadline = case.scenario.duration() + VIRTUAL_SLACK;
+        MachineSpec {
+            kernel: self.kernel.image.clone(),
+            initramfs: self.initramfs.clone(),
+            init_args: vec![
+                format!("teiji.case={}", case.name),
+                format!("teiji.seed={seed}"),
+                format!("teiji.deadline={}", deadline.as_ns() / 1_000_000_000),
+            ],
+            memory_mib: MEMORY_MIB,
+            seed,
+            clock: Clock::Virtual,
+            console: Console::File(files.console.clone()),
+            results: results.to_owned(),
+            nics: nics(&case.scenario, &files.captures),
+        }
+    }
+
+    /// QEMU's command line for a member, for the manifest: with bare file names,
+    /// because the folders differ from run to run.
+    pub fn command_line(&self, case: &Case, seed: u64) -> Vec<String> {
+        let files = MemberFiles {
+            console: "console.log".into(),
+            captures: case
+                .scenario
+                .wires
+                .iter()
+                .map(|w| format!("{}.pcap", w.name).into())
+                .collect(),
+        };
+        let mut spec = self.machine(case, seed, &files, Path::new("results"));
+        spec.kernel = "vmlinuz".into();
+        spec.initramfs = "initramfs".into();
+        qemu_arguments(&spec).iter().map(|a| a.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Boots a machine, measures one member, and returns what it measured.
+    pub fn measure(
+        &self,
+        case: &Case,
+        seed: u64,
+        files: &MemberFiles,
+        stop: &StopFlag,
+        tick: &mut dyn FnMut(),
+    ) -> anyhow::Result<Outcome> {
+        let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let spec = self.machine(case, seed, files, &scratch.path().join("results"));
+        let wall_limit = self.wall_limit.unwrap_or_else(|| default_wall_limit(&case.scenario));
+        let mut messages = Vec::new();
+        let ended = vm::run(
+            self.qemu.command(),
+            &spec,
+            &scratch.path().join("qemu.log"),
+            Supervision { wall_limit, stop: &|| stop.is_stopped(), tick },
+            &mut messages,
+        );
+        let outcome = outcome(&messages);
+        match (ended, outcome) {
+            (Ok(()), Some(outcome)) => outcome,
+            (Ok(()), None) => bail!("the guest ended without a result"),
+            // What was measured counts, even if the machine died afterwards.
+            (Err(error), Some(Ok(mut outcome))) if !matches!(error, VmError::Interrupted) => {
+                outcome.warnings.push(format!("The guest did not end well: {error}."));
+                Ok(outcome)
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+}
+
+fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
+    let result = messages.iter().find(|message| message.kind == Kind::Result)?;
+    Some(Outcome::from_bytes(&result.payload))
+}
+
+fn default_wall_limit(scenario: &Scenario) -> Duration {
+    BOOT_LIMIT + Duration::from_secs_f64(scenario.duration().as_secs_f64() * SLOWEST)
+}
+
+/// One card per port, wire by wire; each wire is captured at its second end.
+fn nics(scenario: &Scenario, captures: &[PathBuf]) -> Vec<NicSpec> {
+    let mut nics = Vec::new();
+    for (index, wire) in scenario.wires.iter().enumerate() {
+        for (end, host) in wire.between.iter().enumerate() {
+            let Some(port) = scenario.port(host, &wire.name) else { continue };
+            let capture = if end == 1 { captures.get(index).cloned() } else { None };
+            nics.push(NicSpec { model: wire.nic, mac: port.mac, wire: index, capture });
+        }
+    }
+    nics
+}
+
+/// The kernel modules that an experiment's cases need.
+fn modules(experiment: &Experiment) -> Vec<&'static str> {
+    let mut names = vec!["virtio_pci", "virtio_console", "i6300esb"];
+    let mut need = |name| {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    for case in &experiment.cases {
+        for wire in &case.scenario.wires {
+            need(wire.nic.module());
+        }
+        if case.scenario.flows.iter().any(|f| matches!(f.transport, Transport::Ethernet { .. })) {
+            need("af_packet");
+        }
+        for port in case.scenario.hosts.iter().flat_map(|host| &host.ports) {
+            let classes = match &port.qdisc {
+                Some(Qdisc::Mqprio { classes, .. }) => {
+                    need("sch_mqprio");
+                    classes.values().copied().collect()
+                }
+                Some(Qdisc::Prio { classes, .. }) => {
+                    need("sch_prio");
+                    classes.values().copied().collect()
+                }
+                Some(Qdisc::Leaf(leaf)) => vec![*leaf],
+                None => Vec::new(),
+            };
+            if classes.iter().any(|leaf| matches!(leaf, LeafQdisc::Etf(_))) {
+                need("sch_etf");
+            }
+        }
+    }
+    names
+}
+
+/// Writes the guest's file system: this program as init, the modules in the
+/// order in which they load, the job, and files by path and mode.
+pub fn write_initramfs(
+    path: &Path,
+    kernel: &Kernel,
+    modules: &[&str],
+    job: Option<&[u8]>,
+    extra: &[(String, u32, Vec<u8>)],
+) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let program = fs::read(&program)
+        .with_context(|| format!("cannot read this program, {}", program.display()))?;
+    let modules = kernel.modules_for(modules)?;
+    let failed = || format!("cannot write {}", path.display());
+    let file = File::create(path).with_context(failed)?;
+    let write = || -> std::io::Result<()> {
+        let mut archive = Initramfs::new(BufWriter::new(file.try_clone()?));
+        archive.character_device("dev/console", 5, 1)?;
+        archive.file("init", 0o755, &program)?;
+        for (index, module) in modules.iter().enumerate() {
+            let name = format!("{MODULES_DIR}/{index:03}-{}.ko", module.name);
+            archive.file(&name, 0o644, &module.bytes)?;
+        }
+        archive.file(JOB_PATH, 0o644, job.unwrap_or_default())?;
+        for (path, mode, contents) in extra {
+            archive.file(path, *mode, contents)?;
+        }
+        archive.finish()?;
+        Ok(())
+    };
+    write().with_context(failed)
+}

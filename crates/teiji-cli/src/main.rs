@@ -1,0 +1,56 @@
+//! The `teiji` command: reads the command line, runs one subcommand, prints
+//! its error once, and ends with a documented exit code.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod exit;
+mod experiment_file;
+mod guest;
+mod interrupt;
+mod lab;
+mod measure;
+mod member;
+mod outcome;
+mod progress;
+mod publish;
+mod replay;
+mod run;
+mod setup;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Cli;
+use crate::exit::{Exit, WithExit};
+
+fn main() -> ExitCode {
+    if teiji_lab::guest::is_init() {
+        teiji_lab::guest::init(guest::measure_arguments);
+    }
+    let cli = Cli::parse();
+    match cli.command.run() {
+        Ok(exit) => exit.into(),
+        Err(error) => report(&error),
+    }
+}
+
+/// Prints an error once, with its causes, and chooses the exit code.
+fn report(error: &anyhow::Error) -> ExitCode {
+    let mut sentence = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        // Library errors often quote their source; do not say it twice.
+        if !sentence.contains(&text) {
+            if !sentence.is_empty() {
+                sentence.push_str(": ");
+            }
+            sentence.push_str(&text);
+        }
+    }
+    if !sentence.is_empty() {
+        eprintln!("teiji: {sentence}");
+    }
+    error.downcast_ref::<WithExit>().map_or(Exit::Failure, |with| with.0).into()
+}

@@ -1,0 +1,355 @@
+//! Measures one case on this machine: sets up its hosts, starts listeners and
+//! talkers, waits for them, and takes everything back.
+//!
+//! `--on local` and the laboratory's guest both come through here.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
+use teiji::talker::{Destination, LaunchMode, Prepared, TalkerConfig, TxStamps};
+use teiji::{Deadline, Listener, ListenerLog, Scheduling, StopFlag, TalkerLog};
+use teiji_core::cycle::Schedule;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::{Flow, Scenario, SendMode, Transport};
+use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
+use teiji_sys::{clock, netns};
+
+use crate::outcome::Outcome;
+use crate::setup::ObservedCase;
+
+/// From "everybody is ready" to the first wake-up.
+const LEAD: Span = Span::from_millis(100);
+/// How long after the last departure a listener waits for stragglers.
+const GRACE: Span = Span::from_millis(300);
+/// The period of the kernel's timer tick on Debian (HZ=250): the grid against
+/// which a seed shifts the start.
+const TICK: Span = Span::from_millis(4);
+/// How often a person sees progress.
+const TICK_OF_PROGRESS: Duration = Duration::from_millis(200);
+
+/// How a case is measured.
+pub struct Setup<'a> {
+    pub scenario: &'a Scenario,
+    pub binding: &'a Binding,
+    /// Shifts the start within the kernel's tick, so that an ensemble sees
+    /// different phases.
+    pub seed: u64,
+    /// Who gives cards back if this program is killed.
+    pub keeper: KeeperProgram,
+    pub stop: &'a StopFlag,
+}
+
+/// Measures one case. `progress` is told the share that is done, now and then;
+/// without it nothing but the measurement runs.
+pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
+    let plan = Plan::compile(setup.scenario, setup.binding)?;
+    let applied =
+        plan.apply_with(&ApplyOptions { keeper: setup.keeper.clone(), interrupted: None })?;
+    let measured = measure(setup, &plan, &applied, progress);
+    let undone = applied.undo();
+    let mut outcome = measured?;
+    if let Err(error) = undone {
+        outcome.warnings.push(error.to_string());
+    }
+    Ok(outcome)
+}
+
+fn measure(
+    setup: &Setup<'_>,
+    plan: &Plan,
+    applied: &Applied,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<Outcome> {
+    let logs = run_flows(setup, applied, progress)?;
+    // Afterwards: the qdiscs' counters then belong to the measurement.
+    let network = applied.observe()?;
+    let differences = network.differences(plan);
+    let observed = ObservedCase { machine: teiji_net::machine::observe(), network };
+    Outcome::new(&observed, differences, logs)
+}
+
+/// What talkers and listeners recorded.
+pub struct Logs {
+    /// Departure of every flow's first frame.
+    pub base: Instant<Tai>,
+    /// One per flow, in the scenario's order.
+    pub talkers: Vec<TalkerLog>,
+    /// One per flow, in the scenario's order.
+    pub listeners: Vec<ListenerLog>,
+    /// Sentences for the report.
+    pub warnings: Vec<String>,
+}
+
+/// A talker or listener on its thread.
+type Role<'scope, T> = ScopedJoinHandle<'scope, anyhow::Result<T>>;
+
+fn run_flows(
+    setup: &Setup<'_>,
+    applied: &Applied,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<Logs> {
+    let flows = &setup.scenario.flows;
+    let roles = (0..)
+        .zip(flows)
+        .map(|(id, flow)| Roles::of(setup.scenario, applied, flow, id))
+        .collect::<anyhow::Result<Vec<Roles<'_>>>>()?;
+    thread::scope(|scope| {
+        let (ready, readiness) = mpsc::channel();
+        let mut starts = Vec::new();
+        let mut talkers = Vec::new();
+        let mut listeners = Vec::new();
+        for (flow, roles) in flows.iter().zip(&roles) {
+            let deadline = Deadline::never();
+            let stop = setup.stop;
+            let (begin, gate) = Gate::new(&ready);
+            let until = deadline.clone();
+            let listen = move || {
+                enter(roles.listener_namespace)?;
+                let listener = Listener::open(&roles.listener)?;
+                gate.wait()?;
+                Ok(listener.run(&until, stop)?)
+            };
+            starts.push(begin);
+            let (begin, gate) = Gate::new(&ready);
+            let talk = move || {
+                // However this ends, the listener must not wait for ever.
+                let _end = EndOf(deadline);
+                enter(roles.talker_namespace)?;
+                let talker = Prepared::new(&roles.talker, flow.frames)?;
+                let base = gate.wait()?;
+                Ok(talker.run(&schedule(flow, base), stop)?)
+            };
+            starts.push(begin);
+            listeners.push(spawn(scope, "listener", listen)?);
+            talkers.push(spawn(scope, "talker", talk)?);
+        }
+        drop(ready);
+        let base = if readiness.iter().take(starts.len()).count() == starts.len() {
+            let base = first_departure(setup);
+            for begin in starts {
+                // A role that is gone has its reason, which is told below.
+                let _ = begin.send(base);
+            }
+            base
+        } else {
+            // Somebody could not open: nobody starts, and joining tells why.
+            drop(starts);
+            clock::now()
+        };
+        if let Some(progress) = progress {
+            show(progress, base, setup.scenario.duration(), &talkers);
+        }
+        let talkers = join_all(talkers, flows, "talker");
+        let listeners = join_all(listeners, flows, "listener");
+        match (talkers, listeners) {
+            (Ok(talkers), Ok(listeners)) => {
+                Ok(Logs { base, talkers, listeners, warnings: Vec::new() })
+            }
+            (Err(talker), Err(listener)) if is_consequence(&talker) => Err(listener),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        }
+    })
+}
+
+/// What a role waits at between being ready and starting.
+struct Gate {
+    ready: mpsc::Sender<()>,
+    start: mpsc::Receiver<Instant<Tai>>,
+}
+
+/// Another role could not start, so this one did not either.
+#[derive(Debug, thiserror::Error)]
+#[error("not started, because another role could not be opened")]
+struct Abandoned;
+
+impl Gate {
+    fn new(ready: &mpsc::Sender<()>) -> (mpsc::Sender<Instant<Tai>>, Self) {
+        let (begin, start) = mpsc::channel();
+        (begin, Self { ready: ready.clone(), start })
+    }
+
+    /// Says "ready" and waits for the first departure's time.
+    fn wait(self) -> Result<Instant<Tai>, Abandoned> {
+        let Self { ready, start } = self;
+        ready.send(()).map_err(|_| Abandoned)?;
+        drop(ready);
+        start.recv().map_err(|_| Abandoned)
+    }
+}
+
+/// Sets a listener's deadline when its talker has ended.
+struct EndOf(Deadline);
+
+impl Drop for EndOf {
+    fn drop(&mut self) {
+        self.0.set(clock::now::<Tai>() + GRACE);
+    }
+}
+
+fn enter(namespace: BorrowedFd<'_>) -> anyhow::Result<()> {
+    Ok(netns::enter(namespace)?)
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'scope,
+) -> anyhow::Result<Role<'scope, T>> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, work)
+        .context("cannot start a thread")
+}
+
+/// The roles' results; of several failures the one that is a cause, not a
+/// consequence.
+fn join_all<T>(roles: Vec<Role<'_, T>>, flows: &[Flow], what: &str) -> anyhow::Result<Vec<T>> {
+    let mut results = Vec::new();
+    let mut failure: Option<anyhow::Error> = None;
+    for (role, flow) in roles.into_iter().zip(flows) {
+        let joined = role.join().unwrap_or_else(|_| Err(anyhow!("it panicked")));
+        match joined.with_context(|| format!("the {what} of flow `{}`", flow.name)) {
+            Ok(result) => results.push(result),
+            Err(error) if failure.as_ref().is_none_or(is_consequence) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok(results), Err)
+}
+
+fn is_consequence(error: &anyhow::Error) -> bool {
+    error.root_cause().is::<Abandoned>()
+}
+
+fn show(
+    progress: &mut dyn FnMut(f64),
+    base: Instant<Tai>,
+    duration: Span,
+    talkers: &[Role<'_, TalkerLog>],
+) {
+    while talkers.iter().any(|talker| !talker.is_finished()) {
+        let passed = clock::now::<Tai>() - base;
+        progress((passed.as_secs_f64() / duration.as_secs_f64().max(1e-9)).clamp(0.0, 1.0));
+        thread::sleep(TICK_OF_PROGRESS);
+    }
+}
+
+fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
+    Schedule { base, period: flow.period, margin: margin(flow) }
+}
+
+fn margin(flow: &Flow) -> Span {
+    match flow.mode {
+        SendMode::OnWakeUp => Span::ZERO,
+        SendMode::LaunchTime { margin, .. } => margin,
+    }
+}
+
+fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
+    let margin = setup.scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO);
+    let earliest = clock::now::<Tai>() + LEAD + margin;
+    Schedule::aligned_base(earliest, TICK, phase(setup.seed))
+}
+
+/// A phase within the tick for each seed (SplitMix64, Steele et al. 2014), in
+/// whole microseconds so that launch times stay readable.
+fn phase(seed: u64) -> Span {
+    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^= z >> 31;
+    Span::from_micros(i64::try_from(z % 4_000).unwrap_or(0))
+}
+
+/// Both ends of one flow.
+struct Roles<'a> {
+    talker: TalkerConfig,
+    talker_namespace: BorrowedFd<'a>,
+    listener: ListenerConfig,
+    listener_namespace: BorrowedFd<'a>,
+}
+
+impl<'a> Roles<'a> {
+    fn of(scenario: &Scenario, applied: &'a Applied, flow: &Flow, id: u16) -> anyhow::Result<Self> {
+        let port = |host: &str| {
+            applied.port(host, &flow.wire).with_context(|| {
+                format!("flow `{}`: host `{host}` has no port on `{}`", flow.name, flow.wire)
+            })
+        };
+        let namespace = |host: &str| {
+            applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
+        };
+        let (from, to) = (port(&flow.from)?, port(&flow.to)?);
+        if scenario.wire(&flow.wire).is_none() {
+            bail!("flow `{}` is on no wire", flow.name);
+        }
+        let udp = |port, ip: Option<IpAddr>| -> anyhow::Result<(Destination, Source)> {
+            let ip = ip.with_context(|| format!("flow `{}`: no address", flow.name))?;
+            let any: IpAddr = match ip {
+                IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+                IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let to = Destination::Udp(SocketAddr::new(ip, port));
+            Ok((to, Source::Udp(SocketAddr::new(any, port))))
+        };
+        let (destination, source) = match flow.transport {
+            Transport::Udp4 { port } => udp(port, Some(to.ipv4.into()))?,
+            Transport::Udp6 { port } => udp(port, to.ipv6.map(IpAddr::from))?,
+            Transport::Ethernet { vlan } => (
+                Destination::Ethernet { to: to.mac, vlan },
+                Source::Ethernet { tagged: vlan.is_some() },
+            ),
+        };
+        let launch = match flow.mode {
+            SendMode::OnWakeUp => None,
+            SendMode::LaunchTime { deadline: false, .. } => Some(LaunchMode::Exact),
+            SendMode::LaunchTime { deadline: true, .. } => Some(LaunchMode::Deadline),
+        };
+        let talker = TalkerConfig {
+            interface: from.ifname,
+            destination,
+            flow: id,
+            payload: flow.payload,
+            priority: flow.priority,
+            launch,
+            stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
+            scheduling: Scheduling {
+                realtime: flow.realtime,
+                cpu: flow.cpu,
+                lock_memory: flow.realtime.is_some(),
+            },
+        };
+        let listener = ListenerConfig {
+            interface: Some(to.ifname),
+            flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
+            hardware_stamps: true,
+            scheduling: Scheduling { realtime: flow.listener_realtime, ..Scheduling::default() },
+            ..ListenerConfig::new(source)
+        };
+        Ok(Self {
+            talker,
+            talker_namespace: namespace(&flow.from)?,
+            listener,
+            listener_namespace: namespace(&flow.to)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_spread_over_the_tick() {
+        let phases: Vec<i64> = (0..64).map(|seed| phase(seed).as_ns()).collect();
+        assert!(phases.iter().all(|p| (0..TICK.as_ns()).contains(p)));
+        let quarters: std::collections::BTreeSet<i64> =
+            phases.iter().map(|p| p / 1_000_000).collect();
+        assert_eq!(quarters.len(), 4);
+    }
+}

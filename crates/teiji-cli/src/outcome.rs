@@ -1,0 +1,56 @@
+//! What measuring one case on one machine gives: the logs of its talkers and
+//! listeners, and the machine as observed. The guest sends it to its host.
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use teiji::{ListenerLog, TalkerLog};
+use teiji_core::time::{Instant, Tai};
+
+use crate::measure::Logs;
+use crate::setup::ObservedCase;
+
+/// The result of one case on the machine it ran on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// [`ObservedCase`] as JSON: it has parts that only a self-describing
+    /// format can carry.
+    observed_json: String,
+    /// Where the kernel's settings differ from what the experiment asked for.
+    pub differences: Vec<String>,
+    /// Departure of every flow's first frame.
+    pub base: Instant<Tai>,
+    /// One per flow, in the scenario's order.
+    pub talkers: Vec<TalkerLog>,
+    /// One per flow, in the scenario's order.
+    pub listeners: Vec<ListenerLog>,
+    /// Sentences for the report.
+    pub warnings: Vec<String>,
+}
+
+impl Outcome {
+    pub fn new(
+        observed: &ObservedCase,
+        differences: Vec<String>,
+        logs: Logs,
+    ) -> anyhow::Result<Self> {
+        let observed_json =
+            serde_json::to_string(observed).context("cannot write down what was observed")?;
+        let Logs { base, talkers, listeners, warnings } = logs;
+        Ok(Self { observed_json, differences, base, talkers, listeners, warnings })
+    }
+
+    /// The machine as observed, as JSON for the manifest.
+    pub fn observed_value(&self) -> anyhow::Result<serde_json::Value> {
+        serde_json::from_str(&self.observed_json).context("cannot read what was observed")
+    }
+
+    /// The bytes that travel from guest to host.
+    pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
+        postcard::to_stdvec(self).context("cannot pack the measurement")
+    }
+
+    /// Reads what [`Outcome::to_bytes`] wrote; both ends are the same binary.
+    pub fn from_bytes(bytes: &[u8]) -> anyhow::Result<Self> {
+        postcard::from_bytes(bytes).context("cannot read the guest's measurement")
+    }
+}

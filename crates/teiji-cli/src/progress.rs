@@ -1,0 +1,180 @@
+//! Shows how far a step is: bars with the time left on a terminal, plain lines
+//! elsewhere, nothing with `--json`.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use teiji_lab::cache;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+/// How often a step speaks when nobody watches a terminal.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Where progress goes.
+pub struct Progress {
+    style: Style,
+}
+
+enum Style {
+    Bars(MultiProgress),
+    Plain,
+    Silent,
+}
+
+impl Progress {
+    /// Bars if standard error is a terminal, lines otherwise; nothing if
+    /// `silent`.
+    pub fn new(silent: bool) -> Self {
+        let style = if silent {
+            Style::Silent
+        } else if std::io::stderr().is_terminal() {
+            Style::Bars(MultiProgress::new())
+        } else {
+            Style::Plain
+        };
+        Self { style }
+    }
+
+    /// Begins a step of `total` units (0: unknown).
+    pub fn step(&self, name: &str, total: u64) -> Step {
+        let kind = match &self.style {
+            Style::Silent => Kind::Silent,
+            Style::Plain => {
+                eprintln!("  {name} …");
+                Kind::Plain(Mutex::new(Spoken { at: Instant::now(), position: 0 }))
+            }
+            Style::Bars(bars) => {
+                let bar = bars.add(ProgressBar::new(total));
+                bar.set_style(style(total));
+                bar.set_message(name.to_owned());
+                bar.enable_steady_tick(Duration::from_millis(120));
+                Kind::Bar(bar)
+            }
+        };
+        Step { name: name.to_owned(), total, started: Instant::now(), kind }
+    }
+
+    /// Shows the steps of the laboratory's cache.
+    pub fn cache_steps(&self) -> CacheSteps<'_> {
+        CacheSteps { progress: self, current: None }
+    }
+
+    /// Prints a line that stays, above any bars.
+    pub fn line(&self, text: &str) {
+        match &self.style {
+            Style::Bars(bars) => {
+                if bars.println(text).is_err() {
+                    eprintln!("{text}");
+                }
+            }
+            Style::Plain => eprintln!("{text}"),
+            Style::Silent => {}
+        }
+    }
+}
+
+fn style(total: u64) -> ProgressStyle {
+    let template = if total == 0 {
+        "  {msg:26} {spinner} {elapsed}"
+    } else {
+        "  {msg:26} {bar:32} {percent:>3} %  {eta} left"
+    };
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("█▉▊▋▌▍▎▏ ")
+}
+
+/// The total of a step whose progress is a share.
+pub const PARTS: u64 = 1000;
+
+/// A share from 0 to 1 in [`PARTS`].
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to 0 ..= PARTS before"
+)]
+pub fn parts(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * PARTS as f64) as u64
+}
+
+/// Shows downloads and checks of the laboratory's cache.
+pub struct CacheSteps<'a> {
+    progress: &'a Progress,
+    current: Option<(String, Step)>,
+}
+
+impl cache::Progress for CacheSteps<'_> {
+    fn step(&mut self, step: &cache::Step<'_>) {
+        if step.fraction >= 1.0 {
+            self.current = None;
+            return;
+        }
+        if self.current.as_ref().is_none_or(|(what, _)| what != step.what) {
+            let name = match step.total_bytes {
+                Some(bytes) => format!("{} ({} MB)", step.what, bytes / 1_000_000),
+                None => step.what.to_owned(),
+            };
+            let bar = self.progress.step(&name, PARTS);
+            self.current = Some((step.what.to_owned(), bar));
+        }
+        if let Some((_, bar)) = &self.current {
+            bar.set(parts(step.fraction));
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.progress.line(&format!("  {text}"));
+    }
+}
+
+/// One step on its way. Dropping it takes its bar away.
+pub struct Step {
+    name: String,
+    total: u64,
+    started: Instant,
+    kind: Kind,
+}
+
+enum Kind {
+    Bar(ProgressBar),
+    Plain(Mutex<Spoken>),
+    Silent,
+}
+
+struct Spoken {
+    at: Instant,
+    position: u64,
+}
+
+impl Step {
+    /// The step has come to `position` of its total.
+    pub fn set(&self, position: u64) {
+        match &self.kind {
+            Kind::Bar(bar) => bar.set_position(position.min(self.total)),
+            Kind::Plain(spoken) => self.speak(spoken, position),
+            Kind::Silent => {}
+        }
+    }
+
+    fn speak(&self, spoken: &Mutex<Spoken>, position: u64) {
+        let Ok(mut spoken) = spoken.lock() else { return };
+        if self.total == 0 || position == spoken.position || spoken.at.elapsed() < PLAIN_INTERVAL {
+            return;
+        }
+        spoken.at = Instant::now();
+        spoken.position = position;
+        let done = position.min(self.total) as f64 / self.total as f64;
+        let left = self.started.elapsed().as_secs_f64() * (1.0 / done.max(1e-6) - 1.0);
+        eprintln!("  {} {:.0} %, about {left:.0} s left", self.name, done * 100.0);
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Tells people what a run gave: `report.html` in its folder, and the table in
+//! the terminal. Works from the run folder alone, so a run can be told again
+//! years later.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use teiji_record::summary::Testbed;
+use teiji_record::{Manifest, Records, RunFolder, Summary};
+use teiji_report::{Outlier, Paper, Points, Replay, Report};
+use teiji_stats::{FlowStatistics, FrameView, Vantage};
+
+use crate::setup;
+
+/// Frames shown one by one as outliers, per flow of a member.
+const OUTLIERS: usize = 3;
+/// Most points of all series together; beyond, series are thinned.
+const POINTS: usize = 400_000;
+
+/// Writes `report.html` into the run folder.
+pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> anyhow::Result<()> {
+    let experiment = folder
+        .read_experiment()
+        .ok()
+        .and_then(|text| crate::experiment_file::parse(&text, "experiment.toml", manifest).ok());
+    let (points, outliers) = series(folder, summary)?;
+    let report = Report {
+        summary,
+        paper: summary.paper.as_deref().map(Paper::load).transpose()?,
+        points,
+        outliers,
+        setup: setup::sections(manifest, experiment.as_ref()),
+        replay: Some(replay(folder, manifest)),
+        limits: limits(summary),
+        generator: format!("teiji {}", manifest.teiji),
+        created: Some(manifest.started.clone()),
+        notice: None,
+    };
+    let html = teiji_report::html::render(&report);
+    let path = folder.report_path();
+    fs::write(&path, html).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The points and outliers of every member with records.
+fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>, Vec<Outlier>)> {
+    let members: usize = summary.cases.iter().map(|case| case.members.len()).sum();
+    let limit = POINTS / members.max(1);
+    let mut points = Vec::new();
+    let mut outliers = Vec::new();
+    for case in &summary.cases {
+        for member in &case.members {
+            if member.records.is_none() {
+                continue;
+            }
+            let records = folder.read_records(&case.name, member.seed)?;
+            for plan in &records.about.flows {
+                let Some(flow) = member.flows.get(&plan.name) else { continue };
+                let Some(vantage) = flow.judged_at else { continue };
+                let mut one = points_of(&records, plan.flow, vantage, flow);
+                one.case.clone_from(&case.name);
+                one.seed = member.seed;
+                one.flow.clone_from(&plan.name);
+                outliers.extend(outliers_of(&records, plan.flow, &one));
+                one.thin(limit);
+                points.push(one);
+            }
+        }
+    }
+    Ok((points, outliers))
+}
+
+fn points_of(
+    records: &Records,
+    flow: u16,
+    vantage: Vantage,
+    statistics: &FlowStatistics,
+) -> Points {
+    let period = teiji_core::time::Span::from_ns(statistics.period_ns);
+    let rows = records.rows_of(flow);
+    let views = || rows.iter().map(teiji_record::FrameRow::view);
+    let start = views().find_map(|view: FrameView| view.stamp_ns(vantage)).unwrap_or(0);
+    let mut points = Points {
+        case: String::new(),
+        seed: 0,
+        flow: String::new(),
+        vantage,
+        t_ns: Vec::new(),
+        deviation_ns: Vec::new(),
+        seq: Vec::new(),
+        of: 0,
+    };
+    for (seq, deviation) in teiji_stats::fold::interval_deviations(period, vantage, views()) {
+        let at = usize::try_from(seq).ok().and_then(|seq| rows.get(seq));
+        let Some(stamp) = at.and_then(|row| row.view().stamp_ns(vantage)) else { continue };
+        points.t_ns.push(stamp - start);
+        points.deviation_ns.push(deviation);
+        points.seq.push(seq);
+    }
+    points.of = points.seq.len() as u64;
+    points
+}
+
+/// The frames with the largest deviations, worst first.
+fn outliers_of(records: &Records, flow: u16, points: &Points) -> Vec<Outlier> {
+    let mut order: Vec<usize> = (0..points.seq.len()).collect();
+    // Stable: of equals the earlier frame comes first.
+    order.sort_by_key(|&i| std::cmp::Reverse(points.deviation_ns[i].unsigned_abs()));
+    let rows = records.rows_of(flow);
+    order
+        .into_iter()
+        .take(OUTLIERS)
+        .filter_map(|i| {
+            let seq = points.seq[i];
+            let row = rows.get(usize::try_from(seq).ok()?)?;
+            let deviation = Some(points.deviation_ns[i]);
+            Some(Outlier::from_frame(&points.case, points.seed, &points.flow, deviation, row))
+        })
+        .collect()
+}
+
+fn replay(folder: &RunFolder, manifest: &Manifest) -> Replay {
+    let path = shown(folder.path());
+    let command = format!("teiji run --replay {path}");
+    let note = match manifest.testbed {
+        Testbed::Lab => {
+            "With the same version, kernel and QEMU the records are identical, byte for byte."
+        }
+        Testbed::Local | Testbed::Capture => {
+            "The same experiment runs again; the time is real, so the figures will differ."
+        }
+    };
+    Replay { command, note: note.to_owned() }
+}
+
+/// A path as a person would type it: relative to the current folder if it is
+/// below.
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let relative = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    relative.unwrap_or(path).display().to_string()
+}
+
+/// What the figures do not prove.
+pub fn limits(summary: &Summary) -> Vec<String> {
+    let mut limits = Vec::new();
+    match summary.testbed {
+        Testbed::Lab => limits.extend([
+            "The cards are emulated by QEMU: a frame is on the wire when the driver has told the \
+             card of it. A real card adds its own delay and jitter, and may keep launch times."
+                .to_owned(),
+            "Every instruction takes 2 ns, whatever it does: there are no caches, no memory \
+             latency and no power states. Ratios between cases carry over better than absolute \
+             times."
+                .to_owned(),
+        ]),
+        Testbed::Local => limits.push(
+            "The stamps are taken in software by the machine that is measured: its own delays are \
+             in them."
+                .to_owned(),
+        ),
+        Testbed::Capture => limits.push(
+            "A capture shows the wire at one point; what the sender meant to do is inferred."
+                .to_owned(),
+        ),
+    }
+    let single = summary.cases.iter().all(|case| case.members.len() <= 1);
+    if single && summary.testbed == Testbed::Lab {
+        limits.push(
+            "One seed is one sample. An ensemble (--seeds 1..16) shows how much the figures \
+             depend on the start phase and the layout of the bus."
+                .to_owned(),
+        );
+    }
+    limits
+}

@@ -1,0 +1,140 @@
+//! The set-up of a run as sections for the report: what was observed, and
+//! beside it what was asked for.
+
+use serde::{Deserialize, Serialize};
+use teiji_experiment::{Case, Experiment, Port};
+use teiji_net::observe::ObservedPort;
+use teiji_net::qdisc::{Handle, compile};
+use teiji_net::{Machine, Observed};
+use teiji_record::Manifest;
+use teiji_report::{SetupEntry, SetupSection};
+
+/// A machine and its network during one case, as the manifest keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ObservedCase {
+    pub machine: Machine,
+    pub network: Observed,
+}
+
+/// The sections for the report, most important first.
+pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<SetupSection> {
+    let mut sections = Vec::new();
+    let mut seen_machine = false;
+    let mut seen_cases: Vec<&str> = Vec::new();
+    for (member, value) in &manifest.observed {
+        let Ok(observed) = serde_json::from_value::<ObservedCase>(value.clone()) else { continue };
+        if !seen_machine {
+            sections.push(machine(&observed.machine));
+            sections.extend(lab(manifest));
+            seen_machine = true;
+        }
+        // Members of one case differ in their seed only: show the first.
+        let case = manifest.cases.iter().find(|case| {
+            member.strip_prefix(case.as_str()).is_some_and(|rest| {
+                rest.strip_prefix("-s").is_some_and(|seed| seed.parse::<u64>().is_ok())
+            })
+        });
+        let Some(case) = case.filter(|case| !seen_cases.contains(&case.as_str())) else { continue };
+        seen_cases.push(case);
+        let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == *case));
+        sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));
+    }
+    sections.push(run(manifest));
+    sections
+}
+
+fn entry(key: &str, observed: impl Into<String>) -> SetupEntry {
+    SetupEntry { key: key.to_owned(), observed: observed.into(), asked: None }
+}
+
+fn known(entries: &mut Vec<SetupEntry>, key: &str, value: Option<&String>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        entries.push(entry(key, value));
+    }
+}
+
+fn machine(machine: &Machine) -> SetupSection {
+    let mut entries = Vec::new();
+    known(&mut entries, "kernel", machine.kernel_release.as_ref());
+    known(&mut entries, "version", machine.kernel_version.as_ref());
+    let preemption = if machine.preempt_rt { "PREEMPT_RT" } else { "not PREEMPT_RT" };
+    entries.push(entry("preemption", preemption));
+    known(&mut entries, "processor", machine.cpu_model.as_ref());
+    known(&mut entries, "processors in use", machine.cpus_online.as_ref());
+    known(&mut entries, "clock source", machine.clocksource.as_ref());
+    entries.push(entry("TAI − REALTIME", machine.tai_offset.to_string()));
+    known(&mut entries, "frequency governor", machine.governor.as_ref());
+    known(&mut entries, "real-time throttling", machine.rt_throttling().as_ref());
+    known(&mut entries, "command line", machine.command_line.as_ref());
+    SetupSection { title: "Machine".to_owned(), entries }
+}
+
+fn lab(manifest: &Manifest) -> Option<SetupSection> {
+    let lab = manifest.lab.as_ref()?;
+    let mut entries = Vec::new();
+    known(&mut entries, "kernel package", lab.kernel.package.as_ref());
+    entries.push(entry("kernel image, SHA-256", &lab.kernel.sha256));
+    entries.push(entry("QEMU", &lab.qemu));
+    entries.push(entry("virtual processors", lab.cpus.to_string()));
+    let ns = 1_u64 << lab.icount_shift;
+    entries
+        .push(entry("time", format!("virtual: {ns} ns per guest instruction, idle time skipped")));
+    entries.push(entry("a seed changes", &lab.seed_meaning));
+    entries.push(entry("machine", lab.qemu_command.join(" ")));
+    Some(SetupSection { title: "Laboratory (emulated)".to_owned(), entries })
+}
+
+fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
+    let wanted: Option<&Port> = asked.and_then(|case| case.scenario.port(&port.host, &port.wire));
+    let mut entries = vec![entry("interface", &port.ifname)];
+    if let Some(driver) = &port.driver {
+        entries.push(entry("driver", format!("{} {}", driver.name, driver.version).trim_end()));
+    }
+    let speed = port.speed_mbps.map(|mbps| format!("{mbps} Mbit/s"));
+    known(&mut entries, "speed", speed.as_ref());
+    entries.push(entry("state", &port.state));
+    entries.push(entry("MTU", format!("{} bytes", port.mtu)));
+    entries.push(SetupEntry {
+        key: "transmit queues".to_owned(),
+        observed: port.tx_queues.to_string(),
+        asked: wanted.and_then(|port| port.queues).map(|n| n.to_string()),
+    });
+    entries.push(entry("addresses", port.addresses.join(", ")));
+    entries.extend(qdiscs(port, wanted));
+    let title = format!("Case {case}: {} on {}", port.host, port.wire);
+    SetupSection { title, entries }
+}
+
+fn qdiscs(port: &ObservedPort, wanted: Option<&Port>) -> Vec<SetupEntry> {
+    let planned = wanted.and_then(|port| compile(port.qdisc.as_ref()?).ok()).unwrap_or_default();
+    port.qdiscs
+        .iter()
+        // The default leaves below a planned root are the kernel's business.
+        .filter(|q| planned.is_empty() || planned.iter().any(|p| p.parent == q.parent))
+        .map(|qdisc| {
+            let place = if qdisc.parent == Handle::ROOT {
+                "root qdisc".to_owned()
+            } else {
+                format!("qdisc below {}", qdisc.parent)
+            };
+            let asked = planned.iter().find(|p| p.parent == qdisc.parent);
+            SetupEntry {
+                key: place,
+                observed: qdisc.settings.to_string(),
+                asked: asked.map(|p| p.settings.to_string()),
+            }
+        })
+        .collect()
+}
+
+fn run(manifest: &Manifest) -> SetupSection {
+    let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
+    let mut entries = vec![
+        entry("program", format!("teiji {}", manifest.teiji)),
+        entry("experiment file, SHA-256", &manifest.experiment_sha256),
+        entry("seeds", seeds.join(", ")),
+        entry("started", &manifest.started),
+    ];
+    known(&mut entries, "ended", manifest.finished.as_ref());
+    SetupSection { title: "Run".to_owned(), entries }
+}

@@ -1,0 +1,234 @@
+//! The command line without a laboratory: help, mistakes, plans, local runs,
+//! captures, exit codes.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{run_folder, teiji};
+
+fn write(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const SMALL: &str = r#"
+name = "small"
+question = "Does it work?"
+[wires.line]
+between = ["a", "b"]
+nic = "e1000e"
+[flows.one]
+from = "a"
+to = "b"
+period = "1ms"
+frames = 50
+payload = 64
+"#;
+
+fn root() -> bool {
+    // The owner of /proc/self is who we are.
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+}
+
+#[test]
+fn help_names_every_subcommand_and_exit_code() {
+    let said = teiji(&["--help"]);
+    assert_eq!(said.code, 0);
+    for word in
+        ["run", "check", "plan", "talk", "listen", "analyze", "report", "compare", "lab", "130"]
+    {
+        assert!(said.out.contains(word), "{word} is missing in:\n{}", said.out);
+    }
+    for hidden in ["keeper", "guest"] {
+        assert!(!said.out.contains(hidden), "{hidden} should be hidden");
+    }
+}
+
+#[test]
+fn mistakes_are_explained_with_their_place_and_exit_code_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write(dir.path(), "wrong.toml", &SMALL.replace("period", "perod"));
+    let said = teiji(&["check", &file]);
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(said.out.contains("wrong.toml:10:1"), "{}", said.out);
+    assert!(said.out.contains("did you mean `period`"), "{}", said.out);
+    // `run` refuses with the same words and leaves no folder behind.
+    let out = dir.path().join("runs");
+    let run = teiji(&["run", &file, "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("did you mean `period`"), "{}", run.err);
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_missing_file_and_an_unknown_case_are_usage_errors() {
+    let said = teiji(&["check", "nowhere.toml"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("cannot read nowhere.toml"), "{}", said.err);
+    let said = teiji(&["run", "experiments/etf.toml", "--case", "etv"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("there are normal, etf"), "{}", said.err);
+}
+
+#[test]
+fn every_published_experiment_is_without_mistakes() {
+    let folder = common::repository().join("experiments");
+    let files: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let said = teiji(&["check", &file]);
+        assert_eq!((said.code, said.out.contains("no mistakes")), (0, true), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_plan_is_a_script_of_plain_commands() {
+    let said = teiji(&["plan", "experiments/etf.toml", "--case", "etf"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for command in ["mqprio num_tc 3 map 2 2 1 0", "etf clockid CLOCK_TAI delta 150000", "ip netns"]
+    {
+        assert!(said.out.contains(command), "{command} is missing in:\n{}", said.out);
+    }
+}
+
+#[test]
+fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
+    if !root() {
+        println!("SKIP: needs root, to make network namespaces");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = write(dir.path(), "small.toml", SMALL);
+    let out = dir.path().join("runs");
+    let out = out.to_str().unwrap();
+    let said = teiji(&["run", &file, "--on", "local", "--out", out]);
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    assert!(said.out.contains("real"), "the report says that time is real: {}", said.out);
+    let folder = run_folder(Path::new(out));
+    for name in ["manifest.json", "experiment.toml", "summary.json", "report.html"] {
+        assert!(folder.join(name).exists(), "{name} is missing");
+    }
+    let again = teiji(&["report", folder.to_str().unwrap(), "--json"]);
+    let summary: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    let counts = &summary["cases"][0]["members"][0]["flows"]["one"]["counts"];
+    assert_eq!((&counts["planned"], &counts["received"]), (&50.into(), &50.into()));
+    let both = teiji(&["compare", folder.to_str().unwrap(), folder.to_str().unwrap()]);
+    assert_eq!(both.code, 0, "{}", both.err);
+}
+
+#[test]
+fn a_qdisc_this_kernel_lacks_is_named_and_nothing_stays() {
+    if !root() {
+        println!("SKIP: needs root, to make network namespaces");
+        return;
+    }
+    if Path::new("/sys/module/sch_mqprio").exists() || teiji(&["--version"]).code != 0 {
+        println!("SKIP: this kernel has mqprio");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("runs");
+    let arguments = [
+        "run",
+        "experiments/etf.toml",
+        "--on",
+        "local",
+        "--case",
+        "etf",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let said = teiji(&arguments);
+    if said.code == 0 {
+        println!("SKIP: this kernel loads mqprio by itself");
+        return;
+    }
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("mqprio") && said.err.contains("--on lab"), "{}", said.err);
+    let left = fs::read_dir(&out).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "a run of which nothing was measured leaves a folder");
+}
+
+#[test]
+fn captures_are_analysed_and_damaged_ones_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes, words) in [
+        ("empty.pcap", &b""[..], "empty"),
+        ("text.pcap", &b"this is no capture at all, just words"[..], "capture"),
+    ] {
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let said = teiji(&["analyze", path.to_str().unwrap()]);
+        assert_eq!(said.code, 1, "{}", said.out);
+        assert!(said.err.contains(words), "{}", said.err);
+        assert_eq!(said.err.trim().lines().count(), 1, "one sentence: {}", said.err);
+    }
+    let said = teiji(&["analyze", "nowhere.pcap"]);
+    assert!(said.err.contains("cannot open nowhere.pcap"), "{}", said.err);
+}
+
+#[test]
+fn what_is_no_run_folder_is_said_to_be_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = teiji(&["report", dir.path().to_str().unwrap()]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("run folder"), "{}", said.err);
+}
+
+#[test]
+fn talk_and_listen_refuse_what_cannot_be() {
+    for (arguments, words) in [
+        (&["talk", "nosuch0", "127.0.0.1"][..], "nosuch0"),
+        (&["talk", "lo", "127.0.0.1", "--period", "0"], "--period 1ms"),
+        (&["talk", "lo", "127.0.0.1", "--frames", "0"], "frames"),
+        (&["talk", "lo", "127.0.0.1", "--payload", "8"], "24"),
+        (&["talk", "lo", "127.0.0.1", "--payload", "65535"], "bytes"),
+        (&["talk", "lo", "somewhere"], "no destination"),
+        (&["talk", "lo", "127.0.0.1", "--margin=-1us"], "negative"),
+        (&["listen", "nosuch0"], "nosuch0"),
+        (&["listen", "--for", "0"], "--for 10s"),
+    ] {
+        let said = teiji(arguments);
+        assert_ne!(said.code, 0, "{arguments:?}");
+        assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
+        assert!(!said.err.contains("panicked"), "{}", said.err);
+    }
+}
+
+#[test]
+fn talk_and_listen_meet_on_this_machine() {
+    let listener =
+        common::command(&["listen", "--address", "127.0.0.1", "--port", "47788", "--for", "2s"])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+    // Bound within moments; frames sent before that would be lost, so wait.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let talk = teiji(&["talk", "lo", "127.0.0.1:47788", "--frames", "100", "--period", "1ms"]);
+    assert_eq!(talk.code, 0, "{}", talk.err);
+    assert!(talk.out.contains("100 frames handed over"), "{}", talk.out);
+    let said = common::said(&listener.wait_with_output().unwrap());
+    assert!(said.out.contains("100 frames, 0 missing"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn man_pages_and_completions_are_generated() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = teiji(&["generate", "man", dir.path().to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let page = fs::read_to_string(dir.path().join("teiji-run.1")).unwrap();
+    assert!(page.contains("replay"), "{page}");
+    assert!(!dir.path().join("teiji-keeper.1").exists());
+    let said = teiji(&["generate", "completions", "bash"]);
+    assert!(said.out.contains("_teiji"));
+}

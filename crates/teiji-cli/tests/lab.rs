@@ -1,0 +1,260 @@
+//! The command with the laboratory: real guests, few boots. The first run on a
+//! machine fetches the kernel and QEMU.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{run_folder, said, teiji};
+use serde_json::Value;
+
+/// Frames of a small run: a third of a second of virtual time.
+const FEW: &str = "flows.cycle.frames=300";
+
+fn summary(out: &Path) -> Value {
+    let text = fs::read_to_string(run_folder(out).join("summary.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn flow<'a>(summary: &'a Value, case: &str, member: usize, flow: &str) -> &'a Value {
+    let cases = summary["cases"].as_array().unwrap();
+    let case = cases.iter().find(|c| c["name"] == case).unwrap();
+    &case["members"][member]["flows"][flow]
+}
+
+fn count(flow: &Value, what: &str) -> u64 {
+    flow["counts"][what].as_u64().unwrap()
+}
+
+/// Machines whose command line names `folder`.
+fn machines(folder: &Path) -> Vec<u32> {
+    let folder = folder.to_str().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .filter(|pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            line.contains("qemu-system") && line.contains(folder)
+        })
+        .collect()
+}
+
+/// A run that takes minutes, once its machine is up.
+#[expect(clippy::zombie_processes, reason = "the caller waits; without a machine the test fails")]
+fn long_run(out: &Path) -> (Child, u32) {
+    let out = out.canonicalize().unwrap();
+    let child = common::command(&[
+        "run",
+        "experiments/etf.toml",
+        "--case",
+        "normal",
+        "--out",
+        out.to_str().unwrap(),
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let started = Instant::now();
+    loop {
+        if let [machine] = machines(&out)[..] {
+            // Past the point where QEMU reads its files.
+            std::thread::sleep(Duration::from_secs(1));
+            return (child, machine);
+        }
+        assert!(started.elapsed() < Duration::from_secs(300), "no machine was started");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn signal(name: &str, pid: u32) {
+    let status = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn the_main_job_gives_a_result_and_its_replay_is_identical_to_the_last_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let run = teiji(&["run", "experiments/etf.toml", "--set", FEW, "--out", out]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    assert!(run.out.contains("emulates the card"), "{}", run.out);
+    let first = run_folder(dir.path());
+    let summary = summary(dir.path());
+    for case in ["normal", "etf"] {
+        let flow = flow(&summary, case, 0, "cycle");
+        assert_eq!((count(flow, "sent"), count(flow, "planned")), (300, 300), "{case}");
+        let known = ["received", "dropped_missed", "dropped_invalid"].map(|what| count(flow, what));
+        assert_eq!(known.iter().sum::<u64>(), 300, "{case}: every frame's fate is known");
+        assert_eq!(flow["judged_at"], "wire");
+        assert_eq!(flow["vantages"]["wire"]["resolution_ns"], 1_000);
+    }
+    // What the kernel says it has is what the experiment asked for.
+    let warnings = summary["warnings"].to_string();
+    assert!(!warnings.contains("asked for"), "{warnings}");
+    let manifest = fs::read_to_string(first.join("manifest.json")).unwrap();
+    assert!(manifest.contains("PREEMPT_RT") && manifest.contains("\"tsc\""), "{manifest}");
+    // The capture alone tells the same story as the records.
+    let capture = first.join("captures/etf-s1.pcap");
+    let analysis = teiji(&["analyze", capture.to_str().unwrap(), "--flow", "0", "--json"]);
+    assert_eq!(analysis.code, 0, "{}", analysis.err);
+    let analysis: Value = serde_json::from_str(&analysis.out).unwrap();
+    let flows = analysis["cases"][0]["members"][0]["flows"].as_object().unwrap();
+    let seen = &flows.values().next().unwrap()["vantages"]["wire"]["interval"];
+    let recorded = &flow(&summary, "etf", 0, "cycle")["vantages"]["wire"]["interval"];
+    for figure in ["count", "min_ns", "max_ns", "stddev_ns"] {
+        assert_eq!(seen[figure], recorded[figure], "{figure}");
+    }
+    let replay = teiji(&["run", "--replay", first.to_str().unwrap(), "--out", out]);
+    assert_eq!(replay.code, 0, "{}\n{}", replay.out, replay.err);
+    assert!(replay.out.contains("2 of 2 records files are equal"), "{}", replay.out);
+}
+
+#[test]
+fn an_ensemble_has_a_member_per_seed_and_every_transport_gets_through() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("transports.toml");
+    fs::write(
+        &file,
+        r#"
+name = "transports"
+question = "Do all transports get through an emulated card?"
+[wires.line]
+between = ["a", "b"]
+nic = "e1000e"
+[flows.four]
+from = "a"
+to = "b"
+period = "1ms"
+frames = 100
+payload = 64
+[flows.six]
+from = "b"
+to = "a"
+period = "1ms"
+frames = 100
+payload = 1200
+transport = "udp6"
+[flows.raw]
+from = "a"
+to = "b"
+period = "2ms"
+frames = 50
+payload = 46
+transport = "ethernet"
+vlan = { id = 10, pcp = 5 }
+realtime = 70
+"#,
+    )
+    .unwrap();
+    let out = dir.path().join("runs");
+    let run =
+        teiji(&["run", file.to_str().unwrap(), "--seeds", "1..2", "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(&out);
+    for member in 0..2 {
+        for (name, frames) in [("four", 100), ("six", 100), ("raw", 50)] {
+            let flow = flow(&summary, "default", member, name);
+            assert_eq!(count(flow, "received"), frames, "{name}, member {member}");
+        }
+    }
+    let records =
+        |seed| fs::read(run_folder(&out).join(format!("records/default-s{seed}.parquet")));
+    assert_ne!(records(1).unwrap(), records(2).unwrap(), "a seed changes the run");
+}
+
+#[test]
+fn etf_drops_are_counted_with_the_kernels_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    // Woken 8 µs before its time a frame is handed over after it.
+    let text =
+        fs::read_to_string(common::repository().join("experiments/etf-e1000e.toml")).unwrap();
+    let file = dir.path().join("late.toml");
+    assert!(text.contains("\"150us\"") && text.contains("\"400us\""), "{text}");
+    fs::write(&file, text.replace("\"150us\"", "\"1us\"").replace("\"400us\"", "\"8us\"")).unwrap();
+    let run = teiji(&["run", file.to_str().unwrap(), "--case", "etf", "--set", FEW, "--out", out]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let flow = flow(&summary, "etf", 0, "cycle");
+    let dropped = count(flow, "dropped_invalid") + count(flow, "dropped_missed");
+    assert!(dropped > 0, "{flow}");
+    assert_eq!(count(flow, "received") + dropped, 300, "{}", flow["counts"]);
+    assert_eq!(count(flow, "late"), count(flow, "sent"), "every one was late");
+}
+
+#[test]
+fn a_machine_that_takes_too_long_is_stopped_and_its_console_is_quoted() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = teiji(&[
+        "run",
+        "experiments/etf.toml",
+        "--case",
+        "normal",
+        "--wall-limit",
+        "2s",
+        "--out",
+        dir.path().to_str().unwrap(),
+    ]);
+    assert_eq!(run.code, 1, "{}\n{}", run.out, run.err);
+    assert!(run.err.contains("--wall-limit"), "{}", run.err);
+    assert!(machines(dir.path()).is_empty(), "QEMU is still running");
+}
+
+#[test]
+fn a_killed_machine_is_told_of_and_the_other_case_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (child, machine) = long_run(dir.path());
+    signal("-KILL", machine);
+    let ended = said(&child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(ended.err.contains("QEMU ended early"), "{}", ended.err);
+    assert!(machines(dir.path()).is_empty(), "QEMU is still running");
+}
+
+#[test]
+fn ctrl_c_ends_the_machine_and_the_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let (child, _) = long_run(dir.path());
+    signal("-INT", child.id());
+    let ended = said(&child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{}", ended.err);
+    assert!(machines(dir.path()).is_empty(), "QEMU is still running");
+}
+
+#[test]
+fn a_killed_command_takes_its_machine_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut child, _) = long_run(dir.path());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let started = Instant::now();
+    while !machines(dir.path()).is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(10), "QEMU is still running");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_kernel_that_is_none_is_refused_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("runs");
+    let image = dir.path().join("image");
+    fs::write(&image, vec![0; 4096]).unwrap();
+    let base = ["run", "experiments/etf.toml", "--out", out.to_str().unwrap()];
+    for (kernel, words) in [
+        (&["--kernel", image.to_str().unwrap(), "--modules", "/"][..], "kernel"),
+        (&["--kernel", "debian:0.1-rt"], "debian:0.1-rt"),
+        (&["--kernel", "latest"], "latest"),
+        (&["--modules", "/lib"], "--kernel"),
+    ] {
+        let said = teiji(&[&base[..], kernel].concat());
+        assert_eq!(said.code, 1, "{}", said.err);
+        assert!(said.err.contains(words), "{kernel:?}: {}", said.err);
+        assert!(!out.exists(), "{kernel:?} left a folder");
+    }
+}

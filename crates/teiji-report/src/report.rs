@@ -1,0 +1,228 @@
+//! What the HTML report shows beyond the summary. The caller fills it in.
+
+use teiji_record::{FrameRow, Summary};
+use teiji_stats::Vantage;
+
+use crate::paper::Paper;
+
+/// Everything `report.html` is made of.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// The results.
+    pub summary: &'a Summary,
+    /// The published figures to stand beside them.
+    pub paper: Option<Paper>,
+    /// Every frame's deviation. A case, member, flow or vantage without points
+    /// is in the tables only.
+    pub points: Vec<Points>,
+    /// The worst frames, in the order to show them.
+    pub outliers: Vec<Outlier>,
+    /// The set-up as observed.
+    pub setup: Vec<SetupSection>,
+    /// How to repeat the run.
+    pub replay: Option<Replay>,
+    /// What this does not prove. Full sentences.
+    pub limits: Vec<String>,
+    /// Program and version, for example `teiji 0.1.0`.
+    pub generator: String,
+    /// When the run was made, as text.
+    pub created: Option<String>,
+    /// One sentence above everything else, for pages that must not be mistaken
+    /// for a measurement.
+    pub notice: Option<String>,
+}
+
+/// The deviations of one flow, seen at one vantage, in one member of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Points {
+    /// Name of the case.
+    pub case: String,
+    /// Seed of the member.
+    pub seed: u64,
+    /// Name of the flow.
+    pub flow: String,
+    /// Where the stamps were taken.
+    pub vantage: Vantage,
+    /// When the frame was seen, in ns since the start of the series. As long as
+    /// `deviation_ns`, ascending.
+    pub t_ns: Vec<i64>,
+    /// By how much the interval that ends with the frame differs from the
+    /// period, in ns.
+    pub deviation_ns: Vec<i64>,
+    /// Sequence number of the frame. As long as `deviation_ns`.
+    pub seq: Vec<u64>,
+    /// How many deviations the series stands for: its length, or more if it
+    /// was thinned. Then histogram and tail are drawn from the statistics'
+    /// bins.
+    pub of: u64,
+}
+
+impl Points {
+    /// Reduces a long series to at most about `limit` points: of each group of
+    /// neighbours the smallest and the largest deviation stay. [`Points::of`]
+    /// keeps the original count.
+    pub fn thin(&mut self, limit: usize) {
+        let n = self.deviation_ns.len();
+        let groups = (limit / 2).max(1);
+        if n <= limit.max(2) {
+            return;
+        }
+        let size = n.div_ceil(groups);
+        let mut keep = Vec::with_capacity(limit);
+        for start in (0..n).step_by(size) {
+            let group = start..(start + size).min(n);
+            let by_deviation = |i: &usize| self.deviation_ns[*i];
+            let low = group.clone().min_by_key(by_deviation).unwrap_or(start);
+            let high = group.max_by_key(by_deviation).unwrap_or(start);
+            keep.push(low.min(high));
+            if low != high {
+                keep.push(low.max(high));
+            }
+        }
+        self.t_ns = keep.iter().map(|&i| self.t_ns[i]).collect();
+        self.seq = keep.iter().map(|&i| self.seq[i]).collect();
+        self.deviation_ns = keep.iter().map(|&i| self.deviation_ns[i]).collect();
+    }
+}
+
+/// One of the worst frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlier {
+    /// Name of the case.
+    pub case: String,
+    /// Seed of the member.
+    pub seed: u64,
+    /// Name of the flow.
+    pub flow: String,
+    /// Sequence number.
+    pub seq: u64,
+    /// Deviation of the interval that ends with the frame, if it has one.
+    pub deviation_ns: Option<i64>,
+    /// What is known of its way, in order of time.
+    pub stamps: Vec<Stamp>,
+    /// Why it was late, or what became of it. A full sentence.
+    pub note: Option<String>,
+}
+
+/// One station on a frame's way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The station: "woke", "handed over", …
+    pub station: String,
+    /// In ns after the frame's scheduled departure; negative before it.
+    pub ns: i64,
+}
+
+impl Outlier {
+    /// An outlier with the stations whose stamps share the schedule's clock.
+    /// Stamps of a card or a capture have a clock of their own: push those
+    /// that were brought to the schedule.
+    pub fn from_frame(
+        case: &str,
+        seed: u64,
+        flow: &str,
+        deviation_ns: Option<i64>,
+        frame: &FrameRow,
+    ) -> Self {
+        let stations = [
+            ("scheduled", Some(frame.scheduled)),
+            ("woke", frame.woke),
+            ("handed over", frame.handed_over),
+            ("entered the qdisc", frame.tx_sched),
+            ("given to the card", frame.tx_kernel),
+            ("arrived in the kernel", frame.rx_kernel),
+        ];
+        let mut stamps: Vec<Stamp> = stations
+            .into_iter()
+            .filter_map(|(station, at)| {
+                Some(Stamp {
+                    station: station.to_owned(),
+                    ns: at?.as_ns().saturating_sub(frame.scheduled.as_ns()),
+                })
+            })
+            .collect();
+        stamps.sort_by_key(|s| s.ns);
+        Self {
+            case: case.to_owned(),
+            seed,
+            flow: flow.to_owned(),
+            seq: frame.seq,
+            deviation_ns,
+            stamps,
+            note: None,
+        }
+    }
+}
+
+/// A part of the set-up: a host, a card, the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetupSection {
+    /// Its name.
+    pub title: String,
+    /// What was observed.
+    pub entries: Vec<SetupEntry>,
+}
+
+/// One thing that was observed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetupEntry {
+    /// What it is.
+    pub key: String,
+    /// What it was.
+    pub observed: String,
+    /// What was asked for, if anything was. Marked where it differs.
+    pub asked: Option<String>,
+}
+
+impl SetupEntry {
+    /// True if something else was asked for.
+    pub fn differs(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| *asked != self.observed)
+    }
+}
+
+/// How to repeat the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// The command.
+    pub command: String,
+    /// What it will give. A full sentence.
+    pub note: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_extremes_and_the_order() {
+        let mut points = Points {
+            case: "etf".into(),
+            seed: 1,
+            flow: "cycle".into(),
+            vantage: Vantage::Wire,
+            t_ns: (0..10_000).collect(),
+            deviation_ns: (0..10_000).map(|i| if i == 4_321 { 99 } else { i % 7 }).collect(),
+            seq: (0..10_000).collect(),
+            of: 10_000,
+        };
+        points.thin(100);
+        assert!(points.seq.len() <= 100 && points.seq.len() > 50, "{}", points.seq.len());
+        assert!(points.seq.is_sorted());
+        assert!(points.seq.contains(&4_321));
+        assert_eq!(points.deviation_ns.iter().max(), Some(&99));
+        assert_eq!((points.of, points.t_ns.len()), (10_000, points.seq.len()));
+    }
+
+    #[test]
+    fn only_what_was_asked_for_can_differ() {
+        let entry = |asked: Option<&str>| SetupEntry {
+            key: "delta".into(),
+            observed: "150 µs".into(),
+            asked: asked.map(Into::into),
+        };
+        assert!(!entry(None).differs());
+        assert!(!entry(Some("150 µs")).differs());
+        assert!(entry(Some("200 µs")).differs());
+    }
+}

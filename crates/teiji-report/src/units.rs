@@ -1,0 +1,275 @@
+//! Durations as text: one unit and one number of decimals for figures that
+//! are meant to be compared.
+
+/// The characters a medium can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glyphs {
+    /// Sign of a negative number.
+    pub minus: &'static str,
+    /// Between the ends of a range.
+    pub ellipsis: &'static str,
+    /// Stands for a figure that does not exist.
+    pub none: &'static str,
+    /// "times".
+    pub times: &'static str,
+    /// The prefix 10⁻⁶.
+    pub micro: &'static str,
+    /// Standard deviation.
+    pub sigma: &'static str,
+    /// Between groups of three digits.
+    pub group: &'static str,
+    /// Between a number and its unit.
+    pub space: &'static str,
+    /// Between two facts on one line.
+    pub dot: &'static str,
+}
+
+impl Glyphs {
+    /// For terminals that show UTF-8.
+    pub const UNICODE: Self = Self {
+        minus: "−",
+        ellipsis: "…",
+        none: "–",
+        times: "×",
+        micro: "µ",
+        sigma: "σ",
+        group: " ",
+        space: " ",
+        dot: "·",
+    };
+    /// For everything else.
+    pub const ASCII: Self = Self {
+        minus: "-",
+        ellipsis: "...",
+        none: "-",
+        times: "x",
+        micro: "u",
+        sigma: "stddev",
+        group: " ",
+        space: " ",
+        dot: "-",
+    };
+    /// For HTML: numbers never break across lines.
+    pub const HTML: Self = Self { group: "\u{202f}", space: "\u{a0}", ..Self::UNICODE };
+}
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// 10⁻⁹ s
+    Nano,
+    /// 10⁻⁶ s
+    Micro,
+    /// 10⁻³ s
+    Milli,
+    /// 1 s
+    Second,
+}
+
+impl Unit {
+    const DESCENDING: [Self; 4] = [Self::Second, Self::Milli, Self::Micro, Self::Nano];
+
+    /// Nanoseconds in one of it.
+    pub const fn ns(self) -> f64 {
+        match self {
+            Self::Nano => 1.0,
+            Self::Micro => 1e3,
+            Self::Milli => 1e6,
+            Self::Second => 1e9,
+        }
+    }
+
+    /// Its symbol.
+    pub fn symbol(self, glyphs: &Glyphs) -> String {
+        match self {
+            Self::Nano => "ns".to_owned(),
+            Self::Micro => format!("{}s", glyphs.micro),
+            Self::Milli => "ms".to_owned(),
+            Self::Second => "s".to_owned(),
+        }
+    }
+}
+
+/// The unit and the decimals of figures that stand beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    unit: Unit,
+    decimals: usize,
+}
+
+impl Scale {
+    /// The scale for `values_ns`: the largest unit in which the smallest figure
+    /// keeps a digit before or right after the point, with about three digits
+    /// for it and no more than eight for the largest.
+    pub fn fitting(values_ns: impl IntoIterator<Item = f64>) -> Self {
+        let values: Vec<f64> =
+            values_ns.into_iter().map(f64::abs).filter(|v| v.is_finite() && *v >= 0.05).collect();
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        if values.is_empty() {
+            return Self { unit: Unit::Nano, decimals: 0 };
+        }
+        let unit = Unit::DESCENDING
+            .into_iter()
+            .find(|u| {
+                largest >= u.ns() && (smallest >= 0.1 * u.ns() || largest >= 1e3 * u.ns())
+                    || *u == Unit::Nano
+            })
+            .unwrap_or(Unit::Nano);
+        let most = if unit == Unit::Nano { 1 } else { 3 };
+        let wanted = 2 - magnitude(smallest / unit.ns());
+        let room = 7 - magnitude(largest / unit.ns());
+        let decimals = usize::try_from(wanted.min(room).clamp(0, most)).unwrap_or(0);
+        // Zeros that every figure ends with say nothing (and would pretend to
+        // a precision that a coarse capture does not have).
+        let needed = |v: &f64| {
+            let text = format!("{:.decimals$}", v / unit.ns());
+            let fraction = text.split_once('.').map_or("", |(_, f)| f);
+            fraction.trim_end_matches('0').len()
+        };
+        Self { unit, decimals: values.iter().map(needed).max().unwrap_or(0) }
+    }
+
+    /// The unit.
+    pub const fn unit(self) -> Unit {
+        self.unit
+    }
+
+    /// The bare number.
+    pub fn number(self, ns: f64, glyphs: &Glyphs) -> String {
+        number(ns / self.unit.ns(), self.decimals, glyphs)
+    }
+
+    /// The number with its unit.
+    pub fn text(self, ns: f64, glyphs: &Glyphs) -> String {
+        if !ns.is_finite() {
+            return glyphs.none.to_owned();
+        }
+        format!("{}{}{}", self.number(ns, glyphs), glyphs.space, self.unit.symbol(glyphs))
+    }
+
+    /// Two ends of an interval with one unit: `−1.2 … 3.4 µs`.
+    pub fn interval(self, from_ns: f64, to_ns: f64, glyphs: &Glyphs) -> String {
+        let s = glyphs.space;
+        format!(
+            "{}{s}{}{s}{}",
+            self.number(from_ns, glyphs),
+            glyphs.ellipsis,
+            self.text(to_ns, glyphs)
+        )
+    }
+}
+
+/// Position of the first digit: 0 for 1…9.99, −1 for 0.1…0.99.
+fn magnitude(value: f64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite f64 is small")]
+    let m = value.log10().floor() as i32;
+    m
+}
+
+/// One duration on its own.
+pub fn duration(ns: f64, glyphs: &Glyphs) -> String {
+    Scale::fitting([ns]).text(ns, glyphs)
+}
+
+/// `value` with `decimals` digits after the point, grouped by three before it.
+pub fn number(value: f64, decimals: usize, glyphs: &Glyphs) -> String {
+    if !value.is_finite() {
+        return glyphs.none.to_owned();
+    }
+    let text = format!("{:.decimals$}", value.abs());
+    let negative = value < 0.0 && text.bytes().any(|b| matches!(b, b'1'..=b'9'));
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut out = String::new();
+    if negative {
+        out.push_str(glyphs.minus);
+    }
+    for (i, digit) in whole.char_indices() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push_str(glyphs.group);
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// A count with groups of three digits.
+pub fn count(n: u64, glyphs: &Glyphs) -> String {
+    number(n as f64, 0, glyphs)
+}
+
+/// A ratio with about three digits: `0.91×`, `11.7×`, `1 240×`; `None` where
+/// dividing says nothing (another sign, zero, not a number).
+pub fn ratio(numerator: f64, denominator: f64, glyphs: &Glyphs) -> Option<String> {
+    let r = numerator / denominator;
+    if !r.is_finite() || r <= 0.0 {
+        return None;
+    }
+    if r < 0.001 {
+        return Some(format!("<{}0.001{}", glyphs.space, glyphs.times));
+    }
+    let decimals = usize::try_from((2 - magnitude(r)).clamp(0, 4)).unwrap_or(0).min(match r {
+        r if r >= 100.0 => 0,
+        r if r >= 10.0 => 1,
+        r if r >= 0.1 => 2,
+        _ => 4,
+    });
+    Some(format!("{}{}", number(r, decimals, glyphs), glyphs.times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(values: &[f64]) -> Vec<String> {
+        let scale = Scale::fitting(values.iter().copied());
+        values.iter().map(|v| scale.text(*v, &Glyphs::UNICODE)).collect()
+    }
+
+    #[test]
+    fn figures_side_by_side_share_the_unit_in_which_the_smallest_is_readable() {
+        assert_eq!(all(&[23_460.0, 55.0]), ["23 460 ns", "55 ns"]);
+        assert_eq!(all(&[23_460.0, 2_000.0]), ["23.46 µs", "2.00 µs"]);
+        assert_eq!(all(&[-398.3, 6.0]), ["−398.3 ns", "6.0 ns"]);
+        assert_eq!(all(&[12_250.0, 30.0]), ["12 250 ns", "30 ns"]);
+        assert_eq!(all(&[4_264_000.0, 494_000.0]), ["4.264 ms", "0.494 ms"]);
+        assert_eq!(all(&[0.0]), ["0 ns"]);
+    }
+
+    #[test]
+    fn no_unit_makes_the_largest_figure_unreadably_long() {
+        assert_eq!(all(&[12_000_000.0, 3.0]), ["12 000 µs", "0.003 µs"]);
+    }
+
+    #[test]
+    fn a_coarse_capture_gets_no_decimals_it_does_not_have() {
+        assert_eq!(all(&[23_000.0, 2_000.0, -11_000.0]), ["23 µs", "2 µs", "−11 µs"]);
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_a_dash_and_never_zero() {
+        assert_eq!(duration(f64::NAN, &Glyphs::UNICODE), "–");
+        assert_eq!(ratio(1.0, 0.0, &Glyphs::UNICODE), None);
+        assert_eq!(ratio(-1.0, 2.0, &Glyphs::UNICODE), None);
+    }
+
+    #[test]
+    fn ratios_have_about_three_digits() {
+        for (r, text) in
+            [(0.912, "0.91×"), (11.72, "11.7×"), (1_240.4, "1 240×"), (0.00234, "0.0023×")]
+        {
+            assert_eq!(ratio(r, 1.0, &Glyphs::UNICODE).as_deref(), Some(text));
+        }
+        assert_eq!(ratio(1e-9, 1.0, &Glyphs::UNICODE).as_deref(), Some("< 0.001×"));
+    }
+
+    #[test]
+    fn a_number_that_rounds_to_zero_has_no_sign() {
+        assert_eq!(number(-0.04, 1, &Glyphs::UNICODE), "0.0");
+        assert_eq!(number(-60_000.0, 0, &Glyphs::ASCII), "-60 000");
+    }
+}

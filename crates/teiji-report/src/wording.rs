@@ -1,0 +1,199 @@
+//! Sentences about what became of the frames and where the truth was taken.
+
+use teiji_record::summary::Testbed;
+use teiji_stats::Vantage;
+
+use crate::comparison::{CaseView, Comparison, Measure};
+use crate::units::{Glyphs, count, duration};
+
+/// Where stamps were taken, as part of a sentence.
+pub const fn vantage(at: Vantage) -> &'static str {
+    match at {
+        Vantage::Wire => "on the wire",
+        Vantage::RxHardware => "at the receiving card",
+        Vantage::TxHardware => "at the sending card",
+        Vantage::RxKernel => "in the receiving kernel",
+        Vantage::TxKernel => "at the hand-over to the driver",
+    }
+}
+
+/// Where an experiment ran.
+pub const fn testbed(testbed: Testbed) -> &'static str {
+    match testbed {
+        Testbed::Lab => "virtual laboratory",
+        Testbed::Local => "this machine, real time",
+        Testbed::Capture => "recorded capture",
+    }
+}
+
+/// What the figures of `comparison` are: `Deviation of each interval from
+/// 1 ms`.
+pub fn heading(comparison: &Comparison, glyphs: &Glyphs) -> String {
+    match (comparison.measure, comparison.common_period_ns()) {
+        (Measure::Schedule, _) => "Deviation of each frame from its schedule".to_owned(),
+        (Measure::Interval, Some(period)) => {
+            format!("Deviation of each interval from {}", duration(period as f64, glyphs))
+        }
+        (Measure::Interval, None) => "Deviation of each interval from its period".to_owned(),
+    }
+}
+
+/// Where the stamps of `comparison` come from and how fine they are: `on the
+/// wire, capture resolution 1 µs`.
+pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
+    let place = match comparison.common_vantage() {
+        Some(v) => vantage(v).to_owned(),
+        None if comparison.deviations().next().is_none() => return "never seen".to_owned(),
+        None => "each case at another place".to_owned(),
+    };
+    let what = if comparison.common_vantage() == Some(Vantage::Wire) { "capture" } else { "stamp" };
+    match comparison.resolution_ns() {
+        Some(ns) if ns > 1 => {
+            format!("{place}, {what} resolution {}", duration(ns as f64, glyphs))
+        }
+        _ => place,
+    }
+}
+
+/// What a reader must know about the vantage, beyond the summary's own
+/// warnings.
+pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
+    let mut out = Vec::new();
+    match comparison.common_vantage() {
+        Some(Vantage::RxKernel) => out.push(
+            "The stamps are the receiving kernel's: they measure the receiver as well as the \
+             sender."
+                .to_owned(),
+        ),
+        Some(Vantage::TxKernel) => out.push(
+            "The stamps are taken at the hand-over to the driver: what the card does later is \
+             not in them."
+                .to_owned(),
+        ),
+        Some(_) => {}
+        None if comparison.deviations().next().is_some() => {
+            let places: Vec<String> = comparison
+                .cases
+                .iter()
+                .filter_map(|c| Some(format!("{} {}", c.case.name, vantage(c.vantage?))))
+                .collect();
+            out.push(format!(
+                "The cases were not seen at the same place ({}): do not compare their figures.",
+                places.join(", ")
+            ));
+        }
+        None => {}
+    }
+    if let Some(ns) = comparison.resolution_ns().filter(|ns| *ns > 1) {
+        out.push(format!(
+            "An interval is the difference of two stamps of {} resolution: figures up to {} may \
+             come from the stamps alone.",
+            duration(ns as f64, glyphs),
+            duration(2.0 * ns as f64, glyphs)
+        ));
+    }
+    if comparison.deviations().any(|d| !d.exact) {
+        out.push(
+            "The percentiles come from histogram bins, whose width bounds their error.".to_owned(),
+        );
+    }
+    out
+}
+
+/// `1 frame`, `3 frames`.
+fn frames(n: u64, glyphs: &Glyphs) -> String {
+    format!("{} frame{}", count(n, glyphs), if n == 1 { "" } else { "s" })
+}
+
+fn were(n: u64) -> &'static str {
+    if n == 1 { "was" } else { "were" }
+}
+
+/// What did not go as planned in one case, in full sentences; empty if all
+/// did.
+pub fn shortfalls(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
+    let c = view.counts();
+    let mut out = Vec::new();
+    let late = late_frames(view, glyphs);
+    out.extend(late);
+    if c.lost > 0 {
+        out.push(format!(
+            "{} of {} sent {} lost on the way.",
+            count(c.lost, glyphs),
+            frames(c.sent, glyphs),
+            were(c.lost)
+        ));
+    }
+    if c.send_failed > 0 {
+        out.push(format!("The send call failed for {}.", frames(c.send_failed, glyphs)));
+    }
+    let attempted = c.sent + c.send_failed;
+    if attempted < c.planned {
+        out.push(format!(
+            "{} of {} planned {} never attempted: the run ended early.",
+            count(c.planned - attempted, glyphs),
+            frames(c.planned, glyphs),
+            were(c.planned - attempted)
+        ));
+    }
+    if c.duplicated > 0 {
+        let (copies, s) = if c.duplicated == 1 { ("copy", "") } else { ("copies", "") };
+        out.push(format!("{} extra {copies}{s} arrived.", count(c.duplicated, glyphs)));
+    }
+    if c.reordered > 0 {
+        out.push(format!("{} arrived after a later one.", frames(c.reordered, glyphs)));
+    }
+    if c.tx_stamps_missing > 0 {
+        out.push(format!(
+            "{} transmit stamp{} never came.",
+            count(c.tx_stamps_missing, glyphs),
+            if c.tx_stamps_missing == 1 { "" } else { "s" }
+        ));
+    }
+    if c.foreign > 0 {
+        out.push(format!(
+            "{} foreign packet{} came to the socket and {} left out.",
+            count(c.foreign, glyphs),
+            if c.foreign == 1 { "" } else { "s" },
+            were(c.foreign)
+        ));
+    }
+    out
+}
+
+/// The frames that missed their time, with the reasons the kernel gave.
+fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
+    let c = view.counts();
+    let missed = c.late + c.dropped_missed + c.dropped_invalid;
+    if missed == 0 {
+        return None;
+    }
+    let mut reasons = Vec::new();
+    if c.late > 0 {
+        let worst = view.worst_wake_up_ns().map_or_else(String::new, |ns| {
+            format!(" (worst {} after its wake-up time)", duration(ns as f64, glyphs))
+        });
+        reasons.push(format!("{} woke too late{worst}", count(c.late, glyphs)));
+    }
+    if c.dropped_missed > 0 {
+        reasons.push(format!(
+            "{} {} dropped by ETF as \"missed\": the launch time had passed",
+            count(c.dropped_missed, glyphs),
+            were(c.dropped_missed)
+        ));
+    }
+    if c.dropped_invalid > 0 {
+        reasons.push(format!(
+            "{} {} dropped by ETF as \"invalid\": no or an unusable launch time",
+            count(c.dropped_invalid, glyphs),
+            were(c.dropped_invalid)
+        ));
+    }
+    Some(format!(
+        "{} of {} missed {} time: {}.",
+        count(missed, glyphs),
+        frames(c.planned.max(missed), glyphs),
+        if missed == 1 { "its" } else { "their" },
+        reasons.join(", ")
+    ))
+}
