@@ -48,8 +48,10 @@ pub struct Setup<'a> {
 /// without it nothing but the measurement runs.
 pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
     let plan = Plan::compile(setup.scenario, setup.binding)?;
-    let applied =
-        plan.apply_with(&ApplyOptions { keeper: setup.keeper.clone(), interrupted: None })?;
+    let applied = plan.apply_with(&ApplyOptions {
+        keeper: setup.keeper.clone(),
+        interrupted: Some(setup.stop.as_atomic()),
+    })?;
     let measured = measure(setup, &plan, &applied, progress);
     let undone = applied.undo();
     let mut outcome = measured?;

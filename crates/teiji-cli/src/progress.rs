@@ -43,7 +43,11 @@ impl Progress {
             Style::Silent => Kind::Silent,
             Style::Plain => {
                 eprintln!("  {name} …");
-                Kind::Plain(Mutex::new(Spoken { at: Instant::now(), position: 0 }))
+                Kind::Plain(Mutex::new(Spoken {
+                    at: Instant::now(),
+                    position: 0,
+                    moving_since: None,
+                }))
             }
             Style::Bars(bars) => {
                 let bar = bars.add(ProgressBar::new(total));
@@ -53,7 +57,7 @@ impl Progress {
                 Kind::Bar(bar)
             }
         };
-        Step { name: name.to_owned(), total, started: Instant::now(), kind }
+        Step { name: name.to_owned(), total, kind }
     }
 
     /// Shows the steps of the laboratory's cache.
@@ -133,7 +137,6 @@ impl cache::Progress for CacheSteps<'_> {
 pub struct Step {
     name: String,
     total: u64,
-    started: Instant,
     kind: Kind,
 }
 
@@ -146,13 +149,21 @@ enum Kind {
 struct Spoken {
     at: Instant,
     position: u64,
+    /// When the position first moved: a guest boots before it measures.
+    moving_since: Option<Instant>,
 }
 
 impl Step {
     /// The step has come to `position` of its total.
     pub fn set(&self, position: u64) {
         match &self.kind {
-            Kind::Bar(bar) => bar.set_position(position.min(self.total)),
+            Kind::Bar(bar) => {
+                if bar.position() == 0 && position > 0 {
+                    // What came before, such as booting, says nothing of the speed.
+                    bar.reset_eta();
+                }
+                bar.set_position(position.min(self.total));
+            }
             Kind::Plain(spoken) => self.speak(spoken, position),
             Kind::Silent => {}
         }
@@ -160,13 +171,17 @@ impl Step {
 
     fn speak(&self, spoken: &Mutex<Spoken>, position: u64) {
         let Ok(mut spoken) = spoken.lock() else { return };
-        if self.total == 0 || position == spoken.position || spoken.at.elapsed() < PLAIN_INTERVAL {
+        if self.total == 0 || position == 0 {
+            return;
+        }
+        let moving_since = *spoken.moving_since.get_or_insert_with(Instant::now);
+        let done = position.min(self.total) as f64 / self.total as f64;
+        if position == spoken.position || spoken.at.elapsed() < PLAIN_INTERVAL || done < 0.01 {
             return;
         }
         spoken.at = Instant::now();
         spoken.position = position;
-        let done = position.min(self.total) as f64 / self.total as f64;
-        let left = self.started.elapsed().as_secs_f64() * (1.0 / done.max(1e-6) - 1.0);
+        let left = moving_since.elapsed().as_secs_f64() * (1.0 / done - 1.0);
         eprintln!("  {} {:.0} %, about {left:.0} s left", self.name, done * 100.0);
     }
 }

@@ -25,6 +25,11 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// The flag itself, for code that takes an [`AtomicBool`].
+    pub fn as_atomic(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether somebody asked to stop.
     #[inline]
     pub fn is_stopped(&self) -> bool {
