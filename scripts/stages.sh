@@ -82,7 +82,7 @@ check() {
 }
 
 # Lines of cargo's output that show how far it is.
-readonly PROGRESS='^(test .* \.\.\. |test result: |     Running |   Doc-tests |error|warning: unused|.*has been running for)'
+readonly PROGRESS='^(test .* \.\.\. |test result: |     Running |   Doc-tests |test .* has been running for)'
 
 # cargo_tests NAME ARGS…: runs `cargo test ARGS` and adds up its counts. A test that
 # prints a line "SKIP: reason" counts as skipped, not as passed.
@@ -101,7 +101,7 @@ cargo_tests() {
     passed=$((passed + ok - ${#skip_lines[@]}))
     failed=$((failed + bad))
     skipped=$((skipped + ${#skip_lines[@]}))
-    [ ${#skip_lines[@]} = 0 ] || skips+=("${skip_lines[@]}")
+    [ ${#skip_lines[@]} = 0 ] || skips+=("${skip_lines[@]/#/$name: }")
     if [ "$status" != 0 ] && [ "$bad" = 0 ]; then
         # It did not compile, a test crashed, or its time was over.
         failed=$((failed + 1))
@@ -123,7 +123,7 @@ cargo_tests() {
 
 # sum_of WORD LOG: "… 12 passed; 3 failed; …" added up over all test programs.
 sum_of() {
-    sed -n "s/^test result: .*[ .]\([0-9][0-9]*\) $1;.*/\1/p" "$2" |
+    sed -n "s/^test result: .*[ .]\([0-9][0-9]*\) $1\b.*/\1/p" "$2" |
         awk '{ sum += $1 } END { print sum + 0 }'
 }
 
