@@ -181,7 +181,10 @@ fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
     };
     let low = (plain.median - doubt) / (best.median + doubt);
     let high = (plain.median + doubt) / (best.median - doubt).max(0.0);
-    if !apart || (low <= 1.0 && high >= 1.0 && doubt > 0.0) || best.median == plain.median {
+    if !apart
+        || (low <= 1.0 && high >= 1.0 && doubt > 0.0)
+        || (best.median - plain.median).abs() < f64::EPSILON
+    {
         return Verdict::Alike;
     }
     if best.median < plain.median {
@@ -228,7 +231,7 @@ fn range_text(range: &Spread, glyphs: &Glyphs) -> String {
 }
 
 fn factor_text(factor: f64, glyphs: &Glyphs) -> String {
-    number(factor, if factor >= 100.0 { 0 } else { 1 }, glyphs)
+    number(factor, usize::from(factor < 100.0), glyphs)
 }
 
 /// What an answer must not hide: frames that did not get through.

@@ -70,7 +70,6 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
              not in them."
                 .to_owned(),
         ),
-        Some(_) => {}
         None if comparison.deviations().next().is_some() => {
             let places: Vec<String> = comparison
                 .cases
@@ -82,7 +81,7 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
                 places.join(", ")
             ));
         }
-        None => {}
+        Some(_) | None => {}
     }
     if let Some(ns) = comparison.resolution_ns().filter(|ns| *ns > 1) {
         out.push(format!(
