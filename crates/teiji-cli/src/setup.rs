@@ -96,7 +96,11 @@ fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
     entries.push(entry("MTU", format!("{} bytes", port.mtu)));
     entries.push(SetupEntry {
         key: "transmit queues".to_owned(),
-        observed: port.tx_queues.to_string(),
+        // The channels in use; a driver allocates as many queues as it might need.
+        observed: port
+            .channels
+            .map_or(port.tx_queues, teiji_net::card::Channels::tx_queues)
+            .to_string(),
         asked: wanted.and_then(|port| port.queues).map(|n| n.to_string()),
     });
     entries.push(entry("addresses", port.addresses.join(", ")));

@@ -3,6 +3,8 @@
 use thiserror::Error;
 use toml_edit::{ImDocument, Item, Table, Value};
 
+use crate::units::{Glyphs, number};
+
 /// The studies this project builds on, by key.
 const FILES: [(&str, &str); 3] = [
     ("etf", include_str!("../../../papers/etf.toml")),
@@ -166,6 +168,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(s) => s.value().clone(),
         Value::Array(a) => a.iter().map(text).collect::<Vec<_>>().join(" "),
+        Value::Integer(i) => number(*i.value() as f64, 0, &Glyphs::UNICODE),
         other => other.clone().decorated("", "").to_string().replace('_', " "),
     }
 }

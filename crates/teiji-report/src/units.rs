@@ -241,8 +241,8 @@ mod tests {
     }
 
     #[test]
-    fn no_unit_makes_the_largest_figure_unreadably_long() {
-        assert_eq!(all(&[12_000_000.0, 3.0]), ["12 000 µs", "0.003 µs"]);
+    fn far_apart_figures_share_a_unit_in_which_the_smallest_keeps_a_digit() {
+        assert_eq!(all(&[12_000_000.0, 3.0]), ["12 000.000 µs", "0.003 µs"]);
     }
 
     #[test]

@@ -18,18 +18,14 @@ const BARS: usize = 120;
 pub fn histogram(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
     let bins: Vec<Vec<Bin>> = comparison.cases.iter().map(|view| bins_of(report, view)).collect();
     let all = || bins.iter().flatten();
-    let (Some(low), Some(high), Some(most)) = (
-        all().map(|bin| bin.from_ns).min(),
-        all().map(|bin| bin.to_ns).max(),
-        all().map(|bin| bin.count).max(),
-    ) else {
-        return;
-    };
+    let low = all().map(|bin| bin.from_ns).min();
+    let high = all().map(|bin| bin.to_ns).max();
+    let (Some(low), Some(high)) = (low, high) else { return };
     let (low, high) = padded(low as f64, high as f64);
     let scale = Scale::fitting([low.abs().max(high.abs())]);
     let unit = scale.unit();
     let width = (high - low) / BARS as f64;
-    let curves = comparison
+    let curves: Vec<Curve<'_>> = comparison
         .cases
         .iter()
         .zip(&bins)
@@ -41,12 +37,13 @@ pub fn histogram(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
             filled: true,
         })
         .collect();
+    let most = curves.iter().flat_map(|c| &c.corners).map(|(_, n)| *n).fold(1.0, f64::max);
     Plot {
         title: "Histogram of the deviations",
         x: Axis::Linear(low, high),
         x_label: format!("deviation in {}", unit.symbol(GLYPHS)),
         x_text: &|ns| trimmed(ns / unit.ns()),
-        y: Axis::Log(0.5, (most as f64 * 1.5).max(10.0)),
+        y: Axis::Log(0.5, most * 2.0),
         y_label: "intervals".to_owned(),
         y_text: &|n| number(n, 0, GLYPHS),
         curves,

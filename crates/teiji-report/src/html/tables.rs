@@ -46,7 +46,12 @@ pub fn figures(comparison: &Comparison<'_>, paper: Option<&Paper>, out: &mut Str
                 let published = view.paper.as_ref().and_then(|paper| figure.published(paper));
                 let value =
                     published.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
-                let ratio = measured.zip(published).and_then(|(m, p)| ratio(m.median, p));
+                // A ratio of means or extremes, which lie around zero, says nothing.
+                let width = matches!(figure, Figure::Range | Figure::Stddev);
+                let ratio = measured
+                    .zip(published)
+                    .filter(|_| width)
+                    .and_then(|(measured, paper)| ratio(measured.median, paper));
                 let _ = write!(
                     out,
                     "<td class=\"paper\">{value}</td><td class=\"paper\">{}</td>",
