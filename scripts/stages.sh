@@ -28,6 +28,7 @@ check_test_tools() {
     need_command ip iproute2 "makes test networks"
     need_command ethtool ethtool "looks at cards independently"
     need_command xz xz-utils "makes a compressed kernel module"
+    need_command cpio cpio "reads the guest's file system independently"
     need_command python3 python3 "reads records independently"
     python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv "holds the Parquet reader"
 }
