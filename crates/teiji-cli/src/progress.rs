@@ -51,7 +51,8 @@ impl Progress {
             }
             Style::Bars(bars) => {
                 let bar = bars.add(ProgressBar::new(total));
-                bar.set_style(style(total));
+                // Until it moves there is nothing to estimate from.
+                bar.set_style(style(0));
                 bar.set_message(name.to_owned());
                 bar.enable_steady_tick(Duration::from_millis(120));
                 Kind::Bar(bar)
@@ -81,9 +82,9 @@ impl Progress {
 
 fn style(total: u64) -> ProgressStyle {
     let template = if total == 0 {
-        "  {msg:26} {spinner} {elapsed}"
+        "  {msg:26} {spinner} starting, {elapsed}"
     } else {
-        "  {msg:26} {bar:32} {percent:>3} %  {eta} left"
+        "  {msg:26} {bar:32} {percent:>3} %  about {eta} left"
     };
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -160,6 +161,7 @@ impl Step {
             Kind::Bar(bar) => {
                 if bar.position() == 0 && position > 0 {
                     // What came before, such as booting, says nothing of the speed.
+                    bar.set_style(style(self.total));
                     bar.reset_eta();
                 }
                 bar.set_position(position.min(self.total));
