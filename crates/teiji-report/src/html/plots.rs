@@ -3,206 +3,261 @@
 
 use teiji_stats::Bin;
 
-use super::GLYPHS;
-use super::svg::{Axis, Curve, Plot};
-use crate::comparison::{CaseView, Comparison};
-use crate::report::{Points, Report};
-use crate::units::{Scale, number};
+use super::axis::Axis;
+use super::samples::{Samples, gcd};
+use super::svg::{Curve, Limit, Plot};
+use super::{GLYPHS, colour};
+use crate::comparison::Comparison;
+use crate::report::Report;
+use crate::units::{Scale, Unit, count, duration, number};
 
 /// Corners of one curve; more cannot be seen.
 const CORNERS: usize = 600;
-/// Bars of a histogram.
-const BARS: usize = 120;
+/// Most bars of a histogram.
+const BARS: u64 = 120;
 
 /// The deviations' histogram, counts by powers of ten.
 pub fn histogram(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
-    let bins: Vec<Vec<Bin>> = comparison.cases.iter().map(|view| bins_of(report, view)).collect();
-    let all = || bins.iter().flatten();
-    let low = all().map(|bin| bin.from_ns).min();
-    let high = all().map(|bin| bin.to_ns).max();
-    let (Some(low), Some(high)) = (low, high) else { return };
-    let (low, high) = padded(low as f64, high as f64);
-    let scale = Scale::fitting([low.abs().max(high.abs())]);
-    let unit = scale.unit();
-    let width = (high - low) / BARS as f64;
+    let samples = samples(report, comparison);
+    let all = || samples.iter().flat_map(|s| &s.bins);
+    let (Some(from), Some(to)) = (all().map(|b| b.from_ns).min(), all().map(|b| b.to_ns - 1).max())
+    else {
+        return;
+    };
+    let quantum = samples.iter().fold(0, |g, s| gcd(g, s.quantum_ns())).max(1);
+    let bars = Bars::covering(from, to, quantum);
+    let published = published(comparison, to as f64 - from as f64);
+    let low = published.iter().flatten().map(|(low, _)| *low).fold(bars.left(0), f64::min);
+    let high =
+        published.iter().flatten().map(|(_, high)| *high).fold(bars.left(bars.count), f64::max);
+    let air = (high - low) * 0.02;
+    let unit = Scale::fitting([low.abs().max(high.abs())]).unit();
     let curves: Vec<Curve<'_>> = comparison
         .cases
         .iter()
-        .zip(&bins)
-        .enumerate()
-        .map(|(color, (view, bins))| Curve {
-            name: &view.case.name,
-            color,
-            corners: bars(bins, low, width),
-            filled: true,
+        .zip(samples.iter().zip(published))
+        .map(|(view, (samples, published))| {
+            let counts = bars.fill(&samples.bins);
+            Curve {
+                name: &view.case.name,
+                colour: colour(report.summary, &view.case.name),
+                corners: bars.outline(&counts),
+                filled: true,
+                published,
+                values: (0..).zip(counts).filter(|(_, n)| *n > 0).collect(),
+                total: samples.total(),
+            }
         })
         .collect();
-    let most = curves.iter().flat_map(|c| &c.corners).map(|(_, n)| *n).fold(1.0, f64::max);
+    let most = curves.iter().flat_map(|c| &c.values).map(|(_, n)| *n).max().unwrap_or(1);
+    let brackets = if curves.iter().any(|c| c.published.is_some()) {
+        " Brackets: smallest and largest in the paper."
+    } else {
+        ""
+    };
     Plot {
         title: "Histogram of the deviations",
-        x: Axis::Linear(low, high),
-        x_label: format!("deviation in {}", unit.symbol(GLYPHS)),
+        note: format!("Each bar is {} wide.{brackets}", duration(bars.width as f64, GLYPHS)),
+        x: Axis::Linear(low - air, high + air),
+        x_title: format!("deviation in {}", unit.symbol(GLYPHS)),
         x_text: &|ns| trimmed(ns / unit.ns()),
-        y: Axis::Log(0.5, most * 2.0),
-        y_label: "intervals".to_owned(),
+        // Room for the brackets above the bars.
+        y: Axis::Log(0.5, most as f64 * if brackets.is_empty() { 2.0 } else { 6.0 }),
+        y_title: "number of intervals".to_owned(),
         y_text: &|n| number(n, 0, GLYPHS),
+        limit: None,
         curves,
+        bars: Some((bars.left(0), bars.width as f64)),
     }
     .draw(out);
 }
 
-/// How often a deviation is exceeded, down to one frame in the run.
+/// How often a deviation is reached, down to one interval in the run.
 pub fn tail(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
-    let samples: Vec<Vec<(f64, u64)>> =
-        comparison.cases.iter().map(|view| magnitudes(report, view)).collect();
-    let all = || samples.iter().flatten();
-    let largest = all().map(|(ns, _)| *ns).fold(0.0, f64::max);
-    let smallest = all().map(|(ns, _)| *ns).filter(|ns| *ns > 0.0).fold(f64::INFINITY, f64::min);
-    let total = samples.iter().map(|s| s.iter().map(|(_, n)| n).sum::<u64>()).max().unwrap_or(0);
-    if total == 0 || largest <= 0.0 {
+    let samples = samples(report, comparison);
+    let magnitudes: Vec<Vec<(u64, u64)>> = samples.iter().map(Samples::magnitudes).collect();
+    let all = || magnitudes.iter().flatten().map(|(ns, _)| *ns);
+    let (Some(largest), Some(smallest)) = (all().max(), all().filter(|ns| *ns > 0).min()) else {
         return;
-    }
-    // Zeros have no logarithm: they stand at the left edge.
-    let left = 10_f64.powf((smallest / 2.0).log10().floor());
-    let scale = Scale::fitting([largest]);
-    let unit = scale.unit();
+    };
+    let total = samples.iter().map(Samples::total).max().unwrap_or(1);
+    let (low, high) = (smallest as f64 / 1.6, largest as f64 * 1.6);
     let curves = comparison
         .cases
         .iter()
-        .zip(&samples)
-        .enumerate()
-        .map(|(color, (view, sorted))| Curve {
-            name: &view.case.name,
-            color,
-            corners: exceeded(sorted, left),
-            filled: false,
+        .zip(&magnitudes)
+        .map(|(view, magnitudes)| {
+            let reached = reached(magnitudes);
+            let total = reached.first().map_or(0, |(_, n)| *n);
+            Curve {
+                name: &view.case.name,
+                colour: colour(report.summary, &view.case.name),
+                corners: steps(&reached, low),
+                filled: false,
+                published: None,
+                values: thin(&reached)
+                    .into_iter()
+                    .filter_map(|(ns, n)| Some((i64::try_from(ns).ok()?, n)))
+                    .collect(),
+                total,
+            }
         })
         .collect();
     Plot {
-        title: "Tail: share of intervals that deviate by at least so much",
-        x: Axis::Log(left, largest * 1.2),
-        x_label: format!("absolute deviation in {}", unit.symbol(GLYPHS)),
-        x_text: &|ns| trimmed(ns / unit.ns()),
-        y: Axis::Log(0.5 / total as f64, 1.0),
-        y_label: "share of intervals".to_owned(),
+        title: "Tail of the deviations",
+        note: "Share of the intervals that deviate by at least so much.".to_owned(),
+        x: Axis::Log(low, high),
+        x_title: "absolute deviation (logarithmic)".to_owned(),
+        x_text: &|ns| tick(ns),
+        // Room for the label below the last step.
+        y: Axis::Log(0.25 / total as f64, 1.0),
+        y_title: "share of intervals".to_owned(),
         y_text: &|share| power(share),
+        limit: Some(Limit {
+            y: 1.0 / total as f64,
+            label: format!("one interval of {}", count(total, GLYPHS)),
+        }),
         curves,
+        bars: None,
     }
     .draw(out);
 }
 
-/// The complete series of a case's members, where there are.
-fn complete<'a>(report: &'a Report<'_>, view: &CaseView<'_>) -> Option<Vec<&'a Points>> {
-    let points: Vec<&Points> = report
-        .points
-        .iter()
-        .filter(|p| p.case == view.case.name && Some(p.vantage) == view.vantage)
-        .filter(|p| view.members.iter().any(|m| m.seed == p.seed))
-        .filter(|p| view.case.members.iter().any(|m| m.flows.contains_key(&p.flow)))
-        .collect();
-    let whole = points.iter().all(|p| p.of == p.deviation_ns.len() as u64);
-    (whole && points.len() == view.members.len()).then_some(points)
+fn samples(report: &Report<'_>, comparison: &Comparison<'_>) -> Vec<Samples> {
+    comparison.cases.iter().map(|view| Samples::of(report, comparison.flow, view)).collect()
 }
 
-fn bins_of(report: &Report<'_>, view: &CaseView<'_>) -> Vec<Bin> {
-    match complete(report, view) {
-        Some(points) => points
-            .iter()
-            .flat_map(|p| &p.deviation_ns)
-            .map(|ns| Bin { from_ns: *ns, to_ns: ns.saturating_add(1), count: 1 })
-            .collect(),
-        None => view
-            .members
-            .iter()
-            .filter_map(|m| m.deviation)
-            .flat_map(|d| d.histogram.iter().copied())
-            .collect(),
-    }
-}
-
-/// Absolute deviations, ascending, each with how often it occurs.
-fn magnitudes(report: &Report<'_>, view: &CaseView<'_>) -> Vec<(f64, u64)> {
-    let mut all: Vec<(f64, u64)> = bins_of(report, view)
-        .iter()
-        .map(|bin| {
-            let exact = bin.to_ns - bin.from_ns == 1;
-            let ns = if exact {
-                bin.from_ns.unsigned_abs()
-            } else {
-                bin.from_ns.unsigned_abs().min(bin.to_ns.unsigned_abs())
-            };
-            (ns as f64, bin.count)
+/// The published extremes of each case, where they fit on the measured scale.
+fn published(comparison: &Comparison<'_>, span_ns: f64) -> Vec<Option<(f64, f64)>> {
+    let cases = comparison.cases.iter();
+    cases
+        .map(|view| {
+            let paper = view.paper.as_ref()?;
+            let (low, high) = (paper.min_ns?, paper.max_ns?);
+            (low.abs().max(high.abs()) <= 2.0 * span_ns).then_some((low, high))
         })
-        .collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    all
-}
-
-/// The counts per bar as a stepped outline.
-fn bars(bins: &[Bin], low: f64, width: f64) -> Vec<(f64, f64)> {
-    let mut counts = vec![0_u64; BARS];
-    for bin in bins {
-        let middle = f64::midpoint(bin.from_ns as f64, (bin.to_ns - 1) as f64);
-        let bar = (1..BARS).find(|bar| middle < low + *bar as f64 * width).unwrap_or(BARS);
-        counts[bar - 1] += bin.count;
-    }
-    let mut corners = Vec::with_capacity(2 * BARS);
-    for (index, n) in counts.into_iter().enumerate() {
-        let left = low + index as f64 * width;
-        corners.push((left, n as f64));
-        corners.push((left + width, n as f64));
-    }
-    corners
-}
-
-/// The complementary distribution as steps: x, share of samples ≥ x.
-fn exceeded(sorted: &[(f64, u64)], left: f64) -> Vec<(f64, f64)> {
-    let total: u64 = sorted.iter().map(|(_, n)| n).sum();
-    let mut corners: Vec<(f64, f64)> = Vec::new();
-    let mut below = 0;
-    let mut at = 0;
-    while at < sorted.len() {
-        let value = sorted[at].0;
-        let share = (total - below) as f64 / total as f64;
-        let x = value.max(left);
-        if let Some((last, _)) = corners.last().copied() {
-            // The share stays until the next value, then falls.
-            corners.push((x, share));
-            debug_assert!(last <= x);
-        }
-        while at < sorted.len() && sorted[at].0.total_cmp(&value).is_eq() {
-            below += sorted[at].1;
-            at += 1;
-        }
-        corners.push((x, share));
-        let next = (total - below) as f64 / total as f64;
-        corners.push((x, if below == total { 0.5 / total as f64 } else { next }));
-    }
-    thin(corners)
-}
-
-/// Long curves lose corners in the crowded part, never in the tail.
-fn thin(corners: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let n = corners.len();
-    if n <= CORNERS {
-        return corners;
-    }
-    let keep_from = n - CORNERS / 2;
-    let step = keep_from.div_ceil(CORNERS / 2);
-    corners
-        .into_iter()
-        .enumerate()
-        .filter(|(i, _)| *i >= keep_from || i % step == 0)
-        .map(|(_, corner)| corner)
         .collect()
 }
 
-fn padded(low: f64, high: f64) -> (f64, f64) {
-    let margin = ((high - low) * 0.04).max(1.0);
-    (low - margin, high + margin)
+/// The bars of a histogram: equally wide, whole multiples of what the stamps
+/// resolve, each around its values.
+#[derive(Clone, Copy, Debug)]
+struct Bars {
+    first_ns: i64,
+    width: u64,
+    quantum: u64,
+    count: u64,
 }
 
-fn trimmed(value: f64) -> String {
+impl Bars {
+    fn covering(from_ns: i64, to_ns: i64, quantum: u64) -> Self {
+        let span = to_ns.abs_diff(from_ns) / quantum + 1;
+        let width = span.div_ceil(BARS) * quantum;
+        Self { first_ns: from_ns, width, quantum, count: (span * quantum).div_ceil(width) }
+    }
+
+    /// Left end of a bar, in ns: half a quantum below its first value.
+    fn left(&self, bar: u64) -> f64 {
+        self.first_ns as f64 - self.quantum as f64 / 2.0 + (bar * self.width) as f64
+    }
+
+    fn bar_of(&self, ns: i64) -> usize {
+        let bar = ns.abs_diff(self.first_ns) / self.width;
+        usize::try_from(bar.min(self.count - 1)).unwrap_or(0)
+    }
+
+    /// The count of each bar. A bin that covers several bars is shared out
+    /// between them; one too small for that goes to the one in its middle.
+    fn fill(&self, bins: &[Bin]) -> Vec<u64> {
+        let mut counts = vec![0_u64; usize::try_from(self.count).unwrap_or(0)];
+        for bin in bins {
+            let last = bin.to_ns - 1;
+            let (from, to) = (self.bar_of(bin.from_ns), self.bar_of(last));
+            let each = bin.count / (to - from + 1) as u64;
+            for bar in &mut counts[from..=to] {
+                *bar += each;
+            }
+            let middle = self.bar_of(bin.from_ns + (last - bin.from_ns) / 2);
+            counts[middle] += bin.count - each * (to - from + 1) as u64;
+        }
+        counts
+    }
+
+    fn outline(&self, counts: &[u64]) -> Vec<(f64, f64)> {
+        let mut corners = Vec::with_capacity(2 * counts.len() + 2);
+        corners.push((self.left(0), 0.0));
+        for (bar, n) in (0..).zip(counts) {
+            let n = *n as f64;
+            // Bars of one height are one line.
+            if corners.last().is_some_and(|(_, last): &(f64, f64)| (last - n).abs() > 0.0) {
+                let at = self.left(bar);
+                let before = corners.last().map_or(0.0, |(_, last)| *last);
+                corners.push((at, before));
+                corners.push((at, n));
+            }
+        }
+        let end = self.left(self.count);
+        corners.push((end, corners.last().map_or(0.0, |(_, last)| *last)));
+        corners.push((end, 0.0));
+        corners
+    }
+}
+
+/// For each magnitude, how many deviations are at least as large.
+fn reached(magnitudes: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut left: u64 = magnitudes.iter().map(|(_, n)| n).sum();
+    magnitudes
+        .iter()
+        .map(|(ns, n)| {
+            let entry = (*ns, left);
+            left -= n;
+            entry
+        })
+        .collect()
+}
+
+/// The complementary distribution as steps, from the plot's left edge to one
+/// sample and down.
+fn steps(reached: &[(u64, u64)], left: f64) -> Vec<(f64, f64)> {
+    let Some((_, total)) = reached.first() else { return Vec::new() };
+    let mut corners = Vec::new();
+    let mut last = (left, 1.0);
+    for (ns, n) in thin(reached) {
+        if ns == 0 {
+            // Everything is at least zero, which a logarithmic axis cannot show.
+            continue;
+        }
+        let (x, share) = (ns as f64, n as f64 / *total as f64);
+        // What is at least `x` is as much as what is more than the one before.
+        corners.push((last.0, share));
+        corners.push((x, share));
+        last = (x, share);
+    }
+    if !corners.is_empty() {
+        corners.push((last.0, 0.0));
+    }
+    corners
+}
+
+/// Long curves lose steps in the crowded part, never in the tail.
+fn thin(reached: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let crowded = reached.len().saturating_sub(CORNERS / 2);
+    let step = crowded.div_ceil(CORNERS / 2).max(1);
+    let kept = reached.iter().enumerate().filter(|(i, _)| *i >= crowded || i % step == 0);
+    kept.map(|(_, entry)| *entry).collect()
+}
+
+/// A tick with its own unit: `200 ns`, `5 µs`.
+fn tick(ns: f64) -> String {
+    let unit = [Unit::Second, Unit::Milli, Unit::Micro]
+        .into_iter()
+        .find(|unit| ns >= unit.ns() * 0.999)
+        .unwrap_or(Unit::Nano);
+    format!("{}{}{}", trimmed(ns / unit.ns()), GLYPHS.space, unit.symbol(GLYPHS))
+}
+
+/// Without the zeros that say nothing.
+pub fn trimmed(value: f64) -> String {
     let text = number(value, 3, GLYPHS);
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -211,11 +266,14 @@ fn trimmed(value: f64) -> String {
     }
 }
 
-/// Powers of ten as people write them.
+/// Powers of ten as people write them; what lies between as it is.
 fn power(share: f64) -> String {
-    let exponent = share.log10().round();
-    if exponent == 0.0 {
+    let exponent = share.log10();
+    if exponent.abs() < 1e-9 {
         return "1".to_owned();
+    }
+    if (exponent - exponent.round()).abs() > 1e-6 {
+        return format!("{share}");
     }
     let digits: String = format!("{:.0}", exponent.abs())
         .chars()
@@ -225,32 +283,5 @@ fn power(share: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tail_reaches_down_to_one_sample() {
-        let sorted: Vec<(f64, u64)> = vec![(0.0, 97), (10.0, 2), (50.0, 1)];
-        let corners = exceeded(&sorted, 1.0);
-        assert_eq!(corners.first(), Some(&(1.0, 1.0)));
-        assert!(corners.contains(&(50.0, 0.01)));
-        assert_eq!(corners.last(), Some(&(50.0, 0.005)));
-        assert!(corners.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 >= w[1].1));
-    }
-
-    #[test]
-    fn every_sample_is_in_a_bar() {
-        let bins: Vec<Bin> =
-            [-43_000, 0, 19_000].map(|ns| Bin { from_ns: ns, to_ns: ns + 1, count: 5 }).to_vec();
-        let (low, high) = padded(-43_000.0, 19_001.0);
-        let corners = bars(&bins, low, (high - low) / BARS as f64);
-        let sum: f64 = corners.iter().step_by(2).map(|(_, n)| n).sum();
-        assert!((sum - 15.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn powers_are_written_with_superscripts() {
-        assert_eq!(power(1e-5), "10⁻⁵");
-        assert_eq!(power(1.0), "1");
-    }
-}
+#[path = "plots_tests.rs"]
+mod tests;

@@ -4,68 +4,101 @@ use std::fmt::Write;
 
 use teiji_stats::Deviation;
 
-use super::GLYPHS;
 use super::escape::text;
-use crate::comparison::{Comparison, Figure, Spread};
-use crate::paper::Paper;
-use crate::report::Outlier;
-use crate::units::{Scale, count, duration, number};
+use super::{GLYPHS, colour};
+use crate::comparison::{CaseView, Comparison, Figure, Spread};
+use crate::report::Report;
+use crate::units::{Scale, count, duration, ratio};
+
+/// With more cases, the published figures stand below the measured ones.
+const CASES_SIDE_BY_SIDE: usize = 2;
 
 /// Measured figures, the published ones beside them, and their ratio.
-pub fn figures(comparison: &Comparison<'_>, paper: Option<&Paper>, out: &mut String) {
-    let beside = comparison.has_paper();
-    let _ = write!(out, "<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
-    for (color, view) in comparison.cases.iter().enumerate() {
-        let name = text(&view.case.name);
-        let _ = write!(out, "<th><i class=\"c{color}\"></i>{name}</th>");
-        if beside {
-            let _ = write!(out, "<th class=\"paper\">paper</th><th class=\"paper\">ratio</th>");
-        }
-    }
-    let _ = writeln!(out, "</tr></thead>\n<tbody>");
+pub fn figures(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
+    let paper = comparison.has_paper();
+    let columns = paper && comparison.cases.len() <= CASES_SIDE_BY_SIDE;
+    let class = match (paper, columns) {
+        (true, true) => "with-paper",
+        (true, false) => "stacked",
+        (false, _) => "plain",
+    };
+    let _ = writeln!(out, "<div class=\"wide\"><table class=\"figures {class}\">\n<thead>");
+    figures_head(report, comparison, columns, out);
+    let _ = writeln!(out, "</thead>\n<tbody>");
     let mut rows = vec![
         ("mean".to_owned(), Figure::Mean),
         ("min".to_owned(), Figure::Min),
         ("max".to_owned(), Figure::Max),
         ("range".to_owned(), Figure::Range),
-        (GLYPHS.sigma.to_owned(), Figure::Stddev),
+        (format!("standard deviation {}", GLYPHS.sigma), Figure::Stddev),
     ];
-    rows.extend(
-        comparison
-            .percentiles()
-            .into_iter()
-            .map(|p| (format!("p{p} of the absolute deviation"), Figure::Percentile(p))),
-    );
+    let percentiles = comparison.percentiles().into_iter();
+    rows.extend(percentiles.map(|p| (format!("p{p}, absolute"), Figure::Percentile(p))));
     for (name, figure) in rows {
         let class = if figure == Figure::Range { " class=\"main\"" } else { "" };
         let _ = write!(out, "<tr{class}><th>{}</th>", text(&name));
-        for view in &comparison.cases {
-            let measured = view.figure(figure);
-            let _ = write!(out, "<td>{}</td>", measured.map_or(GLYPHS.none.to_owned(), spread));
-            if beside {
-                let published = view.paper.as_ref().and_then(|paper| figure.published(paper));
-                let value =
-                    published.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
-                // A ratio of means or extremes, which lie around zero, says nothing.
-                let width = matches!(figure, Figure::Range | Figure::Stddev);
-                let ratio = measured
-                    .zip(published)
-                    .filter(|_| width)
-                    .and_then(|(measured, paper)| ratio(measured.median, paper));
-                let _ = write!(
-                    out,
-                    "<td class=\"paper\">{value}</td><td class=\"paper\">{}</td>",
-                    ratio.unwrap_or_default()
-                );
-            }
-        }
+        figures_row(comparison, figure, columns, out);
         let _ = writeln!(out, "</tr>");
     }
     let _ = writeln!(out, "</tbody></table></div>");
-    if let Some(paper) = paper.filter(|_| beside) {
+    figures_notes(report, comparison, out);
+}
+
+fn figures_head(report: &Report<'_>, comparison: &Comparison<'_>, columns: bool, out: &mut String) {
+    let n = comparison.cases.len();
+    if columns {
         let _ = writeln!(
             out,
-            "<p class=\"seen\">Paper: {} ({}), on {}.</p>",
+            "<tr class=\"groups\"><th></th><th class=\"group\" colspan=\"{n}\">measured</th>\
+             <th class=\"group first-of-group\" colspan=\"{n}\">paper</th>\
+             <th class=\"group first-of-group\" colspan=\"{n}\">measured / paper</th></tr>"
+        );
+    }
+    let _ = write!(out, "<tr><th></th>");
+    let groups = if columns { ["", "paper", "paper"].as_slice() } else { &[""] };
+    for class in groups {
+        for (index, view) in comparison.cases.iter().enumerate() {
+            let first = if index == 0 && !class.is_empty() { " first-of-group" } else { "" };
+            let _ = write!(out, "<th class=\"{class}{first}\">{}</th>", name(report, view));
+        }
+    }
+    let _ = writeln!(out, "</tr>");
+}
+
+fn figures_row(comparison: &Comparison<'_>, figure: Figure, columns: bool, out: &mut String) {
+    let none = || GLYPHS.none.to_owned();
+    let mut published = String::new();
+    let mut ratios = String::new();
+    for (index, view) in comparison.cases.iter().enumerate() {
+        let first = if index == 0 { " first-of-group" } else { "" };
+        let measured = view.figure(figure);
+        let paper = view.paper.as_ref().and_then(|paper| figure.published(paper));
+        // A ratio of means or extremes, which lie around zero, says nothing.
+        let ratio = measured
+            .zip(paper)
+            .filter(|_| matches!(figure, Figure::Range | Figure::Stddev))
+            .and_then(|(measured, paper)| ratio(measured.median, paper, GLYPHS));
+        let paper = paper.map(|ns| text(&duration(ns, GLYPHS)));
+        let beside = paper.as_ref().map_or(String::new(), |paper| {
+            let ratio = ratio.as_ref().map_or(String::new(), |r| format!(" · {}", text(r)));
+            format!("<span class=\"beside\">paper {paper}{ratio}</span>")
+        });
+        let _ = write!(out, "<td>{}{beside}</td>", measured.map_or_else(none, spread));
+        let _ = write!(published, "<td class=\"paper{first}\">{}</td>", paper.unwrap_or_else(none));
+        let ratio = ratio.map_or_else(String::new, |r| text(&r));
+        let _ = write!(ratios, "<td class=\"paper{first}\">{ratio}</td>");
+    }
+    if columns {
+        out.push_str(&published);
+        out.push_str(&ratios);
+    }
+}
+
+fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
+    if let Some(paper) = report.paper.as_ref().filter(|_| comparison.has_paper()) {
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">Paper: {} ({}), on {}.</p>",
             text(&paper.authors),
             text(&paper.year),
             text(&paper.short)
@@ -74,10 +107,15 @@ pub fn figures(comparison: &Comparison<'_>, paper: Option<&Paper>, out: &mut Str
     if comparison.members() > 1 {
         let _ = writeln!(
             out,
-            "<p class=\"seen\">Median over {} seeds, in brackets the smallest and the largest.</p>",
+            "<p class=\"note\">Median over {} seeds; below it the smallest and the largest.</p>",
             comparison.members()
         );
     }
+}
+
+fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
+    let name = &view.case.name;
+    format!("<i class=\"swatch c{}\"></i>{}", colour(report.summary, name), text(name))
 }
 
 fn spread(spread: Spread) -> String {
@@ -87,104 +125,85 @@ fn spread(spread: Spread) -> String {
     }
     let scale = Scale::fitting([spread.min, spread.max]);
     let range = scale.interval(spread.min, spread.max, GLYPHS);
-    format!("{middle} <small>[{}]</small>", text(&range))
-}
-
-/// How many times the published figure, where signs and sizes allow one.
-fn ratio(measured: f64, published: f64) -> Option<String> {
-    let ratio = measured / published;
-    if !ratio.is_finite() || ratio <= 0.0 {
-        return None;
-    }
-    let decimals = if ratio < 10.0 { 2 } else { 0 };
-    Some(format!("{}{}", GLYPHS.times, number(ratio, decimals, GLYPHS)))
+    format!("{middle}<span class=\"spread\">{}</span>", text(&range))
 }
 
 /// What became of the frames.
-pub fn counts(comparison: &Comparison<'_>, out: &mut String) {
+pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
     let _ = writeln!(
         out,
-        "<div class=\"wide\"><table>\n<thead><tr><th>frames</th><th>planned</th><th>sent</th>\
+        "<div class=\"wide\"><table>\n<thead><tr><th>Frames</th><th>planned</th><th>sent</th>\
          <th>received</th><th>lost</th><th>late</th><th>dropped by ETF</th></tr></thead>\n<tbody>"
     );
-    for (color, view) in comparison.cases.iter().enumerate() {
+    for view in &comparison.cases {
         let c = view.counts();
-        let name = text(&view.case.name);
-        let _ = write!(out, "<tr><th><i class=\"c{color}\"></i>{name}</th>");
-        let dropped = c.dropped_missed + c.dropped_invalid;
-        for n in [c.planned, c.sent, c.received, c.lost, c.late, dropped] {
-            let _ = write!(out, "<td>{}</td>", count(n, GLYPHS));
+        let _ = write!(out, "<tr><th>{}</th>", name(report, view));
+        for n in [c.planned, c.sent, c.received] {
+            let bad = if n < c.planned { " class=\"bad\"" } else { "" };
+            let _ = write!(out, "<td{bad}>{}</td>", count(n, GLYPHS));
+        }
+        for n in [c.lost, c.late, c.dropped_missed + c.dropped_invalid] {
+            let bad = if n > 0 { " class=\"bad\"" } else { "" };
+            let _ = write!(out, "<td{bad}>{}</td>", count(n, GLYPHS));
         }
         let _ = writeln!(out, "</tr>");
     }
     let _ = writeln!(out, "</tbody></table></div>");
 }
 
-/// Where the time goes on the sender, by the first member.
-pub fn stations(comparison: &Comparison<'_>, out: &mut String) {
+/// Where the time goes on the sender.
+pub fn stations(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
+    type Pick = fn(&teiji_stats::FlowStatistics) -> Option<&Deviation>;
+    let stations: [(&str, Pick); 2] = [
+        ("wake-up latency", |flow| flow.wake_up.as_ref()),
+        ("hand-over", |flow| flow.hand_over.as_ref()),
+    ];
     let mut rows = String::new();
-    for (color, view) in comparison.cases.iter().enumerate() {
-        let Some(member) = view.members.first() else { continue };
-        for (what, deviation) in
-            [("wake-up latency", &member.flow.wake_up), ("send call", &member.flow.hand_over)]
-        {
-            let Some(d) = deviation else { continue };
-            let name = text(&view.case.name);
-            let _ = write!(rows, "<tr><th><i class=\"c{color}\"></i>{name}: {what}</th>");
-            for ns in [d.mean_ns, d.min_ns as f64, percentile(d, 50.0), percentile(d, 99.9)] {
-                let _ = write!(rows, "<td>{}</td>", text(&duration(ns, GLYPHS)));
+    for (what, pick) in stations {
+        for view in &comparison.cases {
+            let all: Vec<&Deviation> = view.members.iter().filter_map(|m| pick(m.flow)).collect();
+            let over = |of: &dyn Fn(&Deviation) -> f64| {
+                Spread::over(all.iter().map(|d| of(d)).filter(|ns| ns.is_finite()))
+            };
+            let cells = [
+                over(&|d| d.min_ns as f64).map(|s| s.min),
+                over(&|d| percentile(d, 50.0)).map(|s| s.median),
+                over(&|d| d.mean_ns).map(|s| s.median),
+                over(&|d| percentile(d, 99.9)).map(|s| s.median),
+                over(&|d| d.max_ns as f64).map(|s| s.max),
+            ];
+            if all.is_empty() {
+                continue;
             }
-            let _ = writeln!(rows, "<td>{}</td></tr>", text(&duration(d.max_ns as f64, GLYPHS)));
+            let _ = write!(rows, "<tr><th>{} · {what}</th>", name(report, view));
+            for ns in cells {
+                let shown = ns.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
+                let _ = write!(rows, "<td>{shown}</td>");
+            }
+            let _ = writeln!(rows, "</tr>");
         }
     }
-    if !rows.is_empty() {
-        let _ = writeln!(
-            out,
-            "<h3>Where the time goes</h3>\n<div class=\"wide\"><table>\n<thead><tr><th></th>\
-             <th>mean</th><th>min</th><th>p50</th><th>p99.9</th><th>max</th></tr></thead>\n\
-             <tbody>{rows}</tbody></table></div>"
-        );
+    if rows.is_empty() {
+        return;
     }
+    let members = if comparison.members() > 1 {
+        format!(
+            " Over {} seeds: the smallest and the largest of all, else the seeds' median.",
+            comparison.members()
+        )
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        out,
+        "<h3>Where the time goes</h3>\n<p class=\"note\">Wake-up latency: from the planned wake-up \
+         until the sender runs. Hand-over: from then until its send call returns.{members}</p>\n\
+         <div class=\"wide\"><table>\n<thead><tr><th></th><th>min</th><th>median</th>\
+         <th>mean</th><th>p99.9</th><th>max</th></tr></thead>\n<tbody>{rows}</tbody></table></div>"
+    );
 }
 
 fn percentile(deviation: &Deviation, p: f64) -> f64 {
     let found = deviation.percentiles.iter().find(|q| (q.p - p).abs() < 1e-9);
     found.map_or(f64::NAN, |q| q.ns as f64)
-}
-
-/// The worst frames and their ways.
-pub fn outliers(outliers: &[Outlier], out: &mut String) {
-    let _ = writeln!(
-        out,
-        "<div class=\"wide\"><table class=\"outliers\">\n<thead><tr><th>case</th><th>frame</th>\
-         <th>deviation</th><th>stations</th></tr></thead>\n<tbody>"
-    );
-    for outlier in outliers {
-        let stations: Vec<String> = outlier
-            .stamps
-            .iter()
-            .map(|stamp| {
-                format!(
-                    "{} <b>{}</b>",
-                    text(&stamp.station),
-                    text(&duration(stamp.ns as f64, GLYPHS))
-                )
-            })
-            .collect();
-        let note = outlier.note.as_deref().map_or(String::new(), |n| format!("<br>{}", text(n)));
-        let deviation = outlier
-            .deviation_ns
-            .map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns as f64, GLYPHS)));
-        let _ = writeln!(
-            out,
-            "<tr><th>{}<br><small>{}, seed {}</small></th><td>#{}</td><td>{deviation}</td>\
-             <td>{}{note}</td></tr>",
-            text(&outlier.case),
-            text(&outlier.flow),
-            outlier.seed,
-            count(outlier.seq, GLYPHS),
-            stations.join(" → ")
-        );
-    }
-    let _ = writeln!(out, "</tbody></table></div>");
 }

@@ -1,0 +1,197 @@
+// The time series of one flow: a panel a case, all with one window in time and
+// one scale, cases to switch off, members to choose from.
+class Figure {
+  constructor(place, all) {
+    this.place = place;
+    this.all = all;
+    this.hidden = new Set();
+    this.shared = true;
+    this.seeds = [...new Set(all.map((series) => series.seed))];
+    this.seed = this.seeds[0];
+    this.panels = [];
+    this.live = element("div", "live");
+    this.readout = element("p", "readout");
+    this.readout.setAttribute("aria-live", "off");
+    this.place.append(this.controls(), this.readout, this.live);
+    this.build();
+    theme.listeners.push(() => this.panels.forEach((panel) => panel.plot.redraw(false, false)));
+    new ResizeObserver(() => this.resized()).observe(this.live);
+  }
+
+  controls() {
+    const row = element("div", "legend screen");
+    const names = [...new Map(this.all.map((series) => [series.case, series.colour]))];
+    if (names.length > 1) names.forEach(([name, number]) => row.append(this.toggle(name, number)));
+    if (this.seeds.length > 1) {
+      const select = element("select");
+      select.setAttribute("aria-label", "member of the ensemble");
+      this.seeds.forEach((seed) => select.add(new Option("seed " + seed, seed)));
+      select.addEventListener("change", () => { this.seed = Number(select.value); this.build(); });
+      row.append(select);
+    }
+    if (names.length > 1) row.append(this.scaleButton());
+    this.resetButton = element("button", "reset", "Show everything");
+    this.resetButton.type = "button";
+    this.resetButton.hidden = true;
+    this.resetButton.addEventListener("click", () => this.reset());
+    row.append(this.resetButton);
+    return row;
+  }
+
+  scaleButton() {
+    const button = element("button", "scale", "One scale for all");
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.addEventListener("click", () => {
+      this.shared = !this.shared;
+      button.setAttribute("aria-pressed", String(this.shared));
+      this.view.y = null;
+      this.apply();
+    });
+    return button;
+  }
+
+  toggle(name, number) {
+    const button = element("button", "toggle c" + number);
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.append(element("i", "swatch"), name);
+    button.addEventListener("click", () => {
+      const shown = this.hidden.delete(name);
+      if (!shown && this.hidden.size + 1 < new Set(this.all.map((series) => series.case)).size) this.hidden.add(name);
+      button.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+      // Histogram and tail of the same flow follow.
+      const curves = this.place.closest("section");
+      curves.classList.toggle("hidden-c" + number, this.hidden.has(name));
+      this.build();
+    });
+    return button;
+  }
+
+  build() {
+    this.panels.forEach((panel) => panel.plot.destroy());
+    this.live.replaceChildren();
+    const shown = this.all.filter((series) => series.seed === this.seed && !this.hidden.has(series.case));
+    const narrow = this.live.clientWidth < 600;
+    this.height = shown.length < 2 ? (narrow ? 220 : 300) : shown.length < 4 ? (narrow ? 150 : 180) : 110;
+    const low = Math.min(0, ...shown.map((series) => series.x[0]));
+    const high = Math.max(1, ...shown.map((series) => series.x[series.x.length - 1]));
+    this.full = [low, high];
+    this.view = { x: this.view ? this.view.x : this.full, y: null };
+    this.panels = [];
+    shown.forEach((series, i) => this.panels.push(new Panel(this, this.live, series, i === shown.length - 1)));
+    this.panels.forEach((panel) => this.keys(panel));
+    this.series = shown;
+    this.idle();
+    this.apply();
+  }
+
+  // The values in sight, of all panels or of one, with a little air.
+  yRange(panel) {
+    if (this.view.y) return this.view.y;
+    let low = Infinity, high = -Infinity;
+    for (const { x, y } of this.shared ? this.series || [] : [panel.series]) {
+      for (let i = reach(x, this.view.x[0]); i < x.length && x[i] <= this.view.x[1]; i++) {
+        if (y[i] < low) low = y[i];
+        if (y[i] > high) high = y[i];
+      }
+    }
+    if (low > high) return [-1, 1];
+    const air = Math.max(1, (high - low) * 0.08, high === low ? Math.abs(high) * 0.2 : 0);
+    return [Math.min(low, 0) - air, Math.max(high, 0) + air];
+  }
+
+  apply() {
+    this.panels.forEach((panel) => panel.plot.batch(() => {
+      const y = this.yRange(panel);
+      panel.plot.setScale("x", { min: this.view.x[0], max: this.view.x[1] });
+      panel.plot.setScale("y", { min: y[0], max: y[1] });
+    }));
+    const [from, to] = this.view.x;
+    this.resetButton.hidden = from <= this.full[0] && to >= this.full[1] && !this.view.y;
+    this.panels.forEach((panel) => panel.mark(-1));
+  }
+
+  // Not closer than ten nanoseconds, not further than everything.
+  window(from, to) {
+    const least = 10, whole = this.full[1] - this.full[0];
+    const span = Math.min(whole, Math.max(least, to - from));
+    const start = Math.max(this.full[0], Math.min(this.full[1] - span, (from + to - span) / 2));
+    this.view.x = [start, start + span];
+    this.apply();
+  }
+
+  zoom(centre, factor) {
+    const [from, to] = this.view.x;
+    this.window(centre - (centre - from) * factor, centre + (to - centre) * factor);
+  }
+
+  pan(share) {
+    const [from, to] = this.view.x;
+    this.window(from + share * (to - from), to + share * (to - from));
+  }
+
+  reset() {
+    this.view = { x: this.full, y: null };
+    this.apply();
+  }
+
+  selected(plot) {
+    const { left, top, width, height } = plot.select;
+    if (width < 4 && height < 4) return;
+    const wholeHeight = height >= plot.over.clientHeight - 1, wholeWidth = width >= plot.over.clientWidth - 1;
+    const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
+    if (!wholeHeight) this.view.y = [plot.posToVal(top + height, "y"), plot.posToVal(top, "y")];
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    if (wholeWidth) this.apply(); else this.window(from, to);
+  }
+
+  hovered(panel, plot) {
+    const { left, top } = plot.cursor;
+    if (left < 0 || top < 0 || left === null) {
+      if (this.active === panel) { panel.mark(-1); this.active = null; this.idle(); }
+      return;
+    }
+    this.active = panel;
+    this.panels.forEach((other) => { if (other !== panel) other.mark(-1); });
+    const index = panel.nearest(left, top);
+    panel.mark(index);
+    if (index < 0) this.idle(); else this.tell(panel.series, index);
+  }
+
+  tell({ case: name, seq, x, y }, index) {
+    this.readout.replaceChildren(
+      element("b", "", name), " · frame #" + grouped(seq[index], 0) + " · at " + duration(x[index]) + " · ",
+      element("b", "", duration(y[index], true)),
+    );
+  }
+
+  idle() {
+    const thinned = this.all.some((series) => series.of > series.count);
+    const touch = matchMedia("(pointer: coarse)").matches;
+    this.readout.textContent = (touch
+      ? "Pinch to zoom, drag sideways to move, double-tap for everything, tap for a frame."
+      : "Drag to zoom; Ctrl + wheel too. Double-click for everything, hover for a frame.")
+      + (thinned ? " Of each group of neighbours the smallest and the largest are drawn." : "");
+  }
+
+  keys(panel) {
+    const over = panel.plot.over;
+    gestures(this, panel.plot);
+    over.addEventListener("keydown", (event) => {
+      const centre = (this.view.x[0] + this.view.x[1]) / 2;
+      const act = {
+        ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), "+": () => this.zoom(centre, 0.6),
+        "-": () => this.zoom(centre, 1 / 0.6), 0: () => this.reset(),
+      }[event.key];
+      if (act && !event.ctrlKey && !event.metaKey) { act(); event.preventDefault(); }
+    });
+  }
+
+  resized() {
+    const width = this.live.clientWidth;
+    if (!width || width === this.shownWidth) return;
+    this.shownWidth = width;
+    this.panels.forEach((panel) => panel.resize());
+  }
+}

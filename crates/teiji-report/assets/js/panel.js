@@ -1,0 +1,175 @@
+// One case's deviations over time: axes by uPlot, marks drawn here, because
+// tens of thousands of points share each column of pixels.
+class Panel {
+  constructor(owner, place, series, last) {
+    this.owner = owner;
+    this.series = series;
+    this.place = element("div", "panel c" + series.colour);
+    const name = element("p", "name", series.case);
+    if (series.about) name.append(element("span", "", series.about));
+    this.place.append(name);
+    place.append(this.place);
+    this.last = last;
+    this.plot = new uPlot(this.options(), [series.x, series.y], this.place);
+    this.dot = element("div", "dot");
+    this.plot.over.append(this.dot);
+    this.plot.over.tabIndex = 0;
+    this.plot.over.setAttribute("aria-label", series.case + ": deviation over time. Arrow keys move, plus and minus zoom, 0 shows everything.");
+  }
+
+  get height() { return this.owner.height + (this.last ? 40 : 8); }
+  get width() { return Math.max(240, this.owner.live.clientWidth); }
+
+  options() {
+    const axis = (more) => ({
+      stroke: () => colour("soft"), font: "12px system-ui, sans-serif", gap: 5,
+      labelFont: "12px system-ui, sans-serif", labelGap: 0, labelSize: 16,
+      grid: { stroke: () => colour("grid"), width: 1 }, ticks: { stroke: () => colour("rule"), width: 1, size: 5 },
+      ...more,
+    });
+    const nice = [];
+    for (let exponent = 0; exponent < 17; exponent++) nice.push(...[1, 2, 5].map((n) => n * 10 ** exponent));
+    const x = axis({
+      incrs: nice, space: 76, size: this.last ? 28 : 3, values: (u, values) => this.last ? ticks(values) : values.map(() => ""),
+    });
+    if (this.last) Object.assign(x, { label: "time since the first frame", labelSize: 17 });
+    return {
+      width: this.width, height: this.height, padding: [6, 8, 0, 0],
+      scales: {
+        x: { time: false, range: () => this.owner.view.x },
+        y: { range: () => this.owner.yRange(this) },
+      },
+      axes: [x, axis({ incrs: nice, space: 26, size: 66, values: (u, values) => ticks(values), label: "deviation" })],
+      series: [{}, { paths: () => null, points: { show: false } }],
+      legend: { show: false },
+      cursor: {
+        x: true, y: false, points: { show: false }, drag: { x: true, y: true, uni: 24, setScale: false },
+        bind: { dblclick: () => () => this.owner.reset() },
+      },
+      hooks: {
+        draw: [() => this.draw()],
+        setSelect: [(u) => this.owner.selected(u)],
+        setCursor: [(u) => this.owner.hovered(this, u)],
+      },
+    };
+  }
+
+  // Marks on a raster of their own size: what falls into one cell is one mark,
+  // the more the stronger, and a mark that stands alone is never lost. Behind
+  // them, per column, the band from the smallest to the largest.
+  draw() {
+    const { plot, series: { x, y } } = this;
+    const { ctx, bbox } = plot;
+    const { min: x0, max: x1 } = plot.scales.x, { min: y0, max: y1 } = plot.scales.y;
+    const from = Math.max(0, reach(x, x0)), to = Math.min(x.length, reach(x, x1 + 1));
+    const ratio = devicePixelRatio || 1;
+    const across = (i) => bbox.left + (x[i] - x0) / (x1 - x0) * bbox.width;
+    const down = (i) => bbox.top + (y1 - y[i]) / (y1 - y0) * bbox.height;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    this.zero(ctx, bbox, y0, y1);
+    ctx.fillStyle = ctx.strokeStyle = colour("c" + this.series.colour);
+    if ((to - from) * 5 * ratio < bbox.width) this.joined(ctx, from, to, across, down, ratio);
+    else this.raster(ctx, from, to, across, down, ratio);
+    ctx.restore();
+    this.drawn = to - from;
+    this.place.dataset.drawn = this.drawn;
+  }
+
+  zero(ctx, bbox, y0, y1) {
+    const at = Math.round(bbox.top + y1 / (y1 - y0) * bbox.height) + 0.5;
+    ctx.strokeStyle = colour("soft");
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, at);
+    ctx.lineTo(bbox.left + bbox.width, at);
+    ctx.globalAlpha = 0.55;
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+  }
+
+  // Few enough to see each: points, joined where none is missing in between.
+  joined(ctx, from, to, across, down, ratio) {
+    const { seq } = this.series;
+    ctx.lineWidth = ratio;
+    ctx.globalAlpha = 0.45;
+    ctx.beginPath();
+    for (let i = Math.max(1, from); i < Math.min(to + 1, seq.length); i++) {
+      if (seq[i] !== seq[i - 1] + 1) continue;
+      ctx.moveTo(across(i - 1), down(i - 1));
+      ctx.lineTo(across(i), down(i));
+    }
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+    ctx.beginPath();
+    for (let i = from; i < to; i++) {
+      const h = across(i), v = down(i);
+      ctx.moveTo(h + 2.4 * ratio, v);
+      ctx.arc(h, v, 2.4 * ratio, 0, 7);
+    }
+    ctx.fill();
+  }
+
+  raster(ctx, from, to, across, down, ratio) {
+    const { bbox } = this.plot;
+    const cell = Math.max(1, Math.round(1.5 * ratio));
+    const columns = Math.ceil(bbox.width / cell) + 1, rows = Math.ceil(bbox.height / cell) + 1;
+    const counts = new Uint32Array(columns * rows);
+    const top = new Int32Array(columns).fill(rows), bottom = new Int32Array(columns).fill(-1);
+    for (let i = from; i < to; i++) {
+      const column = Math.floor((across(i) - bbox.left) / cell), row = Math.floor((down(i) - bbox.top) / cell);
+      if (column < 0 || column >= columns || row < 0 || row >= rows) continue;
+      counts[column * rows + row]++;
+      if (row < top[column]) top[column] = row;
+      if (row > bottom[column]) bottom[column] = row;
+    }
+    ctx.globalAlpha = 0.16;
+    for (let column = 0; column < columns; column++) {
+      if (bottom[column] > top[column]) {
+        ctx.fillRect(bbox.left + column * cell, bbox.top + top[column] * cell, cell, (bottom[column] - top[column] + 1) * cell);
+      }
+    }
+    const alone = Math.max(cell, Math.round(2.2 * ratio));
+    for (let column = 0; column < columns; column++) {
+      for (let row = top[column]; row <= bottom[column]; row++) {
+        const count = counts[column * rows + row];
+        if (!count) continue;
+        const size = count > 3 ? Math.max(cell, Math.round(1.8 * ratio)) : alone;
+        ctx.globalAlpha = Math.min(1, 0.6 + 0.12 * Math.log2(count));
+        ctx.fillRect(bbox.left + column * cell - (size - cell >> 1), bbox.top + row * cell - (size - cell >> 1), size, size);
+      }
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  // The mark nearest to a place in the plot, in CSS pixels; -1 if none is near.
+  nearest(left, top) {
+    const { plot, series: { x, y } } = this;
+    const { clientWidth: width, clientHeight: height } = plot.over;
+    const { min: x0, max: x1 } = plot.scales.x, { min: y0, max: y1 } = plot.scales.y;
+    const reachable = 24 * (x1 - x0) / width;
+    const centre = x0 + left / width * (x1 - x0);
+    let best = -1, distance = Infinity;
+    for (let i = reach(x, centre - reachable); i < x.length && x[i] <= centre + reachable; i++) {
+      const h = (x[i] - centre) / (x1 - x0) * width, v = (y1 - y[i]) / (y1 - y0) * height - top;
+      // Across counts more: the eye follows the line of the cursor.
+      const d = 4 * h * h + v * v;
+      if (d < distance) { distance = d; best = i; }
+    }
+    return best;
+  }
+
+  mark(index) {
+    const { plot, series: { x, y } } = this;
+    const shown = index >= 0;
+    this.dot.style.display = shown ? "block" : "none";
+    if (!shown) return;
+    this.dot.style.left = plot.valToPos(x[index], "x") + "px";
+    this.dot.style.top = plot.valToPos(y[index], "y") + "px";
+  }
+
+  refresh() { this.plot.redraw(false, true); }
+  resize() { this.plot.setSize({ width: this.width, height: this.height }); }
+}

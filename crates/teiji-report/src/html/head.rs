@@ -1,0 +1,64 @@
+//! The top of the page: question, answer, and what to look at before trusting
+//! it.
+
+use std::fmt::Write;
+
+use super::GLYPHS;
+use super::escape::text;
+use crate::answer::answer;
+use crate::report::{Report, SetupEntry};
+use crate::units::count;
+use crate::wording;
+
+/// From the first line to the links to the sections.
+pub fn head(report: &Report<'_>, out: &mut String) {
+    let summary = report.summary;
+    let created = report.created.as_deref().map_or(String::new(), |at| format!(" · {}", text(at)));
+    let _ = writeln!(
+        out,
+        "<header>\n<div class=\"kicker\"><p><b>Teiji</b> · {} · {}{created}</p>\
+         <button id=\"theme\" type=\"button\" class=\"screen\" hidden>Dark</button></div>",
+        text(&summary.experiment),
+        wording::testbed(summary.testbed),
+    );
+    if let Some(notice) = &report.notice {
+        let _ = writeln!(out, "<p class=\"notice\" role=\"note\">{}</p>", text(notice));
+    }
+    let answer = answer(summary, GLYPHS);
+    let lead = answer.lead.map_or(String::new(), |word| format!("<strong>{word}:</strong> "));
+    let _ = writeln!(
+        out,
+        "<h1>{}</h1>\n<p class=\"answer\">{lead}{}</p>",
+        text(&summary.question),
+        text(&answer.sentence)
+    );
+    contents(report, out);
+    let _ = writeln!(out, "</header>");
+}
+
+/// Links to the parts that are there, with counts where a count warns.
+fn contents(report: &Report<'_>, out: &mut String) {
+    let differing = report.setup.iter().flat_map(|s| &s.entries).filter(|e| SetupEntry::differs(e));
+    let setup = match differing.count() {
+        0 => "Set-up".to_owned(),
+        1 => "Set-up (1 thing not as asked for)".to_owned(),
+        n => format!("Set-up ({} things not as asked for)", count(n as u64, GLYPHS)),
+    };
+    let warnings = match report.summary.warnings.len() {
+        1 => "1 warning".to_owned(),
+        n => format!("{} warnings", count(n as u64, GLYPHS)),
+    };
+    let links = [
+        ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),
+        ("outliers", "Outliers".to_owned(), !report.outliers.is_empty()),
+        ("setup", setup, !report.setup.is_empty()),
+        ("warnings", warnings, !report.summary.warnings.is_empty()),
+        ("replay", "Replay".to_owned(), report.replay.is_some()),
+        ("limits", "Limits".to_owned(), !report.limits.is_empty()),
+    ];
+    let _ = write!(out, "<nav class=\"contents screen\" aria-label=\"Contents\">");
+    for (id, label, _) in links.iter().filter(|(_, _, there)| *there) {
+        let _ = write!(out, "<a href=\"#{id}\">{label}</a> ");
+    }
+    let _ = writeln!(out, "</nav>");
+}

@@ -1,0 +1,141 @@
+//! The worst frames, each with its way in time.
+
+use std::fmt::Write;
+
+use super::escape::text;
+use super::{GLYPHS, colour};
+use crate::report::{Outlier, Report, Stamp};
+use crate::units::{count, duration};
+
+/// Width of a timeline in its own units.
+const WIDTH: f64 = 1000.0;
+
+/// The section; nothing if there are none.
+pub fn outliers(report: &Report<'_>, out: &mut String) {
+    // A frame that was on time is no outlier, however few deviate more.
+    let late = || report.outliers.iter().filter(|o| o.deviation_ns != Some(0) || o.note.is_some());
+    if late().next().is_none() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">The frames whose interval \
+         differs most. Times count from the frame's scheduled departure; the longest step is \
+         marked.</p>"
+    );
+    for outlier in late() {
+        one(outlier, colour(report.summary, &outlier.case), out);
+    }
+    let _ = writeln!(out, "</section>");
+}
+
+fn one(outlier: &Outlier, colour: usize, out: &mut String) {
+    let deviation = outlier.deviation_ns.map_or(GLYPHS.none.to_owned(), |ns| {
+        let sign = if ns > 0 { "+" } else { "" };
+        format!("{sign}{}", text(&duration(ns as f64, GLYPHS)))
+    });
+    let _ = writeln!(
+        out,
+        "<div class=\"outlier c{colour}\">\n<h4><b><i class=\"swatch\"></i>{}</b>\
+         <b>frame #{}</b><b>{deviation}</b><span>flow {}, seed {}</span></h4>",
+        text(&outlier.case),
+        count(outlier.seq, GLYPHS),
+        text(&outlier.flow),
+        outlier.seed,
+    );
+    if let Some(note) = &outlier.note {
+        let _ = writeln!(out, "<p>{}</p>", text(note));
+    }
+    let longest = longest(&outlier.stamps);
+    timeline(&outlier.stamps, longest, out);
+    way(&outlier.stamps, longest, out);
+    let _ = writeln!(out, "</div>");
+}
+
+/// The index of the stamp that ends the longest step.
+fn longest(stamps: &[Stamp]) -> Option<usize> {
+    let steps = stamps.windows(2).map(|pair| pair[1].ns.saturating_sub(pair[0].ns));
+    let (before, step) = steps.enumerate().max_by_key(|(_, step)| *step)?;
+    (step > 0).then_some(before + 1)
+}
+
+fn timeline(stamps: &[Stamp], longest: Option<usize>, out: &mut String) {
+    let (Some(first), Some(last)) = (stamps.first(), stamps.last()) else { return };
+    let (from, to) = (first.ns.min(0) as f64, last.ns.max(0) as f64);
+    if to <= from {
+        return;
+    }
+    let place = |ns: i64| 2.0 + (ns as f64 - from) / (to - from) * (WIDTH - 4.0);
+    let _ = write!(
+        out,
+        "<svg viewBox=\"0 0 {WIDTH} 22\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <line x1=\"2\" x2=\"{:.1}\" y1=\"11\" y2=\"11\"/>",
+        WIDTH - 2.0
+    );
+    if let Some(end) = longest {
+        let _ = write!(
+            out,
+            "<line class=\"longest\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"11\" y2=\"11\"/>",
+            place(stamps[end - 1].ns),
+            place(stamps[end].ns)
+        );
+    }
+    let stamps = stamps.iter().map(|stamp| (stamp.ns, "stamp", 5, 17));
+    for (ns, class, top, bottom) in stamps.chain([(0, "zero", 1, 21)]) {
+        let x = place(ns);
+        let _ = write!(
+            out,
+            "<line class=\"{class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{bottom}\"/>"
+        );
+    }
+    let _ = writeln!(out, "</svg>");
+}
+
+fn way(stamps: &[Stamp], longest: Option<usize>, out: &mut String) {
+    if stamps.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<ol class=\"way\">");
+    for (index, stamp) in stamps.iter().enumerate() {
+        let class = if longest == Some(index) { " class=\"longest\"" } else { "" };
+        let step = match index.checked_sub(1).map(|before| &stamps[before]) {
+            Some(before) => {
+                let ns = stamp.ns.saturating_sub(before.ns);
+                format!("<span>after {}</span> ", text(&duration(ns as f64, GLYPHS)))
+            }
+            None => String::new(),
+        };
+        let _ = write!(
+            out,
+            "<li{class}>{step}<b>{}</b> at {}</li>",
+            text(&stamp.station),
+            text(&duration(stamp.ns as f64, GLYPHS))
+        );
+    }
+    let _ = writeln!(out, "</ol>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps(times: &[i64]) -> Vec<Stamp> {
+        times.iter().map(|ns| Stamp { station: "somewhere".to_owned(), ns: *ns }).collect()
+    }
+
+    #[test]
+    fn the_longest_step_is_found_and_a_single_stamp_has_none() {
+        assert_eq!(longest(&stamps(&[0, 7, 70, 80])), Some(2));
+        assert_eq!(longest(&stamps(&[5])), None);
+        assert_eq!(longest(&stamps(&[5, 5])), None);
+    }
+
+    #[test]
+    fn a_timeline_without_duration_is_left_out() {
+        let mut out = String::new();
+        timeline(&stamps(&[0]), None, &mut out);
+        assert!(out.is_empty());
+        timeline(&stamps(&[-400_000]), None, &mut out);
+        assert!(out.contains("class=\"zero\""), "{out}");
+    }
+}

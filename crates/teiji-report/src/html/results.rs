@@ -1,0 +1,53 @@
+//! One flow: its figures, every frame, histogram, tail, and where the time
+//! goes.
+
+use std::fmt::Write;
+
+use super::escape::text;
+use super::{GLYPHS, list, plots, still, tables};
+use crate::comparison::{Comparison, Measure};
+use crate::report::Report;
+use crate::wording;
+
+/// The section of `flow`, the `index`th of the page.
+pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) {
+    let comparison = Comparison::of(report.summary, flow, Measure::Interval, report.paper.as_ref());
+    let id = if index == 0 { "results".to_owned() } else { format!("results-{index}") };
+    let _ = writeln!(
+        out,
+        "<section id=\"{id}\">\n<h2>{}</h2>\n<p class=\"note\">Flow <b>{}</b>, seen {}.</p>",
+        text(&wording::heading(&comparison, GLYPHS)),
+        text(flow),
+        text(&wording::seen(&comparison, GLYPHS))
+    );
+    tables::figures(report, &comparison, out);
+    tables::counts(report, &comparison, out);
+    said(&comparison, out);
+    if report.points.iter().any(|p| p.flow == flow && !p.deviation_ns.is_empty()) {
+        let _ = writeln!(
+            out,
+            "<h3>Every frame</h3>\n<div class=\"series\" data-flow=\"{}\">",
+            text(flow)
+        );
+        still::still(report, &comparison, out);
+        let _ = writeln!(out, "</div>");
+    }
+    let _ = writeln!(out, "<div class=\"pair\">");
+    plots::histogram(report, &comparison, out);
+    plots::tail(report, &comparison, out);
+    let _ = writeln!(out, "</div>");
+    tables::stations(report, &comparison, out);
+    let _ = writeln!(out, "</section>");
+}
+
+/// What did not go as planned, and how far the stamps can be trusted.
+fn said(comparison: &Comparison<'_>, out: &mut String) {
+    let shortfalls = comparison.cases.iter().flat_map(|view| {
+        let name = text(&view.case.name);
+        let sentences = wording::shortfalls(view, GLYPHS);
+        sentences.into_iter().map(move |said| format!("<b>{name}:</b> {}", text(&said)))
+    });
+    list("shortfalls", shortfalls, out);
+    let caveats = wording::vantage_caveats(comparison, GLYPHS);
+    list("caveats", caveats.iter().map(|said| text(said)), out);
+}

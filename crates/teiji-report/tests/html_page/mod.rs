@@ -1,0 +1,110 @@
+//! A report of synthetic data for the tests of the page.
+
+use std::collections::BTreeMap;
+
+use teiji_record::summary::{SCHEMA, Testbed};
+use teiji_record::{CaseSummary, MemberSummary, Summary};
+use teiji_report::{Outlier, Paper, Points, Replay, Report, SetupEntry, SetupSection, Stamp, html};
+use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
+
+/// A question that must stay one.
+pub const NASTY: &str =
+    "Is </script><script>alert(1)</script> & \"quoted\" <b>text</b> steadier than <!-- 'this'?";
+/// Frames of each case.
+pub const FRAMES: u64 = 2_000;
+
+fn deviations(spread_ns: i64) -> Vec<i64> {
+    (1..i64::try_from(FRAMES).unwrap())
+        .map(|i| (i * 7_919 % (2 * spread_ns + 1)) - spread_ns)
+        .collect()
+}
+
+fn statistics(deviations: &[i64]) -> FlowStatistics {
+    let series: Series = deviations.iter().copied().collect();
+    let at_wire = VantageStatistics {
+        interval: series.finish(),
+        schedule: None,
+        centred: false,
+        resolution_ns: Some(1_000),
+    };
+    let wake_up: Series = (7_000..8_000).collect();
+    FlowStatistics {
+        counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
+        period_ns: 1_000_000,
+        judged_at: Some(Vantage::Wire),
+        vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+        wake_up: wake_up.finish(),
+        hand_over: None,
+    }
+}
+
+fn case(name: &str, deviations: &[i64]) -> CaseSummary {
+    CaseSummary {
+        name: name.to_owned(),
+        about: "about </script> it".to_owned(),
+        paper_result: Some(name.to_owned()),
+        members: vec![MemberSummary {
+            seed: 1,
+            records: None,
+            capture: None,
+            flows: BTreeMap::from([("cycle".to_owned(), statistics(deviations))]),
+            incomplete: false,
+        }],
+    }
+}
+
+fn points(case: &str, deviation_ns: Vec<i64>) -> Points {
+    Points {
+        case: case.to_owned(),
+        seed: 1,
+        flow: "cycle".to_owned(),
+        vantage: Vantage::Wire,
+        t_ns: (1..i64::try_from(FRAMES).unwrap()).map(|i| i * 1_000_000).collect(),
+        seq: (1..FRAMES).collect(),
+        of: deviation_ns.len() as u64,
+        deviation_ns,
+    }
+}
+
+/// The page.
+pub fn page() -> String {
+    let (wide, narrow) = (deviations(20_000), deviations(500));
+    let summary = Summary {
+        schema: SCHEMA.to_owned(),
+        experiment: "synthetic <data>".to_owned(),
+        question: NASTY.to_owned(),
+        paper: Some("etf".to_owned()),
+        testbed: Testbed::Lab,
+        cases: vec![case("normal", &wide), case("etf", &narrow)],
+        warnings: vec!["A warning with <angle> brackets.".to_owned()],
+    };
+    html::render(&Report {
+        summary: &summary,
+        paper: Some(Paper::load("etf").unwrap()),
+        points: vec![points("normal", wide), points("etf", narrow)],
+        outliers: vec![Outlier {
+            case: "normal".to_owned(),
+            seed: 1,
+            flow: "cycle".to_owned(),
+            seq: 7,
+            deviation_ns: Some(-43_000),
+            stamps: [("scheduled", 0), ("woke </b>", 7_200), ("handed over", 21_000)]
+                .map(|(station, ns)| Stamp { station: station.to_owned(), ns })
+                .to_vec(),
+            note: Some("It woke <late>.".to_owned()),
+        }],
+        setup: vec![SetupSection {
+            title: "Card".to_owned(),
+            entries: vec![SetupEntry {
+                key: "queues".to_owned(),
+                observed: "8 <eight>".to_owned(),
+                asked: Some("4".to_owned()),
+            }],
+        }],
+        replay: Some(Replay { command: "teiji run --replay x".to_owned(), note: "n".to_owned() }),
+        limits: vec!["It is made up.".to_owned()],
+        generator: "teiji test".to_owned(),
+        created: None,
+        notice: Some("Synthetic data.".to_owned()),
+    })
+}

@@ -1,0 +1,74 @@
+//! The page in a real browser: every frame is unpacked and drawn, without an
+//! error, in both themes and on paper.
+
+mod html_page;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use html_page::{FRAMES, page};
+
+/// Runs Chromium on `url`; `None` if there is none.
+fn chromium(scratch: &Path, url: &str, arguments: &[&str]) -> Option<Output> {
+    Command::new("chromium")
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--window-size=1280,2000",
+            "--virtual-time-budget=10000",
+        ])
+        .args(arguments)
+        .arg(format!("--user-data-dir={}", scratch.join("profile").display()))
+        .arg(url)
+        .output()
+        .ok()
+}
+
+#[test]
+fn a_browser_draws_every_frame_without_an_error() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("report.html");
+    std::fs::write(&path, page()).unwrap();
+    for theme in ["dark", "light"] {
+        let url = format!("file://{}?theme={theme}", path.display());
+        let Some(output) = chromium(scratch.path(), &url, &["--dump-dom"]) else {
+            println!("SKIP a_browser_draws_every_frame_without_an_error: chromium is missing");
+            return;
+        };
+        let dom = String::from_utf8_lossy(&output.stdout);
+        let root = dom.find("<html").and_then(|at| dom[at..].split('>').next()).unwrap_or("");
+        let facts = [
+            "data-errors=\"0\"".to_owned(),
+            "data-ready=\"yes\"".to_owned(),
+            format!("data-points=\"{}\"", 2 * (FRAMES - 1)),
+            format!("data-theme=\"{theme}\""),
+        ];
+        for fact in facts {
+            assert!(root.contains(&fact), "{fact} is missing in {root}");
+        }
+        let drawn = format!("data-drawn=\"{}\"", FRAMES - 1);
+        assert_eq!(dom.matches(&drawn).count(), 2, "each panel draws all its frames");
+    }
+}
+
+#[test]
+fn a_browser_prints_the_page() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("report.html");
+    let pdf = scratch.path().join("report.pdf");
+    std::fs::write(&path, page()).unwrap();
+    let print = format!("--print-to-pdf={}", pdf.display());
+    let url = format!("file://{}", path.display());
+    if chromium(scratch.path(), &url, &[&print]).is_none() {
+        println!("SKIP a_browser_prints_the_page: chromium is missing");
+        return;
+    }
+    let printed = std::fs::read(&pdf).unwrap_or_default();
+    assert!(printed.starts_with(b"%PDF") && printed.len() > 20_000, "{} bytes", printed.len());
+}
