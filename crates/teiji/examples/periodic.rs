@@ -46,5 +46,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{} frames, {refused} refused; the latest wake-up was {late:?} late",
         log.frames.len()
     );
+    // The first figure is the thread's time on a processor, in ns.
+    let used = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    println!("cpu_ns {}", used.split(' ').next().unwrap_or_default());
     Ok(())
 }

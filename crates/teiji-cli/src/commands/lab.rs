@@ -45,9 +45,15 @@ enum What {
         /// The cards.
         #[arg(long, default_value = "igb", value_parser = nic)]
         nic: Nic,
+        /// Put this file into the guest's /root; may be given several times.
+        #[arg(long, value_name = "FILE")]
+        file: Vec<PathBuf>,
         /// Let the guest's time run freely: deterministic, idle time is skipped.
         #[arg(long)]
         virtual_time: bool,
+        /// Run this command in the guest instead of a shell, then switch off.
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<String>,
     },
 }
 
@@ -80,7 +86,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Status => status(),
         What::Fetch(kernel) => fetch(&kernel.spec()?),
         What::Clean { all } => clean(*all),
-        What::Shell { kernel, nic, virtual_time } => shell(&kernel.spec()?, *nic, *virtual_time),
+        What::Shell { kernel, nic, file, virtual_time, command } => {
+            shell(&kernel.spec()?, *nic, *virtual_time, &shell_inside(file, command)?)
+        }
     }
 }
 
@@ -143,11 +151,12 @@ fn clean(all: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn shell(spec: &KernelSpec, nic: Nic, virtual_time: bool) -> anyhow::Result<Exit> {
-    use std::io::IsTerminal;
-    if !std::io::stdin().is_terminal() {
-        eprintln!("standard input is no terminal: the guest's shell reads it all the same");
-    }
+fn shell(
+    spec: &KernelSpec,
+    nic: Nic,
+    virtual_time: bool,
+    files: &[GuestFile],
+) -> anyhow::Result<Exit> {
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
@@ -169,7 +178,13 @@ fn shell(spec: &KernelSpec, nic: Nic, virtual_time: bool) -> anyhow::Result<Exit
         "sch_taprio",
         "sch_cbs",
     ];
-    write_initramfs(&initramfs, &kernel, &modules, None, &shell_files(&busybox)?)?;
+    write_initramfs(
+        &initramfs,
+        &kernel,
+        &modules,
+        None,
+        &[files, &busybox_files(&busybox)?].concat(),
+    )?;
     let machine = MachineSpec {
         kernel: kernel.image.clone(),
         initramfs,
@@ -196,22 +211,38 @@ fn shell(spec: &KernelSpec, nic: Nic, virtual_time: bool) -> anyhow::Result<Exit
     Ok(Exit::Success)
 }
 
-/// Busybox under the names of its programs, and `teiji`.
-fn shell_files(busybox: &Path) -> anyhow::Result<Vec<(String, u32, Vec<u8>)>> {
-    let found = ["bin/busybox", "usr/bin/busybox"]
-        .iter()
-        .map(|name| busybox.join(name))
-        .find(|path| path.exists());
+/// A file of the guest: path, mode, contents.
+type GuestFile = (String, u32, Vec<u8>);
+
+/// The user's files and command, and what the shell does first.
+fn shell_inside(files: &[PathBuf], command: &[String]) -> anyhow::Result<Vec<GuestFile>> {
+    // Busybox installs its programs' names itself.
+    let mut profile = "/bin/busybox --install -s /bin\n\
+                       export PATH=/bin\n\
+                       ln -sf /init /bin/teiji\n\
+                       alias poweroff='exit'\n\
+                       cd /root\n"
+        .to_owned();
+    if !command.is_empty() {
+        profile.push_str(&command.join(" "));
+        profile.push_str("\nexit\n");
+    }
+    let mut inside = vec![("etc/profile".to_owned(), 0o644, profile.into_bytes())];
+    for path in files {
+        let contents = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        inside.push((format!("root/{name}"), 0o755, contents));
+    }
+    Ok(inside)
+}
+
+fn busybox_files(package: &Path) -> anyhow::Result<Vec<GuestFile>> {
+    let paths = ["bin/busybox", "usr/bin/busybox"].map(|name| package.join(name));
+    let found = paths.iter().find(|path| path.exists());
     let Some(program) = found else { bail!("the package busybox-static holds no busybox") };
-    let program = fs::read(&program).context("cannot read busybox")?;
-    // The names are installed in the guest, by busybox itself.
-    let profile = "/bin/busybox --install -s /bin\n\
-                   export PATH=/bin\n\
-                   ln -sf /init /bin/teiji\n\
-                   alias poweroff='exit'\n";
+    let program = fs::read(program).context("cannot read busybox")?;
     Ok(vec![
         ("bin/busybox".to_owned(), 0o755, program.clone()),
         ("bin/sh".to_owned(), 0o755, program),
-        ("etc/profile".to_owned(), 0o644, profile.into()),
     ])
 }
