@@ -5,6 +5,7 @@
 //! merit, and claims no more than members and resolution allow.
 
 use teiji_record::Summary;
+use teiji_record::summary::Testbed;
 
 use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows};
 use crate::units::{Glyphs, count, duration, number};
@@ -50,7 +51,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         if comparisons.len() > 1 { format!(" of {}", comparison.flow) } else { String::new() };
     match with_range.as_slice() {
         [] => plain("No answer: no interval between two frames was seen.".to_owned()),
-        [(view, range)] => one_case(comparison, view, range, &flow, glyphs),
+        [(view, range)] => one_case(summary.testbed, comparison, view, range, &flow, glyphs),
         several => {
             if comparison.common_vantage().is_none() {
                 return plain(
@@ -69,6 +70,7 @@ fn plain(sentence: String) -> Answer {
 }
 
 fn one_case(
+    testbed: Testbed,
     comparison: &Comparison,
     view: &CaseView,
     range: &Spread,
@@ -83,16 +85,19 @@ fn one_case(
         crate::units::Scale::fitting([low.min, high.max]).interval(low.min, high.max, glyphs)
     });
     let sigma = view.figure(Figure::Stddev).map(|s| duration(s.median, glyphs));
+    let case = match testbed {
+        Testbed::Capture => "The".to_owned(),
+        Testbed::Lab | Testbed::Local => format!("With {} the", view.case.name),
+    };
     plain(format!(
-        "{} {} the interval{flow} deviates by {} from {period}: a range of {}, standard deviation \
+        "{case} interval{flow} {} deviates by {} from {period}: a range of {}, standard deviation \
          {}, over {} intervals{}.",
-        capital(&view.case.name),
         comparison.common_vantage().map_or("", wording::vantage),
         extremes.unwrap_or_else(|| glyphs.none.to_owned()),
         range_text(range, glyphs),
         sigma.unwrap_or_else(|| glyphs.none.to_owned()),
         count(intervals, glyphs),
-        losses(&[view], glyphs),
+        losses(testbed, &[view], glyphs),
     ))
 }
 
@@ -118,22 +123,18 @@ fn two_cases(
     let verdict = judge(plain_range, best_range, resolution);
     let (best, base) = (&best_case.case.name, &plain_case.case.name);
     let place = comparison.common_vantage().map_or("", wording::vantage);
-    let stays = range_text(best_range, glyphs);
+    let stays = bound_text(best_range, resolution, glyphs);
     let plain_text = range_text(plain_range, glyphs);
-    let resolved = if resolution > 0.0 && best_range.median <= 2.0 * resolution {
-        format!("; the capture resolves {}", duration(resolution, glyphs))
-    } else {
-        String::new()
-    };
     let relation = match verdict {
         Verdict::Tighter { factor, at_least } => format!(
             "{}{} times tighter than with {base} ({plain_text})",
             if at_least { "at least " } else { "" },
-            factor_text(factor, glyphs)
+            factor_text(factor, at_least, glyphs)
         ),
-        Verdict::Wider { factor } => {
-            format!("{} times wider than with {base} ({plain_text})", factor_text(factor, glyphs))
-        }
+        Verdict::Wider { factor } => format!(
+            "{} times wider than with {base} ({plain_text})",
+            factor_text(factor, false, glyphs)
+        ),
         Verdict::Alike => {
             format!("no clear difference from {base} ({plain_text})")
         }
@@ -151,9 +152,8 @@ fn two_cases(
     Answer {
         lead,
         sentence: format!(
-            "{with} {best} the interval{flow} {place} stays within {stays} (range{resolved}), \
-             {relation}{}.",
-            losses(&[plain_case, best_case], glyphs)
+            "{with} {best} the interval{flow} {place} stays within {stays}, {relation}{}.",
+            losses(summary.testbed, &[plain_case, best_case], glyphs)
         ),
     }
 }
@@ -216,31 +216,59 @@ fn asks_whether_better(question: &str) -> bool {
         && words.any(|w| COMPARATIVES.contains(&w))
 }
 
+/// A range; of several members the median and its spread.
 fn range_text(range: &Spread, glyphs: &Glyphs) -> String {
     let median = duration(range.median, glyphs);
-    if range.members > 1 {
-        format!(
-            "{median} (median of {} seeds, {})",
-            range.members,
-            crate::units::Scale::fitting([range.min, range.max])
-                .interval(range.min, range.max, glyphs)
-        )
-    } else {
-        median
+    if range.members < 2 || range.min >= range.max {
+        return median;
     }
+    let scale = crate::units::Scale::fitting([range.min, range.max]);
+    let spread = scale.interval(range.min, range.max, glyphs);
+    format!("{spread}, median {median}")
 }
 
-fn factor_text(factor: f64, glyphs: &Glyphs) -> String {
-    number(factor, usize::from(factor < 100.0), glyphs)
+/// What no member's range exceeds: `2 µs (range; the capture resolves 1 µs)`.
+/// Stamps too coarse to show any range bound it by their resolution.
+fn bound_text(range: &Spread, resolution_ns: f64, glyphs: &Glyphs) -> String {
+    let mut about = vec!["range".to_owned()];
+    if range.members > 1 {
+        about.push(format!("median {}", duration(range.median, glyphs)));
+    }
+    if range.max < resolution_ns {
+        let bound = duration(resolution_ns, glyphs);
+        return format!("what the stamps resolve, {bound} ({})", about[0]);
+    }
+    if range.median <= 2.0 * resolution_ns {
+        about.push(format!("the stamps resolve {}", duration(resolution_ns, glyphs)));
+    }
+    let seeds = match range.members {
+        0 | 1 => String::new(),
+        n => format!(" with each of {n} seeds"),
+    };
+    format!("{}{seeds} ({})", duration(range.max, glyphs), about.join("; "))
+}
+
+/// A factor; a lower bound is never rounded up.
+fn factor_text(factor: f64, at_least: bool, glyphs: &Glyphs) -> String {
+    let decimals = usize::from(factor < 10.0);
+    let step = if decimals == 0 { 1.0 } else { 10.0 };
+    let shown = if at_least { (factor * step).floor() / step } else { factor };
+    number(shown, decimals, glyphs)
 }
 
 /// What an answer must not hide: frames that did not get through.
-fn losses(views: &[&CaseView], glyphs: &Glyphs) -> String {
+fn losses(testbed: Testbed, views: &[&CaseView], glyphs: &Glyphs) -> String {
     let mut parts = Vec::new();
     for view in views {
         let c = view.counts();
         let gone = c.planned.saturating_sub(c.received);
-        if gone > 0 {
+        if gone > 0 && testbed == Testbed::Capture {
+            parts.push(format!(
+                "{} of {} frames missing from the capture",
+                count(gone, glyphs),
+                count(c.planned, glyphs)
+            ));
+        } else if gone > 0 {
             parts.push(format!(
                 "{} of {} frames did not arrive with {}",
                 count(gone, glyphs),
@@ -250,10 +278,6 @@ fn losses(views: &[&CaseView], glyphs: &Glyphs) -> String {
         }
     }
     if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) }
-}
-
-fn capital(name: &str) -> String {
-    format!("With {name}")
 }
 
 #[cfg(test)]
@@ -291,6 +315,30 @@ mod tests {
     #[test]
     fn a_case_that_is_worse_is_said_to_be_worse() {
         assert_eq!(judge(&one(10.0), &one(40.0), 0.0), Verdict::Wider { factor: 4.0 });
+    }
+
+    #[test]
+    fn no_member_exceeds_the_bound_that_is_claimed() {
+        let glyphs = &Glyphs::ASCII;
+        let range = Spread::over([2_000.0, 20_000.0]).unwrap();
+        let text = bound_text(&range, 1_000.0, glyphs);
+        assert_eq!(text, "20 us with each of 2 seeds (range; median 11 us)");
+        assert_eq!(
+            bound_text(&one(2_000.0), 1_000.0, glyphs),
+            "2 us (range; the stamps resolve 1 us)"
+        );
+        assert_eq!(
+            bound_text(&one(0.0), 1_000.0, glyphs),
+            "what the stamps resolve, 1 us (range)",
+            "a range of zero is not a claim that a coarse capture allows"
+        );
+    }
+
+    #[test]
+    fn a_lower_bound_is_never_rounded_up() {
+        assert_eq!(factor_text(11.96, true, &Glyphs::ASCII), "11");
+        assert_eq!(factor_text(5.29, true, &Glyphs::ASCII), "5.2");
+        assert_eq!(factor_text(5.29, false, &Glyphs::ASCII), "5.3");
     }
 
     #[test]

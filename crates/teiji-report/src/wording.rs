@@ -111,11 +111,23 @@ fn were(n: u64) -> &'static str {
 /// What did not go as planned in one case, in full sentences; empty if all
 /// did.
 pub fn shortfalls(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
+    shortfalls_in(Testbed::Local, view, glyphs)
+}
+
+/// The same for a case that ran on `testbed`: a capture knows of no sender.
+pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
     let c = view.counts();
     let mut out = Vec::new();
     let late = late_frames(view, glyphs);
     out.extend(late);
-    if c.lost > 0 {
+    if c.lost > 0 && testbed == Testbed::Capture {
+        out.push(format!(
+            "{} of the {} from the first to the last {} not in the capture.",
+            count(c.lost, glyphs),
+            frames(c.planned, glyphs),
+            if c.lost == 1 { "is" } else { "are" }
+        ));
+    } else if c.lost > 0 {
         out.push(format!(
             "{} of {} sent {} lost on the way.",
             count(c.lost, glyphs),
@@ -163,7 +175,9 @@ pub fn shortfalls(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
 /// The frames that missed their time, with the reasons the kernel gave.
 fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     let c = view.counts();
-    let missed = c.late + c.dropped_missed + c.dropped_invalid;
+    let dropped = c.dropped_missed + c.dropped_invalid;
+    // A late frame may be one of the dropped ones: only a lower bound is known.
+    let missed = c.late.max(dropped);
     if missed == 0 {
         return None;
     }
@@ -183,16 +197,53 @@ fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     }
     if c.dropped_invalid > 0 {
         reasons.push(format!(
-            "{} {} dropped by ETF as \"invalid\": no or an unusable launch time",
+            "{} {} dropped by ETF as \"invalid\": no launch time, or one already past",
             count(c.dropped_invalid, glyphs),
             were(c.dropped_invalid)
         ));
     }
     Some(format!(
-        "{} of {} missed {} time: {}.",
+        "{}{} of {} missed {} time: {}.",
+        if c.late > 0 && dropped > 0 { "at least " } else { "" },
         count(missed, glyphs),
         frames(c.planned.max(missed), glyphs),
         if missed == 1 { "its" } else { "their" },
         reasons.join(", ")
     ))
+}
+
+/// What may help against late and dropped frames, in full sentences.
+pub fn advice(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
+    let c = view.counts();
+    let mut out = Vec::new();
+    if c.dropped_invalid > 0 && c.late == 0 {
+        out.push(
+            "ETF takes a frame only with a launch time ahead of its clock: look at the flow's \
+             mode and margin and at the qdisc's clock."
+                .to_owned(),
+        );
+    } else if c.late > 0 && c.dropped_invalid + c.dropped_missed > 0 {
+        let worst = view.worst_wake_up_ns().filter(|ns| *ns > 0);
+        out.push(worst.map_or_else(
+            || "A longer margin wakes the sender earlier.".to_owned(),
+            |ns| {
+                format!(
+                    "A margin well above {} plus the qdisc's delta would have been enough here.",
+                    duration(ns as f64, glyphs)
+                )
+            },
+        ));
+    } else if c.late > 0 {
+        out.push(
+            "An earlier wake-up (a longer margin), a higher realtime priority or a quieter CPU \
+             may help."
+                .to_owned(),
+        );
+    }
+    if c.dropped_missed > 0 {
+        out.push(
+            "A longer delta lets ETF begin earlier, so that its timer may be later.".to_owned(),
+        );
+    }
+    out
 }

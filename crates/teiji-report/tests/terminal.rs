@@ -1,174 +1,222 @@
-//! The table in the terminal, word for word.
+//! The tables in the terminal, word for word: `tests/golden/*.txt` hold what is
+//! printed. After a wanted change, `TEIJI_BLESS=1 cargo test -p teiji-report
+//! --test terminal` writes them anew; read the difference before committing it.
 
-use std::collections::BTreeMap;
+mod terminal_runs;
 
-use teiji_record::summary::{SCHEMA, Testbed};
-use teiji_record::{CaseSummary, MemberSummary, Summary};
+use std::fs;
+use std::path::PathBuf;
+
+use teiji_record::Summary;
+use teiji_record::summary::Testbed;
 use teiji_report::terminal::{Options, compare, render};
-use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
+use teiji_stats::{Deviation, Series, Vantage};
+use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
 const WIDE: Options = Options { width: 100, color: false, unicode: true };
+const NARROW: Options = Options { width: 60, color: false, unicode: true };
 
-fn flow(deviations: &[i64], counts: Counts) -> FlowStatistics {
-    let interval = deviations.iter().copied().collect::<Series>().finish();
-    let at_wire =
-        VantageStatistics { interval, schedule: None, centred: false, resolution_ns: Some(1_000) };
-    FlowStatistics {
-        counts,
-        period_ns: 1_000_000,
-        judged_at: (!deviations.is_empty()).then_some(Vantage::Wire),
-        vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
-        wake_up: None,
-        hand_over: None,
+/// Compares with `tests/golden/<name>.txt`, and holds every line to `options`.
+#[track_caller]
+fn golden(name: &str, told: &str, options: Options) {
+    let path: PathBuf =
+        [env!("CARGO_MANIFEST_DIR"), "tests", "golden", &format!("{name}.txt")].iter().collect();
+    if std::env::var_os("TEIJI_BLESS").is_some() {
+        fs::write(&path, told).unwrap();
+    }
+    let expected = fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; see this file's head", path.display()));
+    assert!(told == expected, "{name} reads otherwise now:\n{told}");
+    for line in told.lines() {
+        let columns = line.chars().filter(|c| !c.is_control()).count();
+        assert!(options.color || columns <= options.width, "{columns} columns in `{line}`");
+        assert_eq!(line, line.trim_end(), "spaces at the end");
     }
 }
 
-fn all(n: u64) -> Counts {
-    Counts { planned: n, sent: n, received: n, ..Counts::default() }
+/// Deviations in whole microseconds of one run of wake-ups.
+fn wake_ups(worst_ns: i64) -> Option<Deviation> {
+    [5_000, 6_000, worst_ns].into_iter().collect::<Series>().finish()
 }
 
-fn case(name: &str, members: Vec<FlowStatistics>) -> CaseSummary {
-    CaseSummary {
-        name: name.to_owned(),
-        about: String::new(),
-        paper_result: Some(name.to_owned()),
-        members: (1..)
-            .zip(members)
-            .map(|(seed, flow)| MemberSummary {
-                seed,
-                records: None,
-                capture: None,
-                flows: BTreeMap::from([("cycle".to_owned(), flow)]),
-                incomplete: false,
-            })
-            .collect(),
-    }
-}
-
-fn summary(cases: Vec<CaseSummary>) -> Summary {
-    Summary {
-        schema: SCHEMA.to_owned(),
-        experiment: "etf".to_owned(),
-        question: "Does a launch time make sending more regular?".to_owned(),
-        paper: Some("etf".to_owned()),
-        testbed: Testbed::Lab,
-        cases,
-        warnings: vec!["The laboratory emulates the card.".to_owned()],
-    }
-}
-
-fn two_cases() -> Summary {
-    summary(vec![
-        case("normal", vec![flow(&[-20_000, 3_000, 0, 17_000], all(5))]),
-        case("etf", vec![flow(&[-1_000, 0, 1_000, 0], all(5))]),
-    ])
+fn lossy() -> Summary {
+    let mut normal = flow(Vantage::Wire, &between(-43_000, 19_000));
+    normal.counts.received = FRAMES - 2;
+    normal.counts.lost = 2;
+    normal.counts.reordered = 1;
+    let mut etf = flow(Vantage::Wire, &between(-1_000, 1_000));
+    etf.counts.received = FRAMES - 3;
+    etf.counts.late = 2;
+    etf.counts.dropped_invalid = 2;
+    etf.counts.dropped_missed = 1;
+    etf.wake_up = wake_ups(412_000);
+    run(vec![case("normal", vec![normal]), case("etf", vec![etf])])
 }
 
 #[test]
 fn a_run_is_told_with_the_paper_beside_it() {
-    let expected = "  \
-  normal    ████████████████████████████████              5/5   0 lost
-  etf       ████████████████████████████████              5/5   0 lost
+    golden("run", &render(&two_cases(), &WIDE), WIDE);
+}
 
-Deviation of each interval from 1 ms, on the wire, capture resolution 1 µs
-                                  paper (i210, Atom E3845)
-              normal      etf          normal      etf
-  mean          0 ns     0 ns       −398.3 ns   6.0 ns
-  min         −20 µs    −1 µs      −11 210 ns   −25 ns
-  max          17 µs     1 µs       12 250 ns    30 ns
-  range        37 µs     2 µs       23 460 ns    55 ns
-";
-    let told = render(&two_cases(), &WIDE);
-    for (told, expected) in told.lines().zip(expected.lines()).take(8) {
-        assert_eq!(
-            told.split_whitespace().collect::<Vec<_>>(),
-            expected.split_whitespace().collect::<Vec<_>>()
-        );
+#[test]
+fn on_a_narrow_terminal_the_paper_stands_below() {
+    golden("run-narrow", &render(&two_cases(), &NARROW), NARROW);
+}
+
+#[test]
+fn without_unicode_everything_is_ascii() {
+    let options = Options { unicode: false, ..WIDE };
+    let mut summary = lossy();
+    summary.warnings.push("A margin ≥ 200 µs → fine.".to_owned());
+    let told = render(&summary, &options);
+    assert!(told.is_ascii(), "{told}");
+    golden("run-ascii", &told, options);
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    let options = Options { color: true, ..WIDE };
+    let told = render(&lossy(), &options);
+    let mut plain = told.clone();
+    for code in ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"] {
+        plain = plain.replace(code, "");
     }
-    assert!(told.contains("Yes: with etf the interval on the wire stays within 2 µs"), "{told}");
-    assert!(told.ends_with("The laboratory emulates the card.\n"), "{told}");
+    assert_eq!(plain, render(&lossy(), &WIDE));
+    golden("run-colour", &told, options);
 }
 
 #[test]
-fn columns_stand_below_their_heads() {
-    let told = render(&two_cases(), &WIDE);
-    let lines: Vec<&str> = told.lines().collect();
-    let head = lines
-        .iter()
-        .position(|line| line.trim_start().starts_with("normal  ") && line.contains("etf"))
-        .unwrap_or(5);
-    let ends = |line: &str| line.chars().count();
-    let table: Vec<&&str> =
-        lines.iter().skip(head + 1).take_while(|line| !line.is_empty()).collect();
-    assert!(table.len() >= 5, "{told}");
-    for row in table {
-        assert_eq!(ends(row), ends(lines[head]), "{told}");
-    }
+fn several_seeds_show_their_spread() {
+    golden("seeds", &render(&ensemble(), &WIDE), WIDE);
 }
 
 #[test]
-fn ascii_terminals_get_ascii() {
-    let told = render(&two_cases(), &Options { unicode: false, ..WIDE });
-    let foreign: Vec<char> = told.chars().filter(|c| !c.is_ascii()).collect();
-    assert!(foreign.is_empty(), "{foreign:?} in\n{told}");
+fn frames_that_did_not_get_through_are_explained() {
+    golden("lost", &render(&lossy(), &WIDE), WIDE);
 }
 
 #[test]
-fn narrow_terminals_get_short_lines_of_words() {
-    let mut run = two_cases();
-    run.warnings = vec!["word ".repeat(60).trim().to_owned()];
-    let told = render(&run, &Options { width: 60, ..WIDE });
-    assert!(
-        told.lines().filter(|line| line.contains("word")).all(|line| line.chars().count() <= 60)
-    );
+fn a_run_that_was_never_stamped_has_no_table() {
+    let cases = vec![case("normal", vec![flow(Vantage::Wire, &[])])];
+    golden("unseen", &render(&run(cases), &WIDE), WIDE);
 }
 
 #[test]
-fn what_went_wrong_is_said_with_its_reason() {
-    let counts = Counts {
-        planned: 60,
-        sent: 60,
-        received: 55,
-        lost: 2,
-        late: 1,
-        dropped_missed: 3,
-        ..Counts::default()
-    };
-    let told = render(&summary(vec![case("etf", vec![flow(&[0, 5, -5], counts)])]), &WIDE);
-    assert!(told.contains("2 lost"), "{told}");
-    assert!(told.contains("\"missed\""), "{told}");
-    assert!(told.contains("woke too late"), "{told}");
-}
-
-#[test]
-fn an_ensemble_shows_its_spread() {
-    let members = vec![
-        flow(&[-2_000, 2_000], all(3)),
-        flow(&[-4_000, 4_000], all(3)),
-        flow(&[-9_000, 9_000], all(3)),
+fn cases_seen_at_different_places_are_not_compared() {
+    let cases = vec![
+        case("normal", vec![flow(Vantage::RxKernel, &between(-43_000, 19_000))]),
+        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 1_000))]),
     ];
-    let told = render(&summary(vec![case("normal", members)]), &WIDE);
-    assert!(told.contains("8 µs [4 … 18 µs]"), "{told}");
-    assert!(told.contains("of 3 seeds"), "{told}");
+    golden("places", &render(&run(cases), &WIDE), WIDE);
 }
 
 #[test]
-fn a_run_in_which_nothing_was_seen_has_no_figures_and_no_answer() {
-    let told = render(&summary(vec![case("normal", vec![flow(&[], all(0))])]), &WIDE);
-    assert!(told.contains("never seen") && told.contains("No answer"), "{told}");
-    let told = render(&summary(Vec::new()), &WIDE);
-    assert!(told.contains("No answer"), "{told}");
+fn a_case_that_failed_is_named() {
+    let mut summary = two_cases();
+    summary.cases[1].members.clear();
+    summary.warnings.insert(0, "Case etf is missing: the guest panicked.\n  [    1.0] BUG".into());
+    golden("failed-case", &render(&summary, &WIDE), WIDE);
+    summary.cases[0].members.clear();
+    golden("failed-run", &render(&summary, &WIDE), WIDE);
 }
 
 #[test]
-fn two_runs_are_compared_with_ratios_of_widths_only() {
-    let before = two_cases();
-    let after = summary(vec![case("normal", vec![flow(&[-40_000, 6_000, 0, 34_000], all(5))])]);
-    let told = compare(&before, &after, &WIDE);
-    let row =
-        |name: &str| told.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or("");
-    assert!(row("range").ends_with("2.00") || row("range").contains("2.0"), "{told}");
-    assert!(!row("mean").contains('×'), "{told}");
-    assert!(told.contains("etf is in the first run only"), "{told}");
-    assert!(told.contains("no spread is known"), "{told}");
+fn a_capture_has_neither_paper_nor_seeds() {
+    let mut seen = flow(Vantage::Wire, &between(-3_000, 4_000));
+    seen.counts.received = FRAMES - 1;
+    seen.counts.lost = 1;
+    let mut summary = run(vec![case("capture", vec![seen])]);
+    summary.experiment = "lathe.pcap".to_owned();
+    summary.question = "How regular is the periodic flow in this capture?".to_owned();
+    summary.paper = None;
+    summary.testbed = Testbed::Capture;
+    summary.warnings.clear();
+    golden("capture", &render(&summary, &WIDE), WIDE);
+}
+
+#[test]
+fn more_cases_than_fit_are_continued_below() {
+    let cases = ["idle", "cpu", "disk", "network", "everything"];
+    let mut summary = run((1..)
+        .zip(cases)
+        .map(|(i, name)| case(name, vec![flow(Vantage::Wire, &between(-i * 9_000, i * 7_000))]))
+        .collect());
+    summary.paper = None;
+    golden("many-cases", &render(&summary, &NARROW), NARROW);
+}
+
+#[test]
+fn every_flow_has_its_own_table() {
+    let mut summary = two_cases();
+    for case in &mut summary.cases {
+        let slow = flow(Vantage::RxKernel, &between(-90_000, 70_000));
+        case.members[0].flows.insert("slow".to_owned(), slow);
+    }
+    golden("two-flows", &render(&summary, &WIDE), WIDE);
+}
+
+#[test]
+fn files_cannot_command_the_terminal() {
+    let mut summary = two_cases();
+    summary.experiment = "\x1b]0;title\x07\x1b[2J".to_owned();
+    summary.question = "\x1b[31mred?".to_owned();
+    summary.cases[0].name = "a\rb".to_owned();
+    summary.warnings = vec!["\x1b[8mhidden\nnext\x1b[0m".to_owned()];
+    for told in [render(&summary, &WIDE), compare(&summary, &summary, &WIDE)] {
+        assert!(told.chars().all(|c| c == '\n' || !c.is_control()), "{told:?}");
+    }
+}
+
+#[test]
+fn no_width_and_no_summary_breaks_the_table() {
+    let mut summaries = vec![two_cases(), ensemble(), lossy(), run(Vec::new())];
+    summaries[0].cases[0].name = "周期".repeat(20);
+    for summary in &summaries {
+        for width in [0, 1, 40, 61, 79, 1_000] {
+            for unicode in [false, true] {
+                let options = Options { width, color: true, unicode };
+                assert!(render(summary, &options).ends_with('\n'));
+                assert!(compare(summary, &summaries[1], &options).ends_with('\n'));
+            }
+        }
+    }
+}
+
+#[test]
+fn two_runs_stand_side_by_side_and_one_sample_is_called_one() {
+    let mut after = run(vec![
+        case("normal", vec![flow(Vantage::Wire, &between(-20_000, 11_000))]),
+        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 2_000))]),
+        case("mqprio", vec![flow(Vantage::Wire, &between(-1_000, 2_000))]),
+    ]);
+    after.testbed = Testbed::Local;
+    after.warnings = vec!["The time is real: other programs disturb the figures.".to_owned()];
+    golden("compare", &compare(&two_cases(), &after, &WIDE), WIDE);
+    golden("compare-narrow", &compare(&two_cases(), &after, &NARROW), NARROW);
+}
+
+#[test]
+fn a_run_compared_with_itself_is_identical() {
+    golden("compare-same", &compare(&lossy(), &lossy(), &WIDE), WIDE);
+}
+
+#[test]
+fn ensembles_are_told_apart_only_where_their_ranges_do_not_overlap() {
+    let mut after = ensemble();
+    let faster = [(-5_000, 1_000), (-5_000, 2_000), (-6_000, 1_000)];
+    let flows = faster.map(|(low, high)| flow(Vantage::Wire, &between(low, high))).to_vec();
+    after.cases[0] = case("normal", flows);
+    after.cases[1].members.swap(0, 2);
+    after.cases[1].members.pop();
+    golden("compare-seeds", &compare(&ensemble(), &after, &WIDE), WIDE);
+}
+
+#[test]
+fn runs_without_a_common_case_or_place_are_not_compared() {
+    let other = run(vec![case("taprio", vec![flow(Vantage::Wire, &between(-9_000, 9_000))])]);
+    golden("compare-nothing", &compare(&two_cases(), &other, &WIDE), WIDE);
+    let elsewhere = vec![case("etf", vec![flow(Vantage::RxKernel, &between(-9_000, 9_000))])];
+    golden("compare-places", &compare(&two_cases(), &run(elsewhere), &WIDE), WIDE);
+    let unseen = vec![case("etf", vec![flow(Vantage::Wire, &[])])];
+    golden("compare-unseen", &compare(&two_cases(), &run(unseen), &WIDE), WIDE);
 }

@@ -1,20 +1,27 @@
-//! A run in the terminal: what became of the frames, the figures with the
-//! paper beside them, the answer, and what must be known.
+//! Results as text for a terminal of a given width.
+//!
+//! [`render`] tells one run, [`compare`] puts two side by side. Both are pure:
+//! what the terminal can do is the caller's to find out. Text that comes from
+//! files (names, questions, warnings) never reaches the terminal with control
+//! characters in it.
 
-mod style;
+mod compare;
+mod figures;
+mod frames;
+mod screen;
 mod table;
 
-use std::fmt::Write;
-
 use teiji_record::Summary;
+use teiji_record::summary::Testbed;
 
 use crate::answer::answer;
-use crate::comparison::{CaseView, Comparison, Measure, flows};
+use crate::comparison::{Comparison, Measure, flows};
 use crate::paper::Paper;
-use crate::units::{Glyphs, count};
+use crate::units::{count, duration};
 use crate::wording;
+use screen::{Screen, Style, cells};
 
-use style::{Style, wrapped};
+pub use compare::compare;
 
 /// What the terminal can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,116 +34,123 @@ pub struct Options {
     pub unicode: bool,
 }
 
-impl Options {
-    fn glyphs(&self) -> &'static Glyphs {
-        if self.unicode { &Glyphs::UNICODE } else { &Glyphs::ASCII }
-    }
-
-    fn style(&self) -> Style {
-        Style { color: self.color, unicode: self.unicode }
-    }
-}
-
-/// The table of a run.
+/// The result of one run: what became of the frames, the figures with the
+/// paper's beside them, the answer, and what a reader must know. Ends with a
+/// newline.
 pub fn render(summary: &Summary, options: &Options) -> String {
-    let (glyphs, style) = (options.glyphs(), options.style());
+    let mut screen = Screen::new(*options);
     let paper = summary.paper.as_deref().and_then(|key| Paper::load(key).ok());
-    let mut out = String::new();
-    let names = flows(summary);
-    for flow in &names {
-        let comparison = Comparison::of(summary, flow, Measure::Interval, paper.as_ref());
-        if names.len() > 1 {
-            let _ = writeln!(out, "{}", style.bold(&format!("flow {flow}")));
-        }
-        for view in &comparison.cases {
-            frames(view, longest_name(&comparison), options, &mut out);
-        }
-        let heading = wording::heading(&comparison, glyphs);
-        let seen = wording::seen(&comparison, glyphs);
-        let _ = writeln!(out, "\n{}", style.bold(&format!("{heading}, {seen}")));
-        table::figures(&comparison, paper.as_ref(), options, &mut out);
-        if comparison.members() > 1 {
-            let note = format!(
-                "median [smallest {} largest] of {} seeds",
-                glyphs.ellipsis,
-                comparison.members()
-            );
-            let _ = writeln!(out, "  {}", style.dim(&note));
-        }
-        out.push('\n');
+    let comparisons: Vec<Comparison<'_>> = flows(summary)
+        .into_iter()
+        .map(|flow| Comparison::of(summary, flow, Measure::Interval, paper.as_ref()))
+        .collect();
+    headline(summary, &comparisons, &mut screen);
+    let label = label_width(summary, &screen);
+    if comparisons.is_empty() {
+        frames::unmeasured(summary, label, &mut screen);
     }
-    let answer = answer(summary, glyphs);
-    let lead = answer.lead.map_or(String::new(), |word| format!("{word}: "));
-    let sentence = format!("{lead}{}", answer.sentence);
-    let _ = writeln!(out, "{}", style.bold(&wrapped(&sentence, options.width)));
-    for warning in &summary.warnings {
-        let _ = writeln!(out, "{}", wrapped(warning, options.width));
+    for comparison in &comparisons {
+        if comparisons.len() > 1 {
+            screen.blank();
+            let flow = screen.foreign(comparison.flow);
+            screen.line(&screen.paint(&flow, Style::Bold));
+        }
+        frames::bars(summary, comparison, label, &mut screen);
+        frames::advice(summary.testbed, comparison, &mut screen);
+        figures::figures(comparison, paper.as_ref(), label, &mut screen);
     }
-    out
+    conclusion(summary, &mut screen);
+    remarks(summary, &comparisons, &mut screen);
+    screen.finish()
 }
 
-fn longest_name(comparison: &Comparison<'_>) -> usize {
-    let names = comparison.cases.iter().map(|view| view.case.name.chars().count());
-    names.max().unwrap_or(0).max(8)
+/// The first column, so that the bars and the figures stand below each other.
+fn label_width(summary: &Summary, screen: &Screen) -> usize {
+    let names = summary.cases.iter().map(|case| cells(&screen.foreign(&case.name)));
+    names.chain([figures::widest_label(screen)]).max().unwrap_or(0)
 }
 
-/// A case in one line: how many frames got through, and what did not.
-fn frames(view: &CaseView<'_>, name_width: usize, options: &Options, out: &mut String) {
-    let (glyphs, style) = (options.glyphs(), options.style());
-    let counts = view.counts();
-    let share =
-        if counts.planned == 0 { 0.0 } else { counts.received as f64 / counts.planned as f64 };
-    let numbers = format!("{}/{}", count(counts.received, glyphs), count(counts.planned, glyphs));
-    let lost = format!("{} lost", count(counts.lost, glyphs));
-    let lost = if counts.lost > 0 { style.warn(&lost) } else { lost };
-    let bar = style.bar(share, options.width.saturating_sub(name_width + 36).clamp(8, 32));
-    let name = &view.case.name;
-    let _ = writeln!(out, "  {name:name_width$}  {bar}  {numbers:>15}   {lost}");
-    for sentence in wording::shortfalls(view, glyphs) {
-        for line in wrapped(&sentence, options.width.saturating_sub(4)).lines() {
-            let _ = writeln!(out, "    {}", style.warn(line));
+/// `etf · virtual laboratory, every 1 ms, 60 000 frames a case, seed 1`.
+fn headline(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Screen) {
+    let facts = facts(summary, comparisons, screen);
+    let name = screen.foreign(&summary.experiment);
+    let name = screen.paint(&name, Style::Bold);
+    let dot = screen.glyphs().dot;
+    screen.wrapped(&format!("{name} {dot} {facts}"), 0, 2);
+}
+
+/// Where and how a run was made, as far as its summary says.
+fn facts(summary: &Summary, comparisons: &[Comparison<'_>], screen: &Screen) -> String {
+    let glyphs = screen.glyphs();
+    let mut facts = vec![wording::testbed(summary.testbed).to_owned()];
+    let members = || summary.cases.iter().flat_map(|case| &case.members);
+    if let [comparison] = comparisons {
+        if summary.testbed == Testbed::Capture {
+            facts.push(screen.foreign(comparison.flow));
         }
-    }
-}
-
-/// Two runs side by side, case by case.
-pub fn compare(before: &Summary, after: &Summary, options: &Options) -> String {
-    let (glyphs, style) = (options.glyphs(), options.style());
-    let mut out = String::new();
-    for flow in flows(before) {
-        let one = Comparison::of(before, flow, Measure::Interval, None);
-        let two = Comparison::of(after, flow, Measure::Interval, None);
-        for view in &one.cases {
-            let Some(other) = two.cases.iter().find(|c| c.case.name == view.case.name) else {
-                let _ = writeln!(out, "{} is in the first run only\n", view.case.name);
-                continue;
+        if let Some(period) = comparison.common_period_ns() {
+            facts.push(format!("every {}", duration(period as f64, glyphs)));
+        }
+        let mut planned =
+            comparison.cases.iter().flat_map(|c| &c.members).map(|m| m.flow.counts.planned);
+        if let Some(frames) = planned.next().filter(|first| planned.all(|p| p == *first)) {
+            let each = match (summary.testbed, comparison.members()) {
+                (Testbed::Capture, _) => "",
+                (_, 0 | 1) => " a case",
+                _ => " a case and seed",
             };
-            let heading = format!("{}, {}", view.case.name, wording::heading(&one, glyphs));
-            let _ = writeln!(out, "{}", style.bold(&heading));
-            if view.vantage != other.vantage {
-                let _ = writeln!(
-                    out,
-                    "  seen {} in the first and {} in the second: do not compare",
-                    view.vantage.map_or("nowhere", wording::vantage),
-                    other.vantage.map_or("nowhere", wording::vantage)
-                );
-            }
-            table::ratios(view, other, &one.percentiles(), options, &mut out);
-            out.push('\n');
-        }
-        for view in &two.cases {
-            if !one.cases.iter().any(|c| c.case.name == view.case.name) {
-                let _ = writeln!(out, "{} is in the second run only\n", view.case.name);
-            }
+            facts.push(format!("{}{}frames{each}", count(frames, glyphs), glyphs.space));
         }
     }
-    let single = before.cases.iter().chain(&after.cases).all(|case| case.members.len() < 2);
-    let note = if single {
-        "One sample a case: no spread is known, so a small difference means nothing. \
-         Ensembles (teiji run --seeds 1..16) have one."
-    } else {
-        "A ratio stands for a difference only where the spreads in brackets do not overlap."
-    };
-    let _ = writeln!(out, "{}", wrapped(note, options.width));
-    out
+    if summary.testbed != Testbed::Capture {
+        let mut seeds: Vec<u64> = members().map(|member| member.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        match seeds.as_slice() {
+            [] => {}
+            [one] => facts.push(format!("seed{}{one}", glyphs.space)),
+            [first, .., last] if last - first + 1 == seeds.len() as u64 => facts.push(format!(
+                "seeds{s}{first}{s}{}{s}{last}",
+                glyphs.ellipsis,
+                s = glyphs.space
+            )),
+            many => facts.push(format!("{}{}seeds", many.len(), glyphs.space)),
+        }
+    }
+    facts.join(", ")
+}
+
+/// The question and its answer.
+fn conclusion(summary: &Summary, screen: &mut Screen) {
+    screen.blank();
+    if !summary.question.is_empty() && summary.testbed != Testbed::Capture {
+        let question = screen.foreign(&summary.question);
+        screen.wrapped_in(&question, 0, 0, Style::Dim);
+    }
+    let answer = answer(summary, screen.glyphs());
+    let sentence = screen.foreign(&answer.sentence);
+    match answer.lead {
+        Some(lead) => {
+            let lead = screen.paint(&format!("{lead}:"), Style::Bold);
+            screen.wrapped(&format!("{lead} {sentence}"), 0, 0);
+        }
+        None => screen.wrapped(&sentence, 0, 0),
+    }
+}
+
+/// What a reader must know before believing the figures.
+fn remarks(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Screen) {
+    let mut said: Vec<String> = Vec::new();
+    let caveats = comparisons.iter().flat_map(|c| wording::vantage_caveats(c, screen.glyphs()));
+    for sentence in caveats.chain(summary.warnings.iter().cloned()) {
+        if !said.contains(&sentence) {
+            said.push(sentence);
+        }
+    }
+    if !said.is_empty() {
+        screen.blank();
+    }
+    for sentence in said {
+        screen.remark(&sentence);
+    }
 }

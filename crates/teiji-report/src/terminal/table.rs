@@ -1,144 +1,168 @@
-//! The figures as columns.
+//! Columns of right-aligned figures in sections beside each other, or below
+//! each other where the terminal is too narrow.
 
-use std::fmt::Write;
+use std::ops::Range;
 
-use super::Options;
-use crate::comparison::{CaseView, Comparison, Figure, Spread};
-use crate::paper::Paper;
-use crate::units::{Glyphs, Scale, ratio};
+use super::screen::{Screen, Style, cells, left, right};
 
-/// One row: its name and a cell per column.
-struct Row {
-    name: String,
-    cells: Vec<String>,
+/// Between two columns.
+const GAP: usize = 3;
+/// Between two sections.
+const SECTION_GAP: usize = 6;
+/// Before the names of the rows.
+const INDENT: usize = 2;
+
+/// Columns that belong together.
+pub struct Section {
+    /// What the figures are, and a second line that says where they come from.
+    pub heading: [String; 2],
+    pub columns: Vec<Column>,
+    pub style: Style,
+    /// What the cells show, if that must be said; below the table.
+    pub note: String,
 }
 
-/// Rows of the table, in order.
-fn rows(percentiles: &[f64], glyphs: &Glyphs) -> Vec<(String, Figure)> {
-    let mut rows = vec![
-        ("mean".to_owned(), Figure::Mean),
-        ("min".to_owned(), Figure::Min),
-        ("max".to_owned(), Figure::Max),
-        ("range".to_owned(), Figure::Range),
-        (glyphs.sigma.to_owned(), Figure::Stddev),
-    ];
-    // The middle says little about a tail, and the table stays short.
-    let tail = percentiles.iter().filter(|p| **p >= 99.0);
-    rows.extend(tail.map(|p| (format!("p{p}"), Figure::Percentile(*p))));
-    rows
+/// One column, a cell for each row.
+pub struct Column {
+    pub head: String,
+    pub cells: Vec<String>,
 }
 
-/// Each case's figures, and the published ones beside them.
-pub fn figures(
-    comparison: &Comparison<'_>,
-    paper: Option<&Paper>,
-    options: &Options,
-    out: &mut String,
-) {
-    let glyphs = options.glyphs();
-    let beside = comparison.has_paper();
-    let names: Vec<&str> = comparison.cases.iter().map(|view| view.case.name.as_str()).collect();
-    let mut heads: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    if beside {
-        heads.extend(names.iter().map(|name| (*name).to_owned()));
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().chain([&self.head]).map(|text| cells(text)).max().unwrap_or(0)
     }
-    let mut table = Vec::new();
-    for (name, figure) in rows(&comparison.percentiles(), glyphs) {
-        let measured: Vec<Option<Spread>> =
-            comparison.cases.iter().map(|view| view.figure(figure)).collect();
-        let published: Vec<Option<f64>> =
-            comparison.cases.iter().map(|view| figure.published(view.paper.as_ref()?)).collect();
-        if measured.iter().all(Option::is_none) {
-            continue;
-        }
-        let mut cells = spreads(&measured, glyphs);
-        if beside {
-            let scale = Scale::fitting(published.iter().copied().flatten());
-            let text =
-                |ns: &Option<f64>| ns.map_or(glyphs.none.to_owned(), |ns| scale.text(ns, glyphs));
-            cells.extend(published.iter().map(text));
-        }
-        table.push(Row { name, cells });
-    }
-    let gap = beside.then_some(names.len());
-    if let Some(paper) = paper.filter(|_| beside) {
-        let widths = widths(&heads, &table);
-        let left: usize = widths[..names.len()].iter().map(|w| w + 2).sum();
-        let title = format!("paper ({})", paper.short);
-        let _ = writeln!(out, "  {:8}{:left$}    {title}", "", "");
-    }
-    print(&heads, &table, gap, out);
 }
 
-/// Two cases and how many times the second is the first.
-pub fn ratios(
-    before: &CaseView<'_>,
-    after: &CaseView<'_>,
-    percentiles: &[f64],
-    options: &Options,
-    out: &mut String,
-) {
-    let glyphs = options.glyphs();
-    let mut table = Vec::new();
-    for (name, figure) in rows(percentiles, glyphs) {
-        let pair = [before.figure(figure), after.figure(figure)];
-        if pair.iter().all(Option::is_none) {
-            continue;
+impl Section {
+    fn columns_width(&self, columns: Range<usize>) -> usize {
+        self.columns[columns].iter().map(|column| GAP + column.width()).sum()
+    }
+
+    fn heading_width(&self) -> usize {
+        self.heading.iter().map(|text| cells(text)).max().unwrap_or(0)
+    }
+}
+
+/// A piece of a section that is shown at once.
+struct Part<'a> {
+    section: &'a Section,
+    columns: Range<usize>,
+}
+
+/// Prints `sections` with one name per row, `label` columns wide.
+pub fn print(sections: &[Section], rows: &[String], label: usize, screen: &mut Screen) {
+    let all = |section| Part { section, columns: 0..section.columns.len() };
+    let beside: Vec<Part<'_>> = sections.iter().map(all).collect();
+    if width(&beside, label) <= screen.width() {
+        return block(&beside, rows, label, screen);
+    }
+    for section in sections {
+        let mut start = 0;
+        while start < section.columns.len() {
+            let fits = |end: &usize| {
+                width(&[Part { section, columns: start..*end }], label) <= screen.width()
+            };
+            let end = (start + 1..=section.columns.len()).rev().find(fits).unwrap_or(start + 1);
+            block(&[Part { section, columns: start..end }], rows, label, screen);
+            start = end;
         }
-        let mut cells = spreads(&pair, glyphs);
-        // Means and extremes lie around zero: their ratio says nothing.
-        let width = matches!(figure, Figure::Range | Figure::Stddev | Figure::Percentile(_));
-        let change = match pair {
-            [Some(one), Some(two)] if width => ratio(two.median, one.median, glyphs),
-            _ => None,
+    }
+}
+
+/// Where each part begins, and the whole width.
+fn starts(parts: &[Part<'_>], label: usize) -> (Vec<usize>, usize) {
+    let mut at = 0;
+    let mut out = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let before = if index == 0 { INDENT + label } else { 0 };
+        out.push(at);
+        let columns = part.section.columns_width(part.columns.clone());
+        // The gap before a section's first column is part of what separates it.
+        let columns = if index == 0 { before + columns } else { columns.saturating_sub(GAP) };
+        let heading = part.section.heading_width();
+        at += columns.max(heading) + SECTION_GAP;
+    }
+    (out, at.saturating_sub(SECTION_GAP))
+}
+
+fn width(parts: &[Part<'_>], label: usize) -> usize {
+    let last_columns = parts
+        .first()
+        .map_or(0, |part| INDENT + label + part.section.columns_width(part.columns.clone()));
+    let (starts, whole) = starts(parts, label);
+    // A heading that is too long is broken, it does not make the table wider.
+    if starts.len() == 1 { last_columns } else { whole }
+}
+
+fn block(parts: &[Part<'_>], rows: &[String], label: usize, screen: &mut Screen) {
+    let (starts, _) = starts(parts, label);
+    let none = screen.glyphs().none;
+    screen.blank();
+    // A section that goes on says nothing twice.
+    if parts.iter().all(|part| part.columns.start == 0) {
+        headings(parts, &starts, screen);
+    }
+    let heads = |column: &Column| column.head.clone();
+    table_line("", Style::Bold, parts, &starts, label, heads, screen);
+    for (index, name) in rows.iter().enumerate() {
+        let shown = |part: &Part<'_>| {
+            part.section.columns[part.columns.clone()]
+                .iter()
+                .any(|column| column.cells.get(index).is_some_and(|text| text != none))
         };
-        cells.push(change.unwrap_or_default());
-        table.push(Row { name, cells });
-    }
-    let heads = ["first", "second", "second / first"].map(str::to_owned);
-    print(&heads, &table, None, out);
-}
-
-/// Cells that share a unit; with several members their spread.
-fn spreads(values: &[Option<Spread>], glyphs: &Glyphs) -> Vec<String> {
-    let scale = Scale::fitting(values.iter().flatten().map(|s| s.median));
-    let one = |spread: &Option<Spread>| match spread {
-        None => glyphs.none.to_owned(),
-        Some(s) if s.members < 2 => scale.text(s.median, glyphs),
-        Some(s) => {
-            let around = Scale::fitting([s.min, s.max]).interval(s.min, s.max, glyphs);
-            format!("{} [{around}]", scale.text(s.median, glyphs))
+        if !parts.iter().any(shown) {
+            continue;
         }
-    };
-    values.iter().map(one).collect()
+        let cell = |column: &Column| column.cells.get(index).cloned().unwrap_or_default();
+        table_line(name, Style::Plain, parts, &starts, label, cell, screen);
+    }
+    for part in parts.iter().filter(|part| part.columns.end == part.section.columns.len()) {
+        screen.wrapped_in(&part.section.note, INDENT, INDENT, Style::Dim);
+    }
 }
 
-fn widths(heads: &[String], table: &[Row]) -> Vec<usize> {
-    heads
-        .iter()
-        .enumerate()
-        .map(|(column, head)| {
-            let cells = table.iter().map(|row| row.cells[column].chars().count());
-            cells.chain([head.chars().count()]).max().unwrap_or(0)
-        })
-        .collect()
+fn headings(parts: &[Part<'_>], starts: &[usize], screen: &mut Screen) {
+    if let [part] = parts {
+        let [what, place] = &part.section.heading;
+        screen.wrapped_in(what, 0, 0, Style::Bold);
+        screen.wrapped_in(place, 0, 0, Style::Dim);
+        return;
+    }
+    for (line, style) in [(0, Style::Bold), (1, Style::Dim)] {
+        let mut text = String::new();
+        for (part, start) in parts.iter().zip(starts) {
+            text = left(&text, *start);
+            text.push_str(&screen.paint(&part.section.heading[line], style));
+        }
+        if cells(&text) > 0 {
+            screen.line(&text);
+        }
+    }
 }
 
-/// Prints right-aligned columns; the published ones stand apart.
-fn print(heads: &[String], table: &[Row], gap: Option<usize>, out: &mut String) {
-    let widths = widths(heads, table);
-    let mut line = |name: &str, cells: &[String]| {
-        let mut text = format!("  {name:8}");
-        for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-            if gap == Some(column) {
-                text.push_str("    ");
+fn table_line(
+    name: &str,
+    style: Style,
+    parts: &[Part<'_>],
+    starts: &[usize],
+    label: usize,
+    cell: impl Fn(&Column) -> String,
+    screen: &mut Screen,
+) {
+    let mut text = format!("{:INDENT$}{}", "", left(name, label));
+    for (index, (part, start)) in parts.iter().zip(starts).enumerate() {
+        if index > 0 {
+            text = left(&text, *start);
+        }
+        for (place, column) in part.section.columns[part.columns.clone()].iter().enumerate() {
+            if index == 0 || place > 0 {
+                text.push_str(&" ".repeat(GAP));
             }
-            let _ = write!(text, "  {cell:>width$}");
+            let style = if style == Style::Plain { part.section.style } else { style };
+            let content = screen.paint(&cell(column), style);
+            text.push_str(&right(&content, column.width()));
         }
-        let _ = writeln!(out, "{}", text.trim_end());
-    };
-    line("", heads);
-    for row in table {
-        line(&row.name, &row.cells);
     }
+    screen.line(&text);
 }

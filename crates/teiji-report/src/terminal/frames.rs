@@ -1,0 +1,163 @@
+//! What became of the frames: a bar per case, and what went wrong in words.
+
+use std::fmt::Write;
+
+use teiji_record::Summary;
+use teiji_record::summary::Testbed;
+use teiji_stats::Counts;
+
+use super::screen::{Screen, Style, cells, left, right};
+use crate::comparison::{CaseView, Comparison};
+use crate::units::{Glyphs, count};
+use crate::wording;
+
+const WIDEST_BAR: usize = 32;
+/// A shorter bar shows nothing.
+const SHORTEST_BAR: usize = 8;
+
+/// One line per case of the run: how much arrived.
+pub fn bars(summary: &Summary, comparison: &Comparison<'_>, label: usize, screen: &mut Screen) {
+    let lines: Vec<Line> =
+        comparison.cases.iter().map(|view| Line::of(view, summary.testbed, screen)).collect();
+    let widest = |of: fn(&Line) -> &str| lines.iter().map(|l| cells(of(l))).max().unwrap_or(0);
+    let arrived = widest(|line| &line.arrived);
+    let lost = widest(|line| &line.lost);
+    let others = widest(|line| &line.others);
+    let around = 2 + label + 3 + 2 + arrived + 3 + lost + others;
+    let bar = screen.width().saturating_sub(around).min(WIDEST_BAR);
+    for line in &lines {
+        let mut text = format!("  {}   ", left(&line.name, label));
+        if bar >= SHORTEST_BAR {
+            text.push_str(&line.bar(bar, screen));
+            text.push_str("  ");
+        }
+        text.push_str(&right(&line.arrived, arrived));
+        let lost = right(&line.lost, lost);
+        let style = if line.counts.lost > 0 { Style::Yellow } else { Style::Plain };
+        text.push_str("   ");
+        text.push_str(&screen.paint(&lost, style));
+        text.push_str(&line.others);
+        screen.line(&text);
+    }
+    for case in &summary.cases {
+        if !comparison.cases.iter().any(|view| view.case.name == case.name) {
+            unmeasured_line(&case.name, label, screen);
+        }
+    }
+}
+
+/// All cases of a run that measured nothing.
+pub fn unmeasured(summary: &Summary, label: usize, screen: &mut Screen) {
+    for case in &summary.cases {
+        unmeasured_line(&case.name, label, screen);
+    }
+}
+
+fn unmeasured_line(name: &str, label: usize, screen: &mut Screen) {
+    let name = left(&screen.foreign(name), label);
+    let said = screen.paint("not measured", Style::Red);
+    screen.line(&format!("  {name}   {said}"));
+}
+
+/// What did not go as planned in a run, per case, and what may help.
+pub fn advice(testbed: Testbed, comparison: &Comparison<'_>, screen: &mut Screen) {
+    let said = |view: &CaseView<'_>, glyphs: &Glyphs| {
+        let mut said = wording::shortfalls_in(testbed, view, glyphs);
+        said.extend(wording::advice(view, glyphs));
+        said
+    };
+    if sentences(comparison, said, screen) && testbed != Testbed::Capture {
+        screen.wrapped("Which frames, and their ways: the report, \"Outliers\".", 2, 4);
+    }
+}
+
+/// What did not go as planned, per case.
+pub fn shortfalls(testbed: Testbed, comparison: &Comparison<'_>, screen: &mut Screen) {
+    sentences(comparison, |view, glyphs| wording::shortfalls_in(testbed, view, glyphs), screen);
+}
+
+/// Prints what is `said` of each case; false if that is nothing.
+fn sentences(
+    comparison: &Comparison<'_>,
+    said: impl Fn(&CaseView<'_>, &Glyphs) -> Vec<String>,
+    screen: &mut Screen,
+) -> bool {
+    let mut any = false;
+    for view in &comparison.cases {
+        let said = said(view, screen.glyphs());
+        if said.is_empty() {
+            continue;
+        }
+        if !any {
+            screen.blank();
+            any = true;
+        }
+        let name = screen.foreign(&view.case.name);
+        let name = screen.paint(&format!("{name}:"), Style::Yellow);
+        screen.wrapped(&format!("{name} {}", said.join(" ")), 2, 4);
+    }
+    any
+}
+
+/// The pieces of a case's line.
+struct Line {
+    name: String,
+    counts: Counts,
+    arrived: String,
+    lost: String,
+    others: String,
+}
+
+impl Line {
+    fn of(view: &CaseView<'_>, testbed: Testbed, screen: &Screen) -> Self {
+        let glyphs = screen.glyphs();
+        let counts = view.counts();
+        let arrived = format!("{}/{}", count(counts.received, glyphs), count(counts.sent, glyphs));
+        let lost = if testbed == Testbed::Capture { "missing" } else { "lost" };
+        Self {
+            name: screen.foreign(&view.case.name),
+            counts,
+            arrived,
+            lost: format!("{}{}{lost}", count(counts.lost, glyphs), glyphs.space),
+            others: others(&counts, view.case.members.iter().any(|m| m.incomplete), glyphs),
+        }
+    }
+
+    fn bar(&self, columns: usize, screen: &Screen) -> String {
+        let (received, planned) = (self.counts.received, self.counts.planned.max(self.counts.sent));
+        let columns_u64 = columns as u64;
+        // Neither a lost frame nor a received one is ever rounded away.
+        let full = match (received, planned) {
+            (0, _) | (_, 0) => 0,
+            (r, p) if r >= p => columns_u64,
+            (r, p) => {
+                let share = u128::from(r) * u128::from(columns_u64) / u128::from(p);
+                u64::try_from(share).unwrap_or(columns_u64).clamp(1, columns_u64 - 1)
+            }
+        };
+        let full = usize::try_from(full).unwrap_or(columns);
+        let style = match full {
+            0 => Style::Red,
+            full if full == columns => Style::Green,
+            _ => Style::Yellow,
+        };
+        let (block, empty) = screen.blocks();
+        let missing = screen.paint(&empty.repeat(columns - full), Style::Dim);
+        format!("{}{missing}", screen.paint(&block.repeat(full), style))
+    }
+}
+
+/// What else happened, if anything did: `, 3 dropped, 2 late`.
+fn others(counts: &Counts, incomplete: bool, glyphs: &Glyphs) -> String {
+    let mut out = String::new();
+    let dropped = counts.dropped_missed + counts.dropped_invalid;
+    for (n, what) in [(dropped, "dropped"), (counts.late, "late"), (counts.send_failed, "unsent")] {
+        if n > 0 {
+            let _ = write!(out, ", {}{}{what}", count(n, glyphs), glyphs.space);
+        }
+    }
+    if incomplete {
+        out.push_str(", ended early");
+    }
+    out
+}

@@ -1,0 +1,91 @@
+//! Runs to print, made of deviations that a reader can check by hand.
+
+use std::collections::BTreeMap;
+
+use teiji_record::summary::{SCHEMA, Testbed};
+use teiji_record::{CaseSummary, MemberSummary, Summary};
+use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
+
+/// Frames of every member.
+pub const FRAMES: u64 = 1_000;
+
+/// As many deviations as [`FRAMES`] have, evenly from `low_ns` to `high_ns` in
+/// whole microseconds.
+pub fn between(low_ns: i64, high_ns: i64) -> Vec<i64> {
+    let steps = i64::try_from(FRAMES).unwrap() - 2;
+    (0..=steps).map(|i| (low_ns + (high_ns - low_ns) * i / steps) / 1_000 * 1_000).collect()
+}
+
+/// A flow seen at `vantage`; at none if there is no deviation.
+pub fn flow(vantage: Vantage, deviations: &[i64]) -> FlowStatistics {
+    let resolution_ns = (vantage == Vantage::Wire).then_some(1_000);
+    let interval = deviations.iter().copied().collect::<Series>().finish();
+    let seen = VantageStatistics { interval, schedule: None, centred: false, resolution_ns };
+    FlowStatistics {
+        counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
+        period_ns: 1_000_000,
+        judged_at: (!deviations.is_empty()).then_some(vantage),
+        vantages: if deviations.is_empty() {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([(vantage, seen)])
+        },
+        wake_up: None,
+        hand_over: None,
+    }
+}
+
+/// A case with one member for each of `flows`, seeds from 1.
+pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
+    CaseSummary {
+        name: name.to_owned(),
+        about: String::new(),
+        paper_result: Some(name.to_owned()),
+        members: (1..)
+            .zip(flows)
+            .map(|(seed, flow)| MemberSummary {
+                seed,
+                records: None,
+                capture: None,
+                flows: BTreeMap::from([("cycle".to_owned(), flow)]),
+                incomplete: false,
+            })
+            .collect(),
+    }
+}
+
+/// A run in the laboratory with the first study beside it.
+pub fn run(cases: Vec<CaseSummary>) -> Summary {
+    Summary {
+        schema: SCHEMA.to_owned(),
+        experiment: "etf".to_owned(),
+        question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),
+        paper: Some("etf".to_owned()),
+        testbed: Testbed::Lab,
+        cases,
+        warnings: vec![
+            "The laboratory emulates the card: it shows what the software does, not what a piece \
+             of silicon does."
+                .to_owned(),
+        ],
+    }
+}
+
+/// `normal` and `etf`, seen on the wire.
+pub fn two_cases() -> Summary {
+    run(vec![
+        case("normal", vec![flow(Vantage::Wire, &between(-43_000, 19_000))]),
+        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 1_000))]),
+    ])
+}
+
+/// The same with three seeds.
+pub fn ensemble() -> Summary {
+    let members = |ends: [(i64, i64); 3]| {
+        ends.map(|(low, high)| flow(Vantage::Wire, &between(low, high))).to_vec()
+    };
+    run(vec![
+        case("normal", members([(-21_000, 4_000), (-22_000, 2_000), (-23_000, 3_000)])),
+        case("etf", members([(-1_000, 1_000), (-1_000, 2_000), (-10_000, 10_000)])),
+    ])
+}
