@@ -63,7 +63,7 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
         "resolution",
         "measured / paper",
         "23.5\u{a0}µs",
-        "Every frame",
+        "Deviation of every frame",
         "Histogram",
         "Tail",
         "wake-up latency",

@@ -72,7 +72,7 @@ class Figure {
     this.panels.forEach((panel) => panel.plot.destroy());
     this.live.replaceChildren();
     const shown = this.all.filter((series) => series.seed === this.seed && !this.hidden.has(series.case));
-    const narrow = this.live.clientWidth < 600;
+    const narrow = this.narrow = this.live.clientWidth < 600;
     this.height = shown.length < 2 ? (narrow ? 220 : 300) : shown.length < 4 ? (narrow ? 150 : 180) : 110;
     const low = Math.min(0, ...shown.map((series) => series.x[0]));
     const high = Math.max(1, ...shown.map((series) => series.x[series.x.length - 1]));
@@ -192,6 +192,7 @@ class Figure {
     const width = this.live.clientWidth;
     if (!width || width === this.shownWidth) return;
     this.shownWidth = width;
+    if (this.narrow !== width < 600) return this.build();
     this.panels.forEach((panel) => panel.resize());
   }
 }

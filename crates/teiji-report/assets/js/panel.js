@@ -39,7 +39,7 @@ class Panel {
         x: { time: false, range: () => this.owner.view.x },
         y: { range: () => this.owner.yRange(this) },
       },
-      axes: [x, axis({ incrs: nice, space: 26, size: 66, values: (u, values) => ticks(values), label: "deviation" })],
+      axes: [x, axis({ incrs: nice, space: 26, size: 66, values: (u, values) => ticks(values), label: this.owner.narrow ? undefined : "deviation" })],
       series: [{}, { paths: () => null, points: { show: false } }],
       legend: { show: false },
       cursor: {
@@ -136,6 +136,15 @@ class Panel {
       for (let row = top[column]; row <= bottom[column]; row++) {
         const count = counts[column * rows + row];
         if (!count) continue;
+        const tall = bottom[column] - top[column] > 6 && (row === top[column] || row === bottom[column]);
+        if (tall && count < 4) {
+          // An extreme far from its neighbours: large enough to be seen alone.
+          ctx.globalAlpha = 1;
+          ctx.beginPath();
+          ctx.arc(bbox.left + (column + 0.5) * cell, bbox.top + (row + 0.5) * cell, 2 * ratio, 0, 7);
+          ctx.fill();
+          continue;
+        }
         const size = count > 3 ? Math.max(cell, Math.round(1.8 * ratio)) : alone;
         ctx.globalAlpha = Math.min(1, 0.6 + 0.12 * Math.log2(count));
         ctx.fillRect(bbox.left + column * cell - (size - cell >> 1), bbox.top + row * cell - (size - cell >> 1), size, size);

@@ -59,7 +59,7 @@ pub fn study(report: &Report<'_>, out: &mut String) {
         text(&paper.title),
         text(&paper.year)
     );
-    for (key, value) in paper.setup.iter().chain(&paper.traffic).chain(&paper.qdisc) {
+    for (key, value) in &paper.setup {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", text(key), text(value));
     }
     let _ = writeln!(out, "</dl>\n</details>\n</section>");

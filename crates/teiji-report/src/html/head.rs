@@ -13,7 +13,10 @@ use crate::wording;
 /// From the first line to the links to the sections.
 pub fn head(report: &Report<'_>, out: &mut String) {
     let summary = report.summary;
-    let created = report.created.as_deref().map_or(String::new(), |at| format!(" · {}", text(at)));
+    let created = report
+        .created
+        .as_deref()
+        .map_or(String::new(), |at| format!(" · <time>{}</time>", text(&readable(at))));
     let _ = writeln!(
         out,
         "<header>\n<div class=\"kicker\"><p><b>Teiji</b> · {} · {}{created}</p>\
@@ -34,6 +37,16 @@ pub fn head(report: &Report<'_>, out: &mut String) {
     );
     contents(report, out);
     let _ = writeln!(out, "</header>");
+}
+
+/// `2026-01-31T12:00:00Z` as people write it; anything else as it is.
+fn readable(time: &str) -> String {
+    match time.split_once('T') {
+        Some((day, clock)) if day.len() == 10 && clock.len() == 9 && clock.ends_with('Z') => {
+            format!("{day} {} UTC", &clock[..8])
+        }
+        _ => time.to_owned(),
+    }
 }
 
 /// Links to the parts that are there, with counts where a count warns.
@@ -61,4 +74,16 @@ fn contents(report: &Report<'_>, out: &mut String) {
         let _ = write!(out, "<a href=\"#{id}\">{label}</a> ");
     }
     let _ = writeln!(out, "</nav>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_for_people_and_other_text_is_left_alone() {
+        assert_eq!(readable("2026-01-31T12:00:00Z"), "2026-01-31 12:00:00 UTC");
+        assert_eq!(readable("Tuesday"), "Tuesday");
+        assert_eq!(readable("ÄÖÜäö-1234TÄÖ:00:0Z"), "ÄÖÜäö-1234TÄÖ:00:0Z");
+    }
 }

@@ -101,13 +101,13 @@ fn way(stamps: &[Stamp], longest: Option<usize>, out: &mut String) {
         let step = match index.checked_sub(1).map(|before| &stamps[before]) {
             Some(before) => {
                 let ns = stamp.ns.saturating_sub(before.ns);
-                format!("<span>after {}</span> ", text(&duration(ns as f64, GLYPHS)))
+                format!("<span>{}</span> → ", text(&duration(ns as f64, GLYPHS)))
             }
             None => String::new(),
         };
         let _ = write!(
             out,
-            "<li{class}>{step}<b>{}</b> at {}</li>",
+            "<li{class}>{step}<b>{}</b> {}</li>",
             text(&stamp.station),
             text(&duration(stamp.ns as f64, GLYPHS))
         );

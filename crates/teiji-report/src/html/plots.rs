@@ -114,6 +114,7 @@ pub fn tail(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) 
         y_title: "share of intervals".to_owned(),
         y_text: &|share| power(share),
         limit: Some(Limit {
+            x: largest as f64,
             y: 1.0 / total as f64,
             label: format!("one interval of {}", count(total, GLYPHS)),
         }),

@@ -26,7 +26,7 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
     if report.points.iter().any(|p| p.flow == flow && !p.deviation_ns.is_empty()) {
         let _ = writeln!(
             out,
-            "<h3>Every frame</h3>\n<div class=\"series\" data-flow=\"{}\">",
+            "<h3>Deviation of every frame</h3>\n<div class=\"series\" data-flow=\"{}\">",
             text(flow)
         );
         still::still(report, &comparison, out);

@@ -20,7 +20,8 @@ const LEFT: f64 = 74.0;
 const RIGHT: f64 = 712.0;
 /// Height of one case's panel.
 const PANEL: f64 = 108.0;
-const GAP: f64 = 10.0;
+/// Above each panel, for its name.
+const GAP: f64 = 24.0;
 const BELOW: f64 = 40.0;
 /// Side of a mark; what falls into one cell of this raster is one mark.
 const CELL: f64 = 1.6;
@@ -68,11 +69,10 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
         let _ = writeln!(
             out,
             "<g class=\"c{}\"><path class=\"marks\" d=\"{}\"/>\
-             <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}{seeds}</text></g>",
+             <text class=\"name\" x=\"{LEFT}\" y=\"{:.1}\">{}{seeds}</text></g>",
             colour(report.summary, &points.case),
             marks(&frame, points),
-            RIGHT - 6.0,
-            top + 13.0,
+            top - 7.0,
             text(&points.case),
         );
         if last {

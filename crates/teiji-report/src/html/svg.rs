@@ -125,6 +125,8 @@ pub struct Curve<'a> {
 /// A line across the plot with its meaning.
 #[derive(Debug)]
 pub struct Limit {
+    /// Where its label ends.
+    pub x: f64,
     pub y: f64,
     pub label: String,
 }
@@ -195,18 +197,19 @@ impl Plot<'_> {
         frame.border(out);
         frame.x_title(HEIGHT - 6.0, &self.x_title, out);
         frame.y_title(13.0, &self.y_title, out);
+        for (index, curve) in self.curves.iter().enumerate() {
+            draw_curve(&frame, curve, index, out);
+        }
         if let Some(limit) = &self.limit {
-            let (_, y) = frame.at(self.x.bounds().0, limit.y);
+            let (x, y) = frame.at(limit.x, limit.y);
             let _ = writeln!(
                 out,
                 "<path class=\"limit\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>\
-                 <text x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                 <text class=\"halo\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                x - 5.0,
                 y + 14.0,
                 text(&limit.label)
             );
-        }
-        for (index, curve) in self.curves.iter().enumerate() {
-            draw_curve(&frame, curve, index, out);
         }
         let _ = writeln!(
             out,

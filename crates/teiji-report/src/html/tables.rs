@@ -30,10 +30,10 @@ pub fn figures(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Strin
         ("min".to_owned(), Figure::Min),
         ("max".to_owned(), Figure::Max),
         ("range".to_owned(), Figure::Range),
-        (format!("standard deviation {}", GLYPHS.sigma), Figure::Stddev),
+        (format!("std dev {}", GLYPHS.sigma), Figure::Stddev),
     ];
     let percentiles = comparison.percentiles().into_iter();
-    rows.extend(percentiles.map(|p| (format!("p{p}, absolute"), Figure::Percentile(p))));
+    rows.extend(percentiles.map(|p| (format!("p{p}"), Figure::Percentile(p))));
     for (name, figure) in rows {
         let class = if figure == Figure::Range { " class=\"main\"" } else { "" };
         let _ = write!(out, "<tr{class}><th>{}</th>", text(&name));
@@ -80,7 +80,7 @@ fn figures_row(comparison: &Comparison<'_>, figure: Figure, columns: bool, out: 
             .and_then(|(measured, paper)| ratio(measured.median, paper, GLYPHS));
         let paper = paper.map(|ns| text(&duration(ns, GLYPHS)));
         let beside = paper.as_ref().map_or(String::new(), |paper| {
-            let ratio = ratio.as_ref().map_or(String::new(), |r| format!(" · {}", text(r)));
+            let ratio = ratio.as_ref().map_or(String::new(), |r| format!(" <b>{}</b>", text(r)));
             format!("<span class=\"beside\">paper {paper}{ratio}</span>")
         });
         let _ = write!(out, "<td>{}{beside}</td>", measured.map_or_else(none, spread));
@@ -102,6 +102,13 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
             text(&paper.authors),
             text(&paper.year),
             text(&paper.short)
+        );
+    }
+    if !comparison.percentiles().is_empty() {
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">p99 is the absolute deviation that 99 % of the intervals do not \
+             exceed.</p>"
         );
     }
     if comparison.members() > 1 {
@@ -133,7 +140,7 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
     let _ = writeln!(
         out,
         "<div class=\"wide\"><table>\n<thead><tr><th>Frames</th><th>planned</th><th>sent</th>\
-         <th>received</th><th>lost</th><th>late</th><th>dropped by ETF</th></tr></thead>\n<tbody>"
+         <th>received</th><th>lost</th><th>late</th><th title=\"by ETF, as missed or invalid\">dropped</th></tr></thead>\n<tbody>"
     );
     for view in &comparison.cases {
         let c = view.counts();
@@ -175,7 +182,11 @@ pub fn stations(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Stri
             if all.is_empty() {
                 continue;
             }
-            let _ = write!(rows, "<tr><th>{} · {what}</th>", name(report, view));
+            let _ = write!(
+                rows,
+                "<tr><th>{} <span class=\"what\">{what}</span></th>",
+                name(report, view)
+            );
             for ns in cells {
                 let shown = ns.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
                 let _ = write!(rows, "<td>{shown}</td>");
