@@ -130,6 +130,18 @@ impl Scale {
         Self { unit, decimals: values.iter().map(needed).max().unwrap_or(0) }
     }
 
+    /// The same unit with every decimal that the figures have, up to a
+    /// thousandth: published figures are quoted, not rounded.
+    pub fn quoting(values_ns: impl IntoIterator<Item = f64>) -> Self {
+        let values: Vec<f64> = values_ns.into_iter().filter(|v| v.is_finite()).collect();
+        let unit = Self::fitting(values.iter().copied()).unit;
+        let decimals_of = |v: &f64| {
+            let text = format!("{:.3}", v / unit.ns());
+            text.trim_end_matches('0').split_once('.').map_or(0, |(_, fraction)| fraction.len())
+        };
+        Self { unit, decimals: values.iter().map(decimals_of).max().unwrap_or(0) }
+    }
+
     /// The unit.
     pub const fn unit(self) -> Unit {
         self.unit
@@ -248,6 +260,14 @@ mod tests {
     #[test]
     fn a_coarse_capture_gets_no_decimals_it_does_not_have() {
         assert_eq!(all(&[23_000.0, 2_000.0, -11_000.0]), ["23 µs", "2 µs", "−11 µs"]);
+    }
+
+    #[test]
+    fn published_figures_keep_their_decimals() {
+        let scale = Scale::quoting([-11_210.0, 12_250.0]);
+        assert_eq!(scale.interval(-11_210.0, 12_250.0, &Glyphs::UNICODE), "−11.21 … 12.25 µs");
+        assert_eq!(Scale::quoting([457.3]).text(457.3, &Glyphs::UNICODE), "457.3 ns");
+        assert_eq!(Scale::quoting([6.0]).text(6.0, &Glyphs::UNICODE), "6 ns");
     }
 
     #[test]

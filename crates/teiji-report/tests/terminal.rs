@@ -132,6 +132,9 @@ fn a_capture_has_neither_paper_nor_seeds() {
     summary.testbed = Testbed::Capture;
     summary.warnings.clear();
     golden("capture", &render(&summary, &WIDE), WIDE);
+    summary.paper = Some("etf".to_owned());
+    summary.cases[0].paper_result = Some("normal".to_owned());
+    golden("capture-paper", &render(&summary, &WIDE), WIDE);
 }
 
 #[test]
@@ -219,4 +222,13 @@ fn runs_without_a_common_case_or_place_are_not_compared() {
     golden("compare-places", &compare(&two_cases(), &run(elsewhere), &WIDE), WIDE);
     let unseen = vec![case("etf", vec![flow(Vantage::Wire, &[])])];
     golden("compare-unseen", &compare(&two_cases(), &run(unseen), &WIDE), WIDE);
+}
+
+#[test]
+fn a_case_that_failed_in_one_run_or_both_is_not_passed_over() {
+    let (mut before, mut after) = (two_cases(), two_cases());
+    before.cases[1].members.clear();
+    after.cases[0].members.clear();
+    after.cases[1].members.clear();
+    golden("compare-failed", &compare(&before, &after, &WIDE), WIDE);
 }

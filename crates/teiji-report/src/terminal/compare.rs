@@ -23,10 +23,13 @@ pub fn compare(before: &Summary, after: &Summary, options: &Options) -> String {
     let mut differences = Differences::default();
     for name in names(before).into_iter().filter(|name| find(after, name).is_some()) {
         let pair = pair(before, after, name);
-        for flow in flows(&pair) {
+        let flows = flows(&pair);
+        if flows.is_empty() {
+            unmeasured(name, &pair, &mut screen);
+        }
+        for flow in &flows {
             let comparison = Comparison::of(&pair, flow, Measure::Interval, None);
-            let several = flows(&pair).len() > 1;
-            let title = if several { format!("{name}, {flow}") } else { name.to_owned() };
+            let title = if flows.len() > 1 { format!("{name}, {flow}") } else { name.to_owned() };
             one_case(&title, &pair, &comparison, &mut differences, &mut screen);
         }
     }
@@ -74,6 +77,19 @@ struct Differences {
     one_sample: bool,
 }
 
+/// Prints the title of a case; returns the width of the first column.
+fn head(title: &str, screen: &mut Screen) -> usize {
+    screen.blank();
+    let title = screen.foreign(title);
+    screen.line(&screen.paint(&title, Style::Bold));
+    widest_label(screen).max(cells(BEFORE))
+}
+
+fn unmeasured(name: &str, pair: &Summary, screen: &mut Screen) {
+    let label = head(name, screen);
+    frames::unmeasured(pair, label, screen);
+}
+
 fn one_case(
     title: &str,
     pair: &Summary,
@@ -82,10 +98,7 @@ fn one_case(
     screen: &mut Screen,
 ) {
     let glyphs = screen.glyphs();
-    screen.blank();
-    let title = screen.foreign(title);
-    screen.line(&screen.paint(&title, Style::Bold));
-    let label = widest_label(screen).max(cells(BEFORE));
+    let label = head(title, screen);
     frames::bars(pair, comparison, label, screen);
     frames::shortfalls(pair.testbed, comparison, screen);
     let views: Vec<&CaseView<'_>> = comparison.cases.iter().collect();

@@ -141,14 +141,19 @@ pub fn figures(
         comparison.cases.iter().filter(|view| view.paper.is_some()).collect();
     let mut sections = vec![Section {
         heading: [wording::heading(comparison, glyphs), seen(comparison, glyphs)],
-        columns: columns(&measured, &rows, Row::measured, screen),
+        columns: measured_columns(&measured, &rows, screen),
         style: Style::Plain,
         note: note(comparison, glyphs),
     }];
     if let Some(paper) = paper.filter(|_| !published.is_empty()) {
+        let mut columns = columns(&published, &rows, Row::published, Scale::quoting, screen);
+        // A case on its own needs no partner; its name may be just `capture`.
+        if let ([view], [column]) = (measured.as_slice(), columns.as_mut_slice()) {
+            column.head = screen.foreign(view.case.paper_result.as_deref().unwrap_or_default());
+        }
         sections.push(Section {
             heading: ["paper".to_owned(), screen.foreign(&paper.short)],
-            columns: columns(&published, &rows, Row::published, screen),
+            columns,
             style: Style::Dim,
             note: String::new(),
         });
@@ -182,11 +187,12 @@ pub fn seen(comparison: &Comparison<'_>, glyphs: &Glyphs) -> String {
     }
 }
 
-/// A column per case; every row has one unit.
-pub fn columns(
+/// A column per case; every row has one `scale`.
+fn columns(
     views: &[&CaseView<'_>],
     rows: &[Row],
     value: fn(Row, &CaseView<'_>) -> Option<Value>,
+    scale: fn(Vec<f64>) -> Scale,
     screen: &Screen,
 ) -> Vec<Column> {
     let glyphs = screen.glyphs();
@@ -196,7 +202,7 @@ pub fn columns(
         .collect();
     for row in rows {
         let values: Vec<Option<Value>> = views.iter().map(|view| value(*row, view)).collect();
-        let scale = Scale::fitting(values.iter().flatten().flat_map(|v| v.numbers()));
+        let scale = scale(values.iter().flatten().flat_map(|v| v.numbers()).collect());
         for (column, value) in columns.iter_mut().zip(values) {
             let text = value.map_or(glyphs.none.to_owned(), |v| v.text(scale, glyphs));
             column.cells.push(text);
@@ -205,7 +211,7 @@ pub fn columns(
     columns
 }
 
-/// The measured columns, for two runs beside each other.
+/// The measured columns.
 pub fn measured_columns(views: &[&CaseView<'_>], rows: &[Row], screen: &Screen) -> Vec<Column> {
-    columns(views, rows, Row::measured, screen)
+    columns(views, rows, Row::measured, Scale::fitting, screen)
 }
