@@ -6,10 +6,8 @@
 
 # Oldest cargo that builds Teiji (rust-version in Cargo.toml; Debian 13's).
 readonly CARGO_MINIMUM=1.85
-# Room for a first build, for all tests and for the laboratory's kernel and QEMU, in MB
-# (measured: 320, 2 600 and 290; the kernel's package lies beside its files for a while).
-readonly BUILD_MB=800
-readonly TESTS_MB=4000
+# Room for the laboratory's kernel and QEMU, in MB (measured: 290; the kernel's package
+# lies beside its files for a while).
 readonly CACHE_MB=600
 
 readonly RELEASE_DIR="${CARGO_TARGET_DIR:-target}/x86_64-unknown-linux-gnu/release"
