@@ -30,16 +30,17 @@ class Figure {
       row.append(select);
     }
     if (names.length > 1) row.append(this.scaleButton());
-    this.resetButton = element("button", "reset", "Show everything");
+    this.resetButton = element("button", "reset", "Show all");
     this.resetButton.type = "button";
-    this.resetButton.hidden = true;
+    // Keeps its place while it is not needed: nothing moves under a finger.
+    this.resetButton.style.visibility = "hidden";
     this.resetButton.addEventListener("click", () => this.reset());
     row.append(this.resetButton);
     return row;
   }
 
   scaleButton() {
-    const button = element("button", "scale", "One scale for all");
+    const button = element("button", "scale", "One scale");
     button.type = "button";
     button.setAttribute("aria-pressed", "true");
     button.addEventListener("click", () => {
@@ -108,13 +109,15 @@ class Figure {
       panel.plot.setScale("y", { min: y[0], max: y[1] });
     }));
     const [from, to] = this.view.x;
-    this.resetButton.hidden = from <= this.full[0] && to >= this.full[1] && !this.view.y;
+    const everything = from <= this.full[0] && to >= this.full[1] && !this.view.y;
+    this.resetButton.style.visibility = everything ? "hidden" : "visible";
     this.panels.forEach((panel) => panel.mark(-1));
   }
 
-  // Not closer than ten nanoseconds, not further than everything.
+  // Not closer than a few frames, not further than everything.
   window(from, to) {
-    const least = 10, whole = this.full[1] - this.full[0];
+    const whole = this.full[1] - this.full[0];
+    const least = 4 * Math.min(...this.series.map((series) => series.period_ns));
     const span = Math.min(whole, Math.max(least, to - from));
     const start = Math.max(this.full[0], Math.min(this.full[1] - span, (from + to - span) / 2));
     this.view.x = [start, start + span];

@@ -17,7 +17,7 @@ class Panel {
     this.plot.over.setAttribute("aria-label", series.case + ": deviation over time. Arrow keys move, plus and minus zoom, 0 shows everything.");
   }
 
-  get height() { return this.owner.height + (this.last ? 40 : 8); }
+  get height() { return this.owner.height + (this.last ? 51 : 9); }
   get width() { return Math.max(240, this.owner.live.clientWidth); }
 
   options() {
@@ -34,7 +34,7 @@ class Panel {
     });
     if (this.last) Object.assign(x, { label: "time since the first frame", labelSize: 17 });
     return {
-      width: this.width, height: this.height, padding: [6, 8, 0, 0],
+      width: this.width, height: this.height, padding: [6, 18, 0, 0],
       scales: {
         x: { time: false, range: () => this.owner.view.x },
         y: { range: () => this.owner.yRange(this) },
@@ -132,13 +132,21 @@ class Panel {
       }
     }
     const alone = Math.max(cell, Math.round(2.2 * ratio));
+    // An extreme far from all others of its column: drawn to be seen alone.
+    const far = Math.max(6, rows * 0.12);
+    const isolated = (column, row) => {
+      if (row !== top[column] && row !== bottom[column]) return false;
+      for (let next = 1; next < far; next++) {
+        if (row + next < rows && counts[column * rows + row + next]) return false;
+        if (row - next >= 0 && counts[column * rows + row - next]) return false;
+      }
+      return counts[column * rows + row] < 4 && bottom[column] > top[column];
+    };
     for (let column = 0; column < columns; column++) {
       for (let row = top[column]; row <= bottom[column]; row++) {
         const count = counts[column * rows + row];
         if (!count) continue;
-        const tall = bottom[column] - top[column] > 6 && (row === top[column] || row === bottom[column]);
-        if (tall && count < 4) {
-          // An extreme far from its neighbours: large enough to be seen alone.
+        if (isolated(column, row)) {
           ctx.globalAlpha = 1;
           ctx.beginPath();
           ctx.arc(bbox.left + (column + 0.5) * cell, bbox.top + (row + 0.5) * cell, 2 * ratio, 0, 7);

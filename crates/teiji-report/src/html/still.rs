@@ -19,7 +19,7 @@ const WIDTH: f64 = 720.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 712.0;
 /// Height of one case's panel.
-const PANEL: f64 = 108.0;
+const PANEL: f64 = 98.0;
 /// Above each panel, for its name.
 const GAP: f64 = 24.0;
 const BELOW: f64 = 40.0;

@@ -114,7 +114,8 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
     if comparison.members() > 1 {
         let _ = writeln!(
             out,
-            "<p class=\"note\">Median over {} seeds; below it the smallest and the largest.</p>",
+            "<p class=\"note\">Median over {} seeds; below it the smallest and the largest where \
+             they differ.</p>",
             comparison.members()
         );
     }
@@ -127,10 +128,11 @@ fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
 
 fn spread(spread: Spread) -> String {
     let middle = text(&duration(spread.median, GLYPHS));
-    if spread.members < 2 {
+    let scale = Scale::fitting([spread.min, spread.max]);
+    // Members that agree as far as can be written need no second line.
+    if scale.number(spread.min, GLYPHS) == scale.number(spread.max, GLYPHS) {
         return middle;
     }
-    let scale = Scale::fitting([spread.min, spread.max]);
     let range = scale.interval(spread.min, spread.max, GLYPHS);
     format!("{middle}<span class=\"spread\">{}</span>", text(&range))
 }
