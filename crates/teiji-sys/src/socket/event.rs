@@ -155,7 +155,7 @@ pub(super) fn tx_event(area: &[u8]) -> Option<TxEvent> {
             TxEvent::Stamp { kind, key: data, stamps }
         }
         (ORIGIN_TXTIME, CODE_TXTIME_INVALID_PARAM | CODE_TXTIME_MISSED) => {
-            let ns = u64::from(data) << 32 | u64::from(info);
+            let ns = (u64::from(data) << 32) | u64::from(info);
             let ns = i64::from_ne_bytes(ns.to_ne_bytes());
             let error =
                 if code == CODE_TXTIME_MISSED { LaunchError::Missed } else { LaunchError::Invalid };
