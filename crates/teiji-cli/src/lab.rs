@@ -121,6 +121,7 @@ impl Lab {
         case: &Case,
         seed: u64,
         files: &MemberFiles,
+        cpu: Option<u16>,
         stop: &StopFlag,
         tick: &mut dyn FnMut(),
     ) -> anyhow::Result<Outcome> {
@@ -132,7 +133,7 @@ impl Lab {
             self.qemu.command(),
             &spec,
             &scratch.path().join("qemu.log"),
-            Supervision { wall_limit, stop: &|| stop.is_stopped(), tick },
+            Supervision { wall_limit, cpu, stop: &|| stop.is_stopped(), tick },
             &mut messages,
         );
         let outcome = outcome(&messages);

@@ -213,17 +213,21 @@ fn measure_all(
         Bench::Lab(_) => request.jobs.clamp(1, members.len().max(1)),
         Bench::Local { .. } => 1,
     };
+    let cpus = teiji_sys::sched::allowed_cpus();
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<anyhow::Result<Measured>>>> =
         Mutex::new(members.iter().map(|_| None).collect());
     thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
+        for worker in 0..workers {
+            // Each worker's machines have a CPU of their own.
+            let cpu = cpus.get(worker % cpus.len().max(1)).copied();
+            let (next, results) = (&next, &results);
+            scope.spawn(move || {
                 while let Some(member) = members.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if stop.is_stopped() {
                         return;
                     }
-                    let result = measure_one(request, bench, folder, *member, stop, progress);
+                    let result = measure_one(request, bench, folder, *member, cpu, stop, progress);
                     if let Ok(mut results) = results.lock() {
                         results[member.index] = Some(result);
                     }
@@ -239,6 +243,7 @@ fn measure_one(
     bench: &Bench,
     folder: &RunFolder,
     member: Member<'_>,
+    cpu: Option<u16>,
     stop: &StopFlag,
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
@@ -256,7 +261,7 @@ fn measure_one(
                 // afterwards says why.
                 bar.set(tails.iter_mut().map(|t| t.poll().unwrap_or(0)).sum());
             };
-            let outcome = lab.measure(case, seed, &files, stop, &mut tick)?;
+            let outcome = lab.measure(case, seed, &files, cpu, stop, &mut tick)?;
             let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
             (outcome, files.captures, Some(resolution))
         }

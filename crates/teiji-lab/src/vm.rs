@@ -2,10 +2,12 @@
 //! messages, and stops it when it is done, stuck, or no longer wanted.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use teiji_sys::sched::Pinned;
 use thiserror::Error;
 
 use crate::console;
@@ -105,6 +107,11 @@ fn quoted(lines: &[String]) -> String {
 pub struct Supervision<'a> {
     /// Most real time the machine may take.
     pub wall_limit: Duration,
+    /// The host's CPU that all of QEMU's threads run on. Virtual time needs it:
+    /// QEMU's main loop skips idle time when the guest halts, and on another CPU
+    /// it may do so before the halting thread has counted its last instructions
+    /// (QEMU 10.0, accel/tcg/icount-common.c), which shifts the clock.
+    pub cpu: Option<u16>,
     /// Asked regularly; true ends the machine.
     pub stop: &'a dyn Fn() -> bool,
     /// Called regularly, for progress.
@@ -136,7 +143,8 @@ pub fn run(
     qemu.stderr(stderr);
     teiji_sys::process::die_with_parent(&mut qemu);
     let program = PathBuf::from(qemu.get_program());
-    let child = qemu.spawn().map_err(|source| VmError::Start { program, source })?;
+    let child = spawn_on(supervision.cpu, &mut qemu)
+        .map_err(|source| VmError::Start { program, source })?;
     let mut machine = Machine { child };
     let mut reader = Reader::open(&spec.results).map_err(file_error(&spec.results))?;
     let console = match &spec.console {
@@ -144,6 +152,21 @@ pub fn run(
         Console::Terminal => PathBuf::new(),
     };
     supervise(&mut machine, &mut reader, &console, stderr_log, &mut supervision, received)
+}
+
+/// Starts a program whose threads all stay on one CPU: a child inherits where
+/// its parent's thread may run.
+fn spawn_on(cpu: Option<u16>, command: &mut Command) -> io::Result<Child> {
+    let pinned = match cpu {
+        Some(cpu) => Some(Pinned::to(cpu).map_err(|error| {
+            let sentence = format!("{error}; choose other CPUs with `taskset`");
+            io::Error::new(io::ErrorKind::Unsupported, sentence)
+        })?),
+        None => None,
+    };
+    let child = command.spawn();
+    drop(pinned);
+    child
 }
 
 fn supervise(

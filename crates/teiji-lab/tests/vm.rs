@@ -63,8 +63,12 @@ impl Bench {
     }
 
     fn run(&self, spec: &MachineSpec) -> Result<(), VmError> {
-        let supervision =
-            Supervision { wall_limit: Duration::from_secs(300), stop: &|| false, tick: &mut || {} };
+        let supervision = Supervision {
+            wall_limit: Duration::from_secs(300),
+            cpu: None,
+            stop: &|| false,
+            tick: &mut || {},
+        };
         let log = self.path("qemu.log");
         vm::run(self.qemu.command(), spec, &log, supervision, &mut Vec::new())
     }

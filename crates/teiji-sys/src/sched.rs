@@ -184,6 +184,12 @@ impl Drop for Pinned {
     }
 }
 
+/// The CPUs that the calling thread may run on; empty if the kernel does not
+/// say.
+pub fn allowed_cpus() -> Vec<u16> {
+    CpuSet::current().map_or_else(|_| Vec::new(), |set| set.members().collect())
+}
+
 /// Bit mask of CPUs, as large as the largest kernel configuration (8192).
 #[derive(Clone, Debug)]
 struct CpuSet([u64; 128]);
@@ -202,6 +208,12 @@ impl CpuSet {
         let result =
             unsafe { libc::sched_getaffinity(0, size_of_val(&set.0), set.0.as_mut_ptr().cast()) };
         check("sched_getaffinity", result).map(|_| set)
+    }
+
+    fn members(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..u16::MAX).filter(|cpu| {
+            self.0.get(usize::from(cpu / 64)).is_some_and(|word| (word >> (cpu % 64)) & 1 == 1)
+        })
     }
 
     fn apply(&self) -> Result<(), SysError> {
