@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -132,6 +133,15 @@ impl Records {
 
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self, RecordsError> {
+        // The parquet crate asserts what a damaged file may break (for example
+        // that a column's length is not negative): a panic there is damage.
+        catch_unwind(|| Self::read_trusting(path)).unwrap_or_else(|_| {
+            let what = "its parts contradict each other".to_owned();
+            Err(RecordsError::Damaged { path: path.to_owned(), what })
+        })
+    }
+
+    fn read_trusting(path: &Path) -> Result<Self, RecordsError> {
         let io = |source| RecordsError::Io { path: path.to_owned(), source };
         let not_parquet = |e: ParquetError| RecordsError::NotParquet {
             path: path.to_owned(),
