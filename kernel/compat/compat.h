@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between the kernels we build for (6.1 and newer). The only place
+ * that asks for LINUX_VERSION_CODE: each block names the release that changed
+ * the interface and offers the newer spelling to the older kernel.
+ */
+#ifndef TEIJI_COMPAT_H
+#define TEIJI_COMPAT_H
+
+#include <linux/ethtool.h>
+#include <linux/hrtimer.h>
+#include <linux/netdevice.h>
+#include <linux/version.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+#include <net/rtnetlink.h>
+
+/* 6.11: struct ethtool_ts_info is for user space alone. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define kernel_ethtool_ts_info ethtool_ts_info
+#endif
+
+/* 6.13: hrtimer_setup() takes the place of hrtimer_init(). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock_id, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock_id, mode);
+	timer->function = function;
+}
+#endif
+
+/* 6.5: taprio says by a command what it said by a flag. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define compat_taprio_is_replace(offload)	((offload)->enable)
+#define compat_taprio_is_destroy(offload)	(!(offload)->enable)
+#else
+#define compat_taprio_is_replace(offload)	((offload)->cmd == TAPRIO_CMD_REPLACE)
+#define compat_taprio_is_destroy(offload)	((offload)->cmd == TAPRIO_CMD_DESTROY)
+#endif
+
+/* 6.4: mqprio and taprio hand an extack to the driver. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define compat_offload_extack(offload)	NULL
+#else
+#define compat_offload_extack(offload)	((offload)->extack)
+#endif
+
+/* 6.3: mqprio may check the queue counts for the driver. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define compat_mqprio_validates_queues(base)	do { (void)(base); } while (0)
+#else
+#define compat_mqprio_validates_queues(base)				\
+	do {								\
+		struct tc_mqprio_caps *caps = (base)->caps;		\
+									\
+		caps->validate_queue_counts = true;			\
+	} while (0)
+#endif
+
+/* 6.4: taprio asks whether gates follow queues or classes, and which queue is first. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define compat_taprio_lower_queue_first(caps)	do { (void)(caps); } while (0)
+#else
+#define compat_taprio_lower_queue_first(caps)	((caps)->broken_mqprio = true)
+#endif
+
+/* 6.6: time stamping is configured through operations of its own, not an ioctl. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#define COMPAT_HAVE_NDO_HWTSTAMP
+#endif
+
+/*
+ * A driver's newlink(dev, params, extack), and where the peer of a pair is to live:
+ * until 6.12 the driver finds the namespace itself and owns a reference to it, from
+ * 6.13 on the core does when it is told the peer's attribute, from 6.15 on the
+ * parameters come in a structure.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+struct compat_newlink {
+	struct net *net;
+	struct nlattr **tb;
+	struct nlattr **data;
+};
+
+#define COMPAT_NEWLINK(name)							\
+static int compat_newlink_##name(struct net *net, struct net_device *dev,	\
+				 struct nlattr *tb[], struct nlattr *data[],	\
+				 struct netlink_ext_ack *extack)		\
+{										\
+	struct compat_newlink params = { net, tb, data };			\
+										\
+	return name(dev, &params, extack);					\
+}
+#else
+#define compat_newlink rtnl_newlink_params
+#define COMPAT_NEWLINK(name)							\
+static int compat_newlink_##name(struct net_device *dev,			\
+				 struct rtnl_newlink_params *params,		\
+				 struct netlink_ext_ack *extack)		\
+{										\
+	return name(dev, params, extack);					\
+}
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define COMPAT_PEER_TYPE(attribute)
+static inline struct net *compat_peer_net(struct compat_newlink *params, struct nlattr **tb)
+{
+	return rtnl_link_get_net(params->net, tb);
+}
+
+static inline void compat_peer_net_put(struct net *net)
+{
+	put_net(net);
+}
+#else
+#define COMPAT_PEER_TYPE(attribute)	.peer_type = (attribute),
+static inline struct net *compat_peer_net(struct compat_newlink *params, struct nlattr **tb)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	return params->net;
+#else
+	return rtnl_newlink_peer_net(params);
+#endif
+}
+
+static inline void compat_peer_net_put(struct net *net)
+{
+}
+#endif
+
+#endif /* TEIJI_COMPAT_H */

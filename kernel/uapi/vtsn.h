@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * vtsn: what user space may put into IFLA_INFO_DATA of a link of kind "vtsn".
+ * The other settings are files in /sys/class/net/NAME/vtsn/ (kernel/vtsn/README.md).
+ */
+#ifndef _UAPI_VTSN_H
+#define _UAPI_VTSN_H
+
+enum {
+	VTSN_INFO_UNSPEC,
+	/* struct ifinfomsg and link attributes of the other end, as VETH_INFO_PEER */
+	VTSN_INFO_PEER,
+
+	__VTSN_INFO_MAX
+#define VTSN_INFO_MAX	(__VTSN_INFO_MAX - 1)
+};
+
+#endif /* _UAPI_VTSN_H */

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vtsn: the credit-based shaper, IEEE 802.1Q-2022 8.6.8.2 (formerly 802.1Qav).
+ *
+ * Credit is counted in bit * 10^-9, so that a slope in bit/s times ns is credit
+ * without a division. It grows by the idle slope while frames wait, shrinks by
+ * the send slope while one is sent, and is at most zero when none waits. A frame
+ * counts with preamble and gap: over a long time the class takes idle slope /
+ * line rate of the wire, which is what a bandwidth reservation means.
+ */
+#include "vtsn.h"
+
+/* Credit after @ns at @bps, kept within what 64 bits and the limits hold. */
+static s64 vtsn_cbs_grow(s64 credit, s64 bps, s64 ns, s64 limit)
+{
+	if (credit >= limit)
+		return limit;
+	if (ns > div64_s64(limit - credit, bps))
+		return limit;
+	return credit + bps * ns;
+}
+
+/* The state at @now_raw, when no frame is being sent. */
+static void vtsn_cbs_advance(struct vtsn_cbs *cbs, s64 now_raw)
+{
+	s64 ns = now_raw - cbs->updated_raw;
+
+	if (ns <= 0)
+		return;
+	if (cbs->waiting)
+		cbs->credit = vtsn_cbs_grow(cbs->credit, cbs->idle_bps, ns, cbs->high_credit);
+	else
+		cbs->credit = vtsn_cbs_grow(cbs->credit, cbs->idle_bps, ns, 0);
+	cbs->updated_raw = now_raw;
+}
+
+/* A frame came into the queue, which was empty. */
+void vtsn_cbs_queued(struct vtsn_cbs *cbs, s64 now_raw)
+{
+	vtsn_cbs_advance(cbs, now_raw);
+	cbs->waiting = true;
+}
+
+/* When the credit allows the frame that waits to be sent, not before @from_raw. */
+s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw)
+{
+	if (cbs->credit >= 0)
+		return from_raw;
+	return max(from_raw, cbs->updated_raw +
+			     div64_s64(-cbs->credit + cbs->idle_bps - 1, cbs->idle_bps));
+}
+
+/* A frame was sent from @start_raw to @end_raw; @more wait. */
+void vtsn_cbs_sent(struct vtsn_cbs *cbs, s64 start_raw, s64 end_raw, bool more)
+{
+	s64 ns = end_raw - start_raw;
+
+	vtsn_cbs_advance(cbs, start_raw);
+	if (ns > div64_s64(cbs->credit - cbs->low_credit, -cbs->send_bps))
+		cbs->credit = cbs->low_credit;
+	else
+		cbs->credit += cbs->send_bps * ns;
+	cbs->updated_raw = end_raw;
+	cbs->waiting = more;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vtsn: gates that open and close by a schedule, IEEE 802.1Q-2022 8.6.8.4
+ * (formerly 802.1Qbv), in the time of the port's PHC.
+ *
+ * A frame begins only if it can end, FCS included, before its gate closes. A new
+ * schedule takes over at its base time. If that leaves the old one with a rest that
+ * is no whole cycle and no longer than its cycle time extension, the cycle before is
+ * drawn out over the rest (8.6.9.1).
+ */
+#include <linux/slab.h>
+
+#include "vtsn.h"
+
+#define VTSN_MAX_GATE_ENTRIES	1024
+
+/*
+ * A schedule from taprio's description; an ERR_PTR and a sentence if it cannot be.
+ * A list shorter than the cycle keeps its last state to the cycle's end.
+ */
+struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *offload,
+					struct netlink_ext_ack *extack)
+{
+	struct vtsn_schedule *schedule;
+	u64 start = 0;
+	size_t i;
+
+	if (!offload->num_entries || offload->num_entries > VTSN_MAX_GATE_ENTRIES) {
+		NL_SET_ERR_MSG(extack, "vtsn: the gate list must have 1 to 1024 entries");
+		return ERR_PTR(-EINVAL);
+	}
+	if (!offload->cycle_time || offload->cycle_time > S64_MAX / 4) {
+		NL_SET_ERR_MSG(extack, "vtsn: the cycle time is zero or beyond 73 years");
+		return ERR_PTR(-ERANGE);
+	}
+	if (offload->cycle_time_extension > S64_MAX / 4) {
+		NL_SET_ERR_MSG(extack, "vtsn: the cycle time extension is beyond 73 years");
+		return ERR_PTR(-ERANGE);
+	}
+	if (offload->base_time < 0 || offload->base_time > S64_MAX / 2) {
+		NL_SET_ERR_MSG(extack, "vtsn: the base time is negative or beyond the year 2116");
+		return ERR_PTR(-ERANGE);
+	}
+
+	schedule = kzalloc(struct_size(schedule, entry, offload->num_entries), GFP_KERNEL);
+	if (!schedule)
+		return ERR_PTR(-ENOMEM);
+	schedule->base_phc = offload->base_time;
+	schedule->cycle_ns = offload->cycle_time;
+	schedule->extension_ns = offload->cycle_time_extension;
+	schedule->always_open = ~0U;
+	for (i = 0; i < offload->num_entries && start < offload->cycle_time; i++) {
+		if (offload->entries[i].command != TC_TAPRIO_CMD_SET_GATES) {
+			NL_SET_ERR_MSG(extack, "vtsn: only the command S (set gates) is supported");
+			kfree(schedule);
+			return ERR_PTR(-EOPNOTSUPP);
+		}
+		if (!offload->entries[i].interval) {
+			NL_SET_ERR_MSG(extack, "vtsn: an entry of the gate list lasts 0 ns");
+			kfree(schedule);
+			return ERR_PTR(-EINVAL);
+		}
+		schedule->entry[i].start_ns = start;
+		schedule->entry[i].gates = offload->entries[i].gate_mask;
+		schedule->always_open &= offload->entries[i].gate_mask;
+		start += offload->entries[i].interval;
+		schedule->count++;
+	}
+	return schedule;
+}
+
+/* The open gates at @now within a running schedule, and until when they stay so. */
+static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s64 *until)
+{
+	u32 low = 0, high = schedule->count;
+	s64 since_base = now - schedule->base_phc;
+	s64 cycles = div64_s64(since_base, schedule->cycle_ns);
+	s64 into = since_base - cycles * schedule->cycle_ns;
+	s64 cycle_start = now - into;
+
+	/* The last entry that has begun. */
+	while (high - low > 1) {
+		u32 middle = (low + high) / 2;
+
+		if (schedule->entry[middle].start_ns <= into)
+			low = middle;
+		else
+			high = middle;
+	}
+	*until = cycle_start + (low + 1 < schedule->count ? schedule->entry[low + 1].start_ns :
+				schedule->cycle_ns);
+	return schedule->entry[low].gates;
+}
+
+/* The same for the port, where a new schedule may be about to take over. */
+static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
+{
+	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
+	s64 take_over = new ? new->base_phc : VTSN_NEVER;
+	u32 gates;
+
+	if (new && now >= take_over)
+		return vtsn_schedule_gates(new, now, until);
+	if (!old || now < old->base_phc) {
+		*until = old ? min(old->base_phc, take_over) : take_over;
+		return ~0U;
+	}
+	if (new && take_over > old->base_phc) {
+		s64 length = take_over - old->base_phc;
+		s64 last = take_over - (length - div64_s64(length, old->cycle_ns) * old->cycle_ns);
+
+		/* What is left after the last whole cycle is too short for one of its own. */
+		if (now >= last && last > old->base_phc && take_over - last <= old->extension_ns) {
+			*until = take_over;
+			return old->entry[old->count - 1].gates;
+		}
+	}
+	gates = vtsn_schedule_gates(old, now, until);
+	*until = min(*until, take_over);
+	return gates;
+}
+
+/*
+ * Has the port change to @schedule at its base time or, if that has passed, at the
+ * start of its next cycle; returns what is to be freed.
+ */
+struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
+					    struct vtsn_schedule *schedule, s64 now_raw)
+{
+	s64 now = vtsn_phc_at(&port->phc, now_raw);
+	struct vtsn_schedule *unused = port->next_schedule;
+
+	if (schedule->base_phc < now) {
+		s64 cycles = div64_s64(now - schedule->base_phc + schedule->cycle_ns - 1,
+				       schedule->cycle_ns);
+
+		schedule->base_phc += cycles * schedule->cycle_ns;
+	}
+	if (unused && unused->base_phc <= now) {
+		/* The one that was waited for has come into force meanwhile. */
+		swap(port->schedule, unused);
+	}
+	port->next_schedule = schedule;
+	return unused;
+}
+
+/*
+ * The earliest start at or after @from_raw at which the class's gate stays open for
+ * @need_raw; VTSN_NEVER if no window of the schedule is that long.
+ */
+s64 vtsn_gate_start(struct vtsn_port *port, u8 class, s64 from_raw, s64 need_raw)
+{
+	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
+	s64 from = vtsn_phc_at(&port->phc, from_raw);
+	s64 need = vtsn_phc_length(&port->phc, need_raw);
+	s64 now = from, since = VTSN_NEVER;
+	u32 left;
+
+	if ((!old || old->always_open & BIT(class)) && (!new || new->always_open & BIT(class)))
+		return from_raw;
+
+	/* Two cycles show every window, also one that spans a cycle's end. */
+	left = 2 * (old ? old->count : 1) + 4;
+	for (;;) {
+		s64 until;
+		u32 gates = vtsn_port_gates(port, now, &until);
+
+		if (!(gates & BIT(class)))
+			since = VTSN_NEVER;
+		else if (since == VTSN_NEVER)
+			since = now;
+		if (since != VTSN_NEVER && until - since >= need)
+			return since == from ? from_raw :
+			       max(from_raw, vtsn_phc_to_raw(&port->phc, since));
+		if (left--) {
+			now = until;
+		} else if (new && now < new->base_phc) {
+			/* Not under the old schedule; so under the new one, if at all. */
+			now = new->base_phc;
+			since = VTSN_NEVER;
+			left = 2 * new->count + 4;
+		} else {
+			return VTSN_NEVER;
+		}
+	}
+}

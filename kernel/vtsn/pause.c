@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vtsn: flow control in the MAC, IEEE 802.3x PAUSE (clause 31B) and IEEE 802.1Qbb
+ * priority flow control (clause 31D), as a card does it without the kernel.
+ *
+ * A port that may send PAUSE asks for silence when its receive ring is three
+ * quarters full and releases at one quarter; under PFC the same holds for each
+ * class and a sixteenth of the ring. The request is repeated before it expires.
+ * A frame on the wire is never cut: a paused port finishes it.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <net/dcbnl.h>
+
+#include "vtsn.h"
+
+#define VTSN_OPCODE_PAUSE	0x0001
+#define VTSN_OPCODE_PFC		0x0101
+#define VTSN_QUANTUM_BYTES	64	/* 512 bit times */
+#define VTSN_MAX_QUANTA		0xffff
+
+static const u8 vtsn_control_address[ETH_ALEN] = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
+
+static s64 vtsn_quanta_ns(const struct vtsn_wire *wire, u32 quanta)
+{
+	return div_s64((s64)quanta * VTSN_QUANTUM_BYTES * wire->byte_tenths, 10);
+}
+
+static u16 vtsn_be16(const u8 *at)
+{
+	return at[0] << 8 | at[1];
+}
+
+/* Obeys a control frame; false if it is none for this MAC, so that the kernel gets it. */
+bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image)
+{
+	struct vtsn_pause *pause = &port->pause;
+	s64 now = vtsn_image(image)->arrival_raw;
+	const u8 *data = image->data;
+	u32 class, vector;
+
+	if (image->len < ETH_ZLEN || vtsn_be16(data + 12) != ETH_P_PAUSE ||
+	    (!ether_addr_equal_unaligned(data, vtsn_control_address) &&
+	     !ether_addr_equal_unaligned(data, port->dev->dev_addr)))
+		return false;
+
+	switch (vtsn_be16(data + 14)) {
+	case VTSN_OPCODE_PAUSE:
+		if (!pause->obey)
+			return false;
+		for (class = 0; class < VTSN_CLASSES; class++)
+			pause->until_raw[class] =
+				now + vtsn_quanta_ns(port->wire, vtsn_be16(data + 16));
+		port->rx.pause++;
+		return true;
+	case VTSN_OPCODE_PFC:
+		if (!pause->pfc_enabled)
+			return false;
+		vector = vtsn_be16(data + 16) & pause->pfc_enabled;
+		for (class = 0; class < VTSN_CLASSES; class++)
+			if (vector & BIT(class))
+				pause->until_raw[class] =
+					now + vtsn_quanta_ns(port->wire,
+							     vtsn_be16(data + 18 + 2 * class));
+		port->rx.pfc++;
+		return true;
+	}
+	return false;
+}
+
+/* Decides whether the peer is to be paused, by how full the receive ring is. */
+void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
+{
+	struct vtsn_pause *pause = &port->pause;
+	u32 class;
+
+	if (pause->send && !pause->pfc_enabled) {
+		if (!pause->asked_all && port->ring.qlen >= port->rx_ring * 3 / 4) {
+			pause->asked_all = true;
+			pause->request_raw = now_raw;
+		} else if (pause->asked_all && port->ring.qlen <= port->rx_ring / 4) {
+			pause->asked_all = false;
+			pause->request_raw = now_raw;
+		}
+	}
+	for (class = 0; class < VTSN_CLASSES; class++) {
+		u8 bit = BIT(class);
+
+		if (!(pause->pfc_enabled & bit))
+			continue;
+		if (!(pause->asked & bit) && port->class_count[class] * 16 >= port->rx_ring) {
+			pause->asked |= bit;
+			pause->request_raw = now_raw;
+		} else if (pause->asked & bit && port->class_count[class] * 32 <= port->rx_ring) {
+			pause->asked &= ~bit;
+			pause->request_raw = now_raw;
+		}
+	}
+}
+
+/* When the MAC is to send a control frame of its own. */
+s64 vtsn_pause_due(const struct vtsn_port *port)
+{
+	/* Without memory for the frame the request waits for NAPI's refill. */
+	if (port->pause.request_raw == VTSN_NEVER || !port->pause.spare || !port->up)
+		return VTSN_NEVER;
+	return max(port->pause.request_raw, port->free_raw);
+}
+
+/* The control frame that says what is asked for now, on its way from @start_raw. */
+struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
+{
+	struct vtsn_pause *pause = &port->pause;
+	struct sk_buff *image = pause->spare;
+	u8 *data = image->data;
+	u32 class;
+
+	pause->spare = NULL;
+	memset(data, 0, ETH_ZLEN);
+	ether_addr_copy(data, vtsn_control_address);
+	memcpy(data + ETH_ALEN, port->dev->dev_addr, ETH_ALEN);
+	data[12] = ETH_P_PAUSE >> 8;
+	data[13] = ETH_P_PAUSE & 0xff;
+	if (pause->pfc_enabled) {
+		data[14] = VTSN_OPCODE_PFC >> 8;
+		data[15] = VTSN_OPCODE_PFC & 0xff;
+		data[17] = pause->pfc_enabled;
+		for (class = 0; class < VTSN_CLASSES; class++)
+			if (pause->asked & BIT(class))
+				memset(data + 18 + 2 * class, 0xff, 2);
+		pause->sent_pfc++;
+	} else {
+		data[15] = VTSN_OPCODE_PAUSE;
+		if (pause->asked_all)
+			memset(data + 16, 0xff, 2);
+		pause->sent++;
+	}
+	pause->request_raw = pause->asked || pause->asked_all ?
+			     start_raw + vtsn_quanta_ns(port->wire, VTSN_MAX_QUANTA / 2) :
+			     VTSN_NEVER;
+	return image;
+}
+
+/* Provides for the next control frame. Softirq or process context, without the lock. */
+void vtsn_pause_refill(struct vtsn_port *port)
+{
+	struct vtsn_pause *pause = &port->pause;
+	struct sk_buff *image;
+	unsigned long flags;
+	s64 now_raw;
+
+	if (READ_ONCE(pause->spare) || (!pause->send && !pause->pfc_enabled))
+		return;
+	image = netdev_alloc_skb_ip_align(port->peer->dev, ETH_ZLEN);
+	if (!image)
+		return;
+	skb_put(image, ETH_ZLEN);
+	memset(image->cb, 0, sizeof(image->cb));
+	now_raw = vtsn_wire_enter(port->wire, &flags);
+	if (!pause->spare) {
+		WRITE_ONCE(pause->spare, image);
+		image = NULL;
+	}
+	vtsn_wire_leave(port->wire, now_raw, flags);
+	kfree_skb(image);
+}
+
+/* Forgets what either side has asked for: the port goes down, or its rules change. */
+void vtsn_pause_reset(struct vtsn_port *port)
+{
+	struct vtsn_pause *pause = &port->pause;
+
+	memset(pause->until_raw, 0, sizeof(pause->until_raw));
+	/* The peer keeps what it was told until it expires, as with any card. */
+	pause->asked = 0;
+	pause->asked_all = false;
+	pause->request_raw = VTSN_NEVER;
+}
+
+#if IS_ENABLED(CONFIG_DCB)
+static int vtsn_ieee_getpfc(struct net_device *dev, struct ieee_pfc *pfc)
+{
+	struct vtsn_port *port = vtsn_port(dev);
+
+	pfc->pfc_cap = VTSN_CLASSES;
+	pfc->pfc_en = port->pause.pfc_enabled;
+	pfc->requests[0] = port->pause.sent_pfc;
+	pfc->indications[0] = port->rx.pfc;
+	return 0;
+}
+
+static int vtsn_ieee_setpfc(struct net_device *dev, struct ieee_pfc *pfc)
+{
+	struct vtsn_port *port = vtsn_port(dev);
+	unsigned long flags;
+	s64 now_raw;
+
+	if (pfc->pfc_en && (port->pause.obey || port->pause.send)) {
+		netdev_err(dev, "PFC and PAUSE exclude each other: ethtool -A %s rx off tx off\n",
+			   dev->name);
+		return -EBUSY;
+	}
+	now_raw = vtsn_wire_enter(port->wire, &flags);
+	port->pause.pfc_enabled = pfc->pfc_en;
+	vtsn_pause_reset(port);
+	vtsn_wire_leave(port->wire, now_raw, flags);
+	vtsn_pause_refill(port);
+	return 0;
+}
+
+static u8 vtsn_getdcbx(struct net_device *dev)
+{
+	return DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE;
+}
+
+static u8 vtsn_setdcbx(struct net_device *dev, u8 mode)
+{
+	return mode != (DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE);
+}
+
+const struct dcbnl_rtnl_ops vtsn_dcbnl_ops = {
+	.ieee_getpfc	= vtsn_ieee_getpfc,
+	.ieee_setpfc	= vtsn_ieee_setpfc,
+	.getdcbx	= vtsn_getdcbx,
+	.setdcbx	= vtsn_setdcbx,
+};
+#endif

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vtsn: the two MACs and the wire between them, in wire time.
+ *
+ * A discrete-event simulation. There are two kinds of events: a frame departs
+ * (the MAC begins to send it) and a frame has arrived (its last bit). Each change
+ * from outside - a frame handed over, a clock set, a gate list, a setting - first
+ * lets the wire run up to the present under the old state (vtsn_wire_enter), then
+ * changes it. What happened before is thus decided as it was, no matter how late
+ * somebody looked.
+ */
+#include <linux/bitops.h>
+
+#include "vtsn.h"
+
+/* What a frame had to wait for, besides its queue's order and its launch time. */
+#define VTSN_WAIT_BUSY		BIT(0)
+#define VTSN_WAIT_PAUSE		BIT(1)
+#define VTSN_WAIT_CREDIT	BIT(2)
+#define VTSN_WAIT_GATE		BIT(3)
+
+/* When a frame asks to be sent: it is there, and its launch time has come. */
+static s64 vtsn_wanted(struct vtsn_port *port, const struct vtsn_desc *desc)
+{
+	s64 launch_raw;
+
+	if (!desc->launch_phc)
+		return desc->queued_raw;
+	launch_raw = vtsn_phc_to_raw(&port->phc, desc->launch_phc);
+	return max(launch_raw, desc->queued_raw);
+}
+
+/*
+ * When the head of a queue may be sent if no other queue is served before.
+ * @why gets the reasons for a wait beyond the frame's own wish.
+ */
+static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
+{
+	struct vtsn_txq *txq = &port->txq[queue];
+	struct vtsn_desc *desc = vtsn_slot(port, txq, txq->mac);
+	s64 start, other;
+
+	*why = 0;
+	if (desc->drop)
+		return desc->queued_raw;
+	if (unlikely(port->faults.stuck_queues & BIT(queue)))
+		return VTSN_NEVER;
+
+	start = vtsn_wanted(port, desc);
+	if (port->free_raw > start) {
+		start = port->free_raw;
+		*why |= VTSN_WAIT_BUSY;
+	}
+	other = port->pause.until_raw[desc->class];
+	if (other > start) {
+		start = other;
+		*why |= VTSN_WAIT_PAUSE;
+	}
+	if (txq->cbs.enabled) {
+		other = vtsn_cbs_ready(&txq->cbs, start);
+		if (other > start) {
+			start = other;
+			*why |= VTSN_WAIT_CREDIT;
+		}
+	}
+	if (port->schedule || port->next_schedule) {
+		other = vtsn_gate_start(port, port->queue_class[queue], start,
+					vtsn_bytes_ns(port->wire, VTSN_PREAMBLE + desc->octets));
+		if (other == VTSN_NEVER) {
+			desc->drop = VTSN_DROP_NEVER_OPEN;
+			return desc->queued_raw;
+		}
+		if (other > start) {
+			start = other;
+			*why |= VTSN_WAIT_GATE;
+		}
+	}
+	return start;
+}
+
+/*
+ * The port's next departure. At one instant the MAC's own frames come first, then
+ * queue 0, as in the i210 and i225 - or, without traffic classes, each in turn.
+ */
+static s64 vtsn_next_departure(struct vtsn_port *port, u32 *queue)
+{
+	unsigned long backlog = port->backlog;
+	s64 best, start;
+	u32 i, q, why;
+
+	best = vtsn_pause_due(port);
+	*queue = VTSN_CONTROL;
+	if (!backlog)
+		return best;
+
+	for (i = 0; i < VTSN_MAX_QUEUES; i++) {
+		q = port->strict ? i : (port->last_queue + 1 + i) % VTSN_MAX_QUEUES;
+		if (!(backlog & BIT(q)))
+			continue;
+		start = vtsn_head_ready(port, q, &why);
+		if (start < best) {
+			best = start;
+			*queue = q;
+		}
+	}
+	return best;
+}
+
+/* Occupies the MAC from @start on; returns the end of the last bit. */
+static s64 vtsn_occupy(struct vtsn_port *port, s64 start, u32 octets)
+{
+	u32 bytes = VTSN_PREAMBLE + octets;
+	u32 tenths = (bytes + VTSN_GAP) * port->wire->byte_tenths;
+
+	/* Back to back, the fractions add up: 10 Gbit/s is 0.8 ns a byte. */
+	if (start == port->free_raw)
+		tenths += port->free_tenths;
+	port->free_raw = start + tenths / 10;
+	port->free_tenths = tenths % 10;
+	return start + vtsn_bytes_ns(port->wire, bytes);
+}
+
+/* Puts a frame on its way; a fault may have it arrive after younger ones. */
+static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start, s64 end)
+{
+	struct vtsn_wire *wire = port->wire;
+	struct vtsn_image *cb = vtsn_image(image);
+	struct sk_buff_head *inbound = &port->peer->inbound;
+	struct sk_buff *before;
+	s64 late = (s64)wire->delay_ns + cb->delay_ns;
+
+	cb->sfd_raw = start + vtsn_bytes_ns(wire, VTSN_PREAMBLE) + late;
+	cb->arrival_raw = end + late;
+	skb_queue_reverse_walk(inbound, before) {
+		if (vtsn_image(before)->arrival_raw <= cb->arrival_raw)
+			break;
+	}
+	/* At the end of the walk @before is the list's head. */
+	__skb_queue_after(inbound, before, image);
+}
+
+static void vtsn_count_departure(struct vtsn_port *port, struct vtsn_txq *txq,
+				 struct vtsn_desc *desc, s64 start, u32 why)
+{
+	struct vtsn_txq_stats *stats = &txq->stats;
+
+	stats->packets++;
+	stats->bytes += desc->octets - ETH_FCS_LEN;
+	if (why & VTSN_WAIT_BUSY)
+		stats->busy_waits++;
+	if (why & VTSN_WAIT_PAUSE)
+		stats->pause_waits++;
+	if (why & VTSN_WAIT_CREDIT)
+		stats->credit_waits++;
+	if (why & VTSN_WAIT_GATE)
+		stats->gate_waits++;
+	if (desc->launch_phc && desc->launch_phc < vtsn_phc_at(&port->phc, desc->queued_raw))
+		stats->launch_late++;
+	else if (desc->launch_phc && start > vtsn_wanted(port, desc))
+		stats->launch_delayed++;
+}
+
+static void vtsn_count_drop(struct vtsn_txq *txq, const struct vtsn_desc *desc)
+{
+	switch (desc->drop) {
+	case VTSN_DROP_HORIZON:
+		txq->stats.launch_horizon++;
+		break;
+	case VTSN_DROP_NEVER_OPEN:
+		txq->stats.gate_never++;
+		break;
+	case VTSN_DROP_TIMEOUT:
+		txq->stats.timeouts++;
+		break;
+	}
+}
+
+static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
+{
+	struct vtsn_wire *wire = port->wire;
+	struct vtsn_txq *txq = &port->txq[queue];
+	struct vtsn_desc *desc = vtsn_slot(port, txq, txq->mac);
+	u32 why;
+
+	if (desc->drop) {
+		desc->done_raw = start;
+		vtsn_count_drop(txq, desc);
+		if (desc->image)
+			dev_kfree_skb_irq(desc->image);
+		if (desc->twin)
+			dev_kfree_skb_irq(desc->twin);
+	} else {
+		vtsn_head_ready(port, queue, &why);
+		vtsn_count_departure(port, txq, desc, start, why);
+		desc->done_raw = vtsn_occupy(port, start, desc->octets);
+		desc->stamp_phc = vtsn_phc_at(&port->phc,
+					      start + vtsn_bytes_ns(wire, VTSN_PREAMBLE));
+		if (txq->cbs.enabled)
+			vtsn_cbs_sent(&txq->cbs, start, port->free_raw,
+				      txq->mac + 1 != txq->tail);
+		vtsn_launch(port, desc->image, start, desc->done_raw);
+		if (desc->twin)
+			vtsn_launch(port, desc->twin, start, desc->done_raw);
+		port->last_queue = queue;
+	}
+	desc->image = NULL;
+	desc->twin = NULL;
+	port->sending |= BIT(queue);
+	if (++txq->mac == txq->tail)
+		port->backlog &= ~BIT(queue);
+}
+
+static void vtsn_depart_control(struct vtsn_port *port, s64 start)
+{
+	struct sk_buff *image = vtsn_pause_frame(port, start);
+	s64 end = vtsn_occupy(port, start, image->len + ETH_FCS_LEN);
+
+	vtsn_launch(port, image, start, end);
+}
+
+static void vtsn_arrive(struct vtsn_port *port)
+{
+	struct sk_buff *image = __skb_dequeue(&port->inbound);
+	struct vtsn_image *cb = vtsn_image(image);
+
+	if (cb->lost)
+		goto drop;
+	if (!port->up) {
+		port->rx.down++;
+		goto drop;
+	}
+	if (cb->damaged && !(port->dev->features & NETIF_F_RXALL)) {
+		port->rx.crc_errors++;
+		goto drop;
+	}
+	if (!cb->damaged && vtsn_pause_receive(port, image))
+		goto drop;
+	if (port->ring.qlen >= port->rx_ring) {
+		port->rx.overrun++;
+		goto drop;
+	}
+	cb->stamp_phc = vtsn_phc_at(&port->phc, cb->sfd_raw);
+	port->rx.packets++;
+	port->rx.bytes += image->len;
+	if (is_multicast_ether_addr(image->data))
+		port->rx.multicast++;
+	port->class_count[cb->class]++;
+	__skb_queue_tail(&port->ring, image);
+	vtsn_pause_watch(port, cb->arrival_raw);
+	return;
+drop:
+	dev_kfree_skb_irq(image);
+}
+
+static s64 vtsn_next_arrival(const struct vtsn_port *port)
+{
+	const struct sk_buff *image = skb_peek(&port->inbound);
+
+	return image ? vtsn_image((struct sk_buff *)image)->arrival_raw : VTSN_NEVER;
+}
+
+/* Works off all events up to @now_raw, in order. Bounded by what the rings hold. */
+void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
+{
+	for (;;) {
+		struct vtsn_port *sender = NULL, *receiver = NULL;
+		s64 best = VTSN_NEVER;
+		u32 i, queue = 0;
+
+		/* At one instant arrivals come first: a PAUSE that is there is obeyed. */
+		for (i = 0; i < 2; i++) {
+			s64 when = vtsn_next_arrival(wire->port[i]);
+
+			if (when < best) {
+				best = when;
+				receiver = wire->port[i];
+			}
+		}
+		for (i = 0; i < 2; i++) {
+			u32 q;
+			s64 when = vtsn_next_departure(wire->port[i], &q);
+
+			if (when < best) {
+				best = when;
+				sender = wire->port[i];
+				queue = q;
+			}
+		}
+		if (best > now_raw) {
+			wire->next_raw = best;
+			return;
+		}
+		if (!sender)
+			vtsn_arrive(receiver);
+		else if (queue == VTSN_CONTROL)
+			vtsn_depart_control(sender, best);
+		else
+			vtsn_depart(sender, queue, best);
+	}
+}
+
+/* When the interrupt for received frames is due. */
+static s64 vtsn_rx_cause(const struct vtsn_port *port, s64 now_raw)
+{
+	const struct sk_buff *first = skb_peek(&port->ring);
+	s64 next = vtsn_next_arrival(port);
+	s64 due;
+
+	if (!first)
+		return next == VTSN_NEVER || port->rx_frames ? next :
+		       next + port->rx_usecs * NSEC_PER_USEC;
+	if (port->rx_frames && port->ring.qlen >= port->rx_frames)
+		return now_raw;
+	due = vtsn_image((struct sk_buff *)first)->arrival_raw + port->rx_usecs * NSEC_PER_USEC;
+	return port->rx_frames ? min(due, next) : due;
+}
+
+/* When the interrupt for frames sent is due. */
+static s64 vtsn_tx_cause(struct vtsn_port *port)
+{
+	unsigned long sending = port->sending;
+	s64 best = VTSN_NEVER;
+	u32 q;
+
+	for_each_set_bit(q, &sending, VTSN_MAX_QUEUES) {
+		struct vtsn_txq *txq = &port->txq[q];
+		s64 due = vtsn_slot(port, txq, txq->clean)->done_raw +
+			  port->tx_usecs * NSEC_PER_USEC;
+
+		if (port->tx_frames && txq->mac - txq->clean >= port->tx_frames) {
+			u32 last = txq->clean + port->tx_frames - 1;
+
+			due = min(due, vtsn_slot(port, txq, last)->done_raw);
+		}
+		best = min(best, due);
+	}
+	return best;
+}
+
+static s64 vtsn_next_cause(struct vtsn_port *port, s64 now_raw)
+{
+	if (port->masked)
+		return VTSN_NEVER;
+	return min(vtsn_rx_cause(port, now_raw), vtsn_tx_cause(port));
+}
+
+/* Whether the port's interrupt is due; if so it counts as raised. */
+bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw)
+{
+	if (!port->up || vtsn_next_cause(port, now_raw) > now_raw)
+		return false;
+	port->masked = true;
+	port->interrupts++;
+	return true;
+}
+
+/* Takes the lock and brings the wire up to the present, which it returns. */
+s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
+{
+	s64 now_raw;
+
+	raw_spin_lock_irqsave(&wire->lock, *flags);
+	now_raw = ktime_get_raw_ns();
+	if (now_raw >= wire->next_raw)
+		vtsn_wire_run(wire, now_raw);
+	return now_raw;
+}
+
+/* Draws the consequences of what was changed at @now_raw, and releases the lock. */
+void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
+{
+	u32 i, queue;
+
+	vtsn_wire_run(wire, now_raw);
+	for (i = 0; i < 2; i++) {
+		struct vtsn_port *port = wire->port[i];
+
+		if (port->up)
+			vtsn_irq_arm(port, min(vtsn_next_departure(port, &queue),
+					       vtsn_next_cause(port, now_raw)));
+	}
+	raw_spin_unlock_irqrestore(&wire->lock, flags);
+}
+
+void vtsn_wire_set_rate(struct vtsn_wire *wire, u32 mbps)
+{
+	wire->mbps = mbps;
+	/* 8 bit / (mbps * 10^6 bit/s), in 10^-10 s: whole for 10 ... 10000 */
+	wire->byte_tenths = 80000 / mbps;
+}
