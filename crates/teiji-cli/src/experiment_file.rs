@@ -10,6 +10,7 @@ use teiji_record::Manifest;
 use teiji_record::summary::Testbed;
 
 use crate::exit::{Exit, WithExit};
+use crate::output;
 
 /// Values of the experiment overridden on the command line.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -61,7 +62,7 @@ pub fn load(
     match reading.experiment {
         Some(experiment) => {
             if !reading.findings.is_empty() {
-                eprint!("{}", reading.findings);
+                output::aside(reading.findings.to_string().trim_end());
             }
             Ok((experiment, text))
         }

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use teiji::StopFlag;
 
+use crate::output;
+
 static STOP: OnceLock<StopFlag> = OnceLock::new();
 
 /// The flag that the first Ctrl-C raises. Installs the handler on first use.
@@ -16,11 +18,13 @@ pub fn stop_flag() -> StopFlag {
             if raised.is_stopped() {
                 std::process::exit(crate::exit::Exit::Interrupted as i32);
             }
-            eprintln!("\nteiji: stopping and putting everything back; once more to leave at once");
+            output::aside(
+                "\nteiji: stopping and putting everything back; once more to leave at once",
+            );
             raised.stop();
         });
         if let Err(error) = installed {
-            eprintln!("teiji: Ctrl-C will not clean up: {error}");
+            output::aside(format_args!("teiji: Ctrl-C will not clean up: {error}"));
         }
         flag
     })

@@ -11,6 +11,7 @@ mod lab;
 mod measure;
 mod member;
 mod outcome;
+mod output;
 mod progress;
 mod publish;
 mod replay;
@@ -24,6 +25,7 @@ use clap::Parser;
 
 use crate::commands::Cli;
 use crate::exit::{Exit, WithExit};
+use crate::output::OutputError;
 
 fn main() -> ExitCode {
     if teiji_lab::guest::is_init() {
@@ -38,6 +40,9 @@ fn main() -> ExitCode {
 
 /// Prints an error once, with its causes, and chooses the exit code.
 fn report(error: &anyhow::Error) -> ExitCode {
+    if let Some(OutputError::ReaderGone) = error.downcast_ref() {
+        teiji_sys::process::die_of_broken_pipe();
+    }
     let mut sentence = String::new();
     for cause in error.chain() {
         let text = cause.to_string();
@@ -50,7 +55,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         }
     }
     if !sentence.is_empty() {
-        eprintln!("teiji: {sentence}");
+        output::aside(format_args!("teiji: {sentence}"));
     }
     error.downcast_ref::<WithExit>().map_or(Exit::Failure, |with| with.0).into()
 }

@@ -9,6 +9,8 @@ use teiji_lab::cache;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::output;
+
 /// How often a step speaks when nobody watches a terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -42,7 +44,7 @@ impl Progress {
         let kind = match &self.style {
             Style::Silent => Kind::Silent,
             Style::Plain => {
-                eprintln!("  {name} …");
+                output::aside(format_args!("  {name} …"));
                 Kind::Plain(Mutex::new(Spoken {
                     at: Instant::now(),
                     position: 0,
@@ -71,10 +73,10 @@ impl Progress {
         match &self.style {
             Style::Bars(bars) => {
                 if bars.println(text).is_err() {
-                    eprintln!("{text}");
+                    output::aside(text);
                 }
             }
-            Style::Plain => eprintln!("{text}"),
+            Style::Plain => output::aside(text),
             Style::Silent => {}
         }
     }
@@ -184,7 +186,8 @@ impl Step {
         spoken.at = Instant::now();
         spoken.position = position;
         let left = moving_since.elapsed().as_secs_f64() * (1.0 / done - 1.0);
-        eprintln!("  {} {:.0} %, about {left:.0} s left", self.name, done * 100.0);
+        let percent = done * 100.0;
+        output::aside(format_args!("  {} {percent:.0} %, about {left:.0} s left", self.name));
     }
 }
 

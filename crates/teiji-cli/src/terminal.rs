@@ -5,6 +5,9 @@ use std::io::IsTerminal;
 use teiji_record::Summary;
 use teiji_report::terminal::{self, Options};
 
+/// Columns where nobody says how many there are: in files and pipes.
+const WIDTH_ELSEWHERE: usize = 100;
+
 fn options() -> Options {
     let terminal = std::io::stdout().is_terminal();
     let color = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -12,8 +15,16 @@ fn options() -> Options {
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
         .is_none_or(|value| value.to_uppercase().replace('-', "").contains("UTF8"));
-    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    Options { width: columns.unwrap_or(100), color, unicode }
+    Options { width: width(), color, unicode }
+}
+
+/// Columns: what `COLUMNS` says, else what the terminal says.
+fn width() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let seen = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
+    said.filter(|columns| *columns > 0)
+        .or_else(|| seen().map(usize::from).filter(|columns| *columns > 0))
+        .unwrap_or(WIDTH_ELSEWHERE)
 }
 
 /// The table of a run.

@@ -4,7 +4,11 @@
 mod common;
 
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Command;
 
 use common::{run_folder, teiji};
 
@@ -46,6 +50,80 @@ fn help_names_every_subcommand_and_exit_code() {
     for hidden in ["keeper", "guest"] {
         assert!(!said.out.contains(hidden), "{hidden} should be hidden");
     }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_command_without_a_word() {
+    let dir = tempfile::tempdir().unwrap();
+    let wrong = write(dir.path(), "wrong.toml", "name = 1");
+    for arguments in [
+        &["check", "experiments/etf.toml"][..],
+        &["check", "experiments/etf.toml", "--json"],
+        &["check", &wrong],
+        &["plan", "experiments/etf.toml"],
+        &["generate", "completions", "bash"],
+        &["lab", "status"],
+        &["talk", "lo", "127.0.0.1", "--frames", "1"],
+        &["listen", "--address", "127.0.0.1", "--port", "47789", "--for", "1ms", "--csv"],
+    ] {
+        // What is written to a socket whose other end is closed fails as in a pipe.
+        let (writer, reader) = UnixStream::pair().unwrap();
+        drop(reader);
+        let output = common::command(arguments)
+            .stdout(OwnedFd::from(writer))
+            .env("XDG_CACHE_HOME", dir.path())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(13), "SIGPIPE: {arguments:?}: {err}");
+        assert!(!err.contains("teiji:") && !err.contains("panicked"), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_nobody_on_standard_error_does_not_matter() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = common::command(&["plan", "experiments/etf.toml"]).stdout(full).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("No space left on device"), "{err}");
+    let (writer, reader) = UnixStream::pair().unwrap();
+    drop(reader);
+    let output =
+        common::command(&["check", "nowhere.toml"]).stderr(OwnedFd::from(writer)).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_table_is_as_wide_as_its_terminal_unless_columns_says_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("steady.pcap");
+    fs::write(&path, common::capture((0..100).map(|i| i * 1_000))).unwrap();
+    let widest = |setting: &str| {
+        // `script` (Debian: bsdutils, always there) gives a terminal.
+        let typed = format!(
+            "stty rows 24 cols 44; {setting} {} analyze {}",
+            env!("CARGO_BIN_EXE_teiji"),
+            path.display()
+        );
+        let output = Command::new("script")
+            .args(["--quiet", "--return", "--command", &typed, "/dev/null"])
+            .env_remove("COLUMNS")
+            .env("NO_COLOR", "1")
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("interval"), "{text}");
+        // The command to type next is one word after another, not to be broken.
+        let lines = text.lines().filter(|line| !line.starts_with("Plots"));
+        lines.map(|line| line.trim_end().chars().count()).max()
+    };
+    let Some(width) = widest("") else {
+        println!("SKIP: no `script` (util-linux) to make a terminal with");
+        return;
+    };
+    assert!((20..=44).contains(&width), "{width} columns in a terminal of 44");
+    assert!(widest("COLUMNS=90").unwrap() > 44);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! * [`interface`] – names, indices, addresses and sizes of interfaces,
 //! * [`ethtool`] – queues, driver and time stamping of a card,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
-//! * [`process`] – children that die with their parent,
+//! * [`process`] – children that die with their parent, writers with their reader,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!

@@ -1,5 +1,5 @@
-//! Child processes that do not outlive their parent.
-#![expect(unsafe_code, reason = "pre_exec runs between fork and exec")]
+//! How processes end: children with their parent, a writer with its reader.
+#![expect(unsafe_code, reason = "pre_exec runs between fork and exec; signals are per process")]
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -26,6 +26,18 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     // SAFETY: `tie` calls only prctl and getppid, which are async-signal-safe
     // system calls; it allocates nothing and takes no lock.
     unsafe { command.pre_exec(tie) }
+}
+
+/// Ends this process as the kernel ends one that writes to a pipe nobody reads
+/// (`SIGPIPE`), which Rust programs ignore. Nothing is dropped or flushed.
+pub fn die_of_broken_pipe() -> ! {
+    // SAFETY: both take integers only; the default action ends the process.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::raise(libc::SIGPIPE);
+    }
+    // Only if the signal is blocked: the status a shell shows for it.
+    std::process::exit(128 + libc::SIGPIPE)
 }
 
 #[cfg(test)]

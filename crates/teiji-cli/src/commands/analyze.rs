@@ -13,6 +13,7 @@ use teiji_stats::Vantage;
 
 use super::quantity::span;
 use crate::exit::Exit;
+use crate::output;
 use crate::publish;
 use crate::terminal;
 
@@ -97,14 +98,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         write_report(path, &analysis, &summary)?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
+        output::json(&summary)?;
         return Ok(Exit::Success);
     }
-    print!("{}", terminal::table(&summary));
-    match &args.report {
-        Some(path) => println!("\nReport   {}", publish::shown(path)),
-        None => println!("\nPlots    teiji analyze {} --report report.html", path.display()),
-    }
+    let next = match &args.report {
+        Some(path) => format!("Report   {}", publish::shown(path)),
+        None => format!("Plots    teiji analyze {} --report report.html", path.display()),
+    };
+    output::line(format_args!("{}\n{next}", terminal::table(&summary)))?;
     Ok(Exit::Success)
 }
 

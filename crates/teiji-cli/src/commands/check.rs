@@ -7,6 +7,7 @@ use teiji_experiment::reader::Cards;
 
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
+use crate::output;
 
 /// Check experiment files and explain every mistake, with file, line and fix.
 #[derive(clap::Args)]
@@ -49,13 +50,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         if args.json {
             all.push(reading.findings);
         } else if reading.findings.is_empty() {
-            println!("{name}: no mistakes");
+            output::line(format_args!("{name}: no mistakes"))?;
         } else {
-            print!("{}", reading.findings);
+            output::text(&reading.findings)?;
         }
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        output::json(&all)?;
     }
     Ok(exit)
 }

@@ -1,7 +1,6 @@
 //! `teiji generate`: man pages and shell completions, for packagers.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,6 +9,7 @@ use clap_complete::Shell;
 
 use super::Cli;
 use crate::exit::Exit;
+use crate::output;
 
 /// Write man pages or shell completions.
 #[derive(clap::Args)]
@@ -38,7 +38,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.what {
         What::Man { folder } => man_pages(&mut command, folder)?,
         What::Completions { shell } => {
-            clap_complete::generate(*shell, &mut command, "teiji", &mut io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut command, "teiji", &mut script);
+            output::text(String::from_utf8_lossy(&script))?;
         }
     }
     Ok(Exit::Success)

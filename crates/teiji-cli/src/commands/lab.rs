@@ -15,6 +15,7 @@ use teiji_lab::vm;
 
 use crate::exit::Exit;
 use crate::lab::write_initramfs;
+use crate::output;
 use crate::progress::Progress;
 
 /// Look after the laboratory: what it needs is fetched once and cached.
@@ -94,10 +95,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn status() -> anyhow::Result<Exit> {
     let cache = Cache::open()?;
-    println!("{}", cache.dir().display());
+    output::line(cache.dir().display())?;
     let items = cache.status()?;
     if items.is_empty() {
-        println!("  empty; `teiji lab fetch` fills it, and so does the first run");
+        output::line("  empty; `teiji lab fetch` fills it, and so does the first run")?;
     }
     let mut exit = Exit::Success;
     for item in items {
@@ -116,12 +117,12 @@ fn status() -> anyhow::Result<Exit> {
                 format!("damaged ({how}): it is fetched again when it is next needed")
             }
         };
-        println!(
+        output::line(format_args!(
             "  {:16} {what}{more}, {} MB, fetched {}, {health}",
             names,
             item.bytes / 1_000_000,
             day(item.fetched_unix_s)
-        );
+        ))?;
     }
     Ok(exit)
 }
@@ -138,8 +139,8 @@ fn fetch(spec: &KernelSpec) -> anyhow::Result<Exit> {
     let kernel = cache.refresh_kernel(spec, &mut steps)?;
     let qemu = cache.refresh_qemu(&mut steps)?;
     drop(steps);
-    println!("kernel   {} ({})", kernel.release, kernel.name);
-    println!("QEMU     {}", qemu.version);
+    output::line(format_args!("kernel   {} ({})", kernel.release, kernel.name))?;
+    output::line(format_args!("QEMU     {}", qemu.version))?;
     Ok(Exit::Success)
 }
 
@@ -147,7 +148,8 @@ fn clean(all: bool) -> anyhow::Result<Exit> {
     let progress = Progress::new(false);
     let what = if all { Clean::All } else { Clean::Unused };
     let cleaned = Cache::open()?.clean(what, &mut progress.cache_steps())?;
-    println!("removed {} items, {} MB", cleaned.items, cleaned.bytes / 1_000_000);
+    let megabytes = cleaned.bytes / 1_000_000;
+    output::line(format_args!("removed {} items, {megabytes} MB", cleaned.items))?;
     Ok(Exit::Success)
 }
 
@@ -203,10 +205,10 @@ fn shell(
             })
             .collect(),
     };
-    println!(
+    output::line(format_args!(
         "{} with two {nic} on a wire; `poweroff` or leaving the shell ends it",
         kernel.release
-    );
+    ))?;
     vm::run_interactive(qemu.command(), &machine)?;
     Ok(Exit::Success)
 }

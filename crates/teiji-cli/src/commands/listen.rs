@@ -1,6 +1,7 @@
 //! `teiji listen`: receives test frames and says what arrived, alone.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use anyhow::bail;
@@ -13,6 +14,7 @@ use teiji_sys::clock;
 use super::quantity::span;
 use crate::exit::Exit;
 use crate::interrupt;
+use crate::output;
 
 /// Receive test frames and say what arrived, and how regularly.
 ///
@@ -68,27 +70,24 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let listener = Listener::open(&config)?;
     if let Some(address) = listener.local_address() {
-        eprintln!("listening on {address}; Ctrl-C ends it");
+        output::aside(format_args!("listening on {address}; Ctrl-C ends it"));
     }
     let deadline = match args.duration {
         Some(duration) => Deadline::at(clock::now::<Tai>() + duration),
         None => Deadline::never(),
     };
     let log = listener.run(&deadline, &interrupt::stop_flag())?;
-    if args.csv {
-        csv(&log);
-    } else {
-        summary(&log);
-    }
+    output::text(if args.csv { csv(&log) } else { summary(&log) })?;
     // Ctrl-C is the ordinary way to end.
     Ok(Exit::Success)
 }
 
-fn csv(log: &ListenerLog) {
-    println!("flow,seq,scheduled_tai_ns,rx_kernel_tai_ns,rx_hardware_phc_ns");
+fn csv(log: &ListenerLog) -> String {
+    let mut text = "flow,seq,scheduled_tai_ns,rx_kernel_tai_ns,rx_hardware_phc_ns\n".to_owned();
     for arrival in &log.arrivals {
         let or_empty = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
-        println!(
+        let _ = writeln!(
+            text,
             "{},{},{},{},{}",
             arrival.flow,
             arrival.seq,
@@ -97,18 +96,20 @@ fn csv(log: &ListenerLog) {
             or_empty(arrival.rx_hardware.map(teiji::Instant::as_ns)),
         );
     }
+    text
 }
 
-fn summary(log: &ListenerLog) {
+fn summary(log: &ListenerLog) -> String {
+    let mut text = String::new();
     let mut flows: BTreeMap<u16, Vec<&RxRecord>> = BTreeMap::new();
     for arrival in &log.arrivals {
         flows.entry(arrival.flow).or_default().push(arrival);
     }
     if flows.is_empty() {
-        println!("no test frames arrived");
+        text.push_str("no test frames arrived\n");
     }
     for (flow, arrivals) in flows {
-        println!("flow {flow}: {}", Tally::of(&arrivals));
+        let _ = writeln!(text, "flow {flow}: {}", Tally::of(&arrivals));
         for (whose, stamp) in [
             (
                 "kernel",
@@ -117,7 +118,7 @@ fn summary(log: &ListenerLog) {
             ("card", |r| r.rx_hardware.map(teiji::Instant::as_ns)),
         ] {
             if let Some(spread) = spread(&arrivals, stamp) {
-                println!("  interval minus schedule, by the {whose}: {spread}");
+                let _ = writeln!(text, "  interval minus schedule, by the {whose}: {spread}");
             }
         }
     }
@@ -126,9 +127,10 @@ fn summary(log: &ListenerLog) {
         (log.socket_drops, "packets were dropped because the socket's buffer was full"),
     ] {
         if number > 0 {
-            println!("{number} {what}");
+            let _ = writeln!(text, "{number} {what}");
         }
     }
+    text
 }
 
 /// What sequence numbers tell of a flow.

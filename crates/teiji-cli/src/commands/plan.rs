@@ -8,6 +8,7 @@ use teiji_net::{Binding, Plan};
 
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
+use crate::output;
 
 /// Print what a run would change on this machine, as plain commands.
 ///
@@ -34,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let binding = Binding::parse(&args.bind, &case.scenario)?;
         let plan = Plan::compile(&case.scenario, &binding)
             .with_context(|| format!("case `{}`", case.name))?;
-        println!("# case {}\n{}", case.name, plan.script());
+        output::line(format_args!("# case {}\n{}", case.name, plan.script()))?;
     }
     Ok(Exit::Success)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use teiji_record::RunFolder;
 
 use crate::exit::Exit;
+use crate::output;
 use crate::publish;
 use crate::terminal;
 
@@ -25,10 +26,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let summary = folder.read_summary()?;
         publish::report(&folder, &manifest, &summary)?;
         if args.json {
-            println!("{}", serde_json::to_string_pretty(&summary)?);
+            output::json(&summary)?;
         } else {
-            print!("{}", terminal::table(&summary));
-            println!("\nReport   {}", publish::shown(&folder.report_path()));
+            let path = publish::shown(&folder.report_path());
+            output::line(format_args!("{}\nReport   {path}", terminal::table(&summary)))?;
         }
     }
     Ok(Exit::Success)

@@ -15,6 +15,7 @@ use teiji_record::{Manifest, RunFolder};
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
 use crate::interrupt;
+use crate::output;
 use crate::progress::Progress;
 use crate::publish;
 use crate::replay;
@@ -122,8 +123,6 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         None => (request(args, &progress)?, None),
     };
-    let headline = headline(&request);
-    progress.line(&headline);
     let Finished { folder, exit } = run::run(&request, &interrupt::stop_flag(), &progress)?;
     let (_, manifest) = RunFolder::open(folder.path())?;
     let summary = folder.read_summary()?;
@@ -133,15 +132,19 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         None => None,
     };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
+        output::json(&summary)?;
     } else {
-        print!("{}", terminal::table(&summary));
-        let path = publish::shown(folder.path());
-        println!("\nReport   {}", publish::shown(&folder.report_path()));
-        match &verdict {
-            Some(verdict) => println!("Replay   {}", verdict.sentence),
-            None => println!("Replay   teiji run --replay {path}{}", replay_note(summary.testbed)),
-        }
+        let table = terminal::table(&summary);
+        let report = publish::shown(&folder.report_path());
+        let replay = match &verdict {
+            Some(verdict) => verdict.sentence.clone(),
+            None => format!(
+                "teiji run --replay {}{}",
+                publish::shown(folder.path()),
+                replay_note(summary.testbed)
+            ),
+        };
+        output::line(format_args!("{table}\nReport   {report}\nReplay   {replay}"))?;
     }
     Ok(match verdict {
         Some(verdict) if !verdict.identical && exit == Exit::Success => Exit::Failure,
@@ -151,16 +154,6 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn replay_note(testbed: Testbed) -> &'static str {
     if testbed == Testbed::Lab { "     (compares the records bit for bit)" } else { "" }
-}
-
-fn headline(request: &Request) -> String {
-    let experiment = &request.experiment;
-    let cases: Vec<&str> = experiment.cases.iter().map(|case| case.name.as_str()).collect();
-    let seeds = match request.seeds.as_slice() {
-        [one] => format!("seed {one}"),
-        many => format!("{} seeds", many.len()),
-    };
-    format!("{} · {} · {seeds}", experiment.name, cases.join(", "))
 }
 
 fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {

@@ -1,5 +1,6 @@
 //! `teiji talk`: sends test frames on schedule, alone.
 
+use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::bail;
@@ -14,6 +15,7 @@ use teiji_sys::clock;
 use super::quantity::{figures, span};
 use crate::exit::Exit;
 use crate::interrupt;
+use crate::output;
 
 /// Send test frames on schedule to a listener on any machine.
 ///
@@ -123,22 +125,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let base = Schedule::aligned_base(earliest, args.period, Span::ZERO);
     let schedule = Schedule { base, period: args.period, margin };
     let log = prepared.run(&schedule, &interrupt::stop_flag())?;
-    if args.csv {
-        csv(&log);
-    } else {
-        summary(&log, margin);
-    }
+    output::text(if args.csv { csv(&log) } else { summary(&log, margin) })?;
     Ok(if log.interrupted { Exit::Interrupted } else { Exit::Success })
 }
 
-fn csv(log: &TalkerLog) {
-    println!(
-        "seq,scheduled_tai_ns,woke_tai_ns,handed_over_tai_ns,tx_sched_tai_ns,tx_kernel_tai_ns,\
-         tx_hardware_phc_ns,fate"
-    );
+fn csv(log: &TalkerLog) -> String {
+    let mut text = "seq,scheduled_tai_ns,woke_tai_ns,handed_over_tai_ns,tx_sched_tai_ns,\
+                    tx_kernel_tai_ns,tx_hardware_phc_ns,fate\n"
+        .to_owned();
     for frame in &log.frames {
         let or_empty = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
-        println!(
+        let _ = writeln!(
+            text,
             "{},{},{},{},{},{},{},{}",
             frame.seq,
             frame.scheduled.as_ns(),
@@ -155,35 +153,37 @@ fn csv(log: &TalkerLog) {
             }
         );
     }
+    text
 }
 
-fn summary(log: &TalkerLog, margin: Span) {
+fn summary(log: &TalkerLog, margin: Span) -> String {
     let count = |which: fn(&Fate) -> bool| {
         log.frames.iter().filter(|f| f.fate.as_ref().is_some_and(which)).count()
     };
     let failed = count(|fate| matches!(fate, Fate::SendFailed(_)));
-    println!("{} frames handed over", log.frames.len() - failed);
+    let mut text = format!("{} frames handed over\n", log.frames.len() - failed);
     for (what, number) in [
         ("refused by the send call", failed),
         ("dropped by etf: their time had passed", count(|fate| *fate == Fate::Missed)),
         ("dropped by etf: unusable launch time", count(|fate| *fate == Fate::Invalid)),
     ] {
         if number > 0 {
-            println!("{number} {what}");
+            let _ = writeln!(text, "{number} {what}");
         }
     }
     let wake = log.frames.iter().map(|f| (f.woke - (f.scheduled - margin)).as_ns());
-    line("wake-up latency", wake);
+    text.push_str(&line("wake-up latency", wake));
     let hand = log.frames.iter().map(|f| (f.handed_over - f.woke).as_ns());
-    line("send call", hand);
+    text.push_str(&line("send call", hand));
+    text
 }
 
-fn line(what: &str, values: impl Iterator<Item = i64>) {
+fn line(what: &str, values: impl Iterator<Item = i64>) -> String {
     let mut series = Series::new();
     values.for_each(|ns| series.push(ns));
-    if let Some(deviation) = series.finish() {
-        println!("{what:16} {}", figures(&deviation));
-    }
+    series
+        .finish()
+        .map_or_else(String::new, |deviation| format!("{what:16} {}\n", figures(&deviation)))
 }
 
 #[cfg(test)]

@@ -40,3 +40,22 @@ pub fn repository() -> PathBuf {
 pub fn run_folder(out: &Path) -> PathBuf {
     out.join("latest").canonicalize().unwrap()
 }
+
+/// A capture of UDP frames at these microseconds, as `tcpdump -w` writes it.
+#[allow(dead_code, reason = "not every test program reads captures")]
+pub fn capture(stamps_us: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    // Ethernet; IPv4 from 10.0.0.1 to 10.0.0.2; UDP from port 1 to port 2; no payload.
+    const FRAME: [u8; 42] = [
+        2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0,
+        0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0,
+    ];
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
+    let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
+    let length = u32::try_from(FRAME.len()).unwrap();
+    for us in stamps_us {
+        let head = [us / 1_000_000, us % 1_000_000, length, length];
+        file.extend(head.into_iter().flat_map(u32::to_le_bytes));
+        file.extend(FRAME);
+    }
+    file
+}
