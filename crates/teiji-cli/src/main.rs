@@ -14,6 +14,7 @@ mod outcome;
 mod output;
 mod progress;
 mod publish;
+mod rebuild;
 mod replay;
 mod run;
 mod setup;

@@ -343,7 +343,8 @@ fn summarise(
             }
         }
     }
-    warnings.push(caveat(bench).to_owned());
+    let emulated = matches!(bench, Bench::Local { emulated: true, .. });
+    warnings.push(caveat(bench.testbed() == Testbed::Lab, emulated).to_owned());
     let per_case = request.seeds.len();
     let cases = experiment
         .cases
@@ -370,20 +371,19 @@ fn summarise(
     }
 }
 
-/// What a reader must know about the testbed.
-fn caveat(bench: &Bench) -> &'static str {
-    match bench {
-        Bench::Lab(_) => {
+/// What a reader must know about the testbed: the laboratory, or this machine
+/// with `emulated` or real cards.
+pub fn caveat(lab: bool, emulated: bool) -> &'static str {
+    match (lab, emulated) {
+        (true, _) => {
             "The laboratory emulates the card: it shows what the software does, not what a piece \
              of silicon does."
         }
-        Bench::Local { emulated: true, .. } => {
+        (false, true) => {
             "The wire is a veth pair of this machine and the time is real: other programs disturb \
              the figures, and another run will give others."
         }
-        Bench::Local { emulated: false, .. } => {
-            "The time is real: other programs on this machine disturb the figures."
-        }
+        (false, false) => "The time is real: other programs on this machine disturb the figures.",
     }
 }
 

@@ -199,8 +199,23 @@ fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
     let summary: serde_json::Value = serde_json::from_str(&again.out).unwrap();
     let counts = &summary["cases"][0]["members"][0]["flows"]["one"]["counts"];
     assert_eq!((&counts["planned"], &counts["received"]), (&50.into(), &50.into()));
-    let both = teiji(&["compare", folder.to_str().unwrap(), folder.to_str().unwrap()]);
+    let folder = folder.to_str().unwrap();
+    let both = teiji(&["compare", folder, folder]);
     assert_eq!(both.code, 0, "{}", both.err);
+    // As if it had been killed before it was summed up.
+    fs::remove_file(format!("{folder}/summary.json")).unwrap();
+    let unsummed = teiji(&["compare", folder, folder]);
+    assert!(unsummed.err.contains("`teiji report"), "{}", unsummed.err);
+    let rebuilt = teiji(&["report", folder, "--json"]);
+    assert_eq!(rebuilt.code, 0, "{}", rebuilt.err);
+    let rebuilt: serde_json::Value = serde_json::from_str(&rebuilt.out).unwrap();
+    assert_eq!(rebuilt["cases"], summary["cases"]);
+    assert!(rebuilt["warnings"][0].as_str().unwrap().contains("from its records"));
+    fs::remove_dir_all(format!("{folder}/records")).unwrap();
+    fs::remove_file(format!("{folder}/summary.json")).unwrap();
+    let nothing = teiji(&["report", folder]);
+    assert_eq!(nothing.code, 1);
+    assert!(nothing.err.contains("before anything was measured"), "{}", nothing.err);
 }
 
 #[test]
@@ -255,8 +270,31 @@ fn captures_are_analysed_and_damaged_ones_explained() {
 }
 
 #[test]
+fn a_period_that_is_not_the_flows_is_questioned() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("steady.pcap");
+    fs::write(&path, common::capture((0..1_200).map(|i| i * 1_000))).unwrap();
+    let analyze = |period: &str| teiji(&["analyze", path.to_str().unwrap(), "--period", period]);
+    let right = analyze("1ms");
+    assert!(!right.out.contains("seems"), "{}", right.out);
+    assert_eq!(right.out.matches("resolution").count(), 2, "head and caveat: {}", right.out);
+    let near = analyze("900us");
+    assert!(near.out.contains("seems to have a period of 1 ms"), "{}", near.out);
+    let far = analyze("2ms");
+    assert_eq!(far.code, 1);
+    assert!(far.err.contains("no flow among 1 200 frames has a period of 2 ms"), "{}", far.err);
+    assert!(far.err.contains("1 200 frames  every 1 ms  UDP"), "{}", far.err);
+    let none = analyze("0");
+    assert!(none.err.contains("is no distance between two frames"), "{}", none.err);
+}
+
+#[test]
 fn what_is_no_run_folder_is_said_to_be_none() {
     let dir = tempfile::tempdir().unwrap();
+    let nowhere = teiji(&["report", "nowhere"]);
+    assert!(nowhere.err.contains("no such run; `ls .` shows"), "{}", nowhere.err);
+    let deeper = teiji(&["report", "nowhere/at/all"]);
+    assert!(deeper.err.contains("`teiji run` says where"), "{}", deeper.err);
     let said = teiji(&["report", dir.path().to_str().unwrap()]);
     assert_eq!(said.code, 1);
     assert!(said.err.contains("run folder"), "{}", said.err);

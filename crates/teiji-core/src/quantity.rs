@@ -106,6 +106,24 @@ pub fn format_span(span: Span) -> String {
     format!("{sign}{whole}.{} {unit}", fraction.trim_end_matches('0'))
 }
 
+/// Writes a count with its digits in groups of three.
+///
+/// ```
+/// assert_eq!(teiji_core::quantity::grouped(60_000), "60 000");
+/// assert_eq!(teiji_core::quantity::grouped(999), "999");
+/// ```
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A data rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

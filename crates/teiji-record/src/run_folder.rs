@@ -48,8 +48,7 @@ pub enum RunFolderError {
         source: io::Error,
     },
     /// There is nothing of that name.
-    #[error("{}: there is no such run; `ls {}` shows those there are",
-        path.display(), path.parent().unwrap_or(path).display())]
+    #[error("{}: there is no such run{}", path.display(), beside(path))]
     Missing {
         /// The path.
         path: PathBuf,
@@ -75,9 +74,31 @@ pub enum RunFolderError {
         /// The path.
         path: PathBuf,
     },
-    /// Its manifest cannot be read.
+    /// Its summary is missing although the rest is there.
+    #[error(
+        "{}: the run was not summed up: it was killed, the disk was full, or it is still going on; \
+         `teiji report {}` sums up the records there are", path.display(), path.display()
+    )]
+    NoSummary {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Its manifest or summary cannot be read.
     #[error(transparent)]
-    Manifest(#[from] JsonFileError),
+    Json(#[from] JsonFileError),
+}
+
+/// How to find the runs there are, where something of that name could be.
+fn beside(path: &Path) -> String {
+    match path
+        .parent()
+        .map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
+    {
+        Some(parent) if parent.is_dir() => {
+            format!("; `ls {}` shows what there is", parent.display())
+        }
+        _ => "; `teiji run` says where it leaves one, by default in runs/".to_owned(),
+    }
 }
 
 fn hint(path: &Path) -> &'static str {
@@ -230,8 +251,12 @@ impl RunFolder {
     }
 
     /// Reads the summary.
-    pub fn read_summary(&self) -> Result<Summary, JsonFileError> {
-        Summary::read(&self.summary_path())
+    pub fn read_summary(&self) -> Result<Summary, RunFolderError> {
+        let path = self.summary_path();
+        if !path.exists() {
+            return Err(RunFolderError::NoSummary { path: self.path.clone() });
+        }
+        Ok(Summary::read(&path)?)
     }
 
     /// Writes the records of a case and returns their name relative to the

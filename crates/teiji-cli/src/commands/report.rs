@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use teiji_record::RunFolder;
+use teiji_record::{RunFolder, RunFolderError};
 
 use crate::exit::Exit;
 use crate::output;
 use crate::publish;
+use crate::rebuild;
 use crate::terminal;
 
 /// Print the result of runs again, and write their reports anew.
+///
+/// A run that ended before it was summed up is summed up from its records.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run folders.
@@ -23,7 +26,14 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     for path in &args.runs {
         let (folder, manifest) = RunFolder::open(path)?;
-        let summary = folder.read_summary()?;
+        let summary = match folder.read_summary() {
+            Err(RunFolderError::NoSummary { .. }) => {
+                let summary = rebuild::summary(&folder, &manifest)?;
+                folder.write_summary(&summary)?;
+                summary
+            }
+            read => read?,
+        };
         publish::report(&folder, &manifest, &summary)?;
         if args.json {
             output::json(&summary)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji_core::quantity::Rate;
+use teiji_core::quantity::{Rate, grouped};
 use teiji_core::time::Span;
 
 use super::Places;
@@ -94,17 +94,4 @@ const fn rate(card: Nic) -> Rate {
         Nic::Rtl8139 => Rate::from_bps(100_000_000),
         Nic::E1000e | Nic::Igb => Rate::from_bps(1_000_000_000),
     }
-}
-
-/// Digits in groups of three, `60 000`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }

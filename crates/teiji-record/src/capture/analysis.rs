@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
+use teiji_core::quantity::grouped;
 use teiji_core::time::Span;
 use teiji_stats::{Envelope, FlowStatistics};
 
@@ -92,15 +93,19 @@ pub enum AnalyzeError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// The period asked for cannot be.
-    #[error("a period of {0} cannot be; give one above zero, for example --period 1ms")]
+    #[error(
+        "--period {0} is no distance between two frames; write one above zero, for example --period 1ms"
+    )]
     Period(Span),
     /// There is no periodic flow in it.
-    #[error("{}", no_flow(*frames, *filtered, seen, damage.as_ref()))]
+    #[error("{}", no_flow(*frames, *filtered, *period, seen, damage.as_ref()))]
     NoFlow {
         /// Frames in the capture.
         frames: u64,
         /// The caller asked for certain flows.
         filtered: bool,
+        /// The period the caller gave.
+        period: Option<Span>,
         /// The flows with the most frames.
         seen: Vec<SeenFlow>,
         /// Why the rest of the file could not be read, if it could not.
@@ -111,13 +116,18 @@ pub enum AnalyzeError {
 fn no_flow(
     frames: u64,
     filtered: bool,
+    period: Option<Span>,
     seen: &[SeenFlow],
     damage: Option<&CaptureError>,
 ) -> String {
-    let mut text = match (frames, filtered) {
-        (0, _) => "the capture holds no Ethernet frame with a time stamp".to_owned(),
-        (_, true) => format!("no periodic flow among {frames} frames is as asked for"),
-        (_, false) => format!("no periodic flow among {frames} frames"),
+    let among = grouped(frames);
+    let mut text = match (frames, filtered, period) {
+        (0, ..) => "the capture holds no Ethernet frame with a time stamp".to_owned(),
+        (_, false, Some(period)) => {
+            format!("no flow among {among} frames has a period of {period}")
+        }
+        (_, true, _) => format!("no periodic flow among {among} frames is as asked for"),
+        (_, false, None) => format!("no periodic flow among {among} frames"),
     };
     if let Some(damage) = damage {
         let _ = write!(text, " ({damage})");
@@ -125,16 +135,23 @@ fn no_flow(
     if frames > 0 {
         text.push_str("; flows seen:");
         for flow in seen {
-            let _ = write!(text, "\n  {:>10} frames  ", flow.frames);
-            if let Some(interval) = flow.mean_interval {
+            let _ = write!(text, "\n  {:>10} frames  ", grouped(flow.frames));
+            if let Some(period) = flow.period {
+                let _ = write!(text, "every {period}  ");
+            } else if let Some(interval) = flow.mean_interval {
                 let _ = write!(text, "every {interval} on average  ");
             }
             let _ = write!(text, "{}", flow.key);
         }
-        text.push_str(if filtered {
-            "\nChange or leave out --flow, --src, --dst, --vlan, --ethertype or --period."
-        } else {
-            "\nPoint at one with --src, --dst, --vlan or --ethertype; add --period if you know it."
+        text.push_str(match (filtered, period) {
+            (true, _) => {
+                "\nChange or leave out --flow, --src, --dst, --vlan, --ethertype or --period."
+            }
+            (false, Some(_)) => "\nChange --period, or leave it out: it is found.",
+            (false, None) => {
+                "\nPoint at one with --src, --dst, --vlan or --ethertype; add --period if you know \
+                 it."
+            }
         });
     }
     text

@@ -72,6 +72,8 @@ struct Candidate {
     last_ns: i64,
     /// Frames given up because they were not periodic.
     given_up: u64,
+    /// The period of the frames given up, if only another was asked for.
+    seems: Option<Span>,
     state: State,
 }
 
@@ -130,8 +132,14 @@ impl<'a> Flows<'a> {
         } else {
             State::Counted { period: None }
         };
-        let candidate =
-            Candidate { frames: 0, first_ns: at_ns, last_ns: at_ns, given_up: 0, state };
+        let candidate = Candidate {
+            frames: 0,
+            first_ns: at_ns,
+            last_ns: at_ns,
+            given_up: 0,
+            seems: None,
+            state,
+        };
         self.last = self.table.len();
         self.index.insert(key, self.last);
         self.table.push((key, candidate));
@@ -151,6 +159,7 @@ impl<'a> Flows<'a> {
         let candidate = &mut self.table[position].1;
         let State::New(first) = &mut candidate.state else { return };
         let Some(track) = Track::new(first, self.options) else {
+            candidate.seems = first.period().or(candidate.seems);
             candidate.given_up += first.len() as u64;
             *first = FirstFrames::default();
             return;
@@ -193,15 +202,19 @@ impl<'a> Flows<'a> {
         }
         self.table.sort_by_key(|(key, c)| (std::cmp::Reverse(c.frames), *key));
         let Some((flow, chosen, track)) = self.take_best() else {
-            let filtered = !self.options.filter.is_empty() || self.options.period.is_some();
-            let seen = self.seen();
-            return Err(AnalyzeError::NoFlow { frames: self.frames, filtered, seen, damage });
+            return Err(AnalyzeError::NoFlow {
+                frames: self.frames,
+                filtered: !self.options.filter.is_empty(),
+                period: self.options.period,
+                seen: self.seen(),
+                damage,
+            });
         };
         let others = self.seen();
         let resolution = reader.resolution();
         let mut warnings: Vec<String> = damage.iter().map(|d| sentence(&d.to_string())).collect();
         warnings.extend(track_warnings(&track, chosen.given_up));
-        warnings.extend(notes_warnings(reader.notes(), self.forgotten, resolution));
+        warnings.extend(notes_warnings(reader.notes(), self.forgotten));
         let period_source = track.period_source;
         let (statistics, envelope) = track.finish(resolution);
         Ok(CaptureAnalysis {
@@ -242,7 +255,7 @@ impl<'a> Flows<'a> {
             period: match &c.state {
                 State::Followed(track) => Some(Span::from_ns(track.period_ns)),
                 State::Counted { period } => *period,
-                State::New(_) => None,
+                State::New(_) => c.seems,
             },
         };
         self.table.iter().take(LISTED).map(seen).collect()

@@ -13,6 +13,10 @@ use super::sequence::{Arrival, Sequence};
 /// Deviations kept for exact percentiles (2 MiB a series).
 const EXACT_LIMIT: usize = 1 << 18;
 
+/// By how much two clocks differ at most, as a share: quartz is ten times
+/// better.
+const CLOCKS_DIFFER: f64 = 0.001;
+
 /// What is kept of a frame: when it was seen, and its test header's sequence
 /// number and schedule.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +54,12 @@ impl FirstFrames {
     fn estimate(&self) -> Option<PeriodEstimate> {
         let intervals = self.at_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
         PeriodEstimate::from_intervals(intervals.collect())
+    }
+
+    /// The period, if there is one.
+    pub(super) fn period(&self) -> Option<Span> {
+        let regular = self.estimate().filter(PeriodEstimate::is_regular);
+        regular.map(|estimate| Span::from_ns(estimate.period_ns))
     }
 
     /// The schedule by the test headers.
@@ -109,12 +119,19 @@ pub(super) struct Rank {
     regularity: f64,
 }
 
+/// True if two periods differ by more than clocks do.
+fn differs(one_ns: i64, other_ns: i64) -> bool {
+    one_ns.abs_diff(other_ns) as f64 > other_ns as f64 * CLOCKS_DIFFER
+}
+
 /// A flow being followed.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
     pub(super) rank: Rank,
     pub(super) period_ns: i64,
     pub(super) period_source: PeriodSource,
+    /// The period the frames tell, if another was given.
+    pub(super) seems: Option<Span>,
     /// Intervals above one and a half periods in flows without sequence
     /// numbers, and how many frames they probably lack.
     pub(super) gaps: u64,
@@ -154,6 +171,10 @@ impl Track {
             (.., Some(e)) => (e.period_ns, PeriodSource::Measured),
             (None, None, None) => return None,
         };
+        let seems = match schedule {
+            Some(schedule) => Some(schedule.period),
+            None => first.period(),
+        };
         let rank = Rank {
             probe: schedule.is_some(),
             chosen_period: given_ns.is_some() || estimate.is_some_and(|e| e.round),
@@ -163,6 +184,7 @@ impl Track {
             rank,
             period_ns,
             period_source,
+            seems: seems.filter(|seems| differs(seems.as_ns(), period_ns)),
             gaps: 0,
             missing: 0,
             other_run: 0,

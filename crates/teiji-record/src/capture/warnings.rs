@@ -1,5 +1,6 @@
 //! What a reader of a capture's analysis must know, in full sentences.
 
+use teiji_core::quantity::grouped;
 use teiji_core::time::Span;
 
 use super::analysis::PeriodSource;
@@ -15,6 +16,13 @@ pub(super) fn track_warnings(track: &Track, given_up: u64) -> Vec<String> {
             "The period was measured ({}) and is no round number; give --period if another was \
              meant.",
             Span::from_ns(track.period_ns)
+        ));
+    }
+    if let Some(seems) = track.seems {
+        let given = Span::from_ns(track.period_ns);
+        warnings.push(format!(
+            "The flow seems to have a period of {seems}, not of {given} as given with --period: the \
+             difference is in every deviation."
         ));
     }
     if track.rank.probe {
@@ -35,20 +43,16 @@ pub(super) fn track_warnings(track: &Track, given_up: u64) -> Vec<String> {
     }
     if given_up > 0 {
         warnings.push(format!(
-            "The flow's first {given_up} frames were not periodic and were left out."
+            "The flow's first {} frames were not periodic and were left out.",
+            grouped(given_up)
         ));
     }
     warnings
 }
 
 /// About the rest of the capture.
-pub(super) fn notes_warnings(notes: &Notes, forgotten: u64, resolution: Span) -> Vec<String> {
+pub(super) fn notes_warnings(notes: &Notes, forgotten: u64) -> Vec<String> {
     let mut warnings = Vec::new();
-    if resolution.as_ns() > 1 {
-        warnings.push(format!(
-            "The stamps have a resolution of {resolution}; smaller deviations cannot be seen."
-        ));
-    }
     if notes.without_stamp > 0 {
         let stampless = were(notes.without_stamp, "frame", " without time stamp");
         warnings.push(format!("{stampless} left out."));
@@ -60,8 +64,10 @@ pub(super) fn notes_warnings(notes: &Notes, forgotten: u64, resolution: Span) ->
     }
     if forgotten > 0 {
         warnings.push(format!(
-            "There are more than {FLOWS} flows: {forgotten} with few frames were forgotten on the \
-             way. If the flow is missing, point at it with --src or --dst."
+            "There are more than {} flows: {} with few frames were forgotten on the \
+             way. If the flow is missing, point at it with --src or --dst.",
+            grouped(FLOWS as u64),
+            grouped(forgotten)
         ));
     }
     warnings
@@ -76,7 +82,7 @@ pub(super) fn sentence(text: &str) -> String {
 
 /// "1 frame", "2 frames".
 fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// "1 frame of X was", "2 frames of X were".

@@ -1,0 +1,64 @@
+//! Sums up a run again from its records: of one that was killed, or whose disk
+//! was full, before it could do so itself.
+
+use anyhow::bail;
+use teiji_record::summary::{self, Testbed};
+use teiji_record::{CaseSummary, Manifest, MemberSummary, RunFolder, Summary};
+
+use crate::experiment_file;
+use crate::publish;
+use crate::run;
+
+/// The summary of what the run's records hold. An error says why there are
+/// none to read.
+pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summary> {
+    let text = folder.read_experiment()?;
+    let experiment = experiment_file::parse(&text, "experiment.toml", manifest)?;
+    let mut warnings = vec![
+        "The run ended before it was summed up; this was made from its records afterwards."
+            .to_owned(),
+    ];
+    let mut cases = Vec::new();
+    for case in experiment_file::choose_cases(&experiment, &manifest.cases)? {
+        let mut members = Vec::new();
+        for &seed in &manifest.seeds {
+            if folder.path().join(RunFolder::records_name(&case.name, seed)).is_file() {
+                members.push(member(folder, &case.name, seed)?);
+            } else {
+                warnings.push(format!("Case {} seed {seed} is missing: no records.", case.name));
+            }
+        }
+        let (name, about, paper_result) = (case.name, case.about, case.paper_result);
+        cases.push(CaseSummary { name, about, paper_result, members });
+    }
+    if cases.iter().all(|case| case.members.is_empty()) {
+        let path = publish::shown(folder.path());
+        bail!(
+            "{path}: the run ended before anything was measured: it has no records. \
+             `teiji run --replay {path}` runs it again"
+        );
+    }
+    let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
+    warnings.push(run::caveat(manifest.testbed == Testbed::Lab, emulated).to_owned());
+    Ok(Summary {
+        schema: summary::SCHEMA.to_owned(),
+        experiment: experiment.name,
+        question: experiment.question,
+        paper: experiment.paper,
+        testbed: manifest.testbed,
+        cases,
+        warnings,
+    })
+}
+
+fn member(folder: &RunFolder, case: &str, seed: u64) -> anyhow::Result<MemberSummary> {
+    let records = folder.read_records(case, seed)?;
+    let capture = RunFolder::capture_name(case, seed);
+    Ok(MemberSummary {
+        seed,
+        records: Some(RunFolder::records_name(case, seed)),
+        capture: folder.path().join(&capture).is_file().then_some(capture),
+        flows: records.statistics(),
+        incomplete: !records.facts.interrupted.is_empty(),
+    })
+}
