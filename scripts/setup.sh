@@ -215,7 +215,7 @@ explain_cargo_failure() {
 # newer_sources: whether anything changed since the program was built.
 newer_sources() {
     [ ! -x "$RELEASE_DIR/teiji" ] ||
-        [ -n "$(find Cargo.toml Cargo.lock .cargo crates papers -newer "$RELEASE_DIR/teiji" -type f -print -quit)" ]
+        [ -n "$(find Cargo.toml Cargo.lock .cargo crates kernel papers -newer "$RELEASE_DIR/teiji" -type f -print -quit)" ]
 }
 
 # build_release: builds the `teiji` program.

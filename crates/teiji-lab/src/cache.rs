@@ -3,7 +3,8 @@
 //! Lies in `$XDG_CACHE_HOME/teiji` (else `~/.cache/teiji`):
 //!
 //! ```text
-//! kernels/  qemu/  packages/     one folder an item, a symbolic link for each name asked for
+//! kernels/ headers/ modules/     one folder an item, a symbolic link for each name asked for
+//! qemu/ packages/
 //! apt/<release>/                 private package index and unfinished downloads
 //! filling.lock  use.lock         one process fills, many use
 //! ```
@@ -13,6 +14,7 @@
 pub(crate) mod error;
 pub(crate) mod item;
 pub(crate) mod lock;
+mod modules;
 pub(crate) mod progress;
 pub(crate) mod space;
 mod status;

@@ -107,6 +107,35 @@ impl Fetcher {
         })
     }
 
+    /// The headers of a kernel whose image package has this release and version, with
+    /// the two packages that hold the rest of them.
+    pub(crate) fn resolve_headers(
+        &mut self,
+        kernel: &str,
+        version: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<Resolved, CacheError> {
+        let name = format!("linux-headers-{kernel}");
+        for release in KERNEL_RELEASES {
+            let apt = self.apt(release, progress)?;
+            let versions = apt.show(std::slice::from_ref(&name))?;
+            let Some(found) = versions.iter().find(|found| found.version == version) else {
+                continue;
+            };
+            let mut headers = resolved(found, release);
+            headers.parts = header_parts(found);
+            for part in apt.show(&headers.parts)? {
+                headers.installed_bytes += part.installed_bytes;
+            }
+            return Ok(headers);
+        }
+        Err(CacheError::NotPackaged {
+            what: format!("{name} {version}"),
+            known: "it has a newer kernel by now; `teiji lab fetch --kernel …` takes that one"
+                .into(),
+        })
+    }
+
     /// The newest version of a package in the oldest release that has it.
     pub(crate) fn resolve_package(
         &mut self,
@@ -240,6 +269,15 @@ fn kernel_parts(image: &Stanza) -> Vec<String> {
     image.depends.iter().filter(is_part).cloned().collect()
 }
 
+/// The packages that hold what all kernels of a version have in common.
+fn header_parts(headers: &Stanza) -> Vec<String> {
+    let is_part = |name: &&String| {
+        (name.starts_with("linux-headers-") && name.contains("-common"))
+            || name.starts_with("linux-kbuild-")
+    };
+    headers.depends.iter().filter(is_part).cloned().collect()
+}
+
 fn resolved(stanza: &Stanza, release: Release) -> Resolved {
     Resolved {
         name: stanza.package.clone(),
@@ -268,6 +306,16 @@ fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_bring_what_all_kernels_of_a_version_have_in_common() {
+        let text = "Package: linux-headers-6.1.0-56-rt-amd64\nVersion: 6.1.192-2\n\
+                    Depends: linux-base (>= 4), linux-headers-6.1.0-56-common-rt (= 6.1.192-2), \
+                    linux-image-6.1.0-56-rt-amd64 (= 6.1.192-2) | other, \
+                    linux-kbuild-6.1 (>= 6.1.192-2), gcc-12\n";
+        let parts = header_parts(&stanza::parse(text)[0]);
+        assert_eq!(parts, ["linux-headers-6.1.0-56-common-rt", "linux-kbuild-6.1"]);
+    }
 
     #[test]
     fn a_split_kernel_brings_its_own_parts_and_nothing_else() {

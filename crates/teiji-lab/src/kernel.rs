@@ -2,9 +2,12 @@
 //!
 //! Where it comes from is the business of [`crate::cache`]; nothing here fetches.
 
+pub(crate) mod build;
+pub(crate) mod headers;
 mod image;
 mod modinfo;
 mod modules;
+mod source;
 mod spec;
 
 use std::io;
@@ -14,7 +17,10 @@ use std::sync::Arc;
 use crate::cache::Package;
 use crate::cache::{item, lock::Lease};
 
+pub use build::{BuildError, Strictness};
+pub use headers::Headers;
 pub use modules::ModuleFile;
+pub use source::ModuleSource;
 pub use spec::{DebianKernel, KernelSpec};
 
 /// A kernel that was looked at and found bootable, as far as files tell.
@@ -34,6 +40,8 @@ pub struct Kernel {
     pub modules_dir: PathBuf,
     /// The configuration it was built with, where known.
     pub config: Option<PathBuf>,
+    /// The folder its modules are built with, where it came with one.
+    pub(crate) build_tree: Option<PathBuf>,
     tree: modules::ModuleTree,
     /// Keeps `teiji lab clean` away while the kernel is in use.
     lease: Option<Arc<Lease>>,
@@ -175,6 +183,7 @@ impl Kernel {
                 modules_release,
             });
         }
+        let build_tree = Some(modules_dir.join("build")).filter(|path| path.is_dir());
         Ok(Self {
             name,
             package: None,
@@ -183,9 +192,20 @@ impl Kernel {
             image_sha256,
             modules_dir,
             config: None,
+            build_tree,
             tree,
             lease: None,
         })
+    }
+
+    /// Makes a module that was built for this kernel one of its own.
+    pub fn add_module(&mut self, path: &Path) {
+        self.tree.add(path);
+    }
+
+    /// Whether it has a module of this name, as a file or built in.
+    pub fn has_module(&self, name: &str) -> bool {
+        self.tree.has(name)
     }
 
     /// The named modules and all they need, uncompressed, in the order of loading.

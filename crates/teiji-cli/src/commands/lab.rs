@@ -9,7 +9,7 @@ use clap::Subcommand;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::Nic;
 use teiji_lab::cache::{Cache, Clean, Health};
-use teiji_lab::kernel::KernelSpec;
+use teiji_lab::kernel::{KernelSpec, ModuleSource, Strictness};
 use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec};
 use teiji_lab::vm;
 
@@ -37,6 +37,17 @@ enum What {
         #[arg(long)]
         all: bool,
     },
+    /// Build Teiji's kernel modules, and print where they are.
+    Build {
+        #[command(flatten)]
+        kernel: KernelArgs,
+        /// Build this module only; may be given several times.
+        #[arg(long, value_name = "NAME")]
+        module: Vec<String>,
+        /// Take warnings for errors and keep nothing: for those who change a module.
+        #[arg(long)]
+        check: bool,
+    },
     /// Open a shell in a guest with two network cards on a wire.
     ///
     /// `poweroff`, or leaving the shell, ends it.
@@ -49,6 +60,9 @@ enum What {
         /// Put this file into the guest's /root; may be given several times.
         #[arg(long, value_name = "FILE")]
         file: Vec<PathBuf>,
+        /// Load this kernel module, Teiji's or the kernel's; may be given several times.
+        #[arg(long, value_name = "NAME")]
+        module: Vec<String>,
         /// Let the guest's time run freely: deterministic, idle time is skipped.
         #[arg(long)]
         virtual_time: bool,
@@ -87,8 +101,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Status => status(),
         What::Fetch(kernel) => fetch(&kernel.spec()?),
         What::Clean { all } => clean(*all),
-        What::Shell { kernel, nic, file, virtual_time, command } => {
-            shell(&kernel.spec()?, *nic, *virtual_time, &shell_inside(file, command)?)
+        What::Build { kernel, module, check } => build(&kernel.spec()?, module, *check),
+        What::Shell { kernel, nic, file, module, virtual_time, command } => {
+            let inside = shell_inside(file, command)?;
+            shell(&kernel.spec()?, *nic, module, *virtual_time, &inside)
         }
     }
 }
@@ -153,16 +169,52 @@ fn clean(all: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+fn build(spec: &KernelSpec, names: &[String], check: bool) -> anyhow::Result<Exit> {
+    let names = match names {
+        [] => ModuleSource::names().map(str::to_owned).collect(),
+        given => given.to_vec(),
+    };
+    let progress = Progress::new(false);
+    let mut steps = progress.cache_steps();
+    let cache = Cache::open()?;
+    let kernel = cache.kernel(spec, &mut steps)?;
+    for name in names {
+        let Some(source) = ModuleSource::embedded(&name) else {
+            let all: Vec<_> = ModuleSource::names().collect();
+            bail!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
+        };
+        if check {
+            let strictness = Strictness { warnings: true, sparse: have_sparse() };
+            cache.check_module(&kernel, &source, strictness, &mut steps)?;
+            let with =
+                if strictness.sparse { ", W=1 and sparse" } else { " and W=1 (no sparse here)" };
+            println!("{name} for {}: no warnings with -Werror{with}", kernel.release);
+        } else {
+            let path = cache.module(&kernel, &source, &mut steps)?;
+            println!("{}", path.display());
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Whether the checker `sparse` is on this machine.
+fn have_sparse() -> bool {
+    std::process::Command::new("sparse").arg("--version").output().is_ok()
+}
+
 fn shell(
     spec: &KernelSpec,
     nic: Nic,
+    own_modules: &[String],
     virtual_time: bool,
     files: &[GuestFile],
 ) -> anyhow::Result<Exit> {
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
-    let kernel = cache.kernel(spec, &mut steps)?;
+    let mut kernel = cache.kernel(spec, &mut steps)?;
+    let own_modules: Vec<&str> = own_modules.iter().map(String::as_str).collect();
+    cache.add_modules(&mut kernel, &own_modules, &mut steps)?;
     let qemu = cache.qemu(&mut steps)?;
     let busybox = cache.package("busybox-static", &mut steps)?;
     drop(steps);
@@ -180,6 +232,7 @@ fn shell(
         "sch_taprio",
         "sch_cbs",
     ];
+    let modules = [&modules[..], &own_modules].concat();
     write_initramfs(
         &initramfs,
         &kernel,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::kernel::KernelError;
+use crate::kernel::{BuildError, KernelError};
 
 /// Bytes in the megabyte that messages speak of.
 pub(crate) const MEGABYTE: u64 = 1_000_000;
@@ -149,6 +149,9 @@ pub enum CacheError {
     /// The kernel does not fit.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// A module could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
 }
 
 impl CacheError {

@@ -20,11 +20,16 @@ pub enum Kind {
     Qemu,
     /// A package unpacked for the guest.
     Package,
+    /// What modules of a kernel are built with.
+    Headers,
+    /// A module of Teiji, built for a kernel.
+    Module,
 }
 
 impl Kind {
     /// All kinds, in the order they are shown.
-    pub const ALL: [Self; 3] = [Self::Kernel, Self::Qemu, Self::Package];
+    pub const ALL: [Self; 5] =
+        [Self::Kernel, Self::Qemu, Self::Package, Self::Headers, Self::Module];
 
     /// Folder below the cache's.
     pub(crate) fn folder(self) -> &'static str {
@@ -32,6 +37,8 @@ impl Kind {
             Self::Kernel => "kernels",
             Self::Qemu => "qemu",
             Self::Package => "packages",
+            Self::Headers => "headers",
+            Self::Module => "modules",
         }
     }
 }

@@ -73,6 +73,19 @@ impl ModuleTree {
         Ok(Self { files, built_in })
     }
 
+    /// Adds the module in a file outside the folder; one of its name is replaced.
+    pub(crate) fn add(&mut self, path: &Path) {
+        if let Some(name) = module_name(path) {
+            self.files.insert(name, path.to_owned());
+        }
+    }
+
+    /// Whether there is a module of this name, as a file or built in.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let name = normal(name);
+        self.files.contains_key(&name) || self.built_in.contains(&name)
+    }
+
     /// Release that the modules were built for, from the first of them.
     pub(crate) fn release(&self) -> Result<String, KernelError> {
         let Some((name, path)) = self.files.iter().next() else { return Ok(String::new()) };

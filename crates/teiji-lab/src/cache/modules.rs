@@ -1,0 +1,161 @@
+//! Teiji's kernel modules in the cache: built once for each kernel, source and compiler.
+
+use std::fs;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use crate::fetch::{self, Fetcher};
+use crate::kernel::build::{Build, Compiler};
+use crate::kernel::{BuildError, Headers, Kernel, ModuleSource, Strictness, headers};
+
+use super::error::CacheError;
+use super::item::{self, Item, Package, Unfinished};
+use super::lock::Filling;
+use super::progress::Progress;
+use super::status::Kind;
+use super::{Cache, Freshness};
+
+/// Version of the way modules are built; another one builds again.
+const RECIPE: u32 = 1;
+/// How much of the digest stands in an item's name.
+const ID_DIGITS: usize = 12;
+
+impl Cache {
+    /// Builds those of the named modules that are Teiji's own, if they are not
+    /// cached, and makes them modules of `kernel`. Other names are left alone.
+    pub fn add_modules(
+        &self,
+        kernel: &mut Kernel,
+        names: &[&str],
+        progress: &mut dyn Progress,
+    ) -> Result<(), CacheError> {
+        for source in names.iter().filter_map(|name| ModuleSource::embedded(name)) {
+            let module = self.module(kernel, &source, progress)?;
+            kernel.add_module(&module);
+        }
+        Ok(())
+    }
+
+    /// A module built for the kernel, cached or built now; the path of its `.ko`.
+    pub fn module(
+        &self,
+        kernel: &Kernel,
+        source: &ModuleSource,
+        progress: &mut dyn Progress,
+    ) -> Result<PathBuf, CacheError> {
+        let headers = self.headers(kernel, progress)?;
+        let compiler = Compiler::find(&headers)?;
+        let digest = key(source, &headers, &compiler);
+        let id = item::id(source.name(), &format!("{}_{}", kernel.release, &digest[..ID_DIGITS]));
+        let file = format!("{}.ko", source.name());
+        if let Some(item) = self.usable(Kind::Module, &id, Freshness::Cached, progress) {
+            return Ok(item.root().join(file));
+        }
+        let _filling = Filling::wait(&self.dir, progress)?;
+        if let Some(item) = self.usable(Kind::Module, &id, Freshness::Cached, &mut ()) {
+            return Ok(item.root().join(file));
+        }
+        let kind_dir = self.kind_dir(Kind::Module);
+        let unfinished = Unfinished::start(&kind_dir)?;
+        let work = unfinished.root().join("build");
+        let build = Build {
+            source,
+            headers: &headers,
+            compiler: &compiler,
+            release: &kernel.release,
+            strictness: Strictness::default(),
+        };
+        let log = kind_dir.join(format!("{}-{}.log", source.name(), kernel.release));
+        let fresh = build.run(&work, &log, progress)?;
+        let kept = unfinished.root().join(&file);
+        fs::rename(&fresh, &kept).map_err(|e| CacheError::io("rename", &fresh, e))?;
+        item::remove(&work)?;
+        let package = Package {
+            name: source.name().to_owned(),
+            version: kernel.release.clone(),
+            sha256: digest,
+        };
+        let name = format!("{}@{}", source.name(), kernel.release);
+        let item = unfinished.finish(&kind_dir, &id, &name, vec![package])?;
+        Ok(item.root().join(file))
+    }
+
+    /// Builds a module strictly and keeps nothing: for those who change it.
+    pub fn check_module(
+        &self,
+        kernel: &Kernel,
+        source: &ModuleSource,
+        strictness: Strictness,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CacheError> {
+        let headers = self.headers(kernel, progress)?;
+        let compiler = Compiler::find(&headers)?;
+        let work = tempfile::Builder::new()
+            .prefix("teiji-module-")
+            .tempdir()
+            .map_err(|e| CacheError::io("create a folder in", &std::env::temp_dir(), e))?;
+        let build = Build {
+            source,
+            headers: &headers,
+            compiler: &compiler,
+            release: &kernel.release,
+            strictness,
+        };
+        let kind_dir = self.kind_dir(Kind::Module);
+        item::create_dir(&kind_dir)?;
+        let log = kind_dir.join(format!("{}-{}.log", source.name(), kernel.release));
+        build.run(work.path(), &log, progress)?;
+        Ok(())
+    }
+
+    /// What modules of the kernel are built with, fetched if it comes from Debian.
+    pub fn headers(
+        &self,
+        kernel: &Kernel,
+        progress: &mut dyn Progress,
+    ) -> Result<Headers, CacheError> {
+        let release = &kernel.release;
+        let lacking = |why| BuildError::NoHeaders { release: release.clone(), why };
+        if let Some(build_tree) = &kernel.build_tree {
+            return Ok(Headers::of_build_tree(build_tree).map_err(lacking)?);
+        }
+        let Some(package) = &kernel.package else {
+            let why = format!("{} has no folder `build`", kernel.modules_dir.display());
+            return Err(lacking(why).into());
+        };
+        let version = &package.version;
+        let id = item::id(&format!("linux-headers-{release}"), version);
+        let open =
+            |item: &Item| Headers::of_package(&item.root(), release, version).map_err(lacking);
+        if let Some(item) = self.usable(Kind::Headers, &id, Freshness::Cached, progress) {
+            return Ok(open(&item)?);
+        }
+        let _filling = Filling::wait(&self.dir, progress)?;
+        if let Some(item) = self.usable(Kind::Headers, &id, Freshness::Cached, &mut ()) {
+            return Ok(open(&item)?);
+        }
+        let mut fetcher = Fetcher::new(&self.tools, &self.dir);
+        let wanted = fetcher.resolve_headers(release, version, progress)?;
+        let archives = fetcher.download(&wanted, progress)?;
+        let unfinished = Unfinished::start(&self.kind_dir(Kind::Headers))?;
+        fetcher.unpack(&archives, &unfinished.root(), progress)?;
+        super::drop_documentation(&unfinished.root())?;
+        headers::relocate(&unfinished.root(), release)?;
+        let packages = archives.iter().map(|archive| archive.package.clone()).collect();
+        let item = unfinished.finish(&self.kind_dir(Kind::Headers), &id, &kernel.name, packages)?;
+        fetch::discard(&archives)?;
+        Ok(open(&item)?)
+    }
+}
+
+/// Digest of all that decides what a module's bytes will be.
+fn key(source: &ModuleSource, headers: &Headers, compiler: &Compiler) -> String {
+    let mut hash = Sha256::new();
+    let recipe = RECIPE.to_string();
+    for part in [&recipe, &source.sha256(), &headers.identity, &compiler.version] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    item::hex(&hash.finalize())
+}
