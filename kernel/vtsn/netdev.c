@@ -189,6 +189,7 @@ static bool vtsn_wants_rx_stamp(const struct vtsn_port *port, struct sk_buff *im
 		return true;
 	}
 	/* Event messages of PTP version 2, on any transport. */
+	skb_reset_mac_header(image);
 	class = ptp_classify_raw(image);
 	if (class == PTP_CLASS_NONE || (class & PTP_CLASS_VMASK) != PTP_CLASS_V2)
 		return false;

@@ -16,6 +16,7 @@
 #ifndef VTSN_H
 #define VTSN_H
 
+#include <linux/bitops.h>
 #include <linux/hrtimer.h>
 #include <linux/if_ether.h>
 #include <linux/kref.h>
@@ -197,6 +198,7 @@ struct vtsn_port {
 	u32 sending;		/* mask of queues that hold a frame to be released */
 	bool strict;		/* queue 0 first, then 1, ...; else round robin */
 	u8 last_queue;
+	s64 next_raw;		/* next departure, as of the last event */
 	s64 free_raw;		/* the MAC may start the next frame, gap included */
 	u8 free_tenths;		/* and this many tenths of a ns later */
 	u32 stamps_in_use;

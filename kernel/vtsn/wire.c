@@ -9,8 +9,6 @@
  * changes it. What happened before is thus decided as it was, no matter how late
  * somebody looked.
  */
-#include <linux/bitops.h>
-
 #include "vtsn.h"
 
 /* What a frame had to wait for, besides its queue's order and its launch time. */
@@ -84,19 +82,15 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
  */
 static s64 vtsn_next_departure(struct vtsn_port *port, u32 *queue)
 {
-	unsigned long backlog = port->backlog;
-	s64 best, start;
+	u32 first = port->strict ? 0 : port->last_queue + 1;
+	unsigned long backlog = ror16(port->backlog, first % VTSN_MAX_QUEUES);
 	u32 i, q, why;
+	s64 best, start;
 
 	best = vtsn_pause_due(port);
 	*queue = VTSN_CONTROL;
-	if (!backlog)
-		return best;
-
-	for (i = 0; i < VTSN_MAX_QUEUES; i++) {
-		q = port->strict ? i : (port->last_queue + 1 + i) % VTSN_MAX_QUEUES;
-		if (!(backlog & BIT(q)))
-			continue;
+	for_each_set_bit(i, &backlog, VTSN_MAX_QUEUES) {
+		q = (first + i) % VTSN_MAX_QUEUES;
 		start = vtsn_head_ready(port, q, &why);
 		if (start < best) {
 			best = start;
@@ -278,11 +272,12 @@ void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 		}
 		for (i = 0; i < 2; i++) {
 			u32 q;
-			s64 when = vtsn_next_departure(wire->port[i], &q);
+			struct vtsn_port *port = wire->port[i];
 
-			if (when < best) {
-				best = when;
-				sender = wire->port[i];
+			port->next_raw = vtsn_next_departure(port, &q);
+			if (port->next_raw < best) {
+				best = port->next_raw;
+				sender = port;
 				queue = q;
 			}
 		}
@@ -369,15 +364,14 @@ s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
 /* Draws the consequences of what was changed at @now_raw, and releases the lock. */
 void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 {
-	u32 i, queue;
+	u32 i;
 
 	vtsn_wire_run(wire, now_raw);
 	for (i = 0; i < 2; i++) {
 		struct vtsn_port *port = wire->port[i];
 
 		if (port->up)
-			vtsn_irq_arm(port, min(vtsn_next_departure(port, &queue),
-					       vtsn_next_cause(port, now_raw)));
+			vtsn_irq_arm(port, min(port->next_raw, vtsn_next_cause(port, now_raw)));
 	}
 	raw_spin_unlock_irqrestore(&wire->lock, flags);
 }
