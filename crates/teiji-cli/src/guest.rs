@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use teiji::StopFlag;
 use teiji_core::wire::MacAddr;
-use teiji_experiment::{Experiment, Scenario, reader::Cards};
+use teiji_experiment::{Experiment, Nic, Scenario, reader::Cards};
 use teiji_lab::guest::{InitArgs, JOB_PATH, RESULT_PATH};
 use teiji_net::{Binding, KeeperProgram};
 
@@ -88,7 +88,7 @@ fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
         let mut binding = Binding::default();
         let mut missing = None;
         for host in &scenario.hosts {
-            for port in &host.ports {
+            for port in host.ports.iter().filter(|port| emulated(scenario, &port.wire)) {
                 match cards.get(&port.mac) {
                     Some(name) => binding.bind(scenario, &host.name, Some(&port.wire), name)?,
                     None => missing = Some(format!("{}.{} ({})", host.name, port.wire, port.mac)),
@@ -104,6 +104,12 @@ fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
             Some(_) => std::thread::sleep(Duration::from_millis(50)),
         }
     }
+}
+
+/// True for a wire between cards that QEMU emulates; the others are made when
+/// the case is measured.
+fn emulated(scenario: &Scenario, wire: &str) -> bool {
+    scenario.wire(wire).is_some_and(|wire| wire.nic != Nic::Vtsn)
 }
 
 fn cards() -> BTreeMap<MacAddr, String> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, LeafQdisc, Qdisc, Scenario, Transport};
+use teiji_experiment::{Case, Experiment, LeafQdisc, Nic, Qdisc, Scenario, Transport};
 use teiji_lab::cache::{self, Cache};
 use teiji_lab::guest::{JOB_PATH, MODULES_DIR};
 use teiji_lab::initramfs::Initramfs;
@@ -44,8 +44,9 @@ pub struct Lab {
 /// Where one member's files go.
 pub struct MemberFiles {
     pub console: PathBuf,
-    /// The capture of each wire, in the scenario's order.
-    pub captures: Vec<PathBuf>,
+    /// The capture of each wire, in the scenario's order; `None` for a wire that
+    /// QEMU does not see.
+    pub captures: Vec<Option<PathBuf>>,
 }
 
 impl Lab {
@@ -106,7 +107,7 @@ impl Lab {
                 .scenario
                 .wires
                 .iter()
-                .map(|w| format!("{}.pcap", w.name).into())
+                .map(|w| (w.nic != Nic::Vtsn).then(|| format!("{}.pcap", w.name).into()))
                 .collect(),
         };
         let mut spec = self.machine(case, seed, &files, Path::new("results"));
@@ -160,12 +161,13 @@ fn default_wall_limit(scenario: &Scenario) -> Duration {
 }
 
 /// One card per port, wire by wire; each wire is captured at its second end.
-fn nics(scenario: &Scenario, captures: &[PathBuf]) -> Vec<NicSpec> {
+/// The guest makes `vtsn` wires itself.
+fn nics(scenario: &Scenario, captures: &[Option<PathBuf>]) -> Vec<NicSpec> {
     let mut nics = Vec::new();
-    for (index, wire) in scenario.wires.iter().enumerate() {
+    for (index, wire) in scenario.wires.iter().enumerate().filter(|(_, w)| w.nic != Nic::Vtsn) {
         for (end, host) in wire.between.iter().enumerate() {
             let Some(port) = scenario.port(host, &wire.name) else { continue };
-            let capture = if end == 1 { captures.get(index).cloned() } else { None };
+            let capture = if end == 1 { captures.get(index).cloned().flatten() } else { None };
             nics.push(NicSpec { model: wire.nic, mac: port.mac, wire: index, capture });
         }
     }
@@ -188,24 +190,29 @@ fn modules(experiment: &Experiment) -> Vec<&'static str> {
             need("af_packet");
         }
         for port in case.scenario.hosts.iter().flat_map(|host| &host.ports) {
-            let classes = match &port.qdisc {
-                Some(Qdisc::Mqprio { classes, .. }) => {
-                    need("sch_mqprio");
-                    classes.values().copied().collect()
-                }
-                Some(Qdisc::Prio { classes, .. }) => {
-                    need("sch_prio");
-                    classes.values().copied().collect()
-                }
-                Some(Qdisc::Leaf(leaf)) => vec![*leaf],
-                None => Vec::new(),
-            };
-            if classes.iter().any(|leaf| matches!(leaf, LeafQdisc::Etf(_))) {
-                need("sch_etf");
+            for module in port.qdisc.iter().flat_map(qdisc_modules) {
+                need(module);
             }
         }
     }
     names
+}
+
+/// The modules of a root qdisc and of what hangs below it.
+fn qdisc_modules(qdisc: &Qdisc) -> Vec<&'static str> {
+    let (root, leaves): (_, Vec<LeafQdisc>) = match qdisc {
+        Qdisc::Mqprio { classes, .. } => (Some("sch_mqprio"), classes.values().copied().collect()),
+        Qdisc::Prio { classes, .. } => (Some("sch_prio"), classes.values().copied().collect()),
+        Qdisc::Taprio(taprio) => (Some("sch_taprio"), taprio.classes.values().copied().collect()),
+        Qdisc::Leaf(leaf) => (None, vec![*leaf]),
+    };
+    let leaf_module = |leaf: LeafQdisc| match leaf {
+        LeafQdisc::Etf(_) => Some("sch_etf"),
+        LeafQdisc::Cbs(_) => Some("sch_cbs"),
+        // Built into every kernel.
+        LeafQdisc::Pfifo { .. } => None,
+    };
+    root.into_iter().chain(leaves.into_iter().filter_map(leaf_module)).collect()
 }
 
 /// Writes the guest's file system: this program as init, the modules in the

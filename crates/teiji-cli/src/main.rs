@@ -2,6 +2,7 @@
 //! its error once, and ends with a documented exit code.
 #![forbid(unsafe_code)]
 
+mod card;
 mod commands;
 mod exit;
 mod experiment_file;

@@ -3,6 +3,7 @@
 //!
 //! `--on local` and the laboratory's guest both come through here.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc;
@@ -15,10 +16,11 @@ use teiji::talker::{Destination, LaunchMode, Prepared, TalkerConfig, TxStamps};
 use teiji::{Deadline, Listener, ListenerLog, Scheduling, StopFlag, TalkerLog};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::{Flow, Scenario, SendMode, Transport};
+use teiji_experiment::{Flow, Qdisc, Scenario, SendMode, Taprio, Transport};
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
 use teiji_sys::{clock, netns};
 
+use crate::card;
 use crate::outcome::Outcome;
 use crate::setup::ObservedCase;
 
@@ -67,10 +69,18 @@ fn measure(
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<Outcome> {
-    let logs = run_flows(setup, applied, progress)?;
+    let before = applied.observe()?;
+    let mut logs = run_flows(setup, applied, progress)?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
-    let network = applied.observe()?;
+    let mut network = applied.observe()?;
+    network.count_since(&before);
     let differences = network.differences(plan);
+    logs.computed = (0..)
+        .zip(&setup.scenario.flows)
+        .filter(|(_, flow)| plan.is_vtsn(&flow.wire))
+        .map(|(id, _)| id)
+        .collect();
+    logs.warnings.extend(card::sentences(&network));
     let observed = ObservedCase { machine: teiji_net::machine::observe(), network };
     Outcome::new(&observed, differences, logs)
 }
@@ -83,6 +93,8 @@ pub struct Logs {
     pub talkers: Vec<TalkerLog>,
     /// One per flow, in the scenario's order.
     pub listeners: Vec<ListenerLog>,
+    /// Flows whose listener's hardware stamps are the wire's time.
+    pub computed: BTreeSet<u16>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
 }
@@ -150,7 +162,8 @@ fn run_flows(
         let listeners = join_all(listeners, flows, "listener");
         match (talkers, listeners) {
             (Ok(talkers), Ok(listeners)) => {
-                Ok(Logs { base, talkers, listeners, warnings: Vec::new() })
+                let (computed, warnings) = (BTreeSet::new(), Vec::new());
+                Ok(Logs { base, talkers, listeners, computed, warnings })
             }
             (Err(talker), Err(listener)) if is_consequence(&talker) => Err(listener),
             (Err(error), _) | (_, Err(error)) => Err(error),
@@ -242,7 +255,7 @@ fn show(
 }
 
 fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
-    Schedule { base, period: flow.period, margin: margin(flow) }
+    Schedule { base: base + flow.offset, period: flow.period, margin: margin(flow) }
 }
 
 fn margin(flow: &Flow) -> Span {
@@ -255,7 +268,24 @@ fn margin(flow: &Flow) -> Span {
 fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
     let margin = setup.scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO);
     let earliest = clock::now::<Tai>() + LEAD + margin;
-    Schedule::aligned_base(earliest, TICK, phase(setup.seed))
+    match gates(setup.scenario) {
+        // A flow's place in the cycle is part of the question, so a seed moves
+        // the start by whole cycles.
+        Some(gates) => {
+            let cycles = phase(setup.seed).as_ns() / gates.cycle.as_ns().max(1);
+            let base = Schedule::aligned_base(earliest, gates.cycle, gates.base_time);
+            base + gates.cycle * cycles
+        }
+        None => Schedule::aligned_base(earliest, TICK, phase(setup.seed)),
+    }
+}
+
+/// The first gate table of a scenario.
+fn gates(scenario: &Scenario) -> Option<&Taprio> {
+    scenario.hosts.iter().flat_map(|host| &host.ports).find_map(|port| match &port.qdisc {
+        Some(Qdisc::Taprio(taprio)) => Some(taprio),
+        _ => None,
+    })
 }
 
 /// A phase within the tick for each seed (SplitMix64, Steele et al. 2014), in

@@ -12,6 +12,9 @@ use teiji_record::{About, FlowPlan, MemberSummary, Records, RunFolder, Sighting,
 
 use crate::outcome::Outcome;
 
+/// `vtsn` computes when a frame passes, in whole nanoseconds.
+const COMPUTED_RESOLUTION: Span = Span::from_ns(1);
+
 /// Writes the member's records and sums them up. `captures` are the analyser's
 /// files, one per wire; `resolution` is what their stamps are good for, where
 /// that is coarser than the file says.
@@ -26,7 +29,7 @@ pub fn record(
 ) -> anyhow::Result<(MemberSummary, Vec<String>)> {
     let flows: Vec<FlowPlan> = (0..)
         .zip(&case.scenario.flows)
-        .map(|(id, flow)| FlowPlan::new(id, flow, outcome.base))
+        .map(|(id, flow)| FlowPlan::new(id, flow, outcome.base + flow.offset))
         .collect();
     let mut warnings = Vec::new();
     let mut sighted: Vec<Sighting> = Vec::new();
@@ -38,9 +41,13 @@ pub fn record(
             warnings.push(format!("The capture of case {} ends early: {damage}.", case.name));
         }
     }
+    sighted.extend(outcome.computed_sightings());
     let mut joined = join(&flows, &outcome.talkers, &outcome.listeners, sighted);
+    // One resolution for all: the coarsest.
     if !captures.is_empty() {
         joined.facts.wire_resolution = resolution;
+    } else if !outcome.computed.is_empty() {
+        joined.facts.wire_resolution = Some(COMPUTED_RESOLUTION);
     }
     let incomplete = !joined.facts.interrupted.is_empty();
     let records = Records {

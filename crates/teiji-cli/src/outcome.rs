@@ -1,10 +1,13 @@
 //! What measuring one case on one machine gives: the logs of its talkers and
 //! listeners, and the machine as observed. The guest sends it to its host.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use teiji::{ListenerLog, TalkerLog};
 use teiji_core::time::{Instant, Tai};
+use teiji_record::Sighting;
 
 use crate::measure::Logs;
 use crate::setup::ObservedCase;
@@ -23,6 +26,9 @@ pub struct Outcome {
     pub talkers: Vec<TalkerLog>,
     /// One per flow, in the scenario's order.
     pub listeners: Vec<ListenerLog>,
+    /// Flows over a `vtsn` wire: the listener's hardware stamps are the wire's
+    /// own time, computed.
+    pub computed: BTreeSet<u16>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
 }
@@ -35,8 +41,18 @@ impl Outcome {
     ) -> anyhow::Result<Self> {
         let observed_json =
             serde_json::to_string(observed).context("cannot write down what was observed")?;
-        let Logs { base, talkers, listeners, warnings } = logs;
-        Ok(Self { observed_json, differences, base, talkers, listeners, warnings })
+        let Logs { base, talkers, listeners, computed, warnings } = logs;
+        Ok(Self { observed_json, differences, base, talkers, listeners, computed, warnings })
+    }
+
+    /// What an analyser would have seen on the `vtsn` wires. A frame is stamped
+    /// where it arrives, when it arrives there, by the listener's clock.
+    pub fn computed_sightings(&self) -> impl Iterator<Item = Sighting> + '_ {
+        let arrivals = self.listeners.iter().flat_map(|listener| &listener.arrivals);
+        arrivals.filter(|rx| self.computed.contains(&rx.flow)).filter_map(|rx| {
+            let at = Instant::from_ns(rx.rx_hardware?.as_ns());
+            Some(Sighting { flow: rx.flow, seq: rx.seq, at })
+        })
     }
 
     /// The machine as observed, as JSON for the manifest.

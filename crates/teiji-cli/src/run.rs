@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::anyhow;
 use teiji::StopFlag;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment};
+use teiji_experiment::{Case, Experiment, Nic};
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_net::{Binding, KeeperProgram};
@@ -250,12 +250,12 @@ fn measure_one(
     let Member { case, seed, .. } = member;
     let frames: u64 = case.scenario.flows.iter().map(|flow| flow.frames).sum();
     let name = member.name(request.seeds.len() == 1);
-    let (outcome, captures, resolution) = match bench {
+    let (outcome, captures, resolution): (_, Vec<PathBuf>, _) = match bench {
         Bench::Lab(lab) => {
             let files = member_files(folder, member);
             let bar = progress.step(&name, frames);
             let mut tails: Vec<CaptureTail> =
-                files.captures.iter().map(|path| CaptureTail::new(path)).collect();
+                files.captures.iter().flatten().map(|path| CaptureTail::new(path)).collect();
             let mut tick = || {
                 // A capture that cannot be read shows no progress; the import
                 // afterwards says why.
@@ -263,7 +263,7 @@ fn measure_one(
             };
             let outcome = lab.measure(case, seed, &files, cpu, stop, &mut tick)?;
             let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
-            (outcome, files.captures, Some(resolution))
+            (outcome, files.captures.into_iter().flatten().collect(), Some(resolution))
         }
         Bench::Local { bindings, .. } => {
             let at = request.experiment.cases.iter().position(|c| c.name == case.name).unwrap_or(0);
@@ -299,10 +299,9 @@ fn finish(
         captures,
         resolution,
     )?;
-    warnings.extend(outcome.warnings.iter().cloned());
-    warnings.extend(
-        outcome.differences.iter().map(|said| format!("Case {}: {said}.", member.case.name)),
-    );
+    let case = &member.case.name;
+    warnings.extend(outcome.warnings.iter().map(|said| format!("Case {case}: {said}")));
+    warnings.extend(outcome.differences.iter().map(|said| format!("Case {case}: {said}.")));
     Ok(Measured { summary, observed: outcome.observed_value()?, warnings })
 }
 
@@ -313,9 +312,10 @@ fn member_files(folder: &RunFolder, member: Member<'_>) -> MemberFiles {
     let captures = wires
         .iter()
         .enumerate()
-        .map(|(index, wire)| match index {
-            0 => path(RunFolder::capture_name(&case.name, seed)),
-            _ => path(RunFolder::capture_name(&format!("{}-{}", case.name, wire.name), seed)),
+        .map(|(index, wire)| match (wire.nic, index) {
+            (Nic::Vtsn, _) => None,
+            (_, 0) => Some(path(RunFolder::capture_name(&case.name, seed))),
+            _ => Some(path(RunFolder::capture_name(&format!("{}-{}", case.name, wire.name), seed))),
         })
         .collect();
     MemberFiles { console: path(RunFolder::console_name(&case.name, seed)), captures }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use teiji_experiment::{Case, Experiment, Port};
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{Handle, compile};
-use teiji_net::{Machine, Observed};
+use teiji_net::{Machine, Observed, vtsn};
 use teiji_record::Manifest;
 use teiji_report::{SetupEntry, SetupSection};
 
@@ -104,9 +104,39 @@ fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
         asked: wanted.and_then(|port| port.queues).map(|n| n.to_string()),
     });
     entries.push(entry("addresses", port.addresses.join(", ")));
+    entries.extend(settings(port, asked));
     entries.extend(qdiscs(port, wanted));
     let title = format!("Case {case}: {} on {}", port.host, port.wire);
     SetupSection { title, entries }
+}
+
+/// What the driver says of itself, and what it counted.
+fn settings(port: &ObservedPort, asked: Option<&Case>) -> Vec<SetupEntry> {
+    let scenario = asked.map(|case| &case.scenario);
+    let wanted = scenario
+        .and_then(|s| Some(vtsn::asked(s.wire(&port.wire)?, s.port(&port.host, &port.wire)?)))
+        .unwrap_or_default();
+    let mut entries = Vec::new();
+    for (key, value) in &port.settings {
+        let name = match key.as_str() {
+            // Said above; an instant that says nothing afterwards.
+            "speed (Mbit/s)" | "phc" => continue,
+            "phc_offset_ns" => "PHC − CLOCK_TAI after the measurement (ns)",
+            other => other,
+        };
+        let asked = wanted.get(key).cloned();
+        entries.push(SetupEntry { key: name.to_owned(), observed: value.clone(), asked });
+    }
+    let counted: Vec<String> = port
+        .counters
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if !counted.is_empty() {
+        entries.push(entry("the card's counters, during the measurement", counted.join(", ")));
+    }
+    entries
 }
 
 fn qdiscs(port: &ObservedPort, wanted: Option<&Port>) -> Vec<SetupEntry> {

@@ -124,6 +124,27 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Reads a ratio close to nothing, such as a clock's drift, in 10⁻⁹: a number
+/// and one of `ppb`, `ppm`. A bare `0` is allowed.
+///
+/// ```
+/// assert_eq!(teiji_core::quantity::parse_ppb("-0.5ppm"), Ok(-500));
+/// ```
+pub fn parse_ppb(text: &str) -> Result<i64, QuantityError> {
+    let (digits, decimals, unit) = split(text, "\"20ppm\"")?;
+    let factor = match unit.as_str() {
+        "ppb" => 1,
+        "ppm" => 1_000,
+        "" if digits == 0 => 1,
+        _ => {
+            return Err(QuantityError::Unit { text: text.to_owned(), unit, units: "ppm, ppb" });
+        }
+    };
+    scale(digits, decimals, factor)
+        .and_then(|ppb| i64::try_from(ppb).ok())
+        .ok_or_else(|| QuantityError::Range(text.to_owned(), "1 ppb"))
+}
+
 /// A data rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -226,6 +247,15 @@ mod tests {
     fn a_minimal_frame_takes_512_ns_at_gigabit() {
         assert_eq!(Rate::from_bps(1_000_000_000).serialisation(64).as_ns(), 512);
         assert_eq!(Rate::parse("100Mbit/s").unwrap().serialisation(84).as_ns(), 6_720);
+    }
+
+    #[test]
+    fn a_drift_is_read_in_parts_per_billion() {
+        for (text, ppb) in [("20ppm", 20_000), ("-40ppm", -40_000), ("7 ppb", 7), ("0", 0)] {
+            assert_eq!(parse_ppb(text), Ok(ppb), "{text}");
+        }
+        assert!(parse_ppb("20").unwrap_err().to_string().contains("use one of ppm, ppb"));
+        assert!(parse_ppb("0.1ppb").is_err());
     }
 
     proptest! {

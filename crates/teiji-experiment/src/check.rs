@@ -23,6 +23,7 @@ pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &
     for flow in &draft.flows {
         flow::check(flow, draft, &places, log);
     }
+    flow::own_ports(draft, &places, log);
     load::check(draft, &places, log);
 }
 

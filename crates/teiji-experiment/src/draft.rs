@@ -3,16 +3,19 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
-use crate::scenario::{Flow, Host, Nic, Port, Qdisc, Scenario, SendMode, Transport, Wire};
+use crate::scenario::{Card, Flow, Host, Nic, Port, Qdisc, Scenario, SendMode, Transport, Wire};
 
 pub(crate) struct WireDraft {
     pub name: String,
     pub between: Option<[String; 2]>,
     pub nic: Option<Nic>,
+    pub rate: Option<Rate>,
+    pub delay: Found<Span>,
 }
 
 pub(crate) struct PortDraft {
@@ -23,6 +26,7 @@ pub(crate) struct PortDraft {
     pub ipv6: Option<Ipv6Addr>,
     pub queues: Found<u16>,
     pub qdisc: Found<Qdisc>,
+    pub card: Option<Card>,
 }
 
 pub(crate) struct FlowDraft {
@@ -31,6 +35,7 @@ pub(crate) struct FlowDraft {
     pub to: Option<String>,
     pub wire: Option<String>,
     pub period: Option<Span>,
+    pub offset: Option<Span>,
     pub frames: Option<u64>,
     pub payload: Option<u16>,
     pub transport: Option<Transport>,
@@ -74,7 +79,13 @@ impl ScenarioDraft {
 
 impl WireDraft {
     fn finish(self) -> Option<Wire> {
-        Some(Wire { name: self.name, between: self.between?, nic: self.nic? })
+        Some(Wire {
+            name: self.name,
+            between: self.between?,
+            nic: self.nic?,
+            rate: self.rate?,
+            delay: self.delay.settle().ok()?,
+        })
     }
 }
 
@@ -89,6 +100,7 @@ impl PortDraft {
             ipv6: self.ipv6?,
             queues: queues.or_else(|| qdisc.as_ref().and_then(Qdisc::queues)),
             qdisc,
+            card: self.card?,
         })
     }
 }
@@ -101,6 +113,7 @@ impl FlowDraft {
             to: self.to?,
             wire: self.wire?,
             period: self.period?,
+            offset: self.offset?,
             frames: self.frames?,
             payload: self.payload?,
             transport: self.transport?,

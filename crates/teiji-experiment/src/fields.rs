@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use teiji_core::quantity::parse_span;
+use teiji_core::quantity::{Rate, parse_ppb, parse_span};
 use teiji_core::time::Span;
 
 use crate::log::Log;
@@ -279,6 +279,21 @@ impl<'a> Fields<'a> {
         }
         self.text(key, example)
             .and_then(|text| parse_span(text).map_err(|e| self.unreadable(key, &e)).ok())
+    }
+
+    /// A rate in bits per second.
+    pub fn rate(&self, key: &str, example: &str) -> Found<Rate> {
+        self.text(key, example)
+            .and_then(|text| Rate::parse(text).map_err(|e| self.unreadable(key, &e)).ok())
+    }
+
+    /// A clock's drift in 10⁻⁹.
+    pub fn ppb(&self, key: &str, example: &str) -> Found<i64> {
+        if let Some(Value::Integer(0)) = self.node(key).map(|node| &node.value) {
+            return Found::Value(0);
+        }
+        self.text(key, example)
+            .and_then(|text| parse_ppb(text).map_err(|e| self.unreadable(key, &e)).ok())
     }
 
     /// A value with a textual form of its own, such as an address. `what` and

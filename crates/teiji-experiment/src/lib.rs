@@ -35,6 +35,6 @@ mod tree;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
-    Case, Etf, Experiment, Flow, Host, LeafQdisc, Nic, Port, Qdisc, QueueRange, Scenario, SendMode,
-    Transport, Wire,
+    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, LeafQdisc, Nic, Phc, Port, Qdisc,
+    QueueRange, Scenario, SendMode, Taprio, TaprioMode, Transport, Wire,
 };

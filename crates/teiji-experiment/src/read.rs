@@ -1,8 +1,11 @@
 //! A case's tables → a [`ScenarioDraft`](crate::draft::ScenarioDraft): types,
 //! names, ranges; one submodule a kind of table.
 
+mod card;
+mod cbs;
 mod flow;
 mod qdisc;
+mod taprio;
 mod topology;
 
 use crate::draft::ScenarioDraft;

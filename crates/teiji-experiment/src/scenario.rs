@@ -1,12 +1,19 @@
 //! What an experiment says, resolved: values only, defaults filled in.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod card;
+mod qdisc;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
-use teiji_core::time::{ClockId, Span};
+use teiji_core::quantity::Rate;
+use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, VlanTag};
+
+pub use card::{Card, Moderation, Nic, Phc, Ring};
+pub use qdisc::{
+    Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
+};
 
 /// A question with the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +110,8 @@ pub struct Port {
     pub queues: Option<u16>,
     /// The root queueing discipline; `None` leaves the kernel's default.
     pub qdisc: Option<Qdisc>,
+    /// Settings of a `vtsn` card.
+    pub card: Card,
 }
 
 /// A wire between two hosts.
@@ -113,57 +122,13 @@ pub struct Wire {
     /// The two hosts.
     pub between: [String; 2],
     /// The card at both ends, in the laboratory. `--on local` uses veth pairs
-    /// or the bound interfaces.
+    /// (vtsn pairs for `vtsn`) or the bound interfaces.
     pub nic: Nic,
-}
-
-/// An emulated network card of the laboratory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Nic {
-    /// Intel 82574, one transmit queue (QEMU `e1000e`).
-    E1000e,
-    /// Intel 82576, several transmit queues (QEMU `igb`).
-    Igb,
-    /// Realtek 8139C+, one transmit queue, 100 Mbit/s (QEMU `rtl8139`).
-    Rtl8139,
-}
-
-impl Nic {
-    /// All of them, for messages.
-    pub const ALL: [Self; 3] = [Self::E1000e, Self::Igb, Self::Rtl8139];
-
-    /// The name in experiment files, which is also QEMU's device name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::E1000e => "e1000e",
-            Self::Igb => "igb",
-            Self::Rtl8139 => "rtl8139",
-        }
-    }
-
-    /// The kernel module that drives it.
-    pub const fn module(self) -> &'static str {
-        match self {
-            Self::E1000e => "e1000e",
-            Self::Igb => "igb",
-            Self::Rtl8139 => "8139cp",
-        }
-    }
-
-    /// The most transmit queues its driver offers.
-    pub const fn max_queues(self) -> u16 {
-        match self {
-            Self::Igb => 8,
-            Self::E1000e | Self::Rtl8139 => 1,
-        }
-    }
-}
-
-impl fmt::Display for Nic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+    /// Bits per second on the wire.
+    pub rate: Rate,
+    /// Time from one end to the other; `None` where nobody sets it (all cards
+    /// but `vtsn`).
+    pub delay: Option<Span>,
 }
 
 /// A periodic flow from one host to a neighbour.
@@ -179,6 +144,8 @@ pub struct Flow {
     pub wire: String,
     /// Distance between two departures.
     pub period: Span,
+    /// Its departures are this much later than those of a flow without offset.
+    pub offset: Span,
     /// How many frames are sent.
     pub frames: u64,
     /// Bytes after the transport's header (UDP payload, or Ethernet payload),
@@ -202,11 +169,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// How long it takes, from the first departure to the end of the last
-    /// period.
+    /// How long it takes, from the experiment's first instant to the end of the
+    /// last period.
     pub fn duration(&self) -> Span {
         let frames = i64::try_from(self.frames).unwrap_or(i64::MAX);
-        Span::from_ns(self.period.as_ns().saturating_mul(frames))
+        let periods = self.period.as_ns().saturating_mul(frames);
+        Span::from_ns(periods.saturating_add(self.offset.as_ns()))
     }
 }
 
@@ -246,114 +214,4 @@ pub enum SendMode {
         /// than the launch time.
         deadline: bool,
     },
-}
-
-/// A root queueing discipline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Qdisc {
-    /// `mqprio`: traffic classes on ranges of hardware queues.
-    Mqprio {
-        /// Traffic class of each priority 0…15.
-        map: [u8; 16],
-        /// Queues of each traffic class.
-        queues: Vec<QueueRange>,
-        /// Let the card do it (`hw 1`).
-        hw: bool,
-        /// What hangs below: traffic class → qdisc on each of its queues.
-        classes: BTreeMap<u8, LeafQdisc>,
-    },
-    /// `prio`: strict bands in software, for cards with one queue.
-    Prio {
-        /// Number of bands, 2 to 16.
-        bands: u8,
-        /// Band of each priority 0…15; band 0 is served first.
-        map: [u8; 16],
-        /// What hangs below: band → qdisc.
-        classes: BTreeMap<u8, LeafQdisc>,
-    },
-    /// The same leaf as root.
-    Leaf(LeafQdisc),
-}
-
-impl Qdisc {
-    /// The traffic class or band of a priority; `None` where there are none.
-    /// The kernel looks at the lowest four bits.
-    pub fn class_of(&self, priority: u8) -> Option<u8> {
-        match self {
-            Self::Mqprio { map, .. } | Self::Prio { map, .. } => {
-                Some(map[usize::from(priority & 15)])
-            }
-            Self::Leaf(_) => None,
-        }
-    }
-
-    /// The discipline without children that frames of this priority pass, if
-    /// the experiment sets one.
-    pub fn leaf_of(&self, priority: u8) -> Option<LeafQdisc> {
-        match self {
-            Self::Mqprio { classes, .. } | Self::Prio { classes, .. } => {
-                classes.get(&self.class_of(priority)?).copied()
-            }
-            Self::Leaf(leaf) => Some(*leaf),
-        }
-    }
-
-    /// The number of transmit queues it needs; `None` where it does not matter.
-    pub fn queues(&self) -> Option<u16> {
-        match self {
-            Self::Mqprio { queues, .. } => {
-                queues.iter().map(|range| range.offset.saturating_add(range.count)).max()
-            }
-            Self::Prio { .. } | Self::Leaf(_) => None,
-        }
-    }
-
-    /// The priorities whose frames pass an ETF.
-    pub fn priorities_with_etf(&self) -> Vec<u8> {
-        (0..16).filter(|p| matches!(self.leaf_of(*p), Some(LeafQdisc::Etf(_)))).collect()
-    }
-}
-
-/// A queueing discipline without children.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LeafQdisc {
-    /// Earliest `TxTime` First.
-    Etf(Etf),
-    /// First in, first out, with a limit in packets.
-    Pfifo {
-        /// Packets.
-        limit: u32,
-    },
-}
-
-/// `etf`, as in `tc-etf(8)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Etf {
-    /// The frame goes to the card this long before its launch time.
-    pub delta: Span,
-    /// The clock of launch times. The kernel accepts TAI with offload.
-    pub clock: ClockId,
-    /// The card keeps the launch time.
-    pub offload: bool,
-    /// Launch times are deadlines.
-    pub deadline_mode: bool,
-    /// Let frames without socket through (`skip_sock_check`).
-    pub skip_sock_check: bool,
-}
-
-/// A range of hardware queues, `count@offset`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueRange {
-    /// How many.
-    pub count: u16,
-    /// The first.
-    pub offset: u16,
-}
-
-impl fmt::Display for QueueRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.count, self.offset)
-    }
 }

@@ -81,9 +81,21 @@ pub const WIRE: Section = Section {
         key("between", "list of two names", "required", "the two hosts it joins"),
         key(
             "nic",
-            "`\"e1000e\"`, `\"igb\"` or `\"rtl8139\"`",
+            "`\"e1000e\"`, `\"igb\"`, `\"rtl8139\"` or `\"vtsn\"`",
             "`\"igb\"`",
-            "the card the laboratory puts at both ends; `--on local` uses veth or your interfaces instead",
+            "the card the laboratory puts at both ends; `--on local` uses veth (for `vtsn` a vtsn pair) or your interfaces instead",
+        ),
+        key(
+            "rate",
+            "`\"10Mbit/s\"`, `\"100Mbit/s\"`, `\"1Gbit/s\"`, `\"2.5Gbit/s\"` or `\"10Gbit/s\"`",
+            "`\"1Gbit/s\"`",
+            "vtsn: bits per second on the wire, both ways",
+        ),
+        key(
+            "delay",
+            "duration",
+            "`\"500ns\"`",
+            "vtsn: propagation from one end to the other; 5 ns a metre of cable",
         ),
     ],
 };
@@ -117,7 +129,87 @@ pub const PORT: Section = Section {
             "what `qdisc` needs, else the driver's choice",
             "number of transmit queues (`ethtool -L`)",
         ),
+        key(
+            "ring",
+            "table `{ tx, rx }`",
+            "the driver's choice",
+            "vtsn: sizes of the descriptor rings",
+        ),
+        key(
+            "moderation",
+            "table `{ rx, tx }`",
+            "the driver's choice",
+            "vtsn: how long interrupts wait for further frames",
+        ),
+        key(
+            "pause",
+            "true or false",
+            "the driver's choice",
+            "vtsn: send and obey 802.3x PAUSE (`ethtool -A`)",
+        ),
+        key(
+            "phc",
+            "table `{ offset, drift, … }`",
+            "like true time",
+            "vtsn: how the port's hardware clock starts and runs",
+        ),
+        key(
+            "launch-resolution",
+            "duration",
+            "`\"1ns\"`",
+            "vtsn: the card keeps launch times to this; the i210 to 32 ns",
+        ),
+        key(
+            "stamp-slots",
+            "whole number, 0 …",
+            "`0`, any number",
+            "vtsn: how many transmit stamps may be under way; real cards have 1 to 4",
+        ),
         key("qdisc", "table", "the kernel's default", "the queueing discipline, `[….qdisc]`"),
+    ],
+};
+
+/// Descriptor rings of a port.
+pub const RING: Section = Section {
+    header: "ring = { … } of a port",
+    keys: &[
+        key(
+            "tx",
+            "whole number, 4 … 4096",
+            "the driver's choice",
+            "frames that may wait in each transmit queue; the driver rounds up to a power of two",
+        ),
+        key(
+            "rx",
+            "whole number, 4 … 4096",
+            "the driver\'s choice",
+            "frames that may wait to be received",
+        ),
+    ],
+};
+
+/// Interrupt moderation of a port.
+pub const MODERATION: Section = Section {
+    header: "moderation = { … } of a port",
+    keys: &[
+        key("rx", "duration", "the driver's choice", "after a received frame, whole microseconds"),
+        key("tx", "duration", "the driver's choice", "after a sent frame, whole microseconds"),
+    ],
+};
+
+/// A port's hardware clock.
+pub const PHC: Section = Section {
+    header: "phc = { … } of a port",
+    keys: &[
+        key("offset", "duration", "`0`", "it starts this much ahead of `CLOCK_TAI`"),
+        key("drift", "`\"20ppm\"`, `\"-500ppb\"`", "`0`", "it runs this much too fast"),
+        key("wander", "as drift", "`0`", "its rate swings up and down by this much …"),
+        key(
+            "wander-period",
+            "duration",
+            "the driver's choice",
+            "… once within this time, whole milliseconds",
+        ),
     ],
 };
 
@@ -127,21 +219,21 @@ pub const QDISC: Section = Section {
     keys: &[
         key(
             "kind",
-            "`\"default\"`, `\"etf\"`, `\"mqprio\"`, `\"pfifo\"` or `\"prio\"`",
+            "`\"cbs\"`, `\"default\"`, `\"etf\"`, `\"mqprio\"`, `\"pfifo\"`, `\"prio\"` or `\"taprio\"`",
             "required",
             "which one; `default` leaves or restores the kernel's own. A case that changes the kind starts from an empty table",
         ),
         key(
             "map",
             "list of 16 whole numbers",
-            "required for mqprio; prio: the kernel's",
-            "mqprio, prio: the class (or band) of each priority 0 … 15",
+            "required for mqprio and taprio; prio: the kernel's",
+            "mqprio, prio, taprio: the class (or band) of each priority 0 … 15",
         ),
         key(
             "queues",
             "list of `\"COUNT@OFFSET\"`",
-            "required for mqprio",
-            "mqprio: the transmit queues of each class",
+            "required for mqprio and taprio",
+            "mqprio, taprio: the transmit queues of each class",
         ),
         key("hw", "true or false", "`false`", "mqprio: let the card do it"),
         key(
@@ -154,14 +246,56 @@ pub const QDISC: Section = Section {
             "classes",
             "tables",
             "`{}`",
-            "mqprio, prio: what hangs below a class or band, `[….qdisc.classes.NUMBER]`",
+            "mqprio, prio, taprio: what hangs below a class or band, `[….qdisc.classes.NUMBER]`",
+        ),
+        key(
+            "entries",
+            "list of tables `{ open, interval }`",
+            "required for taprio",
+            "taprio: the gates, one after the other",
+        ),
+        key(
+            "mode",
+            "`\"software\"`, `\"txtime-assist\"` or `\"offload\"`",
+            "`\"software\"`",
+            "taprio: who opens the gates: the kernel's timer, launch times that an ETF below keeps, or the card",
+        ),
+        key(
+            "base-time",
+            "duration",
+            "`0`",
+            "taprio: cycles begin at this time of TAI and whole cycles before and after; the first departure of the flows falls onto the beginning of a cycle",
+        ),
+        key(
+            "cycle",
+            "duration",
+            "the sum of the intervals",
+            "taprio: length of the cycle; a shorter one cuts the last entries",
+        ),
+        key(
+            "extension",
+            "duration",
+            "`0`",
+            "taprio: how much longer the last cycle may become before a new table takes over",
+        ),
+        key(
+            "txtime-delay",
+            "duration",
+            "required for txtime-assist",
+            "taprio: how long a frame may take from the qdisc to the card",
         ),
         key("delta", "duration", "required for etf", "etf: as below"),
         key("clock", "`\"tai\"`", "`\"tai\"`", "etf: as below"),
-        key("offload", "true or false", "`false`", "etf: as below"),
+        key("offload", "true or false", "`false`", "etf, cbs: as below"),
         key("deadline", "true or false", "`false`", "etf: as below"),
         key("skip-sock-check", "true or false", "`false`", "etf: as below"),
         key("limit", "whole number, 1 …", "`1000`", "pfifo: as below"),
+        key("bandwidth", "rate such as `\"20Mbit/s\"`", "as below", "cbs: as below"),
+        key("max-frame", "whole number, 64 …", "`1538`", "cbs: as below"),
+        key("idleslope", "whole number", "as below", "cbs: as below"),
+        key("sendslope", "whole number", "as below", "cbs: as below"),
+        key("hicredit", "whole number", "as below", "cbs: as below"),
+        key("locredit", "whole number", "as below", "cbs: as below"),
     ],
 };
 
@@ -171,9 +305,9 @@ pub const CLASS: Section = Section {
     keys: &[
         key(
             "kind",
-            "`\"etf\"` or `\"pfifo\"`",
+            "`\"cbs\"`, `\"etf\"` or `\"pfifo\"`",
             "required",
-            "which one; on mqprio it hangs below each queue of the class",
+            "which one; on mqprio and taprio it hangs below each queue of the class",
         ),
         key(
             "delta",
@@ -191,7 +325,7 @@ pub const CLASS: Section = Section {
             "offload",
             "true or false",
             "`false`",
-            "etf: the card keeps the launch time; none of the laboratory's cards can",
+            "etf, cbs: the card keeps the launch time, or counts the credit; of the laboratory's cards only vtsn can",
         ),
         key(
             "deadline",
@@ -206,6 +340,51 @@ pub const CLASS: Section = Section {
             "etf: do not compare the frame's socket with these settings (`skip_sock_check`)",
         ),
         key("limit", "whole number, 1 …", "`1000`", "pfifo: how many packets may wait"),
+        key(
+            "bandwidth",
+            "rate such as `\"20Mbit/s\"`",
+            "required for cbs, or the four below",
+            "cbs: the share of the wire it is meant to have; slopes and credits follow from it and the wire's rate, with one largest frame of others in the way",
+        ),
+        key(
+            "max-frame",
+            "whole number, 64 …",
+            "`1538`",
+            "cbs: with bandwidth: bytes of the largest frame of the class, with preamble, FCS and gap",
+        ),
+        key(
+            "idleslope",
+            "whole number",
+            "from `bandwidth`",
+            "cbs: credit gained while waiting, in kbit/s",
+        ),
+        key(
+            "sendslope",
+            "whole number",
+            "from `bandwidth`",
+            "cbs: credit spent while sending, in kbit/s, negative",
+        ),
+        key("hicredit", "whole number", "from `bandwidth`", "cbs: most credit, in bytes"),
+        key(
+            "locredit",
+            "whole number",
+            "from `bandwidth`",
+            "cbs: least credit, in bytes, negative",
+        ),
+    ],
+};
+
+/// One line of a gate table.
+pub const GATE: Section = Section {
+    header: "entries = [{ … }] of taprio",
+    keys: &[
+        key(
+            "open",
+            "list of whole numbers",
+            "required",
+            "the traffic classes that may send; the others wait",
+        ),
+        key("interval", "duration", "required", "for how long"),
     ],
 };
 
@@ -219,6 +398,12 @@ pub const FLOW: Section = Section {
         key("period", "duration", "required", "distance between two departures"),
         key("frames", "whole number, 1 …", "required", "how many frames are sent"),
         key(
+            "offset",
+            "duration",
+            "`0`",
+            "its departures are this much later than those of a flow without; all flows begin together",
+        ),
+        key(
             "payload",
             "whole number, 24 … 1500",
             "`64`",
@@ -230,7 +415,12 @@ pub const FLOW: Section = Section {
             "`\"udp4\"`",
             "how the frame is built",
         ),
-        key("port", "whole number, 1 … 65535", "`7788`", "udp4, udp6: destination port"),
+        key(
+            "port",
+            "whole number, 1 … 65535",
+            "`7788`, one more for each flow before it",
+            "udp4, udp6: destination port",
+        ),
         key("vlan", "table `{ pcp, id }`", "untagged", "ethernet: 802.1Q tag"),
         key(
             "mode",
@@ -306,8 +496,21 @@ pub const CASE: Section = Section {
 };
 
 /// All sections, in the order of the documentation.
-pub const SECTIONS: [&Section; 9] =
-    [&FILE, &WIRE, &HOST, &PORT, &QDISC, &CLASS, &FLOW, &VLAN, &CASE];
+pub const SECTIONS: [&Section; 13] = [
+    &FILE,
+    &WIRE,
+    &HOST,
+    &PORT,
+    &RING,
+    &MODERATION,
+    &PHC,
+    &QDISC,
+    &CLASS,
+    &GATE,
+    &FLOW,
+    &VLAN,
+    &CASE,
+];
 
 /// The papers whose figures exist (`papers/<name>.toml`).
 pub const PAPERS: [&str; 3] = ["etf", "ksoftirqd", "prioflow"];

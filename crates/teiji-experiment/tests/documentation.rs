@@ -59,6 +59,8 @@ fn the_examples_of_the_document_are_read_without_a_finding() {
 /// header, and what else the table needs.
 fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
     const HEAD: &str = "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n";
+    const VTSN: &str = "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
+                        wires.line.nic = \"vtsn\"\n";
     const FLOW: &str = "from = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 9\n";
     let qdisc = match key {
         "map" | "queues" | "hw" => {
@@ -66,6 +68,14 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
              queues = [\"1@0\"]\n"
         }
         "bands" | "classes" => "kind = \"prio\"\n",
+        "entries" | "mode" | "base-time" | "cycle" | "extension" | "txtime-delay" => {
+            "kind = \"taprio\"\nmap = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n\
+             queues = [\"1@0\"]\nmode = \"txtime-assist\"\n\
+             entries = [{ open = [0], interval = \"1ms\" }]\n"
+        }
+        "bandwidth" | "max-frame" | "idleslope" | "sendslope" | "hicredit" | "locredit" => {
+            "kind = \"cbs\"\n"
+        }
         "limit" => "kind = \"pfifo\"\n",
         _ => "kind = \"etf\"\ndelta = \"1us\"\n",
     };
@@ -74,6 +84,17 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
         "[wires.NAME]" => [HEAD, "[wires.other]\n", "between = [\"a\", \"b\"]\n"],
         "[hosts.NAME]" => [HEAD, "[hosts.a]\n", ""],
         "[hosts.NAME.ports.WIRE]" => [HEAD, "[hosts.a.ports.line]\n", ""],
+        "ring = { … } of a port" => [VTSN, "[hosts.a.ports.line.ring]\n", ""],
+        "moderation = { … } of a port" => [VTSN, "[hosts.a.ports.line.moderation]\n", ""],
+        "phc = { … } of a port" => [VTSN, "[hosts.a.ports.line.phc]\n", ""],
+        "entries = [{ … }] of taprio" => [
+            "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
+             [hosts.a.ports.line.qdisc]\nkind = \"taprio\"\nqueues = [\"1@0\"]\n\
+             map = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n",
+            // The only table whose keys have no header of their own.
+            "entries = [{",
+            "",
+        ],
         "[hosts.NAME.ports.WIRE.qdisc]" => [HEAD, "[hosts.a.ports.line.qdisc]\n", qdisc],
         "[hosts.NAME.ports.WIRE.qdisc.classes.NUMBER]" => [
             "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
@@ -103,7 +124,8 @@ fn every_key_of_the_schema_is_read() {
             let [before, header, rest] = surroundings(section.header, key.name);
             let own = format!("{} = ", key.name);
             let others: Vec<&str> = rest.lines().filter(|line| !line.starts_with(&own)).collect();
-            let text = format!("{before}{header}{own}2021-01-01\n{}\n", others.join("\n"));
+            let end = if header.ends_with('{') { " }]" } else { "" };
+            let text = format!("{before}{header}{own}2021-01-01{end}\n{}\n", others.join("\n"));
             let place = format!("f:{}:", format!("{before}{header}").matches('\n').count() + 1);
             let findings = Reader::new("f").read(&text).findings.to_string();
             assert!(

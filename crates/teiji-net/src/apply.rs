@@ -18,7 +18,7 @@ use crate::card::{self, Before};
 use crate::error::{Cause, Failed, NetError, StepError, explain};
 use crate::keeper::{Keeper, KeeperProgram, UndoList};
 use crate::netlink::address::Address;
-use crate::netlink::link::{self, VethEnd};
+use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
 use crate::plan::{Action, Attachment, Plan, Step};
 
@@ -164,7 +164,7 @@ impl Applied {
         &self.plan
     }
 
-    /// Takes everything back: veth pairs are deleted, cards come home with
+    /// Takes everything back: pairs are deleted, cards come home with
     /// their addresses, state and queues.
     ///
     /// # Errors
@@ -184,10 +184,12 @@ impl Applied {
             let Some(host) = self.hosts.get_mut(&port.host) else { continue };
             let result = match port.attachment {
                 // The pair goes with its first end; the second is gone then.
-                Attachment::Veth => match link::delete(&mut host.netlink, attached.index) {
-                    Err(error) if error.errno == ENODEV => Ok(()),
-                    result => result,
-                },
+                Attachment::Veth | Attachment::Vtsn => {
+                    match link::delete(&mut host.netlink, attached.index) {
+                        Err(error) if error.errno == ENODEV => Ok(()),
+                        result => result,
+                    }
+                }
                 Attachment::Interface => {
                     link::move_to(&mut host.netlink, attached.index, self.home.as_fd())
                 }
@@ -240,8 +242,8 @@ impl Applied {
             self.hosts.insert(step.host.clone(), Host::create()?);
             return Ok(());
         }
-        if let Action::Veth { near, far } = step.action {
-            return self.create_veth(near, far);
+        if let Action::Pair { near, far } = step.action {
+            return self.create_pair(near, far);
         }
         if let Action::Move { port } = step.action {
             return self.take_card(port);
@@ -254,11 +256,15 @@ impl Applied {
             self.attached.get(&port).copied().ok_or_else(missing)
         };
         match &step.action {
-            Action::Namespace | Action::Veth { .. } | Action::Move { .. } => Ok(()),
+            Action::Namespace | Action::Pair { .. } | Action::Move { .. } => Ok(()),
             Action::Sysctl { path, value } => host.sysctl(path, value),
             Action::LoopbackUp => host.loopback_up(),
             Action::Channels { port, queues } => {
                 host.set_queues(&self.plan.ports[*port].ifname, *queues)
+            }
+            Action::Setting { port, setting } => {
+                let index = attached(*port)?.index;
+                host.inside(|| setting.apply(&self.plan.ports[*port].ifname, index))?
             }
             Action::Address { port, ip, prefix } => {
                 let plain = Address::plain(*ip, *prefix);
@@ -280,22 +286,26 @@ impl Applied {
         }
     }
 
-    fn create_veth(&mut self, near: usize, far: usize) -> Result<(), Cause> {
-        let describe = |index: usize| -> Result<VethEnd<'_>, Cause> {
+    fn create_pair(&mut self, near: usize, far: usize) -> Result<(), Cause> {
+        let describe = |index: usize| -> Result<PairEnd<'_>, Cause> {
             let port = &self.plan.ports[index];
             let missing = || Cause::Text(format!("host `{}` has no namespace yet", port.host));
             let no_mac = || Cause::Text(format!("{} has no MAC address", port.ifname));
-            Ok(VethEnd {
+            Ok(PairEnd {
                 name: &port.ifname,
                 mac: port.mac.ok_or_else(no_mac)?,
-                tx_queues: port.queues.unwrap_or(1),
+                // A vtsn port gets its queues by ethtool.
+                tx_queues: (port.attachment == Attachment::Veth)
+                    .then_some(port.queues.unwrap_or(1)),
                 namespace: self.hosts.get(&port.host).ok_or_else(missing)?.namespace.as_fd(),
             })
         };
         let ends = (describe(near)?, describe(far)?);
         // The kernel resolves the descriptors, so any namespace's socket does.
         let mut netlink = Netlink::open()?;
-        link::create_veth(&mut netlink, ends.0, ends.1)?;
+        let kind =
+            if self.plan.ports[near].attachment == Attachment::Vtsn { "vtsn" } else { "veth" };
+        link::create_pair(&mut netlink, kind, ends.0, ends.1)?;
         self.attach(near)?;
         self.attach(far)
     }
@@ -348,9 +358,10 @@ impl Action {
     fn port(&self) -> Option<usize> {
         match self {
             Self::Namespace | Self::Sysctl { .. } | Self::LoopbackUp => None,
-            Self::Veth { near: port, .. }
+            Self::Pair { near: port, .. }
             | Self::Move { port }
             | Self::Channels { port, .. }
+            | Self::Setting { port, .. }
             | Self::Address { port, .. }
             | Self::Qdisc { port, .. }
             | Self::Up { port }

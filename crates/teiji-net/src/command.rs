@@ -63,18 +63,25 @@ impl Plan {
                 format!("ip netns exec {host} sysctl -qw {}={value}", path.replace('/', "."))
             }
             Action::LoopbackUp => format!("ip -n {host} link set dev lo up"),
-            Action::Veth { near, far } => {
+            Action::Pair { near, far } => {
                 let (near, far) = (&self.ports[*near], &self.ports[*far]);
+                let kind = if near.attachment == Attachment::Vtsn { "vtsn" } else { "veth" };
                 format!(
-                    "ip -n {host} link add {} type veth peer {} netns {}",
-                    veth_end(near),
-                    veth_end(far),
+                    "ip -n {host} link add {} type {kind} peer {} netns {}",
+                    pair_end(near),
+                    pair_end(far),
                     quote(&far.host)
                 )
             }
             Action::Move { port } => format!("ip link set dev {} netns {host}", dev(*port)),
             Action::Channels { port, queues } => {
-                format!("ip netns exec {host} ethtool -L {} combined {queues}", dev(*port))
+                let vtsn = self.ports[*port].attachment == Attachment::Vtsn;
+                let which = if vtsn { "tx" } else { "combined" };
+                format!("ip netns exec {host} ethtool -L {} {which} {queues}", dev(*port))
+            }
+            Action::Setting { port, setting } => {
+                let command = setting.to_string().replace("DEV", &dev(*port));
+                format!("ip netns exec {host} {command}")
             }
             Action::Address { port, ip, prefix } => {
                 let nodad = if ip.is_ipv6() { " nodad" } else { "" };
@@ -98,13 +105,16 @@ impl Plan {
     }
 }
 
-fn veth_end(port: &PlannedPort) -> String {
+fn pair_end(port: &PlannedPort) -> String {
     let mac = port.mac.map(|mac| format!(" address {mac}")).unwrap_or_default();
-    format!(
-        "name {}{mac} numtxqueues {} numrxqueues 1",
-        quote(&port.ifname),
-        port.queues.unwrap_or(1)
-    )
+    let name = quote(&port.ifname);
+    match port.attachment {
+        Attachment::Veth => {
+            let queues = port.queues.unwrap_or(1);
+            format!("name {name}{mac} numtxqueues {queues} numrxqueues 1")
+        }
+        Attachment::Vtsn | Attachment::Interface => format!("name {name}{mac}"),
+    }
 }
 
 /// A card's own address is not known before it is looked at.

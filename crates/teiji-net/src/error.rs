@@ -9,6 +9,7 @@ use crate::card::Refusal;
 use crate::keeper::KeeperError;
 use crate::netlink::KernelError;
 use crate::plan::Action;
+use crate::vtsn::Setting;
 
 const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
@@ -22,6 +23,10 @@ const EADDRNOTAVAIL: i32 = 99;
 /// Next step for a card that has fewer transmit queues than `mqprio` takes.
 const FEW_QUEUES: &str =
     "Use `prio` instead of `mqprio`, other queue ranges, or a card with several transmit queues.";
+
+/// Next step where a wire is `vtsn` and the kernel knows no such link.
+pub const NO_VTSN: &str = "This kernel has no `vtsn` module: build and load it (kernel/vtsn/README.md), \
+     or run with --on lab, which does both.";
 
 /// Why a plan could not be applied, observed or undone.
 #[derive(Debug, Error)]
@@ -157,6 +162,12 @@ fn offload(failed: Failed<'_>, cause: &Cause) -> Option<String> {
         "etf" => format!(
             "has no launch-time queue: `etf offload` was refused by the driver\n  ({kernel}). What works here: `offload = false` (software ETF),\n  or a card with launch time (i210, i225/i226, stmmac, …)."
         ),
+        "cbs" => format!(
+            "does not count CBS credit: `cbs offload 1` was refused by the driver\n  ({kernel}). What works here: `offload = false` (the kernel counts it),\n  or a card that does (i210, i225/i226, stmmac, …)."
+        ),
+        "taprio" => format!(
+            "has no gates: `taprio flags 0x2` was refused by the driver\n  ({kernel}). What works here: mode = \"software\" or \"txtime-assist\",\n  or a card with gates (i225/i226, stmmac, …)."
+        ),
         kind => format!(
             "does not do `{kind}` in hardware: `hw 1` was refused by the driver\n  ({kernel}). What works here: `hw = false` (the kernel does it)."
         ),
@@ -179,17 +190,26 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
                 "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
             ))
         }
-        (EOPNOTSUPP | EINVAL, Some(settings), _) if settings.kind() == "mqprio" => {
+        (EOPNOTSUPP | EINVAL, Some(settings), _)
+            if settings.kind() == "mqprio" || extack.contains("Multi-queue") =>
+        {
             Some(FEW_QUEUES.to_owned())
         }
-        (EOPNOTSUPP, None, Action::Veth { .. }) => Some(
+        (EOPNOTSUPP, None, Action::Pair { .. }) if failed.command.contains(" type vtsn ") => {
+            Some(NO_VTSN.to_owned())
+        }
+        (EOPNOTSUPP, None, Action::Pair { .. }) => Some(
             "This kernel has no veth: load it with `modprobe veth`, or run with --on lab."
                 .to_owned(),
         ),
-        (EEXIST, None, Action::Veth { .. } | Action::Move { .. }) => {
+        (ENOENT, None, Action::Setting { setting: Setting::Knob { .. }, .. }) => Some(
+            "The loaded vtsn is of another version; unload it and load this one's (kernel/vtsn)."
+                .to_owned(),
+        ),
+        (EEXIST, None, Action::Pair { .. } | Action::Move { .. }) => {
             Some("Two ports of this host would have the same name; rename a wire.".to_owned())
         }
-        (EADDRNOTAVAIL, None, Action::Veth { .. }) => {
+        (EADDRNOTAVAIL, None, Action::Pair { .. }) => {
             Some("A MAC address must be a unicast address and not all zeros.".to_owned())
         }
         (ENODEV, _, _) => {

@@ -1,8 +1,9 @@
 //! What an experiment changes on a machine: plan → apply → observe → undo.
 //!
-//! * [`binding`] – where each host's ports are: veth pairs or cards,
+//! * [`binding`] – where each host's ports are: veth or vtsn pairs, or cards,
 //! * [`plan`] – what will be changed, step by step, with equivalent commands,
 //! * [`qdisc`] – queueing disciplines as values,
+//! * [`vtsn`] – settings of a `vtsn` port,
 //! * [`apply`] – doing it, and taking it back,
 //! * [`card`] – cards that exist before: what they had, when they are refused,
 //! * [`keeper`] – gives cards back when the program is killed,
@@ -36,6 +37,7 @@ mod netlink;
 pub mod observe;
 pub mod plan;
 pub mod qdisc;
+pub mod vtsn;
 
 pub use apply::{Applied, ApplyOptions, PortInfo};
 pub use binding::{Binding, BindingError};

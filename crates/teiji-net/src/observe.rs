@@ -1,6 +1,7 @@
 //! What the kernel says after a plan was applied, and where that differs from
 //! what was asked.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::os::fd::AsFd;
 
@@ -12,9 +13,10 @@ use crate::apply::Applied;
 use crate::card::Channels;
 use crate::error::NetError;
 use crate::netlink::qdisc::ObservedQdisc;
-use crate::netlink::{KernelError, Netlink, address, link, qdisc, speed};
+use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::{Plan, PlannedPort};
 use crate::qdisc::{PlannedQdisc, Settings};
+use crate::vtsn::{self, Setting};
 
 const ENODEV: i32 = 19;
 
@@ -56,6 +58,13 @@ pub struct ObservedPort {
     pub qdiscs: Vec<ObservedQdisc>,
     /// What time stamps it takes, if the driver says.
     pub stamps: Option<Stamps>,
+    /// Speed, rings, moderation, PAUSE and the driver's own settings, as far as
+    /// the driver says them; names with their units.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// The driver's counters (`ethtool -S`).
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
     /// Frames sent since the port was made or its driver loaded.
     pub tx_packets: u64,
     /// Frames received likewise.
@@ -125,12 +134,14 @@ fn observe_port(port: &PlannedPort) -> Result<ObservedPort, KernelError> {
         mtu: link.mtu,
         state: link.state().to_owned(),
         carrier: link.carrier,
-        speed_mbps: if veth { None } else { speed::mbps(link.index) },
+        speed_mbps: if veth { None } else { netlink::ethtool::mbps(link.index) },
         channels: Channels::of(ifname),
         tx_queues: link.tx_queues,
         addresses: addresses.iter().map(ToString::to_string).collect(),
         qdiscs: qdisc::list(&mut netlink, link.index)?,
         stamps: stamps(ifname),
+        settings: vtsn::observe(ifname, link.index),
+        counters: counters(ifname),
         tx_packets: link.tx_packets,
         rx_packets: link.rx_packets,
     })
@@ -144,6 +155,10 @@ fn driver(ifname: &str) -> Option<Driver> {
         firmware: info.firmware,
         bus: info.bus,
     })
+}
+
+fn counters(ifname: &str) -> BTreeMap<String, u64> {
+    ethtool::counters(ifname).unwrap_or_default().into_iter().collect()
 }
 
 fn stamps(ifname: &str) -> Option<Stamps> {
@@ -160,6 +175,17 @@ impl Observed {
     /// The port of `host` on `wire`.
     pub fn port(&self, host: &str, wire: &str) -> Option<&ObservedPort> {
         self.ports.iter().find(|p| p.host == host && p.wire == wire)
+    }
+
+    /// Takes the driver's counters of `before` off, so that only what was counted
+    /// since is left.
+    pub fn count_since(&mut self, before: &Self) {
+        for port in &mut self.ports {
+            let Some(earlier) = before.port(&port.host, &port.wire) else { continue };
+            for (name, count) in &mut port.counters {
+                *count = count.saturating_sub(earlier.counters.get(name).copied().unwrap_or(0));
+            }
+        }
     }
 
     /// Where the kernel has something else than `plan` asked for, one sentence
@@ -210,6 +236,15 @@ impl Differences {
         }
         if !is.carrier {
             self.found.push(format!("{}: {} has no carrier ({})", self.at, is.ifname, is.state));
+        }
+        for (what, asked) in asked.settings.iter().flat_map(Setting::expected) {
+            match is.settings.get(&what) {
+                Some(is) => self.compare(&what, &asked, is),
+                None => self.found.push(format!(
+                    "{}: asked for {what} {asked}, the driver says nothing of it",
+                    self.at
+                )),
+            }
         }
         for qdisc in &asked.qdiscs {
             self.compare_qdisc(qdisc, &is.qdiscs);
@@ -291,6 +326,7 @@ mod tests {
                 ipv6: None,
                 queues: Some(4),
                 qdiscs: vec![etf],
+                settings: vec![Setting::Speed { mbps: 1_000 }],
             }],
             steps: Vec::new(),
         }
@@ -318,6 +354,8 @@ mod tests {
                     counters: Counters::default(),
                 }],
                 stamps: None,
+                settings: [("speed (Mbit/s)".to_owned(), "1000".to_owned())].into(),
+                counters: BTreeMap::new(),
                 tx_packets: 0,
                 rx_packets: 0,
             }],
@@ -354,6 +392,28 @@ mod tests {
             Observed::default().differences(&plan()),
             ["talker.line: the port is not there"]
         );
+    }
+
+    #[test]
+    fn a_driver_with_another_setting_is_a_difference() {
+        let mut slow = observed(etf(150, true), ROOT_HANDLE.class(1), 4);
+        slow.ports[0].settings.insert("speed (Mbit/s)".to_owned(), "100".to_owned());
+        assert_eq!(
+            slow.differences(&plan()),
+            ["talker.line: asked for speed (Mbit/s) 1000, the kernel says 100"]
+        );
+    }
+
+    #[test]
+    fn counters_from_before_are_taken_off() {
+        let count = |n| {
+            let mut seen = observed(Settings::Mq, Handle::ROOT, 4);
+            seen.ports[0].counters.insert("tx_late".to_owned(), n);
+            seen
+        };
+        let mut after = count(7);
+        after.count_since(&count(4));
+        assert_eq!(after.ports[0].counters["tx_late"], 3);
     }
 
     #[test]

@@ -10,11 +10,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
-use teiji_experiment::scenario::{Port, Qdisc, Scenario, Transport, Wire};
+use teiji_experiment::scenario::{Host, Nic, Port, Qdisc, Scenario, Transport, Wire};
 use thiserror::Error;
 
 use crate::binding::{Binding, BindingError};
 use crate::qdisc::{self, PlannedQdisc, QdiscError};
+use crate::vtsn::{self, Setting};
 
 /// Prefix of a wire's IPv4 network.
 pub(crate) const IPV4_PREFIX: u8 = 24;
@@ -66,10 +67,12 @@ pub enum PlanError {
 }
 
 /// How a port comes to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment {
     /// The end of a veth pair that the plan creates.
     Veth,
+    /// The end of a vtsn pair that the plan creates.
+    Vtsn,
     /// An interface of this machine, moved into the host's namespace.
     Interface,
 }
@@ -96,6 +99,8 @@ pub struct PlannedPort {
     pub queues: Option<u16>,
     /// Root qdisc and what hangs below it, in order; empty: the default.
     pub qdiscs: Vec<PlannedQdisc>,
+    /// Settings of a `vtsn` card; of its wire at the wire's first end.
+    pub settings: Vec<Setting>,
 }
 
 impl PlannedPort {
@@ -124,8 +129,8 @@ pub(crate) enum Action {
         value: &'static str,
     },
     LoopbackUp,
-    /// Make a veth pair with both ends in place.
-    Veth {
+    /// Make a veth or vtsn pair with both ends in place.
+    Pair {
         near: usize,
         far: usize,
     },
@@ -136,6 +141,10 @@ pub(crate) enum Action {
     Channels {
         port: usize,
         queues: u16,
+    },
+    Setting {
+        port: usize,
+        setting: Setting,
     },
     Address {
         port: usize,
@@ -188,9 +197,9 @@ impl Plan {
             step(Action::LoopbackUp);
         }
         for &(near, far) in &wires {
-            if ports[near].attachment == Attachment::Veth {
+            if ports[near].attachment != Attachment::Interface {
                 let host = ports[near].host.clone();
-                steps.push(Step { host, action: Action::Veth { near, far } });
+                steps.push(Step { host, action: Action::Pair { near, far } });
             }
         }
         for host in &hosts {
@@ -227,6 +236,16 @@ impl Plan {
         &self.ports
     }
 
+    /// True if the plan makes vtsn pairs, for which the kernel needs the module.
+    pub fn needs_vtsn(&self) -> bool {
+        self.ports.iter().any(|p| p.attachment == Attachment::Vtsn)
+    }
+
+    /// True if `wire` is a vtsn pair that the plan makes.
+    pub fn is_vtsn(&self, wire: &str) -> bool {
+        self.ports.iter().any(|p| p.wire == wire && p.attachment == Attachment::Vtsn)
+    }
+
     /// The port of `host` on `wire`.
     pub fn port(&self, host: &str, wire: &str) -> Option<&PlannedPort> {
         self.ports.iter().find(|p| p.host == host && p.wire == wire)
@@ -244,17 +263,25 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
             let bound = binding.interface(&host.name, &port.wire);
             let ifname = match bound {
                 Some(interface) => interface.to_owned(),
-                None => veth_name(scenario, &port.wire),
+                None => pair_name(scenario, &port.wire),
+            };
+            let wire = scenario.wire(&port.wire);
+            let vtsn = wire.filter(|wire| wire.nic == Nic::Vtsn && bound.is_none());
+            let attachment = match (bound, vtsn) {
+                (Some(_), _) => Attachment::Interface,
+                (None, Some(_)) => Attachment::Vtsn,
+                (None, None) => Attachment::Veth,
             };
             ports.push(PlannedPort {
                 host: host.name.clone(),
                 wire: port.wire.clone(),
                 ifname,
-                attachment: if bound.is_some() { Attachment::Interface } else { Attachment::Veth },
+                attachment,
                 mac: bound.is_none().then_some(port.mac),
                 ipv4: port.ipv4,
                 ipv6: ipv6.then_some(port.ipv6),
-                queues: queues(&host.name, port, bound.is_none())?,
+                queues: queues(&host.name, port, attachment == Attachment::Veth)?,
+                settings: vtsn.map_or_else(Vec::new, |wire| settings(host, port, wire)),
                 qdiscs: port.qdisc.as_ref().map_or(Ok(Vec::new()), qdisc::compile).map_err(
                     |error| PlanError::Qdisc {
                         host: host.name.clone(),
@@ -279,6 +306,15 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
     Ok((ports, wires))
 }
 
+/// A vtsn port's settings. The wire's are those of its first end.
+fn settings(host: &Host, port: &Port, wire: &Wire) -> Vec<Setting> {
+    let mut settings = vtsn::of_port(port);
+    if wire.between[0] == host.name {
+        settings.splice(..0, vtsn::of_wire(wire));
+    }
+    settings
+}
+
 fn queues(host: &str, port: &Port, veth: bool) -> Result<Option<u16>, PlanError> {
     let needs = port.qdisc.as_ref().map_or(1, qdisc::queues_needed);
     match port.queues {
@@ -287,6 +323,7 @@ fn queues(host: &str, port: &Port, veth: bool) -> Result<Option<u16>, PlanError>
             wire: port.wire.clone(),
             kind: match port.qdisc {
                 Some(Qdisc::Mqprio { .. }) => "mqprio",
+                Some(Qdisc::Taprio(_)) => "taprio",
                 _ => "qdisc",
             },
             has,
@@ -303,8 +340,12 @@ fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
     let mut actions = Vec::new();
     if planned.attachment == Attachment::Interface {
         actions.push(Action::Move { port });
+    }
+    if planned.attachment != Attachment::Veth {
         actions.extend(planned.queues.map(|queues| Action::Channels { port, queues }));
     }
+    let settings = planned.settings.iter().cloned();
+    actions.extend(settings.map(|setting| Action::Setting { port, setting }));
     let addresses = planned.addresses();
     actions.extend(addresses.map(|(ip, prefix)| Action::Address { port, ip, prefix }));
     actions.push(Action::Up { port });
@@ -313,9 +354,9 @@ fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
     actions
 }
 
-/// The name of a veth end in its namespace: the wire's, if an interface can be
+/// The name of a pair's end in its namespace: the wire's, if an interface can be
 /// called so.
-fn veth_name(scenario: &Scenario, wire: &str) -> String {
+fn pair_name(scenario: &Scenario, wire: &str) -> String {
     let usable = |name: &str| name.len() <= 15 && !matches!(name, "lo" | "all" | "default");
     let index = scenario.wires.iter().position(|w| w.name == wire).unwrap_or(0);
     if scenario.wires.iter().all(|w| usable(&w.name)) {

@@ -1,11 +1,15 @@
 //! Queueing disciplines as values: what is planned and what is observed speak
 //! the same type, so that the two can be compared. No I/O.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer, de};
 use teiji_core::time::ClockId;
-use teiji_experiment::scenario::{Etf, LeafQdisc, Qdisc, QueueRange};
+use teiji_core::time::Span;
+use teiji_experiment::scenario::{
+    Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode,
+};
 
 /// The handle Teiji gives a root qdisc, as the ETF study did.
 pub const ROOT_HANDLE: Handle = Handle(0x0100_0000);
@@ -89,6 +93,25 @@ pub enum Settings {
     },
     /// `etf`: earliest transmit time first.
     Etf(Etf),
+    /// `taprio`: gates that open and close in a cycle.
+    Taprio {
+        /// Traffic class of each priority.
+        map: [u8; 16],
+        /// Queues of each traffic class.
+        queues: Vec<QueueRange>,
+        /// Cycles begin at this time of TAI, and whole cycles around it.
+        base_time: Span,
+        /// Length of the cycle.
+        cycle: Span,
+        /// How much longer the last cycle before a new table may become.
+        extension: Span,
+        /// Gate mask and interval of each entry.
+        entries: Vec<(u32, Span)>,
+        /// Who opens them.
+        mode: TaprioMode,
+    },
+    /// `cbs`: the credit-based shaper.
+    Cbs(Cbs),
     /// `pfifo`: first in, first out.
     Pfifo {
         /// Packets.
@@ -123,6 +146,8 @@ impl Settings {
             Self::Mqprio { .. } => "mqprio",
             Self::Prio { .. } => "prio",
             Self::Etf(_) => "etf",
+            Self::Taprio { .. } => "taprio",
+            Self::Cbs(_) => "cbs",
             Self::Pfifo { .. } => "pfifo",
             Self::PfifoFast => "pfifo_fast",
             Self::FqCodel { .. } => "fq_codel",
@@ -134,7 +159,13 @@ impl Settings {
 
     /// True if the card is asked to do this itself.
     pub fn offloaded(&self) -> bool {
-        matches!(self, Self::Mqprio { hw: true, .. } | Self::Etf(Etf { offload: true, .. }))
+        matches!(
+            self,
+            Self::Mqprio { hw: true, .. }
+                | Self::Etf(Etf { offload: true, .. })
+                | Self::Cbs(Cbs { offload: true, .. })
+                | Self::Taprio { mode: TaprioMode::Offload, .. }
+        )
     }
 }
 
@@ -144,12 +175,38 @@ impl fmt::Display for Settings {
         f.write_str(self.kind())?;
         match self {
             Self::Mqprio { map, queues, hw } => {
-                write!(f, " num_tc {} map {} queues", queues.len(), joined(map))?;
-                for range in queues {
-                    write!(f, " {range}")?;
-                }
+                classes(f, map, queues)?;
                 write!(f, " hw {}", u8::from(*hw))
             }
+            Self::Taprio { map, queues, base_time, cycle, extension, entries, mode } => {
+                classes(f, map, queues)?;
+                write!(f, " base-time {}", base_time.as_ns())?;
+                for (mask, interval) in entries {
+                    write!(f, " sched-entry S {mask:02x} {}", interval.as_ns())?;
+                }
+                write!(f, " cycle-time {}", cycle.as_ns())?;
+                if *extension != Span::ZERO {
+                    write!(f, " cycle-time-extension {}", extension.as_ns())?;
+                }
+                match mode {
+                    TaprioMode::Software => f.write_str(" clockid CLOCK_TAI"),
+                    TaprioMode::TxtimeAssist { txtime_delay } => {
+                        // tc's is in nanoseconds, too.
+                        let delay = txtime_delay.as_ns();
+                        write!(f, " clockid CLOCK_TAI flags 0x1 txtime-delay {delay}")
+                    }
+                    TaprioMode::Offload => f.write_str(" flags 0x2"),
+                }
+            }
+            Self::Cbs(cbs) => write!(
+                f,
+                " idleslope {} sendslope {} hicredit {} locredit {} offload {}",
+                cbs.idleslope_kbps,
+                cbs.sendslope_kbps,
+                cbs.hicredit_bytes,
+                cbs.locredit_bytes,
+                u8::from(cbs.offload)
+            ),
             Self::Prio { bands, map } => write!(f, " bands {bands} priomap {}", joined(map)),
             Self::Etf(etf) => {
                 write!(f, " clockid {} delta {}", etf.clock.name(), etf.delta.as_ns())?;
@@ -169,6 +226,14 @@ impl fmt::Display for Settings {
             Self::PfifoFast | Self::Mq | Self::Noqueue | Self::Other { .. } => Ok(()),
         }
     }
+}
+
+fn classes(f: &mut fmt::Formatter<'_>, map: &[u8; 16], queues: &[QueueRange]) -> fmt::Result {
+    write!(f, " num_tc {} map {} queues", queues.len(), joined(map))?;
+    for range in queues {
+        write!(f, " {range}")?;
+    }
+    Ok(())
 }
 
 fn joined(map: &[u8; 16]) -> String {
@@ -205,7 +270,7 @@ impl fmt::Display for PlannedQdisc {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QdiscError {
     /// The kernel knows 1 to 16 traffic classes.
-    #[error("mqprio with {0} traffic classes; the kernel knows 1 to 16")]
+    #[error("{0} traffic classes; the kernel knows 1 to 16")]
     Classes(usize),
     /// The kernel knows 2 to 16 bands.
     #[error("prio with {0} bands; the kernel knows 2 to 16")]
@@ -239,10 +304,8 @@ pub enum QdiscError {
 /// How many transmit queues a device must have for this qdisc.
 pub fn queues_needed(qdisc: &Qdisc) -> u16 {
     match qdisc {
-        // The kernel refuses mqprio on a device that has one queue.
-        Qdisc::Mqprio { queues, .. } => {
-            queues.iter().map(|r| r.offset.saturating_add(r.count)).max().unwrap_or(0).max(2)
-        }
+        // The kernel refuses both on a device that has one queue.
+        Qdisc::Mqprio { .. } | Qdisc::Taprio(_) => qdisc.queues().unwrap_or(0).max(2),
         Qdisc::Prio { .. } | Qdisc::Leaf(_) => 1,
     }
 }
@@ -253,24 +316,22 @@ pub fn compile(qdisc: &Qdisc) -> Result<Vec<PlannedQdisc>, QdiscError> {
         |settings| PlannedQdisc { parent: Handle::ROOT, handle: Some(ROOT_HANDLE), settings };
     match qdisc {
         Qdisc::Mqprio { map, queues, hw, classes } => {
-            if !(1..=16).contains(&queues.len()) {
-                return Err(QdiscError::Classes(queues.len()));
-            }
-            if let Some(class) = queues.iter().position(|range| range.count == 0) {
-                return Err(QdiscError::NoQueues(class));
-            }
-            check_classes(map, classes.keys().copied(), queues.len())?;
-            let mut steps =
-                vec![root(Settings::Mqprio { map: *map, queues: queues.clone(), hw: *hw })];
-            for (class, leaf) in classes {
-                let range = queues[usize::from(*class)];
-                // mqprio's classes 1… are the device's queues 0…; the traffic
-                // classes themselves come after them and take no qdisc.
-                for queue in range.offset..range.offset.saturating_add(range.count) {
-                    steps.push(child(queue.saturating_add(1), leaf)?);
-                }
-            }
-            Ok(steps)
+            let settings = Settings::Mqprio { map: *map, queues: queues.clone(), hw: *hw };
+            below_queues(root(settings), map, queues, classes)
+        }
+        Qdisc::Taprio(taprio) => {
+            let Taprio { map, queues, base_time, cycle, extension, entries, mode, classes } =
+                taprio;
+            let settings = Settings::Taprio {
+                map: *map,
+                queues: queues.clone(),
+                base_time: *base_time,
+                cycle: *cycle,
+                extension: *extension,
+                entries: entries.iter().map(|gate: &Gate| (gate.mask(), gate.interval)).collect(),
+                mode: *mode,
+            };
+            below_queues(root(settings), map, queues, classes)
         }
         Qdisc::Prio { bands, map, classes } => {
             if !(2..=16).contains(bands) {
@@ -285,6 +346,32 @@ pub fn compile(qdisc: &Qdisc) -> Result<Vec<PlannedQdisc>, QdiscError> {
         }
         Qdisc::Leaf(leaf) => Ok(vec![root(settings(leaf)?)]),
     }
+}
+
+/// A root with traffic classes, and each class's qdisc below all its queues.
+fn below_queues(
+    root: PlannedQdisc,
+    map: &[u8; 16],
+    queues: &[QueueRange],
+    classes: &BTreeMap<u8, LeafQdisc>,
+) -> Result<Vec<PlannedQdisc>, QdiscError> {
+    if !(1..=16).contains(&queues.len()) {
+        return Err(QdiscError::Classes(queues.len()));
+    }
+    if let Some(class) = queues.iter().position(|range| range.count == 0) {
+        return Err(QdiscError::NoQueues(class));
+    }
+    check_classes(map, classes.keys().copied(), queues.len())?;
+    let mut steps = vec![root];
+    for (class, leaf) in classes {
+        let range = queues[usize::from(*class)];
+        // The classes 1… are the device's queues 0…; mqprio's traffic classes
+        // themselves come after them and take no qdisc.
+        for queue in range.offset..range.offset.saturating_add(range.count) {
+            steps.push(child(queue.saturating_add(1), leaf)?);
+        }
+    }
+    Ok(steps)
 }
 
 fn check_classes(
@@ -319,6 +406,7 @@ fn settings(leaf: &LeafQdisc) -> Result<Settings, QdiscError> {
             }
             Ok(Settings::Etf(*etf))
         }
+        LeafQdisc::Cbs(cbs) => Ok(Settings::Cbs(*cbs)),
         LeafQdisc::Pfifo { limit } => Ok(Settings::Pfifo { limit: *limit }),
     }
 }

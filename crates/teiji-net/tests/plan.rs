@@ -3,7 +3,12 @@
 mod common;
 
 use common::{PAPER_MAP, UDP4, UDP6, etf, paper_mqprio, pfifo, scenario};
-use teiji_experiment::scenario::{Host, Qdisc, QueueRange, Wire};
+use teiji_core::quantity::Rate;
+use teiji_core::time::Span;
+use teiji_experiment::scenario::{
+    Cbs, Gate, Host, LeafQdisc, Nic, Phc, Qdisc, QueueRange, Taprio, TaprioMode, Wire,
+    largest_frame_on_the_wire,
+};
 use teiji_net::{Binding, Plan};
 
 #[test]
@@ -67,6 +72,59 @@ fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
     }
     assert!(!script.contains("veth"), "{script}");
     assert!(!script.contains("ethtool -L enp4s0"), "the listener's queues stay:\n{script}");
+}
+
+#[test]
+fn a_vtsn_wire_prints_its_card_its_gates_and_its_credits() {
+    let range = |count, offset| QueueRange { count, offset };
+    let cbs = Cbs::for_bandwidth(
+        Rate::from_bps(20_000_000),
+        Rate::from_bps(100_000_000),
+        largest_frame_on_the_wire(),
+        true,
+    );
+    let qdisc = Qdisc::Taprio(Taprio {
+        map: [1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+        queues: vec![range(1, 0), range(2, 1)],
+        base_time: Span::ZERO,
+        cycle: Span::from_millis(1),
+        extension: Span::from_micros(5),
+        entries: vec![
+            Gate { open: vec![0], interval: Span::from_micros(300) },
+            Gate { open: vec![0, 1], interval: Span::from_micros(700) },
+        ],
+        mode: TaprioMode::Offload,
+        classes: [(0, etf(true)), (1, LeafQdisc::Cbs(cbs.unwrap()))].into(),
+    });
+    let mut scenario = scenario(Some(qdisc), UDP4);
+    let wire = &mut scenario.wires[0];
+    wire.nic = Nic::Vtsn;
+    wire.rate = Rate::from_bps(100_000_000);
+    wire.delay = Some(Span::from_ns(500));
+    let card = &mut scenario.hosts[0].ports[0].card;
+    card.ring.tx = Some(64);
+    card.pause = Some(true);
+    card.phc = Phc { offset: Some(Span::from_millis(1)), drift_ppb: Some(40_000), ..card.phc };
+    let script = Plan::compile(&scenario, &Binding::veth()).unwrap().script();
+    let expected = "\
+ip -n talker link add name line address 02:74:65:6a:01:01 type vtsn peer name line address 02:74:65:6a:01:02 netns listener
+ip netns exec talker ethtool -L line tx 3
+ip netns exec talker ethtool -s line speed 100 duplex full autoneg off
+ip netns exec talker sh -c 'echo 500 > /sys/class/net/line/vtsn/delay_ns'
+ip netns exec talker ethtool -G line tx 64
+ip netns exec talker ethtool -A line autoneg off rx on tx on
+ip netns exec talker sh -c 'echo 40000 > /sys/class/net/line/vtsn/phc_drift_ppb'
+ip netns exec talker sh -c 'echo 1000000 > /sys/class/net/line/vtsn/phc_offset_ns'
+ip -n talker addr add 10.1.0.1/24 dev line
+ip -n talker link set dev line up
+tc -n talker qdisc replace dev line root handle 100: taprio num_tc 2 map 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 queues 1@0 2@1 base-time 0 sched-entry S 01 300000 sched-entry S 03 700000 cycle-time 1000000 cycle-time-extension 5000 flags 0x2
+tc -n talker qdisc replace dev line parent 100:1 etf clockid CLOCK_TAI delta 150000 offload
+tc -n talker qdisc replace dev line parent 100:2 cbs idleslope 20000 sendslope -80000 hicredit 308 locredit -1231 offload 1
+tc -n talker qdisc replace dev line parent 100:3 cbs idleslope 20000 sendslope -80000 hicredit 308 locredit -1231 offload 1
+";
+    assert!(script.contains(expected), "{script}");
+    let listener = "\n# listener\nip -n listener addr add";
+    assert!(script.contains(listener), "the wire is set at one end only:\n{script}");
 }
 
 #[test]
@@ -135,7 +193,7 @@ fn qdiscs_the_kernel_cannot_be_told_are_explained() {
         ),
         (
             Qdisc::Mqprio { map: [0; 16], queues: vec![], hw: false, classes: [].into() },
-            "mqprio with 0 traffic classes; the kernel knows 1 to 16",
+            "0 traffic classes; the kernel knows 1 to 16",
         ),
     ] {
         assert_eq!(error(qdisc), format!("{at}{text}"));
@@ -175,8 +233,8 @@ fn bindings_that_make_no_sense_are_explained() {
     scenario.hosts[0].ports.push(port.clone());
     scenario.hosts.push(Host { name: "robot".into(), ports: vec![port] });
     let between = ["talker".into(), "robot".into()];
-    let nic = scenario.wires[0].nic;
-    scenario.wires.push(Wire { name: "ring".into(), between, nic });
+    let ring = Wire { name: "ring".into(), between, ..scenario.wires[0].clone() };
+    scenario.wires.push(ring);
     assert_eq!(
         error("talker=enp3s0", &scenario),
         "host `talker` has ports on line and ring; say which one: talker.line=INTERFACE"

@@ -206,3 +206,19 @@ fn the_printed_commands_do_what_applying_does() {
         assert_eq!(words(&by_us), words(&by_hand));
     });
 }
+
+#[test]
+fn a_kernel_without_vtsn_says_so_and_nothing_stays() {
+    in_a_machine_of_its_own(|| {
+        if std::path::Path::new("/sys/module/vtsn").exists() {
+            println!("SKIP: this kernel has vtsn");
+            return;
+        }
+        let mut scenario = scenario(None, UDP4);
+        scenario.wires[0].nic = teiji_experiment::Nic::Vtsn;
+        let plan = Plan::compile(&scenario, &Binding::veth()).unwrap();
+        let text = plan.apply().unwrap_err().to_string();
+        assert!(text.contains("This kernel has no `vtsn` module"), "{text}");
+        assert!(text.ends_with(" Nothing was changed."), "{text}");
+    });
+}

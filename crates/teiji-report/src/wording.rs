@@ -48,7 +48,8 @@ pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
     };
     let what = if comparison.common_vantage() == Some(Vantage::Wire) { "capture" } else { "stamp" };
     match comparison.resolution_ns() {
-        Some(ns) if ns > 1 => {
+        Some(1) => format!("{place}, vtsn: computed wire time, resolution 1 ns"),
+        Some(ns) => {
             format!("{place}, {what} resolution {}", duration(ns as f64, glyphs))
         }
         _ => place,

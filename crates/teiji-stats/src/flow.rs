@@ -67,7 +67,8 @@ pub struct VantageStatistics {
     pub schedule: Option<Deviation>,
     /// See [`VantageStatistics::schedule`].
     pub centred: bool,
-    /// Resolution of the stamps, if it is known to be coarser than 1 ns.
+    /// Resolution of the stamps, where it is known; 1 ns is that of a wire whose
+    /// time is computed (`vtsn`).
     pub resolution_ns: Option<i64>,
 }
 

@@ -63,7 +63,7 @@ pub struct FlowTerms {
     pub stamps_requested: bool,
     /// Packets on the flow's socket that were not test frames.
     pub foreign: u64,
-    /// Resolution of the analyser's stamps, if coarser than 1 ns.
+    /// Resolution of the analyser's stamps, where it is known.
     pub wire_resolution: Option<Span>,
 }
 
@@ -202,7 +202,7 @@ fn at_vantage(
     let interval: Series =
         interval_deviations(terms.period, vantage, frames).map(|(_, d)| d).collect();
     schedule.as_ref()?;
-    let resolution = terms.wire_resolution.filter(|r| vantage == Vantage::Wire && r.as_ns() > 1);
+    let resolution = terms.wire_resolution.filter(|_| vantage == Vantage::Wire);
     Some(VantageStatistics {
         interval: interval.finish(),
         schedule,

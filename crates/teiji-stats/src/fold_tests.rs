@@ -188,12 +188,12 @@ fn missing_transmit_stamps_are_counted_by_the_kinds_that_came() {
 }
 
 #[test]
-fn the_analysers_resolution_is_stated_where_it_is_coarse() {
+fn the_analysers_resolution_is_stated_at_the_wire() {
     let resolution = |ns| {
         let terms = FlowTerms { wire_resolution: Some(Span::from_ns(ns)), ..launch_time() };
         let statistics = FlowStatistics::from_frames(&terms, [frame(0, 0)]);
         assert_eq!(statistics.vantages[&Vantage::RxKernel].resolution_ns, None);
         statistics.vantages[&Vantage::Wire].resolution_ns
     };
-    assert_eq!((resolution(1_000), resolution(1)), (Some(1_000), None));
+    assert_eq!((resolution(1_000), resolution(1)), (Some(1_000), Some(1)));
 }

@@ -6,6 +6,8 @@ use crate::interface::{InterfaceError, InterfaceName};
 use crate::ioctl::{ControlSocket, Request};
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSTATS: u32 = 0x1d;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_SCHANNELS: u32 = 0x3d;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
@@ -85,7 +87,9 @@ struct RawDriverInfo {
     bus: [u8; 32],
     expansion_rom: [u8; 32],
     reserved: [u8; 12],
-    counts: [u32; 5],
+    private_flags: u32,
+    statistics: u32,
+    others: [u32; 3],
 }
 
 // SAFETY: field by field the kernel's `struct ethtool_drvinfo`: numbers and
@@ -94,6 +98,16 @@ unsafe impl Request for RawDriverInfo {}
 
 /// The driver of interface `name` (`ethtool -i`).
 pub fn driver_info(name: &str) -> Result<DriverInfo, InterfaceError> {
+    let raw = raw_driver_info(name)?;
+    Ok(DriverInfo {
+        driver: text(&raw.driver),
+        version: text(&raw.version),
+        firmware: text(&raw.firmware),
+        bus: text(&raw.bus),
+    })
+}
+
+fn raw_driver_info(name: &str) -> Result<RawDriverInfo, InterfaceError> {
     let mut raw = RawDriverInfo {
         command: ETHTOOL_GDRVINFO,
         driver: [0; 32],
@@ -102,15 +116,65 @@ pub fn driver_info(name: &str) -> Result<DriverInfo, InterfaceError> {
         bus: [0; 32],
         expansion_rom: [0; 32],
         reserved: [0; 12],
-        counts: [0; 5],
+        private_flags: 0,
+        statistics: 0,
+        others: [0; 3],
     };
     request("ETHTOOL_GDRVINFO", name, &mut raw)?;
-    Ok(DriverInfo {
-        driver: text(&raw.driver),
-        version: text(&raw.version),
-        firmware: text(&raw.firmware),
-        bus: text(&raw.bus),
-    })
+    Ok(raw)
+}
+
+/// Room for counters: twice what is read, which is more than the cards have that
+/// Teiji knows.
+const MAX_COUNTERS: usize = 512;
+const NAME_LEN: usize = 32;
+
+/// `struct ethtool_gstrings` with room for the names.
+#[repr(C)]
+struct RawNames {
+    command: u32,
+    set: u32,
+    count: u32,
+    names: [[u8; NAME_LEN]; MAX_COUNTERS],
+}
+
+// SAFETY: field by field the kernel's `struct ethtool_gstrings`: numbers, then
+// as many names as the driver has, for which `counters` makes sure of the room.
+unsafe impl Request for RawNames {}
+
+/// `struct ethtool_stats` with room for the values.
+#[repr(C)]
+struct RawCounters {
+    command: u32,
+    count: u32,
+    values: [u64; MAX_COUNTERS],
+}
+
+// SAFETY: field by field the kernel's `struct ethtool_stats`: numbers, as many
+// as the driver has, for which `counters` makes sure of the room.
+unsafe impl Request for RawCounters {}
+
+/// The driver's own counters of interface `name` by their names
+/// (`ethtool -S`), in the driver's order. Empty if it has none, or more than 256.
+pub fn counters(name: &str) -> Result<Vec<(String, u64)>, InterfaceError> {
+    const ETH_SS_STATS: u32 = 1;
+    let announced = raw_driver_info(name)?.statistics as usize;
+    // Twofold room: queues might be added between this call and the next ones.
+    if announced == 0 || announced > MAX_COUNTERS / 2 {
+        return Ok(Vec::new());
+    }
+    let mut names = Box::new(RawNames {
+        command: ETHTOOL_GSTRINGS,
+        set: ETH_SS_STATS,
+        count: 0,
+        names: [[0; NAME_LEN]; MAX_COUNTERS],
+    });
+    request("ETHTOOL_GSTRINGS", name, &mut *names)?;
+    let mut values =
+        Box::new(RawCounters { command: ETHTOOL_GSTATS, count: 0, values: [0; MAX_COUNTERS] });
+    request("ETHTOOL_GSTATS", name, &mut *values)?;
+    let count = names.count.min(values.count) as usize;
+    Ok(names.names.iter().map(|name| text(name)).zip(values.values).take(count).collect())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -187,6 +251,17 @@ mod tests {
         assert_eq!(size_of::<Channels>(), 36);
         assert_eq!(size_of::<RawDriverInfo>(), 196);
         assert_eq!(size_of::<RawTimestampInfo>(), 44);
+        assert_eq!(size_of::<RawNames>(), 12 + 32 * MAX_COUNTERS);
+        assert_eq!(size_of::<RawCounters>(), 8 + 8 * MAX_COUNTERS);
+    }
+
+    #[test]
+    fn a_driver_without_counters_has_an_empty_list() {
+        // Loopback has no driver information at all on some kernels.
+        match counters("lo") {
+            Ok(counters) => assert_eq!(counters, Vec::new()),
+            Err(error) => assert!(matches!(error, InterfaceError::NotSupported { .. }), "{error}"),
+        }
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! * [`sched`] – real-time priority, CPU affinity, locked memory,
 //! * [`netns`] – network namespaces,
 //! * [`interface`] – names, indices, addresses and sizes of interfaces,
-//! * [`ethtool`] – queues, driver and time stamping of a card,
+//! * [`ethtool`] – queues, driver, counters and time stamping of a card,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`process`] – children that die with their parent, writers with their reader,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
+//! * [`sysfs`] – sysfs as a network namespace has it,
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
 //! Nothing here decides: no retries, no defaults, no logging. Decisions are
@@ -30,6 +31,7 @@ pub mod netns;
 pub mod process;
 pub mod sched;
 pub mod socket;
+pub mod sysfs;
 
 mod ioctl;
 

@@ -1,9 +1,10 @@
 //! `teiji plan`: prints what a run would change, as commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use teiji_experiment::reader::Cards;
+use teiji_net::error::NO_VTSN;
 use teiji_net::{Binding, Plan};
 
 use crate::exit::Exit;
@@ -35,7 +36,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let binding = Binding::parse(&args.bind, &case.scenario)?;
         let plan = Plan::compile(&case.scenario, &binding)
             .with_context(|| format!("case `{}`", case.name))?;
-        output::line(format_args!("# case {}\n{}", case.name, plan.script()))?;
+        output::line(format_args!("# case {}", case.name))?;
+        if plan.needs_vtsn() && !Path::new("/sys/module/vtsn").exists() {
+            output::line(format_args!("# {NO_VTSN}"))?;
+        }
+        output::line(format_args!("{}", plan.script()))?;
     }
     Ok(Exit::Success)
 }

@@ -4,10 +4,11 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 
 use super::Places;
+use super::load::line_time;
 use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
-use crate::scenario::{Etf, LeafQdisc, Qdisc, SendMode};
+use crate::scenario::{Etf, Gate, LeafQdisc, Qdisc, SendMode, Taprio, Transport};
 
 /// What a thread needs from its timer to the end of `sendto`, on a quiet
 /// machine. A margin that leaves less is not refused, it may be the question,
@@ -38,6 +39,71 @@ pub(super) fn check(flow: &FlowDraft, draft: &ScenarioDraft, places: &Places<'_>
             nobody_honours(flow, from, priority, qdisc, places, log);
         }
         (SendMode::OnWakeUp, _) => {}
+    }
+    if let Some(Qdisc::Taprio(taprio)) = qdisc {
+        fits_the_gate(flow, priority, taprio, draft, places, log);
+    }
+}
+
+/// A frame is sent only while its gate stays open to its end.
+fn fits_the_gate(
+    flow: &FlowDraft,
+    priority: u8,
+    taprio: &Taprio,
+    draft: &ScenarioDraft,
+    places: &Places<'_>,
+    log: &Log,
+) {
+    let rate = flow.wire.as_deref().and_then(|wire| draft.wire(wire)?.rate);
+    let (Some(transport), Some(payload), Some(rate)) = (flow.transport, flow.payload, rate) else {
+        return;
+    };
+    let class = taprio.map[usize::from(priority & 15)];
+    let Some(window) = longest_window(taprio, class) else { return };
+    let line = line_time(transport, payload, rate);
+    if line > window {
+        log.mistake(
+            places.flow(&flow.name, "payload"),
+            format!(
+                "a frame of `{}` takes {line} on the wire, and the gate of its class {class} is open for {} at most",
+                flow.name,
+                format_span(window)
+            ),
+            "Open the gate for longer, or send smaller frames.",
+        );
+    }
+}
+
+/// The longest time that a class's gate stays open, over neighbouring entries
+/// and over the end of the cycle; `None` if it never opens or never closes.
+fn longest_window(taprio: &Taprio, class: u8) -> Option<Span> {
+    let open = |gate: &Gate| gate.open.contains(&class);
+    if taprio.entries.iter().all(open) {
+        return None;
+    }
+    let mut longest = Span::ZERO;
+    let mut current = Span::ZERO;
+    for gate in taprio.entries.iter().chain(&taprio.entries) {
+        current = if open(gate) { current + gate.interval } else { Span::ZERO };
+        longest = longest.max(current);
+    }
+    (longest > Span::ZERO).then_some(longest)
+}
+
+/// Two flows that one host receives need two ports.
+pub(super) fn own_ports(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
+    for (index, flow) in draft.flows.iter().enumerate() {
+        let (Some(to), Some(transport)) = (&flow.to, flow.transport) else { continue };
+        let same = |other: &&FlowDraft| {
+            other.to.as_ref() == Some(to) && other.transport == Some(transport)
+        };
+        let Some(other) = draft.flows[..index].iter().find(same) else { continue };
+        let (Transport::Udp4 { port } | Transport::Udp6 { port }) = transport else { continue };
+        log.mistake(
+            places.flow(&flow.name, "port"),
+            format!("`{}` and `{}` both go to port {port} of `{to}`", other.name, flow.name),
+            "Leave `port` out and each flow gets one of its own.",
+        );
     }
 }
 

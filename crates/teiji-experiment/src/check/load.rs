@@ -8,7 +8,7 @@ use teiji_core::time::Span;
 use super::Places;
 use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::log::Log;
-use crate::scenario::{Nic, Transport};
+use crate::scenario::Transport;
 
 const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
 /// Beyond this, instants would leave the range of 64 bits of nanoseconds.
@@ -28,7 +28,8 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
 
 fn duration(flow: &FlowDraft, places: &Places<'_>, log: &Log) {
     let (Some(period), Some(frames)) = (flow.period, flow.frames) else { return };
-    let total = i128::from(period.as_ns()) * i128::from(frames);
+    let total = i128::from(period.as_ns()) * i128::from(frames)
+        + i128::from(flow.offset.map_or(0, Span::as_ns));
     let at = places.flow(&flow.name, "frames");
     let days = u64::try_from(total / DAY_NS).unwrap_or(u64::MAX);
     if total > TOO_LONG_NS {
@@ -55,8 +56,8 @@ fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
             continue;
         };
         let (Some(payload), Some(transport)) = (flow.payload, flow.transport) else { continue };
-        let Some(card) = draft.wire(wire).and_then(|w| w.nic) else { continue };
-        let line = line_time(transport, payload, card);
+        let Some(rate) = draft.wire(wire).and_then(|w| w.rate) else { continue };
+        let line = line_time(transport, payload, rate);
         let share = line.as_secs_f64() / period.as_secs_f64();
         let total = directions.entry((wire, from)).or_default();
         let before = *total;
@@ -68,7 +69,7 @@ fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
                     "`{wire}` cannot carry this: a frame of `{}` takes {line} at {}, and the flows \
                      from `{from}` fill {:.0} % of it",
                     flow.name,
-                    rate(card),
+                    rate,
                     *total * 100.0
                 ),
                 "Use a longer period or a smaller payload.",
@@ -78,7 +79,7 @@ fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
 }
 
 /// Time on the wire with everything around the frame.
-fn line_time(transport: Transport, payload: u16, card: Nic) -> Span {
+pub(super) fn line_time(transport: Transport, payload: u16, rate: Rate) -> Span {
     let headers = match transport {
         Transport::Udp4 { .. } => 14 + 20 + 8,
         Transport::Udp6 { .. } => 14 + 40 + 8,
@@ -86,12 +87,5 @@ fn line_time(transport: Transport, payload: u16, card: Nic) -> Span {
         Transport::Ethernet { vlan: Some(_) } => 18,
     };
     let frame = (headers + u64::from(payload)).max(SHORTEST_FRAME);
-    rate(card).serialisation(frame + AROUND_A_FRAME)
-}
-
-const fn rate(card: Nic) -> Rate {
-    match card {
-        Nic::Rtl8139 => Rate::from_bps(100_000_000),
-        Nic::E1000e | Nic::Igb => Rate::from_bps(1_000_000_000),
-    }
+    rate.serialisation(frame + AROUND_A_FRAME)
 }

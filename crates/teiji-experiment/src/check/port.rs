@@ -7,7 +7,7 @@ use crate::draft::{PortDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
 use crate::reader::Cards;
-use crate::scenario::{Etf, LeafQdisc, Nic, Qdisc, QueueRange};
+use crate::scenario::{Cbs, Etf, LeafQdisc, Nic, Qdisc, QueueRange, Taprio, TaprioMode};
 
 /// The kernel keeps ETF's delta in 32 signed bits of nanoseconds.
 const MAX_DELTA: Span = Span::from_ns(i32::MAX as i64);
@@ -39,6 +39,17 @@ pub(super) fn check(
                 port.class(*class, *leaf);
             }
         }
+        Found::Value(qdisc @ Qdisc::Taprio(taprio)) => {
+            if port.several_queues("taprio", "Use nic = \"vtsn\" or \"igb\".") {
+                port.ranges(&taprio.queues);
+            }
+            port.ordinary_traffic(qdisc);
+            port.taprio(taprio);
+            for (class, leaf) in &taprio.classes {
+                port.class(*class, *leaf);
+            }
+        }
+        Found::Value(Qdisc::Leaf(LeafQdisc::Cbs(cbs))) => port.cbs(*cbs, &["qdisc"]),
         Found::Value(Qdisc::Leaf(LeafQdisc::Etf(etf))) => {
             port.etf(etf, &["qdisc"]);
             port.log.warning(
@@ -68,7 +79,8 @@ impl Context<'_> {
         let (Found::Value(queues), Some(card)) = (self.port.queues, self.card) else { return };
         let most = card.max_queues();
         if queues > most {
-            let queues_of = if most == 1 { "one transmit queue" } else { "8 transmit queues" };
+            let queues_of =
+                if most == 1 { "one transmit queue" } else { &format!("{most} transmit queues") };
             self.log.mistake(
                 self.at(&["queues"]),
                 format!("queues = {queues}, but {card} has at most {queues_of}"),
@@ -77,20 +89,32 @@ impl Context<'_> {
         }
     }
 
+    /// False, with a mistake, on a card with one queue.
+    fn several_queues(&self, kind: &str, help: &str) -> bool {
+        let Some(card) = self.card.filter(|card| card.max_queues() == 1) else { return true };
+        self.log.mistake(
+            self.at(&["qdisc", "kind"]),
+            format!("{kind} needs several transmit queues, and {card} has one"),
+            help,
+        );
+        false
+    }
+
+    /// The card, if it cannot do in hardware what is asked of it.
+    fn without_offloads(&self, asked: bool) -> Option<Nic> {
+        self.card.filter(|card| asked && !card.has_offloads())
+    }
+
     fn mqprio(&self, ranges: &[QueueRange], hw: bool) {
-        if let Some(card) = self.card.filter(|card| card.max_queues() == 1) {
-            self.log.mistake(
-                self.at(&["qdisc", "kind"]),
-                format!("mqprio needs several transmit queues, and {card} has one"),
-                "Use kind = \"prio\" with the same map and classes, or nic = \"igb\".",
-            );
+        let help = "Use kind = \"prio\" with the same map and classes, or nic = \"igb\".";
+        if !self.several_queues("mqprio", help) {
             return;
         }
-        if let Some(card) = self.card.filter(|_| hw) {
+        if let Some(card) = self.without_offloads(hw) {
             self.log.mistake(
                 self.at(&["qdisc", "hw"]),
                 format!("hw = true, but the emulated {card} takes no mqprio set-up"),
-                "Write hw = false: the kernel then spreads the classes over the queues itself.",
+                "Write hw = false: the kernel then spreads the classes over the queues itself. Or nic = \"vtsn\".",
             );
         }
         self.ranges(ranges);
@@ -167,8 +191,62 @@ impl Context<'_> {
     }
 
     fn class(&self, class: u8, leaf: LeafQdisc) {
-        if let LeafQdisc::Etf(etf) = leaf {
-            self.etf(&etf, &["qdisc", "classes", &class.to_string()]);
+        let path = ["qdisc", "classes", &class.to_string()];
+        match leaf {
+            LeafQdisc::Etf(etf) => self.etf(&etf, &path),
+            LeafQdisc::Cbs(cbs) => self.cbs(cbs, &path),
+            LeafQdisc::Pfifo { .. } => {}
+        }
+    }
+
+    fn cbs(&self, cbs: Cbs, path: &[&str]) {
+        if let Some(card) = self.without_offloads(cbs.offload) {
+            self.log.mistake(
+                self.at(&[path, &["offload"]].concat()),
+                format!("offload = true, but the emulated {card} counts no credits"),
+                "Write nic = \"vtsn\", whose card does, or offload = false: the kernel does it then.",
+            );
+        }
+    }
+
+    fn taprio(&self, taprio: &Taprio) {
+        let offload = taprio.mode == TaprioMode::Offload;
+        if let Some(card) = self.without_offloads(offload) {
+            self.log.mistake(
+                self.at(&["qdisc", "mode"]),
+                format!("mode = \"offload\", but the emulated {card} has no gates"),
+                "Write nic = \"vtsn\", whose card has, or mode = \"software\".",
+            );
+        }
+        let counts = |leaf: &&LeafQdisc| matches!(leaf, LeafQdisc::Cbs(cbs) if cbs.offload);
+        if offload && taprio.classes.values().any(|leaf| counts(&leaf)) {
+            self.log.mistake(
+                self.at(&["qdisc", "classes"]),
+                "the card either opens gates or counts credits, not both",
+                "Write offload = false for cbs, or mode = \"software\" for taprio.",
+            );
+        }
+        for class in 0..u8::try_from(taprio.queues.len()).unwrap_or(u8::MAX) {
+            if !taprio.entries.iter().any(|gate| gate.open.contains(&class)) {
+                self.log.warning(
+                    self.at(&["qdisc", "entries"]),
+                    format!("the gate of class {class} is never open: its frames wait for ever"),
+                    "List the class under `open` in some line.",
+                );
+            }
+        }
+        if let TaprioMode::TxtimeAssist { .. } = taprio.mode {
+            for class in 0..u8::try_from(taprio.queues.len()).unwrap_or(u8::MAX) {
+                if !matches!(taprio.classes.get(&class), Some(LeafQdisc::Etf(_))) {
+                    self.log.warning(
+                        self.at(&["qdisc", "mode"]),
+                        format!(
+                            "class {class} has no ETF to keep the launch times of txtime-assist"
+                        ),
+                        "Put an etf with skip-sock-check = true below it.",
+                    );
+                }
+            }
         }
     }
 
@@ -181,12 +259,12 @@ impl Context<'_> {
                 "Write clock = \"tai\", or leave it out.",
             );
         }
-        if let Some(card) = self.card.filter(|_| etf.offload) {
+        if let Some(card) = self.without_offloads(etf.offload) {
             self.log.mistake(
                 at("offload"),
                 format!("offload = true, but the emulated {card} has no launch time"),
-                "Write offload = false: ETF then works in software, and the frame leaves one delta early.\n\
-                 On your own card (--on local) offload = true is possible.",
+                "Write nic = \"vtsn\", whose card keeps it, or offload = false: ETF then works in software,\n\
+                 and the frame leaves one delta early. On your own card (--on local) offload = true is possible.",
             );
         }
         if etf.delta.is_negative() || etf.delta > MAX_DELTA {

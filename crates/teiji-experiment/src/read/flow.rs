@@ -34,15 +34,23 @@ pub(super) fn flows(
     if let Some(excess) = tables.get(MAX_FLOWS) {
         log.mistake(excess.at, format!("there are more than {MAX_FLOWS} flows"), "");
     }
-    tables.iter().take(MAX_FLOWS).map(|flow| read_flow(flow, wires, hosts, log)).collect()
+    let flows = tables.iter().take(MAX_FLOWS).zip(TEIJI_UDP_PORT..);
+    flows.map(|(flow, port)| read_flow(flow, port, wires, hosts, log)).collect()
 }
 
-fn read_flow(flow: &Named<'_>, wires: &[WireDraft], hosts: &[String], log: &Log) -> FlowDraft {
+/// `port` is the flow's own, unless it names another.
+fn read_flow(
+    flow: &Named<'_>,
+    port: u16,
+    wires: &[WireDraft],
+    hosts: &[String],
+    log: &Log,
+) -> FlowDraft {
     let label = format!("[flows.{}]", flow.name);
     let fields = Fields::new(flow.table, flow.at, &schema::FLOW, label, log);
     let from = read_host("from", &fields, wires, hosts, log);
     let to = read_host("to", &fields, wires, hosts, log);
-    let transport = read_transport(&fields, log);
+    let transport = read_transport(&fields, port, log);
     let realtime =
         "SCHED_FIFO has the priorities 1 to 99; leave the key out for ordinary scheduling.";
     let small = |found: Found<i64>| found.and_then(|n| u8::try_from(n).ok());
@@ -52,6 +60,7 @@ fn read_flow(flow: &Named<'_>, wires: &[WireDraft], hosts: &[String], log: &Log)
         from,
         to,
         period: read_period(&fields, log),
+        offset: read_offset(&fields, log),
         frames: fields.required(
             "frames",
             "60_000",
@@ -174,7 +183,20 @@ fn read_period(fields: &Fields<'_>, log: &Log) -> Option<Span> {
     Some(period)
 }
 
-fn read_transport(fields: &Fields<'_>, log: &Log) -> Option<Transport> {
+fn read_offset(fields: &Fields<'_>, log: &Log) -> Option<Span> {
+    let offset = fields.span("offset", "\"100us\"").or_default(Span::ZERO)?;
+    if offset.is_negative() {
+        log.mistake(
+            fields.place("offset"),
+            format!("the offset is {}; a flow cannot begin before the others", format_span(offset)),
+            "Give the other flows an offset instead.",
+        );
+        return None;
+    }
+    Some(offset)
+}
+
+fn read_transport(fields: &Fields<'_>, own_port: u16, log: &Log) -> Option<Transport> {
     #[derive(Clone, Copy)]
     enum Kind {
         Udp4,
@@ -186,7 +208,7 @@ fn read_transport(fields: &Fields<'_>, log: &Log) -> Option<Transport> {
     let port = fields
         .number("port", 1, i64::from(u16::MAX), "UDP ports have 16 bits.")
         .and_then(|n| u16::try_from(n).ok())
-        .or_default(TEIJI_UDP_PORT);
+        .or_default(own_port);
     let vlan = read_vlan(fields, log);
     match kind? {
         Kind::Ethernet => {

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use teiji_core::quantity::Rate;
 use teiji_core::time::ClockId;
 
+use super::{cbs, taprio};
 use crate::fields::{Fields, Found, show};
 use crate::log::Log;
 use crate::scenario::{Etf, LeafQdisc, Qdisc, QueueRange};
@@ -25,31 +27,38 @@ const QUEUES: &str = "[\"1@0\", \"1@1\", \"2@2\"]";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    Cbs,
     Default,
     Etf,
     Mqprio,
     Pfifo,
     Prio,
+    Taprio,
 }
 
 impl Kind {
-    const ROOT: [(&'static str, Self); 5] = [
+    const ROOT: [(&'static str, Self); 7] = [
+        ("cbs", Self::Cbs),
         ("default", Self::Default),
         ("etf", Self::Etf),
         ("mqprio", Self::Mqprio),
         ("pfifo", Self::Pfifo),
         ("prio", Self::Prio),
+        ("taprio", Self::Taprio),
     ];
-    const LEAF: [(&'static str, Self); 2] = [("etf", Self::Etf), ("pfifo", Self::Pfifo)];
+    const LEAF: [(&'static str, Self); 3] =
+        [("cbs", Self::Cbs), ("etf", Self::Etf), ("pfifo", Self::Pfifo)];
 
     /// The keys that mean something, besides `kind`.
     const fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Default => &[],
+            Self::Cbs => &cbs::KEYS,
             Self::Etf => &["delta", "clock", "offload", "deadline", "skip-sock-check"],
             Self::Mqprio => &["map", "queues", "hw", "classes"],
             Self::Pfifo => &["limit"],
             Self::Prio => &["bands", "map", "classes"],
+            Self::Taprio => &taprio::KEYS,
         }
     }
 
@@ -59,7 +68,12 @@ impl Kind {
 }
 
 /// The port's `qdisc`; absent is the kernel's default.
-pub(super) fn read_root(port: &Fields<'_>, label: &str, log: &Log) -> Found<Qdisc> {
+pub(super) fn read_root(
+    port: &Fields<'_>,
+    label: &str,
+    rate: Option<Rate>,
+    log: &Log,
+) -> Found<Qdisc> {
     let label = format!("{}.qdisc]", label.trim_end_matches(']'));
     let table = match port.table("qdisc", "{ kind = \"etf\", delta = \"150us\" }") {
         Found::Absent => return Found::Absent,
@@ -69,9 +83,10 @@ pub(super) fn read_root(port: &Fields<'_>, label: &str, log: &Log) -> Found<Qdis
     let fields = Fields::new(table, port.place("qdisc"), &schema::QDISC, label.as_str(), log);
     let qdisc = match read_kind(&fields, &Kind::ROOT, log) {
         Some(Kind::Default) => return Found::Absent,
-        Some(Kind::Mqprio) => read_mqprio(&fields, &label, log),
-        Some(Kind::Prio) => read_prio(&fields, &label, log),
-        Some(kind) => read_leaf(kind, &fields).map(Qdisc::Leaf),
+        Some(Kind::Mqprio) => read_mqprio(&fields, &label, rate, log),
+        Some(Kind::Prio) => read_prio(&fields, &label, rate, log),
+        Some(Kind::Taprio) => taprio::read(&fields, &label, rate, log).map(Qdisc::Taprio),
+        Some(kind) => read_leaf(kind, &fields, rate, log).map(Qdisc::Leaf),
         None => None,
     };
     qdisc.map_or(Found::Wrong, Found::Value)
@@ -82,6 +97,7 @@ fn read_kind(fields: &Fields<'_>, known: &[(&str, Kind)], log: &Log) -> Option<K
     let others = Kind::ROOT.iter().flat_map(|(_, k)| k.keys()).filter(|k| !kind.keys().contains(k));
     let mut foreign: Vec<&str> =
         others.copied().filter(|k| fields.knows(k) && fields.has(k)).collect();
+    foreign.sort_unstable();
     foreign.dedup();
     for key in foreign {
         let help = match kind.keys() {
@@ -93,7 +109,10 @@ fn read_kind(fields: &Fields<'_>, known: &[(&str, Kind)], log: &Log) -> Option<K
     Some(kind)
 }
 
-fn read_leaf(kind: Kind, fields: &Fields<'_>) -> Option<LeafQdisc> {
+fn read_leaf(kind: Kind, fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option<LeafQdisc> {
+    if kind == Kind::Cbs {
+        return cbs::read(fields, rate, log).map(LeafQdisc::Cbs);
+    }
     if kind == Kind::Pfifo {
         let limit = fields.number("limit", 1, i64::from(u32::MAX), "").or_default(1000)?;
         return Some(LeafQdisc::Pfifo { limit: u32::try_from(limit).ok()? });
@@ -114,17 +133,35 @@ fn read_leaf(kind: Kind, fields: &Fields<'_>) -> Option<LeafQdisc> {
     }))
 }
 
-fn read_mqprio(fields: &Fields<'_>, label: &str, log: &Log) -> Option<Qdisc> {
+fn read_mqprio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
+    let classes = read_traffic_classes(fields, label, rate, log);
+    let hw = fields.flag("hw").or_default(false);
+    let TrafficClasses { map, queues, below } = classes?;
+    Some(Qdisc::Mqprio { map, queues, hw: hw?, classes: below })
+}
+
+/// What mqprio and taprio have in common.
+pub(super) struct TrafficClasses {
+    pub map: [u8; 16],
+    pub queues: Vec<QueueRange>,
+    pub below: BTreeMap<u8, LeafQdisc>,
+}
+
+pub(super) fn read_traffic_classes(
+    fields: &Fields<'_>,
+    label: &str,
+    rate: Option<Rate>,
+    log: &Log,
+) -> Option<TrafficClasses> {
     let queues = fields.required("queues", QUEUES, read_queues(fields, log));
     let count = queues.as_ref().and_then(|q| u8::try_from(q.len()).ok());
     let what = ["traffic class", "There are as many classes as entries in `queues`"];
     let map = fields.required("map", MAP, read_map(fields, count, what, log));
-    let hw = fields.flag("hw").or_default(false);
-    let classes = read_classes(fields, label, count, "traffic class", log);
-    Some(Qdisc::Mqprio { map: map?, queues: queues?, hw: hw?, classes: classes? })
+    let below = read_classes(fields, label, count, "traffic class", rate, log);
+    Some(TrafficClasses { map: map?, queues: queues?, below: below? })
 }
 
-fn read_prio(fields: &Fields<'_>, label: &str, log: &Log) -> Option<Qdisc> {
+fn read_prio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
     let bands =
         fields.number("bands", 2, i64::from(MAX_CLASSES), "").and_then(|n| u8::try_from(n).ok());
     let limit = bands.or_default(MAX_CLASSES);
@@ -141,7 +178,7 @@ fn read_prio(fields: &Fields<'_>, label: &str, log: &Log) -> Option<Qdisc> {
     let map = map.or_default(PRIO_MAP);
     let used = map.and_then(|map| map.into_iter().max()).unwrap_or(2) + 1;
     let bands = bands.or_default(used.max(3));
-    let classes = read_classes(fields, label, bands, "band", log);
+    let classes = read_classes(fields, label, bands, "band", rate, log);
     Some(Qdisc::Prio { bands: bands?, map: map?, classes: classes? })
 }
 
@@ -243,6 +280,7 @@ fn read_classes(
     label: &str,
     count: Option<u8>,
     what: &str,
+    rate: Option<Rate>,
     log: &Log,
 ) -> Option<BTreeMap<u8, LeafQdisc>> {
     let mut good = !matches!(fields.table("classes", "{}"), Found::Wrong);
@@ -250,7 +288,8 @@ fn read_classes(
     for class in fields.tables("classes", "a class") {
         let label = format!("{}.classes.{}]", label.trim_end_matches(']'), class.name);
         let below = Fields::new(class.table, class.at, &schema::CLASS, label, log);
-        let leaf = read_kind(&below, &Kind::LEAF, log).and_then(|kind| read_leaf(kind, &below));
+        let leaf =
+            read_kind(&below, &Kind::LEAF, log).and_then(|kind| read_leaf(kind, &below, rate, log));
         let number: Option<u8> = class.name.parse().ok();
         let Some(number) = number.filter(|n| *n < count.unwrap_or(MAX_CLASSES)) else {
             good = false;

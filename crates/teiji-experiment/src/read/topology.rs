@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
 
-use super::qdisc;
+use super::{card, qdisc};
 use crate::draft::{PortDraft, WireDraft};
 use crate::fields::{Fields, Named, valid_name};
 use crate::log::Log;
@@ -36,10 +36,13 @@ fn read_wire(wire: &Named<'_>, log: &Log) -> WireDraft {
     let label = format!("[wires.{}]", wire.name);
     let fields = Fields::new(wire.table, wire.at, &schema::WIRE, label, log);
     let known = Nic::ALL.map(|nic| (nic.name(), nic));
+    let nic = fields.choice("nic", &known).or_default(Nic::Igb);
     WireDraft {
         name: wire.name.to_owned(),
         between: read_between(wire.name, &fields, log),
-        nic: fields.choice("nic", &known).or_default(Nic::Igb),
+        nic,
+        rate: card::read_rate(&fields, nic, log),
+        delay: card::read_delay(&fields, nic, log),
     }
 }
 
@@ -157,6 +160,7 @@ fn read_port(
 ) -> PortDraft {
     let nothing = Table::default();
     let ports = settings.and_then(|h| h.table.table("ports"));
+    let nic = wire.nic;
     let node = ports.and_then(|p| p.get(&wire.name));
     let (table, at) = match node.map(|n| (&n.value, n.at)) {
         Some((Value::Table(table), at)) => (table, at),
@@ -179,6 +183,7 @@ fn read_port(
             Ipv6Addr::new(0xfd74, 0x656a, u16::from(number), 0, 0, 0, 0, u16::from(end)),
         ),
         queues,
-        qdisc: qdisc::read_root(&fields, &label, log),
+        qdisc: qdisc::read_root(&fields, &label, wire.rate, log),
+        card: card::read(&fields, &label, nic, log),
     }
 }

@@ -1,4 +1,4 @@
-//! Links by netlink: create veth pairs, move, set up or down, look.
+//! Links by netlink: create pairs, move, set up or down, look.
 //!
 //! Numbers from `include/uapi/linux/{rtnetlink,if_link,if,veth}.h`.
 
@@ -130,37 +130,40 @@ impl Link {
     }
 }
 
-/// One end of a veth pair to be.
+/// One end of a pair to be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct VethEnd<'a> {
+pub(crate) struct PairEnd<'a> {
     pub(crate) name: &'a str,
     pub(crate) mac: MacAddr,
-    pub(crate) tx_queues: u16,
+    /// `None` leaves the number to the driver.
+    pub(crate) tx_queues: Option<u16>,
     pub(crate) namespace: BorrowedFd<'a>,
 }
 
-impl VethEnd<'_> {
+impl PairEnd<'_> {
     fn describe(&self, request: Request) -> Request {
-        request
-            .string(IFLA_IFNAME, self.name)
-            .attribute(IFLA_ADDRESS, &self.mac.0)
+        let mut request =
+            request.string(IFLA_IFNAME, self.name).attribute(IFLA_ADDRESS, &self.mac.0);
+        if let Some(queues) = self.tx_queues {
             // Both said, so that the kernel does not size them by the CPUs.
-            .u32(IFLA_NUM_TX_QUEUES, u32::from(self.tx_queues))
-            .u32(IFLA_NUM_RX_QUEUES, 1)
-            .attribute(IFLA_NET_NS_FD, &self.namespace.as_raw_fd().to_ne_bytes())
+            request = request.u32(IFLA_NUM_TX_QUEUES, u32::from(queues)).u32(IFLA_NUM_RX_QUEUES, 1);
+        }
+        request.attribute(IFLA_NET_NS_FD, &self.namespace.as_raw_fd().to_ne_bytes())
     }
 }
 
-/// Creates a veth pair with its ends where they belong at once, so that it
-/// never shows in the caller's namespace.
-pub(crate) fn create_veth(
+/// Creates a pair of `kind` (`veth`, or `vtsn`, which takes its peer in the same
+/// form) with its ends where they belong at once, so that it never shows in
+/// the caller's namespace.
+pub(crate) fn create_pair(
     netlink: &mut Netlink,
-    near: VethEnd<'_>,
-    far: VethEnd<'_>,
+    kind: &str,
+    near: PairEnd<'_>,
+    far: PairEnd<'_>,
 ) -> Result<(), KernelError> {
     let request = Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifinfomsg(0, 0, 0));
     netlink.change(near.describe(request).nested(IFLA_LINKINFO, |info| {
-        info.string(IFLA_INFO_KIND, "veth").nested(IFLA_INFO_DATA, |data| {
+        info.string(IFLA_INFO_KIND, kind).nested(IFLA_INFO_DATA, |data| {
             data.nest(VETH_INFO_PEER, &ifinfomsg(0, 0, 0), |peer| far.describe(peer))
         })
     }))

@@ -159,6 +159,10 @@ pub(crate) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
+pub(crate) fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }

@@ -4,12 +4,13 @@
 //! stays there, so one [`Netlink`] per host is all a plan needs.
 
 pub(crate) mod address;
+pub(crate) mod ethtool;
 pub(crate) mod link;
 pub(crate) mod message;
 pub(crate) mod neighbour;
 pub(crate) mod qdisc;
 pub(crate) mod route;
-pub(crate) mod speed;
+mod taprio;
 
 use std::fmt;
 use std::io;

@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
-use teiji_experiment::scenario::{Etf, QueueRange};
+use teiji_experiment::scenario::{Cbs, Etf, QueueRange};
 
 use super::message::{
     NLM_F_CREATE, NLM_F_REPLACE, Request, attribute, attributes, i32_at, text, u16_at, u32_at,
     u64_at,
 };
-use super::{KernelError, Netlink};
+use super::{KernelError, Netlink, taprio};
 use crate::qdisc::{Handle, PlannedQdisc, Settings, clock};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -26,6 +26,8 @@ const TCA_ETF_PARMS: u16 = 1;
 const TC_ETF_DEADLINE_MODE_ON: u32 = 1 << 0;
 const TC_ETF_OFFLOAD_ON: u32 = 1 << 1;
 const TC_ETF_SKIP_SOCK_CHECK: u32 = 1 << 2;
+
+const TCA_CBS_PARMS: u16 = 1;
 
 const TCA_FQ_CODEL_TARGET: u16 = 1;
 const TCA_FQ_CODEL_LIMIT: u16 = 2;
@@ -107,6 +109,23 @@ fn replace_request(index: u32, qdisc: &PlannedQdisc) -> Request {
         Settings::Etf(etf) => {
             request.nested(TCA_OPTIONS, |o| o.attribute(TCA_ETF_PARMS, &etf_qopt(*etf)))
         }
+        Settings::Taprio { map, queues, base_time, cycle, extension, entries, mode } => request
+            .nested(TCA_OPTIONS, |options| {
+                taprio::options(
+                    options,
+                    &mqprio_qopt(map, queues, false),
+                    &taprio::Table {
+                        base_time: *base_time,
+                        cycle: *cycle,
+                        extension: *extension,
+                        entries,
+                    },
+                    *mode,
+                )
+            }),
+        Settings::Cbs(cbs) => {
+            request.nested(TCA_OPTIONS, |o| o.attribute(TCA_CBS_PARMS, &cbs_qopt(*cbs)))
+        }
         // struct tc_fifo_qopt { u32 limit; }
         Settings::Pfifo { limit } => request.u32(TCA_OPTIONS, *limit),
         Settings::PfifoFast
@@ -133,7 +152,8 @@ fn mqprio_qopt(map: &[u8; 16], queues: &[QueueRange], hw: bool) -> Vec<u8> {
     bytes
 }
 
-fn parse_mqprio_qopt(bytes: &[u8]) -> Option<Settings> {
+/// Map and queues of a `struct tc_mqprio_qopt`.
+pub(super) fn parse_classes(bytes: &[u8]) -> Option<([u8; 16], Vec<QueueRange>)> {
     let classes = usize::from(*bytes.first()?).min(MAX_QUEUE);
     let queues = (0..classes)
         .map(|tc| {
@@ -143,11 +163,31 @@ fn parse_mqprio_qopt(bytes: &[u8]) -> Option<Settings> {
             })
         })
         .collect::<Option<_>>()?;
-    Some(Settings::Mqprio {
-        map: *bytes.get(1..17)?.first_chunk()?,
-        queues,
-        hw: *bytes.get(17)? != 0,
-    })
+    Some((*bytes.get(1..17)?.first_chunk()?, queues))
+}
+
+fn parse_mqprio_qopt(bytes: &[u8]) -> Option<Settings> {
+    let (map, queues) = parse_classes(bytes)?;
+    Some(Settings::Mqprio { map, queues, hw: *bytes.get(17)? != 0 })
+}
+
+/// `struct tc_cbs_qopt { u8 offload; u8 pad[3]; s32 hicredit, locredit,
+/// idleslope, sendslope; }`, credits in bytes, slopes in kbit/s.
+fn cbs_qopt(cbs: Cbs) -> Vec<u8> {
+    let mut bytes = vec![u8::from(cbs.offload), 0, 0, 0];
+    let numbers = [cbs.hicredit_bytes, cbs.locredit_bytes, cbs.idleslope_kbps, cbs.sendslope_kbps];
+    bytes.extend(numbers.into_iter().flat_map(i32::to_ne_bytes));
+    bytes
+}
+
+fn parse_cbs_qopt(bytes: &[u8]) -> Option<Settings> {
+    Some(Settings::Cbs(Cbs {
+        offload: *bytes.first()? != 0,
+        hicredit_bytes: i32_at(bytes, 4)?,
+        locredit_bytes: i32_at(bytes, 8)?,
+        idleslope_kbps: i32_at(bytes, 12)?,
+        sendslope_kbps: i32_at(bytes, 16)?,
+    }))
 }
 
 /// `struct tc_etf_qopt { s32 delta; s32 clockid; u32 flags; }`
@@ -182,6 +222,8 @@ fn parse_settings(kind: &str, options: &[u8]) -> Option<Settings> {
             map: *options.get(4..20)?.first_chunk()?,
         }),
         "etf" => parse_etf_qopt(attribute(options, TCA_ETF_PARMS)?),
+        "taprio" => taprio::parse(options),
+        "cbs" => parse_cbs_qopt(attribute(options, TCA_CBS_PARMS)?),
         "pfifo" => Some(Settings::Pfifo { limit: u32_at(options, 0)? }),
         "fq_codel" => Some(Settings::FqCodel {
             limit: field(TCA_FQ_CODEL_LIMIT)?,
@@ -253,6 +295,7 @@ mod tests {
     use crate::netlink::message::{HEADER_LEN, messages};
     use crate::qdisc::ROOT_HANDLE;
     use teiji_core::time::ClockId;
+    use teiji_experiment::scenario::TaprioMode;
 
     const PAPER_MAP: [u8; 16] = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
 
@@ -319,7 +362,29 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_the_same() {
         let prio = Settings::Prio { bands: 4, map: [3; 16] };
-        for settings in [paper_mqprio(), paper_etf(), prio, Settings::Pfifo { limit: 77 }] {
+        let cbs = Settings::Cbs(Cbs {
+            idleslope_kbps: 20_000,
+            sendslope_kbps: -980_000,
+            hicredit_bytes: 31,
+            locredit_bytes: -1_508,
+            offload: true,
+        });
+        let pfifo = Settings::Pfifo { limit: 77 };
+        let taprio = [
+            TaprioMode::Offload,
+            TaprioMode::Software,
+            TaprioMode::TxtimeAssist { txtime_delay: Span::from_micros(200) },
+        ]
+        .map(|mode| Settings::Taprio {
+            map: PAPER_MAP,
+            queues: vec![QueueRange { count: 1, offset: 0 }, QueueRange { count: 3, offset: 1 }],
+            base_time: Span::from_micros(7),
+            cycle: Span::from_millis(1),
+            extension: Span::from_ns(10),
+            entries: vec![(1, Span::from_micros(300)), (6, Span::from_micros(700))],
+            mode,
+        });
+        for settings in [paper_mqprio(), paper_etf(), prio, cbs, pfifo].into_iter().chain(taprio) {
             let observed = round_trip(Handle::ROOT, settings.clone());
             assert_eq!(observed.settings, settings);
             assert_eq!(observed.parent, Handle::ROOT);

@@ -8,7 +8,8 @@ use std::process::Command;
 use teiji_core::time::{ClockId, Span};
 use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{
-    Etf, Flow, Host, LeafQdisc, Nic, Port, Qdisc, QueueRange, Scenario, SendMode, Transport, Wire,
+    Card, Etf, Flow, Host, LeafQdisc, Nic, Port, Qdisc, QueueRange, Scenario, SendMode, Transport,
+    Wire,
 };
 use teiji_sys::netns::{self, NetnsError};
 
@@ -26,6 +27,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
         ipv6: [0xfd74, 0x656a, 1, 0, 0, 0, 0, u16::from(end)].into(),
         queues: None,
         qdisc,
+        card: Card::default(),
     };
     let host = |name: &str, port| Host { name: name.into(), ports: vec![port] };
     Scenario {
@@ -34,6 +36,8 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             name: "line".into(),
             between: ["talker".into(), "listener".into()],
             nic: Nic::Igb,
+            rate: Nic::Igb.rate(),
+            delay: None,
         }],
         flows: vec![Flow {
             name: "cycle".into(),
@@ -41,6 +45,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             to: "listener".into(),
             wire: "line".into(),
             period: Span::from_millis(1),
+            offset: Span::ZERO,
             frames: 10,
             payload: 64,
             transport,

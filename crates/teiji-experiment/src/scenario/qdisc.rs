@@ -1,0 +1,251 @@
+//! Queueing disciplines, as an experiment says them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use teiji_core::quantity::Rate;
+use teiji_core::time::{ClockId, Span};
+
+/// A root queueing discipline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Qdisc {
+    /// `mqprio`: traffic classes on ranges of hardware queues.
+    Mqprio {
+        /// Traffic class of each priority 0…15.
+        map: [u8; 16],
+        /// Queues of each traffic class.
+        queues: Vec<QueueRange>,
+        /// Let the card do it (`hw 1`).
+        hw: bool,
+        /// What hangs below: traffic class → qdisc on each of its queues.
+        classes: BTreeMap<u8, LeafQdisc>,
+    },
+    /// `prio`: strict bands in software, for cards with one queue.
+    Prio {
+        /// Number of bands, 2 to 16.
+        bands: u8,
+        /// Band of each priority 0…15; band 0 is served first.
+        map: [u8; 16],
+        /// What hangs below: band → qdisc.
+        classes: BTreeMap<u8, LeafQdisc>,
+    },
+    /// `taprio`: gates that open and close in a cycle (802.1Qbv).
+    Taprio(Taprio),
+    /// The same leaf as root.
+    Leaf(LeafQdisc),
+}
+
+impl Qdisc {
+    /// The traffic class or band of a priority; `None` where there are none.
+    /// The kernel looks at the lowest four bits.
+    pub fn class_of(&self, priority: u8) -> Option<u8> {
+        match self {
+            Self::Mqprio { map, .. }
+            | Self::Prio { map, .. }
+            | Self::Taprio(Taprio { map, .. }) => Some(map[usize::from(priority & 15)]),
+            Self::Leaf(_) => None,
+        }
+    }
+
+    /// The discipline without children that frames of this priority pass, if
+    /// the experiment sets one.
+    pub fn leaf_of(&self, priority: u8) -> Option<LeafQdisc> {
+        match self {
+            Self::Mqprio { classes, .. }
+            | Self::Prio { classes, .. }
+            | Self::Taprio(Taprio { classes, .. }) => {
+                classes.get(&self.class_of(priority)?).copied()
+            }
+            Self::Leaf(leaf) => Some(*leaf),
+        }
+    }
+
+    /// The number of transmit queues it needs; `None` where it does not matter.
+    pub fn queues(&self) -> Option<u16> {
+        match self {
+            Self::Mqprio { queues, .. } | Self::Taprio(Taprio { queues, .. }) => {
+                queues.iter().map(|range| range.offset.saturating_add(range.count)).max()
+            }
+            Self::Prio { .. } | Self::Leaf(_) => None,
+        }
+    }
+
+    /// The priorities whose frames pass an ETF.
+    pub fn priorities_with_etf(&self) -> Vec<u8> {
+        (0..16).filter(|p| matches!(self.leaf_of(*p), Some(LeafQdisc::Etf(_)))).collect()
+    }
+}
+
+/// A queueing discipline without children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeafQdisc {
+    /// Earliest `TxTime` First.
+    Etf(Etf),
+    /// First in, first out, with a limit in packets.
+    Pfifo {
+        /// Packets.
+        limit: u32,
+    },
+    /// Credit-based shaper.
+    Cbs(Cbs),
+}
+
+/// `etf`, as in `tc-etf(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Etf {
+    /// The frame goes to the card this long before its launch time.
+    pub delta: Span,
+    /// The clock of launch times. The kernel accepts TAI with offload.
+    pub clock: ClockId,
+    /// The card keeps the launch time.
+    pub offload: bool,
+    /// Launch times are deadlines.
+    pub deadline_mode: bool,
+    /// Let frames without socket through (`skip_sock_check`).
+    pub skip_sock_check: bool,
+}
+
+/// A range of hardware queues, `count@offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueRange {
+    /// How many.
+    pub count: u16,
+    /// The first.
+    pub offset: u16,
+}
+
+impl fmt::Display for QueueRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.count, self.offset)
+    }
+}
+
+/// `taprio`, as in `tc-taprio(8)`: a table of gates, repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taprio {
+    /// Traffic class of each priority 0…15.
+    pub map: [u8; 16],
+    /// Queues of each traffic class.
+    pub queues: Vec<QueueRange>,
+    /// Cycles begin at this time of `CLOCK_TAI`, and whole cycles before and
+    /// after.
+    pub base_time: Span,
+    /// Length of the cycle.
+    pub cycle: Span,
+    /// How much longer the last cycle before a new table may become.
+    pub extension: Span,
+    /// The gates, in the order of time.
+    pub entries: Vec<Gate>,
+    /// Who opens them.
+    pub mode: TaprioMode,
+    /// What hangs below: traffic class → qdisc on each of its queues.
+    pub classes: BTreeMap<u8, LeafQdisc>,
+}
+
+/// One line of a gate table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// The traffic classes that may send; the others wait.
+    pub open: Vec<u8>,
+    /// For how long.
+    pub interval: Span,
+}
+
+impl Gate {
+    /// The kernel's gate mask: bit n for traffic class n.
+    pub fn mask(&self) -> u32 {
+        self.open
+            .iter()
+            .fold(0, |mask, class| mask | 1_u32.checked_shl((*class).into()).unwrap_or(0))
+    }
+}
+
+/// Who opens a `taprio`'s gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaprioMode {
+    /// The kernel's timer, in software.
+    Software,
+    /// Software computes a launch time for each frame (`flags 0x1`); an ETF
+    /// below keeps it.
+    TxtimeAssist {
+        /// Added to each launch time: how long a frame may take from here to
+        /// the card.
+        txtime_delay: Span,
+    },
+    /// The card (`flags 0x2`).
+    Offload,
+}
+
+/// `cbs`, as in `tc-cbs(8)`: the credit-based shaper of 802.1Qav.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cbs {
+    /// Credit gained while waiting, in kbit/s: the bandwidth it is meant to
+    /// have.
+    pub idleslope_kbps: i32,
+    /// Credit spent while sending, in kbit/s; negative.
+    pub sendslope_kbps: i32,
+    /// Most credit, in bytes.
+    pub hicredit_bytes: i32,
+    /// Least credit, in bytes; negative.
+    pub locredit_bytes: i32,
+    /// The card does it.
+    pub offload: bool,
+}
+
+/// Bytes of the largest untagged frame with preamble, FCS and gap.
+pub const fn largest_frame_on_the_wire() -> u32 {
+    8 + 14 + 1_500 + 4 + 12
+}
+
+impl Cbs {
+    /// The credits for `bandwidth` of a port that sends with `rate`, by the
+    /// formulas of `tc-cbs(8)` (802.1Q Annex L): `frame` is the largest frame
+    /// of the class, and one largest frame of others may be in its way.
+    /// `None` if the bandwidth is not below the rate, or the numbers do not
+    /// fit the kernel's.
+    pub fn for_bandwidth(bandwidth: Rate, rate: Rate, frame: u32, offload: bool) -> Option<Self> {
+        let kbps = |rate: Rate| i64::try_from(rate.as_bps() / 1_000).ok();
+        let (idle, port) = (kbps(bandwidth)?, kbps(rate)?);
+        let send = idle - port;
+        if idle <= 0 || send >= 0 {
+            return None;
+        }
+        // Rounded away from zero: the credit must never be short by a byte.
+        let high = (i64::from(largest_frame_on_the_wire()) * idle + port - 1) / port;
+        let low = (i64::from(frame) * send - port + 1) / port;
+        Some(Self {
+            idleslope_kbps: i32::try_from(idle).ok()?,
+            sendslope_kbps: i32::try_from(send).ok()?,
+            hicredit_bytes: i32::try_from(high).ok()?,
+            locredit_bytes: i32::try_from(low).ok()?,
+            offload,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_credits_of_a_bandwidth_are_those_of_the_manual_page() {
+        // 20 Mbit/s of 1 Gbit/s: one frame of others in the way, 1538 bytes on
+        // the wire, lets 30.76 bytes of credit gather.
+        let (share, port) = (Rate::from_bps(20_000_000), Rate::from_bps(1_000_000_000));
+        let cbs = Cbs::for_bandwidth(share, port, largest_frame_on_the_wire(), true).unwrap();
+        assert_eq!((cbs.idleslope_kbps, cbs.sendslope_kbps), (20_000, -980_000));
+        assert_eq!((cbs.hicredit_bytes, cbs.locredit_bytes), (31, -1_508));
+        assert_eq!(Cbs::for_bandwidth(port, port, 1_538, true), None);
+        assert_eq!(Cbs::for_bandwidth(Rate::from_bps(0), port, 1_538, true), None);
+    }
+
+    #[test]
+    fn a_gate_is_a_mask_of_traffic_classes() {
+        let gate = Gate { open: vec![0, 2, 15], interval: Span::from_micros(1) };
+        assert_eq!(gate.mask(), 0x8005);
+    }
+}

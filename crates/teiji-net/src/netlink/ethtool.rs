@@ -1,0 +1,174 @@
+//! A card's settings by generic netlink, family `ethtool` (kernel 5.6 and
+//! later), which has the kernel's own sentences when it says no. sysfs would
+//! show some of it, too, but only for the namespace it was mounted in.
+//! Numbers from `include/uapi/linux/{genetlink,ethtool_netlink}.h`.
+//!
+//! Everything here asks the calling thread's network namespace.
+
+use super::message::{Request, attribute, u16_at, u32_at};
+use super::{KernelError, Netlink};
+
+const GENL_ID_CTRL: u16 = 0x10;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+const ENOENT: i32 = 2;
+
+const LINKMODES_GET: u8 = 4;
+const LINKMODES_SET: u8 = 5;
+const RINGS_GET: u8 = 15;
+const RINGS_SET: u8 = 16;
+const COALESCE_GET: u8 = 19;
+const COALESCE_SET: u8 = 20;
+const PAUSE_GET: u8 = 21;
+const PAUSE_SET: u8 = 22;
+
+/// `ETHTOOL_A_*_HEADER` of every message, and the index in it.
+const HEADER: u16 = 1;
+const HEADER_DEV_INDEX: u16 = 1;
+const LINKMODES_AUTONEG: u16 = 2;
+const LINKMODES_SPEED: u16 = 5;
+const LINKMODES_DUPLEX: u16 = 6;
+const RINGS_RX: u16 = 6;
+const RINGS_TX: u16 = 9;
+const COALESCE_RX_USECS: u16 = 2;
+const COALESCE_TX_USECS: u16 = 6;
+const PAUSE_AUTONEG: u16 = 2;
+const PAUSE_RX: u16 = 3;
+const PAUSE_TX: u16 = 4;
+/// `SPEED_UNKNOWN`
+const SPEED_UNKNOWN: u32 = u32::MAX;
+const DUPLEX_FULL: u8 = 1;
+
+/// `struct genlmsghdr { u8 cmd, version; u16 reserved; }`
+const fn genlmsghdr(command: u8) -> [u8; 4] {
+    [command, 1, 0, 0]
+}
+
+/// A conversation with the family `ethtool` about one link.
+struct Ethtool {
+    netlink: Netlink,
+    family: u16,
+    index: u32,
+}
+
+impl Ethtool {
+    fn open(index: u32) -> Result<Self, KernelError> {
+        let mut netlink = Netlink::open_generic()?;
+        let mut family = None;
+        let request = Request::new(GENL_ID_CTRL, 0, &genlmsghdr(CTRL_CMD_GETFAMILY))
+            .string(CTRL_ATTR_FAMILY_NAME, "ethtool");
+        netlink.get(request, |_, payload| {
+            family = field(payload, CTRL_ATTR_FAMILY_ID).and_then(|v| u16_at(v, 0));
+        })?;
+        let family = family.ok_or(KernelError { errno: ENOENT, extack: None })?;
+        Ok(Self { netlink, family, index })
+    }
+
+    fn request(&self, command: u8) -> Request {
+        Request::new(self.family, 0, &genlmsghdr(command))
+            .nested(HEADER, |header| header.u32(HEADER_DEV_INDEX, self.index))
+    }
+
+    /// The attributes `wanted` of the answer to `command`.
+    fn ask<const N: usize>(
+        &mut self,
+        command: u8,
+        wanted: [u16; N],
+    ) -> Result<[Option<Vec<u8>>; N], KernelError> {
+        let mut found = [const { None }; N];
+        let request = self.request(command);
+        self.netlink.get(request, |_, payload| {
+            found = wanted.map(|kind| field(payload, kind).map(<[u8]>::to_vec));
+        })?;
+        Ok(found)
+    }
+}
+
+fn field(payload: &[u8], kind: u16) -> Option<&[u8]> {
+    const GENL_HEADER_LEN: usize = 4;
+    attribute(payload.get(GENL_HEADER_LEN..)?, kind)
+}
+
+fn number(value: Option<Vec<u8>>) -> Option<u32> {
+    u32_at(&value?, 0)
+}
+
+fn flag(value: Option<Vec<u8>>) -> Option<bool> {
+    Some(*value?.first()? != 0)
+}
+
+/// The speed of the link with this index in Mbit/s; `None` if the driver or the
+/// kernel does not say.
+pub(crate) fn mbps(index: u32) -> Option<u32> {
+    let [speed] = Ethtool::open(index).ok()?.ask(LINKMODES_GET, [LINKMODES_SPEED]).ok()?;
+    number(speed).filter(|speed| *speed != 0 && *speed != SPEED_UNKNOWN)
+}
+
+/// Sets the speed, full duplex and without negotiation.
+pub(crate) fn set_mbps(index: u32, mbps: u32) -> Result<(), KernelError> {
+    let mut ethtool = Ethtool::open(index)?;
+    let request = ethtool
+        .request(LINKMODES_SET)
+        .attribute(LINKMODES_AUTONEG, &[0])
+        .u32(LINKMODES_SPEED, mbps)
+        .attribute(LINKMODES_DUPLEX, &[DUPLEX_FULL]);
+    ethtool.netlink.change(request)
+}
+
+/// Frames in the transmit and receive rings, `ethtool -g`.
+pub(crate) fn rings(index: u32) -> Option<(u32, u32)> {
+    let [tx, rx] = Ethtool::open(index).ok()?.ask(RINGS_GET, [RINGS_TX, RINGS_RX]).ok()?;
+    Some((number(tx)?, number(rx)?))
+}
+
+/// Sets the sizes of the rings; `None` leaves one.
+pub(crate) fn set_rings(index: u32, tx: Option<u32>, rx: Option<u32>) -> Result<(), KernelError> {
+    let mut ethtool = Ethtool::open(index)?;
+    let request = with(ethtool.request(RINGS_SET), [(RINGS_RX, rx), (RINGS_TX, tx)]);
+    ethtool.netlink.change(request)
+}
+
+/// Interrupt moderation in µs, transmitted and received, `ethtool -c`.
+pub(crate) fn moderation(index: u32) -> Option<(u32, u32)> {
+    let wanted = [COALESCE_TX_USECS, COALESCE_RX_USECS];
+    let [tx, rx] = Ethtool::open(index).ok()?.ask(COALESCE_GET, wanted).ok()?;
+    Some((number(tx)?, number(rx)?))
+}
+
+/// Sets interrupt moderation in µs; `None` leaves one.
+pub(crate) fn set_moderation(
+    index: u32,
+    tx_us: Option<u32>,
+    rx_us: Option<u32>,
+) -> Result<(), KernelError> {
+    let mut ethtool = Ethtool::open(index)?;
+    let values = [(COALESCE_RX_USECS, rx_us), (COALESCE_TX_USECS, tx_us)];
+    let request = with(ethtool.request(COALESCE_SET), values);
+    ethtool.netlink.change(request)
+}
+
+/// 802.3x PAUSE, sent and obeyed, `ethtool -a`.
+pub(crate) fn pause(index: u32) -> Option<(bool, bool)> {
+    let [tx, rx] = Ethtool::open(index).ok()?.ask(PAUSE_GET, [PAUSE_TX, PAUSE_RX]).ok()?;
+    Some((flag(tx)?, flag(rx)?))
+}
+
+/// Switches 802.3x PAUSE on or off, both ways.
+pub(crate) fn set_pause(index: u32, on: bool) -> Result<(), KernelError> {
+    let mut ethtool = Ethtool::open(index)?;
+    let value = [u8::from(on)];
+    let request = ethtool
+        .request(PAUSE_SET)
+        .attribute(PAUSE_AUTONEG, &[0])
+        .attribute(PAUSE_RX, &value)
+        .attribute(PAUSE_TX, &value);
+    ethtool.netlink.change(request)
+}
+
+fn with<const N: usize>(request: Request, values: [(u16, Option<u32>); N]) -> Request {
+    values.into_iter().fold(request, |request, (kind, value)| match value {
+        Some(value) => request.u32(kind, value),
+        None => request,
+    })
+}
