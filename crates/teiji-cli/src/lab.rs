@@ -59,7 +59,9 @@ impl Lab {
         progress: &mut dyn cache::Progress,
     ) -> anyhow::Result<Self> {
         let cache = Cache::open()?;
-        let kernel = cache.kernel(spec, progress)?;
+        let mut kernel = cache.kernel(spec, progress)?;
+        let modules = modules(experiment);
+        cache.add_modules(&mut kernel, &modules, progress)?;
         let qemu = cache.qemu(progress)?;
         let scratch = tempfile::Builder::new()
             .prefix("teiji-lab-")
@@ -67,7 +69,6 @@ impl Lab {
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
         let initramfs = scratch.path().join("initramfs");
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
-        let modules = modules(experiment);
         write_initramfs(&initramfs, &kernel, &modules, Some(&job), &[])?;
         Ok(Self { kernel, qemu, initramfs, _scratch: scratch, wall_limit })
     }

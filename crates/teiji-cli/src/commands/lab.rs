@@ -90,8 +90,8 @@ impl KernelArgs {
 }
 
 fn nic(text: &str) -> Result<Nic, String> {
-    Nic::ALL.into_iter().find(|nic| nic.name() == text).ok_or_else(|| {
-        let names: Vec<&str> = Nic::ALL.iter().map(|nic| nic.name()).collect();
+    Nic::EMULATED.into_iter().find(|nic| nic.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Nic::EMULATED.iter().map(|nic| nic.name()).collect();
         format!("there is no card `{text}`; there are {}", names.join(", "))
     })
 }
