@@ -11,7 +11,8 @@ use teiji::StopFlag;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, LeafQdisc, Nic, Qdisc, Scenario, Transport};
 use teiji_lab::cache::{self, Cache};
-use teiji_lab::guest::{JOB_PATH, MODULES_DIR};
+use teiji_lab::guest::JOB_PATH;
+use teiji_lab::guest_modules::GuestModules;
 use teiji_lab::initramfs::Initramfs;
 use teiji_lab::kernel::{Kernel, KernelSpec};
 use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec, qemu_arguments};
@@ -69,7 +70,7 @@ impl Lab {
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
         let initramfs = scratch.path().join("initramfs");
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
-        write_initramfs(&initramfs, &kernel, &modules, Some(&job), &[])?;
+        write_initramfs(&initramfs, &kernel, &modules, &[], Some(&job), &[])?;
         Ok(Self { kernel, qemu, initramfs, _scratch: scratch, wall_limit })
     }
 
@@ -216,29 +217,27 @@ fn qdisc_modules(qdisc: &Qdisc) -> Vec<&'static str> {
     root.into_iter().chain(leaves.into_iter().filter_map(leaf_module)).collect()
 }
 
-/// Writes the guest's file system: this program as init, the modules in the
-/// order in which they load, the job, and files by path and mode.
+/// Writes the guest's file system: this program as init, the modules to load, those
+/// to have at hand for modprobe, the job, and files by path and mode.
 pub fn write_initramfs(
     path: &Path,
     kernel: &Kernel,
-    modules: &[&str],
+    loaded: &[&str],
+    at_hand: &[&str],
     job: Option<&[u8]>,
     extra: &[(String, u32, Vec<u8>)],
 ) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let program = fs::read(&program)
         .with_context(|| format!("cannot read this program, {}", program.display()))?;
-    let modules = kernel.modules_for(modules)?;
+    let modules = GuestModules::new(kernel, loaded, at_hand)?;
     let failed = || format!("cannot write {}", path.display());
     let file = File::create(path).with_context(failed)?;
     let write = || -> std::io::Result<()> {
         let mut archive = Initramfs::new(BufWriter::new(file.try_clone()?));
         archive.character_device("dev/console", 5, 1)?;
         archive.file("init", 0o755, &program)?;
-        for (index, module) in modules.iter().enumerate() {
-            let name = format!("{MODULES_DIR}/{index:03}-{}.ko", module.name);
-            archive.file(&name, 0o644, &module.bytes)?;
-        }
+        modules.write_to(&mut archive)?;
         archive.file(JOB_PATH, 0o644, job.unwrap_or_default())?;
         for (path, mode, contents) in extra {
             archive.file(path, *mode, contents)?;

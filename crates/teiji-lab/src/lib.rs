@@ -6,6 +6,7 @@
 //! * [`vm`] – runs one machine to its end,
 //! * [`console`] – what the guest's kernel said,
 //! * [`protocol`] – what the guest tells the host,
+//! * [`guest_modules`] – the modules in the guest's file system,
 //! * [`guest`] – what `teiji` does as the guest's init,
 //! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`) and checked at every use,
 //! * [`kernel`] – an image and its modules,
@@ -19,6 +20,7 @@ pub mod cache;
 pub mod console;
 mod fetch;
 pub mod guest;
+pub mod guest_modules;
 pub mod initramfs;
 pub mod kernel;
 pub mod machine;

@@ -202,6 +202,32 @@ fn have_sparse() -> bool {
     std::process::Command::new("sparse").arg("--version").output().is_ok()
 }
 
+/// What a person may ask tc, ip and modprobe for in the guest.
+const AT_HAND: [&str; 22] = [
+    "8021q",
+    "act_gact",
+    "act_gate",
+    "act_mirred",
+    "act_skbedit",
+    "act_vlan",
+    "bridge",
+    "cls_basic",
+    "cls_flower",
+    "cls_fw",
+    "cls_matchall",
+    "cls_u32",
+    "dummy",
+    "ifb",
+    "macvlan",
+    "netconsole",
+    "pktgen",
+    "ptp",
+    "sch_ingress",
+    "sch_multiq",
+    "sch_netem",
+    "sch_tbf",
+];
+
 fn shell(
     spec: &KernelSpec,
     nic: Nic,
@@ -233,10 +259,12 @@ fn shell(
         "sch_cbs",
     ];
     let modules = [&modules[..], &own_modules].concat();
+    let at_hand: Vec<_> = AT_HAND.into_iter().filter(|module| kernel.has_module(module)).collect();
     write_initramfs(
         &initramfs,
         &kernel,
         &modules,
+        &at_hand,
         None,
         &[files, &busybox_files(&busybox)?].concat(),
     )?;
@@ -274,6 +302,8 @@ fn shell_inside(files: &[PathBuf], command: &[String]) -> anyhow::Result<Vec<Gue
     // Busybox installs its programs' names itself.
     let mut profile = "/bin/busybox --install -s /bin\n\
                        export PATH=/bin\n\
+                       mkdir -p /sbin /root\n\
+                       ln -sf /bin/busybox /sbin/modprobe\n\
                        ln -sf /init /bin/teiji\n\
                        alias poweroff='exit'\n\
                        cd /root\n"

@@ -57,6 +57,11 @@ impl ModInfo {
         self.get("depends").unwrap_or_default().split(',').filter(|name| !name.is_empty())
     }
 
+    /// Other names by which the kernel may ask for it.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(key, _)| key == "alias").map(|(_, alias)| alias.as_str())
+    }
+
     /// Release of the kernel it was built for, as `uname -r` says it.
     pub(crate) fn release(&self) -> Option<&str> {
         self.get("vermagic")?.split(' ').next()
@@ -110,12 +115,15 @@ pub(crate) mod tests {
     fn dependencies_and_release_are_read_from_the_section() {
         let info = ModInfo::parse(&module(&[
             "license=GPL",
+            "alias=rtnl-link-igb",
+            "alias=net-igb",
             "depends=i2c-algo-bit,dca",
             "vermagic=6.12.1+deb12-rt-amd64 SMP preempt_rt mod_unload modversions",
         ]))
         .unwrap();
         assert_eq!(info.depends().collect::<Vec<_>>(), ["i2c-algo-bit", "dca"]);
         assert_eq!(info.release(), Some("6.12.1+deb12-rt-amd64"));
+        assert_eq!(info.aliases().collect::<Vec<_>>(), ["rtnl-link-igb", "net-igb"]);
         let alone = ModInfo::parse(&module(&["depends="])).unwrap();
         assert_eq!(alone.depends().count(), 0);
     }

@@ -21,6 +21,10 @@ pub struct ModuleFile {
     pub path: PathBuf,
     /// The ELF file, uncompressed.
     pub bytes: Vec<u8>,
+    /// Modules that must be loaded before it, those left out that are built in.
+    pub depends: Vec<String>,
+    /// Other names it answers to, such as `net-pf-17` or `rtnl-link-vtsn`.
+    pub aliases: Vec<String>,
 }
 
 /// All modules below one folder.
@@ -130,7 +134,10 @@ impl ModuleTree {
         for dependency in info.depends() {
             self.visit(dependency, Some(&name), release, begun, order)?;
         }
-        order.push(ModuleFile { name, path: path.clone(), bytes });
+        let depends = info.depends().map(normal).filter(|name| !self.built_in.contains(name));
+        let depends = depends.collect();
+        let aliases = info.aliases().map(str::to_owned).collect();
+        order.push(ModuleFile { name, path: path.clone(), bytes, depends, aliases });
         Ok(())
     }
 }
