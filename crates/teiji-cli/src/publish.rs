@@ -124,8 +124,7 @@ fn replay(folder: &RunFolder, manifest: &Manifest) -> Replay {
     let command = format!("teiji run --replay {path}");
     let note = match manifest.testbed {
         Testbed::Lab => {
-            "With the same version, kernel and QEMU the records are the same, byte for byte, unless a \
-             busy host gets into QEMU's way; the replay compares them and says so."
+            "With the same version, kernel and QEMU the records are identical, byte for byte."
         }
         Testbed::Local | Testbed::Capture => {
             "The same experiment runs again; the time is real, so the figures will differ."

@@ -2,8 +2,8 @@
 //! is built for the same specification everywhere.
 //!
 //! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns;
-//! `sleep=off` skips idle time; the clock starts at a fixed date. Nothing of
-//! the host's clock reaches the guest.
+//! `sleep=off` skips idle time; `rr=record` keeps QEMU's threads in step; the
+//! clock starts at a fixed date. Nothing of the host's clock reaches the guest.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,12 @@ use crate::protocol;
 
 /// A guest instruction takes 2^`ICOUNT_SHIFT` virtual nanoseconds.
 pub const ICOUNT_SHIFT: u8 = 1;
+
+/// Recording makes QEMU's main loop wait while the guest's thread runs, until
+/// that thread has counted its instructions. Without it the main loop may skip
+/// idle time in between, which shifts the clock (docs/determinism.md). Nobody
+/// needs what is recorded.
+const LOCKSTEP: &str = "rr=record,rrfile=/dev/null";
 
 /// Resolution of QEMU's own capture (`filter-dump`), in nanoseconds.
 pub const CAPTURE_RESOLUTION_NS: i64 = 1_000;
@@ -108,7 +114,7 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     args.pair(
         "-icount",
         &match spec.clock {
-            Clock::Virtual => format!("shift={ICOUNT_SHIFT},sleep=off"),
+            Clock::Virtual => format!("shift={ICOUNT_SHIFT},sleep=off,{LOCKSTEP}"),
             Clock::Paced => format!("shift={ICOUNT_SHIFT},sleep=on"),
         },
     );

@@ -107,10 +107,8 @@ fn quoted(lines: &[String]) -> String {
 pub struct Supervision<'a> {
     /// Most real time the machine may take.
     pub wall_limit: Duration,
-    /// The host's CPU that all of QEMU's threads run on. Virtual time needs it:
-    /// QEMU's main loop skips idle time when the guest halts, and on another CPU
-    /// it may do so before the halting thread has counted its last instructions
-    /// (QEMU 10.0, accel/tcg/icount-common.c), which shifts the clock.
+    /// The host's CPU that all of QEMU's threads run on: they take turns, and
+    /// handing over within a CPU is faster.
     pub cpu: Option<u16>,
     /// Asked regularly; true ends the machine.
     pub stop: &'a dyn Fn() -> bool,

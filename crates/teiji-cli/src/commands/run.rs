@@ -153,7 +153,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn replay_note(testbed: Testbed) -> &'static str {
-    if testbed == Testbed::Lab { "     (compares the records bit for bit)" } else { "" }
+    if testbed == Testbed::Lab { "     (identical to the last bit)" } else { "" }
 }
 
 fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
