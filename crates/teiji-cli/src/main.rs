@@ -12,6 +12,7 @@ mod lab;
 mod measure;
 mod member;
 mod outcome;
+mod outliers;
 mod output;
 mod progress;
 mod publish;

@@ -11,10 +11,9 @@ use teiji_record::{Manifest, Records, RunFolder, Summary};
 use teiji_report::{Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, FrameView, Vantage};
 
+use crate::outliers;
 use crate::setup;
 
-/// Frames shown one by one as outliers, per flow of a member.
-const OUTLIERS: usize = 3;
 /// Most points of all series together; beyond, series are thinned.
 const POINTS: usize = 400_000;
 
@@ -61,7 +60,7 @@ fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>,
                 one.case.clone_from(&case.name);
                 one.seed = member.seed;
                 one.flow.clone_from(&plan.name);
-                outliers.extend(outliers_of(&records, plan.flow, &one));
+                outliers.extend(outliers::of(&records, plan, &one));
                 one.thin(limit);
                 points.push(one);
             }
@@ -99,24 +98,6 @@ fn points_of(
     }
     points.of = points.seq.len() as u64;
     points
-}
-
-/// The frames with the largest deviations, worst first.
-fn outliers_of(records: &Records, flow: u16, points: &Points) -> Vec<Outlier> {
-    let mut order: Vec<usize> = (0..points.seq.len()).collect();
-    // Stable: of equals the earlier frame comes first.
-    order.sort_by_key(|&i| std::cmp::Reverse(points.deviation_ns[i].unsigned_abs()));
-    let rows = records.rows_of(flow);
-    order
-        .into_iter()
-        .take(OUTLIERS)
-        .filter_map(|i| {
-            let seq = points.seq[i];
-            let row = rows.get(usize::try_from(seq).ok()?)?;
-            let deviation = Some(points.deviation_ns[i]);
-            Some(Outlier::from_frame(&points.case, points.seed, &points.flow, deviation, row))
-        })
-        .collect()
 }
 
 fn replay(folder: &RunFolder, manifest: &Manifest) -> Replay {

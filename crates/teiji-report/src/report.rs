@@ -125,12 +125,12 @@ impl Outlier {
         frame: &FrameRow,
     ) -> Self {
         let stations = [
-            ("scheduled", Some(frame.scheduled)),
-            ("woke", frame.woke),
-            ("handed over", frame.handed_over),
-            ("entered the qdisc", frame.tx_sched),
-            ("given to the card", frame.tx_kernel),
-            ("arrived in the kernel", frame.rx_kernel),
+            (station::SCHEDULED, Some(frame.scheduled)),
+            (station::WOKE, frame.woke),
+            (station::HANDED_OVER, frame.handed_over),
+            (station::QDISC, frame.tx_sched),
+            (station::CARD, frame.tx_kernel),
+            (station::ARRIVED, frame.rx_kernel),
         ];
         let mut stamps: Vec<Stamp> = stations
             .into_iter()
@@ -152,6 +152,32 @@ impl Outlier {
             note: None,
         }
     }
+
+    /// Adds when the frame was on the wire, by a stamp that was brought to the
+    /// clock of the schedule; both in ns.
+    pub fn on_the_wire(&mut self, at_ns: i64, scheduled_ns: i64) {
+        let ns = at_ns.saturating_sub(scheduled_ns);
+        let place = self.stamps.partition_point(|stamp| stamp.ns <= ns);
+        self.stamps.insert(place, Stamp { station: station::WIRE.to_owned(), ns });
+    }
+}
+
+/// Names of the stations on a frame's way.
+pub mod station {
+    /// When it was meant to be on the wire.
+    pub const SCHEDULED: &str = "scheduled";
+    /// Its sender runs.
+    pub const WOKE: &str = "woke";
+    /// The send call has returned.
+    pub const HANDED_OVER: &str = "handed over";
+    /// The kernel queues it.
+    pub const QDISC: &str = "entered the qdisc";
+    /// The driver has told the card.
+    pub const CARD: &str = "given to the card";
+    /// The analyser sees it.
+    pub const WIRE: &str = "on the wire";
+    /// The receiving kernel has it.
+    pub const ARRIVED: &str = "arrived in the kernel";
 }
 
 /// A part of the set-up: a host, a card, the kernel.

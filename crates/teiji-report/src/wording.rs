@@ -109,13 +109,8 @@ fn were(n: u64) -> &'static str {
     if n == 1 { "was" } else { "were" }
 }
 
-/// What did not go as planned in one case, in full sentences; empty if all
-/// did.
-pub fn shortfalls(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
-    shortfalls_in(Testbed::Local, view, glyphs)
-}
-
-/// The same for a case that ran on `testbed`: a capture knows of no sender.
+/// What did not go as planned in one case that ran on `testbed`, in full
+/// sentences; empty if all did. A capture knows of no sender.
 pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
     let c = view.counts();
     let mut out = Vec::new();

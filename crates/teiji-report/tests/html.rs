@@ -2,7 +2,8 @@
 
 mod html_page;
 
-use html_page::page;
+use html_page::{page, page_of};
+use teiji_record::summary::Testbed;
 
 /// The page without what is inside `<script>` and `<style>`.
 fn markup(page: &str) -> String {
@@ -125,4 +126,24 @@ fn a_setting_that_is_not_as_asked_for_is_marked_at_the_top_too() {
     let page = markup(&page());
     assert!(page.contains("Set-up (1 thing not as asked for)"));
     assert!(page.contains("class=\"differs\""));
+}
+
+#[test]
+fn a_captures_missing_frames_are_not_lost_on_the_way() {
+    let page = markup(&page_of(|summary| {
+        summary.testbed = Testbed::Capture;
+        let members = summary.cases.iter_mut().flat_map(|case| &mut case.members);
+        for flow in members.flat_map(|member| member.flows.values_mut()) {
+            flow.counts.lost = 3;
+        }
+    }));
+    assert!(page.contains("not in the capture") && !page.contains("lost on the way"));
+}
+
+#[test]
+fn the_note_below_the_figures_explains_a_percentile_that_is_there() {
+    let page = markup(&page());
+    let (_, note) = page.split_once("is the absolute deviation that").expect("a note");
+    let share = note.trim_start().split(' ').next().unwrap();
+    assert!(page.contains(&format!("<th>p{share}</th>")), "p{share} has no row");
 }

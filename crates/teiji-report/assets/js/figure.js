@@ -171,10 +171,12 @@ class Figure {
 
   idle() {
     const thinned = this.all.some((series) => series.of > series.count);
-    const touch = matchMedia("(pointer: coarse)").matches;
-    this.readout.textContent = (touch
-      ? "Pinch to zoom, drag sideways to move, double-tap for everything, tap for a frame."
-      : "Drag to zoom; Ctrl + wheel too. Double-click for everything, hover for a frame.")
+    const touch = navigator.maxTouchPoints > 0 || matchMedia("(any-pointer: coarse)").matches;
+    const mouse = !touch || matchMedia("(any-hover: hover)").matches;
+    this.readout.textContent = [
+      mouse && "Drag to zoom; Ctrl + wheel too. Double-click for everything, hover for a frame.",
+      touch && "Pinch to zoom, drag sideways to move, double-tap for everything, tap for a frame.",
+    ].filter(Boolean).join(mouse && touch ? " On the screen itself: " : "")
       + (thinned ? " Of each group of neighbours the smallest and the largest are drawn." : "");
   }
 

@@ -39,7 +39,9 @@ class Panel {
         x: { time: false, range: () => this.owner.view.x },
         y: { range: () => this.owner.yRange(this) },
       },
-      axes: [x, axis({ incrs: nice, space: 26, size: 66, values: (u, values) => ticks(values), label: this.owner.narrow ? undefined : "deviation" })],
+      axes: [x, axis({ incrs: nice, size: 66,
+        // Low panels have closer ticks: a scale needs three.
+        space: (u, index, min, max, height) => Math.min(26, height / 8), values: (u, values) => ticks(values), label: this.owner.narrow ? undefined : "deviation" })],
       series: [{}, { paths: () => null, points: { show: false } }],
       legend: { show: false },
       cursor: {

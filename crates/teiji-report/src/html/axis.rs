@@ -41,15 +41,26 @@ impl Axis {
     }
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, about `wanted` of them.
+/// Fewer ticks do not tell a scale.
+const FEWEST: usize = 3;
+
+/// Multiples of 1, 2 or 5 times a power of ten, about `wanted` of them and at
+/// least three.
 pub fn linear_ticks(low: f64, high: f64, wanted: f64) -> Vec<f64> {
     let raw = (high - low) / wanted;
     if raw <= 0.0 || !raw.is_finite() {
         return vec![low];
     }
     let magnitude = 10_f64.powf(raw.log10().floor());
-    let nice = [1.0, 2.0, 5.0, 10.0].map(|n| n * magnitude);
-    let step = nice.into_iter().find(|step| *step >= raw).unwrap_or(raw);
+    let nice = [10.0, 5.0, 2.0, 1.0, 0.5, 0.2].map(|n| n * magnitude);
+    let coarsest = nice.iter().rposition(|step| *step >= raw).unwrap_or(0);
+    let mut tries = nice[coarsest..].iter().map(|step| multiples(low, high, *step));
+    let enough = tries.find(|ticks| ticks.len() >= FEWEST);
+    enough.unwrap_or_else(|| multiples(low, high, raw))
+}
+
+/// The multiples of `step` from `low` to `high`.
+fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
     let mut ticks = Vec::new();
     let mut tick = (low / step).ceil() * step;
     while tick <= high + step * 1e-6 {
@@ -84,6 +95,17 @@ mod tests {
     fn linear_ticks_are_round_and_inside() {
         assert_eq!(linear_ticks(-43.0, 19.0, 6.0), [-40.0, -20.0, 0.0]);
         assert_eq!(linear_ticks(0.0, 0.0, 6.0), [0.0]);
+        assert_eq!(linear_ticks(-43.7, 43.6, 4.0), [-40.0, -20.0, 0.0, 20.0, 40.0]);
+    }
+
+    #[test]
+    fn a_linear_axis_has_at_least_three_ticks() {
+        for low in [-1e6, -43.7, -1.0, 0.0, 0.1, 7.3] {
+            for span in [0.3, 1.0, 9.99, 87.3, 101.0, 2.6e6] {
+                let ticks = linear_ticks(low, low + span, 4.0);
+                assert!((3..=12).contains(&ticks.len()), "{low} + {span}: {ticks:?}");
+            }
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::units::Glyphs;
 
 const GLYPHS: &Glyphs = &Glyphs::HTML;
 /// Colours in the style sheet; further cases begin again.
-const COLOURS: usize = 6;
+const COLOURS: usize = 12;
 
 /// The page.
 pub fn render(report: &Report<'_>) -> String {

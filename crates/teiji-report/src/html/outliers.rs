@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::escape::text;
 use super::{GLYPHS, colour};
-use crate::report::{Outlier, Report, Stamp};
+use crate::report::{Outlier, Report, Stamp, station};
 use crate::units::{count, duration};
 
 /// Width of a timeline in its own units.
@@ -17,11 +17,18 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
     if late().next().is_none() {
         return;
     }
+    let wire = if late().flat_map(|o| &o.stamps).any(|s| s.station == station::WIRE) {
+        " The capture has a clock of its own: it is set so that the fastest frame around takes no \
+         time from the card to the wire, or, without stamps of the card, from the wire to the \
+         receiver."
+    } else {
+        ""
+    };
     let _ = writeln!(
         out,
-        "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">The frames whose interval \
-         differs most. Times count from the frame's scheduled departure; the longest step is \
-         marked.</p>"
+        "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">Frames that never arrived, \
+         and those whose interval differs most. Times count from the frame's scheduled departure; \
+         the longest step is marked, except the wait for a launch time.{wire}</p>"
     );
     for outlier in late() {
         one(outlier, colour(report.summary, &outlier.case), out);
@@ -46,17 +53,27 @@ fn one(outlier: &Outlier, colour: usize, out: &mut String) {
     if let Some(note) = &outlier.note {
         let _ = writeln!(out, "<p>{}</p>", text(note));
     }
-    let longest = longest(&outlier.stamps);
-    timeline(&outlier.stamps, longest, out);
-    way(&outlier.stamps, longest, out);
+    let mut stamps = outlier.stamps.clone();
+    stamps.sort_by_key(|stamp| stamp.ns);
+    let longest = longest(&stamps);
+    timeline(&stamps, longest, out);
+    way(&stamps, longest, out);
     let _ = writeln!(out, "</div>");
 }
 
-/// The index of the stamp that ends the longest step.
+/// The index of the stamp that ends the longest step that nobody intended.
 fn longest(stamps: &[Stamp]) -> Option<usize> {
-    let steps = stamps.windows(2).map(|pair| pair[1].ns.saturating_sub(pair[0].ns));
-    let (before, step) = steps.enumerate().max_by_key(|(_, step)| *step)?;
+    let steps = stamps.windows(2).enumerate().filter(|(_, pair)| !intended(&pair[1]));
+    let steps = steps.map(|(before, pair)| (before, pair[1].ns.saturating_sub(pair[0].ns)));
+    let (before, step) = steps.max_by_key(|(_, step)| *step)?;
     (step > 0).then_some(before + 1)
+}
+
+/// True if the step to this stamp is the wait for the launch time: until the
+/// schedule, or in the qdisc, which lets go shortly before it.
+fn intended(to: &Stamp) -> bool {
+    let left = [station::CARD, station::WIRE, station::ARRIVED].contains(&to.station.as_str());
+    to.station == station::SCHEDULED || (left && to.ns <= 0)
 }
 
 fn timeline(stamps: &[Stamp], longest: Option<usize>, out: &mut String) {
@@ -128,6 +145,19 @@ mod tests {
         assert_eq!(longest(&stamps(&[0, 7, 70, 80])), Some(2));
         assert_eq!(longest(&stamps(&[5])), None);
         assert_eq!(longest(&stamps(&[5, 5])), None);
+    }
+
+    #[test]
+    fn the_wait_for_the_launch_time_is_not_the_longest_step() {
+        let way = [
+            (station::WOKE, -399_000),
+            (station::HANDED_OVER, -390_000),
+            (station::CARD, -149_000),
+            (station::SCHEDULED, 0),
+            (station::WIRE, 2_000),
+        ];
+        let stamps = way.map(|(at, ns)| Stamp { station: at.to_owned(), ns });
+        assert_eq!(longest(&stamps), Some(1), "from waking to handing over");
     }
 
     #[test]

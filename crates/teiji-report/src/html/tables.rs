@@ -104,10 +104,12 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
             text(&paper.short)
         );
     }
-    if !comparison.percentiles().is_empty() {
+    let percentiles = comparison.percentiles();
+    let told = percentiles.iter().find(|p| (**p - 99.0).abs() < 1e-9);
+    if let Some(p) = told.or(percentiles.last()) {
         let _ = writeln!(
             out,
-            "<p class=\"note\">p99 is the absolute deviation that 99 % of the intervals do not \
+            "<p class=\"note\">p{p} is the absolute deviation that {p} % of the intervals do not \
              exceed.</p>"
         );
     }

@@ -68,8 +68,13 @@ fn points(case: &str, deviation_ns: Vec<i64>) -> Points {
 
 /// The page.
 pub fn page() -> String {
+    page_of(|_| {})
+}
+
+/// The page of another summary.
+pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
     let (wide, narrow) = (deviations(20_000), deviations(500));
-    let summary = Summary {
+    let mut summary = Summary {
         schema: SCHEMA.to_owned(),
         experiment: "synthetic <data>".to_owned(),
         question: NASTY.to_owned(),
@@ -78,6 +83,7 @@ pub fn page() -> String {
         cases: vec![case("normal", &wide), case("etf", &narrow)],
         warnings: vec!["A warning with <angle> brackets.".to_owned()],
     };
+    change(&mut summary);
     html::render(&Report {
         summary: &summary,
         paper: Some(Paper::load("etf").unwrap()),

@@ -1,0 +1,249 @@
+//! Chooses the frames that the report tells one by one: those that never
+//! arrived, and those whose intervals differ most, each with its way and what
+//! is known of the reason.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::io;
+
+use teiji::Fate;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::SendMode;
+use teiji_record::{FlowPlan, FrameRow, Records};
+use teiji_report::{Outlier, Points};
+use teiji_stats::Vantage;
+
+/// Frames of each kind, per flow of a member.
+const EACH: usize = 3;
+
+/// Frames before and after one that say what is usual there: clocks that drift
+/// apart by 1 ppm differ by less than a microsecond over them.
+const AROUND: usize = 100;
+
+/// The outliers of one flow in one member; `points` are all its deviations.
+pub fn of(records: &Records, plan: &FlowPlan, points: &Points) -> Vec<Outlier> {
+    let rows = records.rows_of(plan.flow);
+    let noise_ns = match (points.vantage, records.facts.wire_resolution) {
+        // An interval has two stamps.
+        (Vantage::Wire, Some(resolution)) => 2 * resolution.as_ns().unsigned_abs(),
+        _ => 0,
+    };
+    let tell = |row: &FrameRow, deviation_ns: Option<i64>, note: Option<String>| {
+        let mut outlier =
+            Outlier::from_frame(&points.case, points.seed, &points.flow, deviation_ns, row);
+        if let (Some(offset), Some(wire)) = (wire_offset(around(rows, row)), row.wire) {
+            outlier.on_the_wire(wire.as_ns().saturating_sub(offset), row.scheduled.as_ns());
+        }
+        outlier.note = note;
+        outlier
+    };
+    let absent = rows.iter().filter_map(|row| Some(tell(row, None, Some(absence(row, plan)?))));
+    let deviating = largest(points, noise_ns).into_iter().filter_map(|index| {
+        let row = rows.get(usize::try_from(points.seq[index]).ok()?)?;
+        Some(tell(row, Some(points.deviation_ns[index]), reason(rows, row, points.vantage, plan)))
+    });
+    absent.take(EACH).chain(deviating).collect()
+}
+
+/// The frames around one, itself included.
+fn around<'a>(rows: &'a [FrameRow], row: &FrameRow) -> &'a [FrameRow] {
+    let at = usize::try_from(row.seq).unwrap_or(usize::MAX);
+    let to = at.saturating_add(AROUND).min(rows.len());
+    &rows[at.saturating_sub(AROUND).min(to)..to]
+}
+
+/// The indices of the largest deviations above the stamps' own noise, worst
+/// first. The intervals before and
+/// after one late frame both deviate: the larger one tells of it.
+fn largest(points: &Points, noise_ns: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..points.seq.len())
+        .filter(|&i| points.deviation_ns[i].unsigned_abs() > noise_ns)
+        .collect();
+    // Stable: of equals the earlier frame comes first.
+    order.sort_by_key(|&i| Reverse(points.deviation_ns[i].unsigned_abs()));
+    let mut chosen: Vec<usize> = Vec::new();
+    for index in order {
+        if chosen.iter().all(|other| points.seq[*other].abs_diff(points.seq[index]) > 1) {
+            chosen.push(index);
+            if chosen.len() == EACH {
+                break;
+            }
+        }
+    }
+    chosen
+}
+
+/// Why a frame is not there, as sentences.
+fn absence(row: &FrameRow, plan: &FlowPlan) -> Option<String> {
+    let mut said = match row.fate {
+        Some(Fate::Missed) => {
+            "Dropped by ETF as \"missed\": its launch time had passed.".to_owned()
+        }
+        Some(Fate::Invalid) => {
+            "Dropped by ETF as \"invalid\": no launch time, or one already past.".to_owned()
+        }
+        Some(Fate::SendFailed(errno)) => {
+            format!("The send call failed: {}.", io::Error::from_raw_os_error(errno))
+        }
+        None if row.handed_over.is_some() && row.copies == 0 => "Lost on the way.".to_owned(),
+        None => return None,
+    };
+    if let Some(late) = wake_up_latency(row, plan).filter(|late| *late > 0) {
+        let _ = write!(said, " Its sender woke {} late.", Span::from_ns(late));
+    }
+    Some(said)
+}
+
+/// How late the sender woke, in ns.
+fn wake_up_latency(row: &FrameRow, plan: &FlowPlan) -> Option<i64> {
+    let margin = match plan.mode {
+        SendMode::OnWakeUp => Span::ZERO,
+        SendMode::LaunchTime { margin, .. } => margin,
+    };
+    Some((row.woke? - (row.scheduled - margin)).as_ns())
+}
+
+/// From its schedule until a frame was seen, in ns; the clocks may differ.
+fn delay(row: &FrameRow, vantage: Vantage) -> Option<i64> {
+    Some(row.view().stamp_ns(vantage)?.saturating_sub(row.scheduled.as_ns()))
+}
+
+/// Which of two frames made the interval what it is, and whether waking did.
+fn reason(rows: &[FrameRow], row: &FrameRow, vantage: Vantage, plan: &FlowPlan) -> Option<String> {
+    let before = rows.get(usize::try_from(row.seq.checked_sub(1)?).ok()?)?;
+    let usual = |of: &dyn Fn(&FrameRow) -> Option<i64>| {
+        teiji_stats::median(&mut around(rows, row).iter().filter_map(of).collect::<Vec<_>>())
+    };
+    let usual_delay = usual(&|row| delay(row, vantage))?;
+    let off = |row: &FrameRow| Some(delay(row, vantage)?.saturating_sub(usual_delay));
+    let (own, earlier) = (off(row)?, off(before)?);
+    let (whose, off, culprit) = if earlier.unsigned_abs() > own.unsigned_abs() {
+        ("The frame before it", earlier, before)
+    } else {
+        ("It", own, row)
+    };
+    let side = if off < 0 { "earlier" } else { "later" };
+    let mut said =
+        format!("{whose} came {} {side} than usual", Span::from_ns(off.saturating_abs()));
+    let latency = |row: &FrameRow| wake_up_latency(row, plan);
+    if let (Some(woke), Some(usual)) = (latency(culprit), usual(&latency)) {
+        // Waking is a reason if it makes up most of the difference.
+        if off > 0 && woke.saturating_sub(usual) > off / 2 {
+            let (woke, usual) = (Span::from_ns(woke), Span::from_ns(usual));
+            let _ = write!(said, ": its sender woke {woke} late (usually {usual})");
+        }
+    }
+    Some(said + ".")
+}
+
+/// What to take from the capture's clock to have the schedule's, in ns: the
+/// fastest of these frames takes no time from the card to the wire, or, where
+/// the card was not stamped, from the wire to the receiver.
+fn wire_offset(rows: &[FrameRow]) -> Option<i64> {
+    let ahead = |row: &FrameRow, of: Option<Instant<Tai>>| {
+        Some(row.wire?.as_ns().saturating_sub(of?.as_ns()))
+    };
+    let from_card = rows.iter().filter_map(|row| ahead(row, row.tx_kernel)).min();
+    from_card.or_else(|| rows.iter().filter_map(|row| ahead(row, row.rx_kernel)).max())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teiji_record::{About, Facts};
+
+    const MS: i64 = 1_000_000;
+
+    /// A flow of these delays, in ns; `None` is a frame that ETF dropped.
+    fn flow(delays: &[Option<i64>]) -> (Records, FlowPlan, Points) {
+        let plan = FlowPlan {
+            flow: 0,
+            name: "cycle".to_owned(),
+            frames: delays.len() as u64,
+            base: Instant::from_ns(0),
+            period: Span::from_ns(MS),
+            mode: SendMode::OnWakeUp,
+            tx_stamps: true,
+        };
+        let tai = |ns| Some(Instant::<Tai>::from_ns(ns));
+        let rows: Vec<FrameRow> = (0..)
+            .zip(delays)
+            .map(|(seq, delay)| {
+                let scheduled = seq * MS;
+                FrameRow {
+                    flow: 0,
+                    seq: seq.unsigned_abs(),
+                    scheduled: Instant::from_ns(scheduled),
+                    woke: tai(scheduled + delay.unwrap_or(800) / 4 * 3),
+                    handed_over: tai(scheduled + delay.unwrap_or(700)),
+                    tx_sched: None,
+                    tx_kernel: delay.and_then(|delay| tai(scheduled + delay)),
+                    tx_hardware: None,
+                    // The capture's clock is 5 s ahead and the wire 100 ns away, or more.
+                    wire: delay.map(|d| Instant::from_ns(scheduled + d + 5_000_000_100)),
+                    rx_kernel: None,
+                    rx_hardware: None,
+                    arrival: None,
+                    copies: u32::from(delay.is_some()),
+                    fate: delay.is_none().then_some(Fate::Missed),
+                }
+            })
+            .collect();
+        let intervals = teiji_stats::fold::interval_deviations(
+            plan.period,
+            Vantage::Wire,
+            rows.iter().map(FrameRow::view),
+        );
+        let (seq, deviation_ns): (Vec<u64>, Vec<i64>) = intervals.unzip();
+        let points = Points {
+            case: "c".to_owned(),
+            seed: 1,
+            flow: "cycle".to_owned(),
+            vantage: Vantage::Wire,
+            t_ns: seq.iter().map(|seq| i64::try_from(*seq).unwrap() * MS).collect(),
+            of: seq.len() as u64,
+            deviation_ns,
+            seq,
+        };
+        let about = About {
+            experiment: String::new(),
+            case: "c".to_owned(),
+            seed: 1,
+            flows: vec![plan.clone()],
+        };
+        (Records { about, facts: Facts::default(), rows }, plan, points)
+    }
+
+    #[test]
+    fn a_late_frame_is_told_once_with_its_reason_and_frames_on_time_never() {
+        let delays: Vec<Option<i64>> =
+            (0..50).map(|i| Some(if i == 20 { 40_000 } else { 200 })).collect();
+        let (records, plan, points) = flow(&delays);
+        let outliers = of(&records, &plan, &points);
+        assert_eq!(outliers.len(), 1, "{outliers:?}");
+        let told = &outliers[0];
+        assert_eq!((told.seq, told.deviation_ns), (20, Some(39_800)));
+        assert_eq!(
+            told.note.as_deref(),
+            Some("It came 39.8 µs later than usual: its sender woke 30 µs late (usually 150 ns).")
+        );
+        let coarse = Facts { wire_resolution: Some(Span::from_ns(20_000)), ..Facts::default() };
+        assert!(of(&Records { facts: coarse, ..records.clone() }, &plan, &points).is_empty());
+        let wire = told.stamps.iter().find(|stamp| stamp.station == "on the wire").unwrap();
+        assert_eq!(wire.ns, 40_000, "the fastest frame takes no time to the wire");
+    }
+
+    #[test]
+    fn a_dropped_frame_is_told_first_and_says_who_dropped_it() {
+        let mut delays = vec![Some(200); 30];
+        delays[7] = None;
+        delays[20] = Some(9_200);
+        let (records, plan, points) = flow(&delays);
+        let outliers = of(&records, &plan, &points);
+        let told: Vec<u64> = outliers.iter().map(|outlier| outlier.seq).collect();
+        assert_eq!(told, [7, 20]);
+        let note = outliers[0].note.as_deref().unwrap();
+        assert!(note.starts_with("Dropped by ETF as \"missed\""), "{note}");
+        assert!(note.ends_with("Its sender woke 600 ns late."), "{note}");
+    }
+}
