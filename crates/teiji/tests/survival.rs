@@ -79,10 +79,7 @@ fn assert_stamps_are_at_their_frames(log: &TalkerLog) {
     }
     let sent: Vec<_> = log.frames.iter().filter(|tx| tx.fate.is_none()).collect();
     let stamped = sent.iter().filter(|tx| tx.tx_sched.is_some()).count();
-    // Under load the error queue may overflow before it is read, and a stamp
-    // that cannot be attributed with certainty is left out: fewer is allowed,
-    // wrong is not (above), none is not.
-    assert!(stamped > 0 && stamped <= sent.len(), "{stamped} of {}", sent.len());
+    assert_eq!(stamped, sent.len(), "every frame that was sent has its stamp");
 }
 
 fn failures(log: &TalkerLog, errno: i32) -> usize {
@@ -94,18 +91,25 @@ fn an_interface_that_goes_down_and_up_costs_frames_but_not_the_run() {
     let Some(wire) = Wire::new() else { return };
     for destination in [udp(RX_UDP4), Destination::Ethernet { to: RX_MAC, vlan: None }] {
         let config = wire::talker(destination);
-        let prepared = wire.tx(|| talker::Prepared::new(&config, 400)).unwrap();
-        let running = thread::spawn(move || prepared.run(&schedule(Span::ZERO), &StopFlag::new()));
-        thread::sleep(Duration::from_millis(150));
+        let prepared = wire.tx(|| talker::Prepared::new(&config, 20_000)).unwrap();
+        // Stopped only when the link is up again, however long a busy machine takes.
+        let stop = StopFlag::new();
+        let stopped = stop.clone();
+        let running = thread::spawn(move || prepared.run(&schedule(Span::ZERO), &stopped));
+        thread::sleep(Duration::from_millis(300));
         wire.ip_tx("link set tx0 down");
         thread::sleep(Duration::from_millis(100));
+        // Going down forgot it; asking for it again takes a second where the first
+        // question is lost, as it is until the peer has noticed the carrier.
+        wire.know_the_peer();
         wire.ip_tx("link set tx0 up");
+        thread::sleep(Duration::from_millis(300));
+        stop.stop();
         let log = running.join().unwrap().unwrap();
-        assert_eq!(log.frames.len(), 400);
-        assert!(!log.interrupted);
-        let failed = log.frames.iter().filter(|tx| tx.fate.is_some()).count();
-        assert!((20..350).contains(&failed), "{failed} frames failed");
-        assert!(log.frames[0].fate.is_none() && log.frames[399].fate.is_none());
+        let fates: Vec<_> = log.frames.iter().map(|tx| tx.fate).collect();
+        let failed = fates.iter().filter(|fate| fate.is_some()).count();
+        assert!((20..fates.len() - 20).contains(&failed), "{failed} of {}", fates.len());
+        assert_eq!((fates.first(), fates.last()), (Some(&None), Some(&None)));
         assert_stamps_are_at_their_frames(&log);
     }
 }

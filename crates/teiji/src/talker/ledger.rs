@@ -5,6 +5,10 @@
 //! where it failed and on the kernel's version. So after a failure the next
 //! stamp "entered the qdisc" decides: it is taken inside the send call, hence
 //! lies between the wake-up and the hand-over of exactly one frame.
+//!
+//! A frame that the kernel keeps until it knows the peer's address (ARP, NDP)
+//! enters the qdisc after its send call, or never: such a stamp decides nothing,
+//! and after a failure it is left out rather than put to a frame by guess.
 
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};

@@ -10,6 +10,8 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use teiji::talker::{Destination, TalkerConfig, TxStamps};
 use teiji::{Instant, Schedule, Span, Tai};
@@ -48,11 +50,32 @@ impl Wire {
         wire.ip_rx("address add fd74:656a:9::2/64 dev rx0 nodad");
         wire.ip_tx("link set tx0 up");
         wire.ip_rx("link set rx0 up");
-        // Nobody asks for MAC addresses while a test measures.
-        for to in ["10.9.0.2", "fd74:656a:9::2"] {
-            wire.ip_tx(&format!("neighbour add {to} lladdr {RX_MAC} dev tx0 nud permanent"));
-        }
+        wire.know_the_peer();
+        wire.wait_for_carrier();
         Some(wire)
+    }
+
+    /// Nobody asks for MAC addresses while a test measures.
+    pub fn know_the_peer(&self) {
+        for to in ["10.9.0.2", "fd74:656a:9::2"] {
+            self.ip_tx(&format!("neighbour replace {to} lladdr {RX_MAC} dev tx0 nud permanent"));
+        }
+    }
+
+    /// The kernel notices a carrier a while after the link is up, later on a busy
+    /// machine, and drops frames until then.
+    fn wait_for_carrier(&self) {
+        let up = |interface: &str| {
+            let output = Command::new("ip").args(["link", "show", interface]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains("state UP")
+        };
+        for _ in 0..500 {
+            if self.tx(|| up("tx0")) && self.rx(|| up("rx0")) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the veth pair did not come up in 5 s");
     }
 
     pub fn ip_tx(&self, arguments: &str) {
