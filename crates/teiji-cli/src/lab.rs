@@ -70,7 +70,8 @@ impl Lab {
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
         let initramfs = scratch.path().join("initramfs");
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
-        write_initramfs(&initramfs, &kernel, &modules, &[], Some(&job), &[])?;
+        let contents = GuestContents { loaded: &modules, job: &job, ..GuestContents::default() };
+        write_initramfs(&initramfs, &kernel, &contents)?;
         Ok(Self { kernel, qemu, initramfs, _scratch: scratch, wall_limit })
     }
 
@@ -217,20 +218,34 @@ fn qdisc_modules(qdisc: &Qdisc) -> Vec<&'static str> {
     root.into_iter().chain(leaves.into_iter().filter_map(leaf_module)).collect()
 }
 
-/// Writes the guest's file system: this program as init, the modules to load, those
-/// to have at hand for modprobe, the job, and files by path and mode.
+/// A file of the guest: path, mode, contents.
+pub type GuestFile = (String, u32, Vec<u8>);
+
+/// What a guest's file system holds beside this program, which is its init.
+#[derive(Default)]
+pub struct GuestContents<'a> {
+    /// Modules to load.
+    pub loaded: &'a [&'a str],
+    /// Modules to have at hand for modprobe.
+    pub at_hand: &'a [&'a str],
+    /// What the measuring program is told.
+    pub job: &'a [u8],
+    /// Single files.
+    pub files: &'a [GuestFile],
+    /// Folders whose files lie at the root of the guest; single files go before.
+    pub trees: &'a [PathBuf],
+}
+
+/// Writes the guest's file system.
 pub fn write_initramfs(
     path: &Path,
     kernel: &Kernel,
-    loaded: &[&str],
-    at_hand: &[&str],
-    job: Option<&[u8]>,
-    extra: &[(String, u32, Vec<u8>)],
+    contents: &GuestContents<'_>,
 ) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let program = fs::read(&program)
         .with_context(|| format!("cannot read this program, {}", program.display()))?;
-    let modules = GuestModules::new(kernel, loaded, at_hand)?;
+    let modules = GuestModules::new(kernel, contents.loaded, contents.at_hand)?;
     let failed = || format!("cannot write {}", path.display());
     let file = File::create(path).with_context(failed)?;
     let write = || -> std::io::Result<()> {
@@ -238,9 +253,12 @@ pub fn write_initramfs(
         archive.character_device("dev/console", 5, 1)?;
         archive.file("init", 0o755, &program)?;
         modules.write_to(&mut archive)?;
-        archive.file(JOB_PATH, 0o644, job.unwrap_or_default())?;
-        for (path, mode, contents) in extra {
-            archive.file(path, *mode, contents)?;
+        archive.file(JOB_PATH, 0o644, contents.job)?;
+        for (path, mode, bytes) in contents.files {
+            archive.file(path, *mode, bytes)?;
+        }
+        for tree in contents.trees {
+            archive.tree(tree)?;
         }
         archive.finish()?;
         Ok(())

@@ -12,6 +12,7 @@
 //! What is cached is used without touching the network; `refresh_*` asks again.
 
 pub(crate) mod error;
+mod guest_packages;
 pub(crate) mod item;
 pub(crate) mod lock;
 mod modules;

@@ -192,6 +192,25 @@ impl Fetcher {
         Ok(archives)
     }
 
+    /// Downloads packages with all they need, as if nothing were installed anywhere.
+    pub(crate) fn download_whole(
+        &mut self,
+        release: Release,
+        names: &[&str],
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        for name in names {
+            if self.apt(release, progress)?.show(&[(*name).to_owned()])?.is_empty() {
+                return Err(CacheError::NotPackaged {
+                    what: format!("package {name}"),
+                    known: format!("the guest's programs come from Debian {}", release.number),
+                });
+            }
+        }
+        let args = ["-o", "Dir::State::status=/dev/null", "-t", release.codename, "install"];
+        self.get(release, &names.join(" "), &[&args, names].concat(), 0, progress)
+    }
+
     fn get(
         &mut self,
         release: Release,
@@ -221,17 +240,17 @@ impl Fetcher {
     }
 
     /// Unpacks the archives below `root`; the step is called after the first.
-    pub(crate) fn unpack(
+    pub(crate) fn unpack<A: std::borrow::Borrow<Archive>>(
         &self,
-        archives: &[Archive],
+        archives: &[A],
         root: &Path,
         progress: &mut dyn Progress,
     ) -> Result<(), CacheError> {
         let Some(first) = archives.first() else { return Ok(()) };
-        let what = format!("unpack {}", first.package.name);
+        let what = format!("unpack {}", first.borrow().package.name);
         progress.step(&Step { what: &what, fraction: 0.0, total_bytes: None });
         for (done, archive) in (1_u32..).zip(archives) {
-            self.unpack_one(&what, archive, root)?;
+            self.unpack_one(&what, archive.borrow(), root)?;
             let fraction = f64::from(done) / archives.len() as f64;
             progress.step(&Step { what: &what, fraction, total_bytes: None });
         }

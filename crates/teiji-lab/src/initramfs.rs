@@ -2,7 +2,10 @@
 //! that the kernel unpacks (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 const REGULAR: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
@@ -17,12 +20,13 @@ pub struct Initramfs<W: Write> {
     written: usize,
     inode: u32,
     directories: BTreeSet<String>,
+    others: BTreeSet<String>,
 }
 
 impl<W: Write> Initramfs<W> {
     /// An empty archive.
     pub fn new(out: W) -> Self {
-        Self { out, written: 0, inode: 1, directories: BTreeSet::new() }
+        Self { out, written: 0, inode: 1, directories: BTreeSet::new(), others: BTreeSet::new() }
     }
 
     /// Adds a regular file with `mode` bits such as `0o755`. Missing parent
@@ -53,6 +57,32 @@ impl<W: Write> Initramfs<W> {
         self.entry(path, CHARACTER | 0o600, (major, minor), &[])
     }
 
+    /// Adds the files and symbolic links below a folder, in the order of their names;
+    /// what is in the archive already stays as it is.
+    pub fn tree(&mut self, root: &Path) -> io::Result<()> {
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            let mut entries = fs::read_dir(root.join(&folder))?.collect::<io::Result<Vec<_>>>()?;
+            entries.sort_by_key(fs::DirEntry::file_name);
+            for entry in entries {
+                let path = format!("{folder}{}", entry.file_name().to_string_lossy());
+                let kind = entry.file_type()?;
+                if kind.is_dir() {
+                    folders.push(path + "/");
+                } else if self.others.contains(&path) {
+                    // An earlier one of this name has precedence.
+                } else if kind.is_symlink() {
+                    let target = fs::read_link(entry.path())?;
+                    self.symlink(&path, &target.to_string_lossy())?;
+                } else {
+                    let mode = entry.metadata()?.permissions().mode() & 0o777;
+                    self.file(&path, mode, &fs::read(entry.path())?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the trailer and gives the output back.
     pub fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, (0, 0), &[])?;
@@ -77,6 +107,9 @@ impl<W: Write> Initramfs<W> {
         device: (u32, u32),
         contents: &[u8],
     ) -> io::Result<()> {
+        if mode & DIRECTORY != DIRECTORY {
+            self.others.insert(path.to_owned());
+        }
         let too_large = |_| io::Error::new(io::ErrorKind::InvalidInput, "file over 4 GiB");
         let size = u32::try_from(contents.len()).map_err(too_large)?;
         let name_size = u32::try_from(path.len() + 1).map_err(too_large)?;
@@ -122,6 +155,24 @@ mod tests {
         archive.directory("proc").unwrap();
         archive.symlink("bin/sh", "busybox").unwrap();
         archive.finish().unwrap()
+    }
+
+    #[test]
+    fn a_tree_is_added_in_order_and_gives_way_to_what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("usr/bin")).unwrap();
+        fs::write(dir.path().join("usr/bin/tc"), "theirs").unwrap();
+        fs::write(dir.path().join("b"), "b").unwrap();
+        std::os::unix::fs::symlink("b", dir.path().join("a")).unwrap();
+        let mut archive = Initramfs::new(Vec::new());
+        archive.file("usr/bin/tc", 0o755, b"ours").unwrap();
+        archive.tree(dir.path()).unwrap();
+        let mut expected = Initramfs::new(Vec::new());
+        expected.file("usr/bin/tc", 0o755, b"ours").unwrap();
+        expected.symlink("a", "b").unwrap();
+        let mode = fs::metadata(dir.path().join("b")).unwrap().permissions().mode() & 0o777;
+        expected.file("b", mode, b"b").unwrap();
+        assert_eq!(archive.finish().unwrap(), expected.finish().unwrap());
     }
 
     #[test]

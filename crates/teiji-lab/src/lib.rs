@@ -18,6 +18,7 @@
 
 pub mod cache;
 pub mod console;
+mod elf;
 mod fetch;
 pub mod guest;
 pub mod guest_modules;

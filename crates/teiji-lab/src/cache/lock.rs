@@ -13,9 +13,11 @@ use rustix::io::Errno;
 use super::error::CacheError;
 use super::progress::Progress;
 
-/// How long [`Lease::sole`] tries: half a second in all.
-const SOLE_TRIES: u32 = 20;
-const SOLE_PAUSE: Duration = Duration::from_millis(25);
+/// How long a lock is tried before somebody else is said to hold it: half a second in
+/// all. A process that is just being started holds all locks of its parent until it
+/// has called exec.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// Held while the cache is being changed; released on drop.
 #[derive(Debug)]
@@ -46,12 +48,25 @@ fn lock(file: &File, path: &Path, how: FlockOperation) -> Result<bool, CacheErro
     }
 }
 
+/// Tries for a moment; whether the lock is held now.
+fn lock_soon(file: &File, path: &Path) -> Result<bool, CacheError> {
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        if lock(file, path, FlockOperation::NonBlockingLockExclusive)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Filling {
     /// Waits for the right to change the cache; tells `progress` when it must.
     pub(crate) fn wait(dir: &Path, progress: &mut dyn Progress) -> Result<Self, CacheError> {
         let path = dir.join("filling.lock");
         let mut file = open(&path)?;
-        if !lock(&file, &path, FlockOperation::NonBlockingLockExclusive)? {
+        if !lock_soon(&file, &path)? {
             let mut owner = String::new();
             let who = match file.read_to_string(&mut owner) {
                 Ok(n) if n > 0 => format!("another teiji (process {})", owner.trim()),
@@ -78,16 +93,12 @@ impl Lease {
         Ok(Self(file))
     }
 
-    /// Succeeds only when nobody holds a lease. Tries for a moment: a process that
-    /// is just being started holds all locks of its parent until it has called exec.
+    /// Succeeds only when nobody holds a lease.
     pub(crate) fn sole(dir: &Path) -> Result<Self, CacheError> {
         let path = dir.join("use.lock");
         let file = open(&path)?;
-        for _ in 0..SOLE_TRIES {
-            if lock(&file, &path, FlockOperation::NonBlockingLockExclusive)? {
-                return Ok(Self(file));
-            }
-            std::thread::sleep(SOLE_PAUSE);
+        if lock_soon(&file, &path)? {
+            return Ok(Self(file));
         }
         Err(CacheError::InUse)
     }
@@ -124,7 +135,7 @@ mod tests {
             drop(lock);
             notes.0
         });
-        assert!(receive.recv_timeout(Duration::from_millis(200)).is_err(), "it did not wait");
+        assert!(receive.recv_timeout(2 * TRIES * PAUSE).is_err(), "it did not wait");
         drop(first);
         receive.recv_timeout(Duration::from_secs(5)).unwrap();
         let notes = second.join().unwrap();

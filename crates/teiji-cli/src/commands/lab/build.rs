@@ -1,0 +1,59 @@
+//! `teiji lab build`: Teiji's kernel modules, built for a kernel.
+
+use anyhow::bail;
+use teiji_lab::cache::Cache;
+use teiji_lab::kernel::{ModuleSource, Strictness};
+
+use super::KernelArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::progress::Progress;
+
+/// Build Teiji's kernel modules, and print where they are.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// Build this module only; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    module: Vec<String>,
+    /// Take warnings for errors and keep nothing: for those who change a module.
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let names = match &args.module[..] {
+        [] => ModuleSource::names().map(str::to_owned).collect(),
+        given => given.to_vec(),
+    };
+    let progress = Progress::new(false);
+    let mut steps = progress.cache_steps();
+    let cache = Cache::open()?;
+    let kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
+    for name in names {
+        let Some(source) = ModuleSource::embedded(&name) else {
+            let all: Vec<_> = ModuleSource::names().collect();
+            bail!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
+        };
+        if args.check {
+            let strictness = Strictness { warnings: true, sparse: have_sparse() };
+            cache.check_module(&kernel, &source, strictness, &mut steps)?;
+            let with =
+                if strictness.sparse { ", W=1 and sparse" } else { " and W=1 (no sparse here)" };
+            output::line(format_args!(
+                "{name} for {}: no warnings with -Werror{with}",
+                kernel.release
+            ))?;
+        } else {
+            let path = cache.module(&kernel, &source, &mut steps)?;
+            output::line(path.display())?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Whether the checker `sparse` is on this machine.
+fn have_sparse() -> bool {
+    std::process::Command::new("sparse").arg("--version").output().is_ok()
+}

@@ -1,0 +1,188 @@
+//! `teiji lab shell`: a shell, or one command, in a guest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use teiji_core::wire::MacAddr;
+use teiji_experiment::Nic;
+use teiji_lab::cache::Cache;
+use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec};
+use teiji_lab::vm;
+
+use super::KernelArgs;
+use crate::exit::Exit;
+use crate::lab::{GuestContents, GuestFile, write_initramfs};
+use crate::output;
+use crate::progress::Progress;
+
+/// Open a shell in a guest with two network cards on a wire.
+///
+/// `poweroff`, or leaving the shell, ends it.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// The cards.
+    #[arg(long, default_value = "igb", value_parser = nic)]
+    nic: Nic,
+    /// Put this file into the guest's /root; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+    /// Load this kernel module, Teiji's or the kernel's; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    module: Vec<String>,
+    /// Put the programs of this Debian package into the guest, with the libraries
+    /// they need; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    package: Vec<String>,
+    /// Let the guest's time run freely: deterministic, idle time is skipped.
+    #[arg(long)]
+    virtual_time: bool,
+    /// Run this command in the guest instead of a shell, then switch off.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn nic(text: &str) -> Result<Nic, String> {
+    Nic::EMULATED.into_iter().find(|nic| nic.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Nic::EMULATED.iter().map(|nic| nic.name()).collect();
+        format!("there is no card `{text}`; there are {}", names.join(", "))
+    })
+}
+
+/// What a person may ask tc, ip and modprobe for in the guest.
+const AT_HAND: [&str; 22] = [
+    "8021q",
+    "act_gact",
+    "act_gate",
+    "act_mirred",
+    "act_skbedit",
+    "act_vlan",
+    "bridge",
+    "cls_basic",
+    "cls_flower",
+    "cls_fw",
+    "cls_matchall",
+    "cls_u32",
+    "dummy",
+    "ifb",
+    "macvlan",
+    "netconsole",
+    "pktgen",
+    "ptp",
+    "sch_ingress",
+    "sch_multiq",
+    "sch_netem",
+    "sch_tbf",
+];
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let progress = Progress::new(false);
+    let mut steps = progress.cache_steps();
+    let cache = Cache::open()?;
+    let mut kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
+    let wanted: Vec<&str> = args.module.iter().map(String::as_str).collect();
+    cache.add_modules(&mut kernel, &wanted, &mut steps)?;
+    let qemu = cache.qemu(&mut steps)?;
+    let busybox = cache.package("busybox-static", &mut steps)?;
+    let mut trees = Vec::new();
+    if !args.package.is_empty() {
+        // dash: busybox's shell runs its own `ip` and `tc` whatever PATH says.
+        let packages = ["dash"].into_iter().chain(args.package.iter().map(String::as_str));
+        trees = cache.guest_packages(&packages.collect::<Vec<_>>(), &mut steps)?;
+    }
+    drop(steps);
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let initramfs = scratch.path().join("initramfs");
+    let modules = [
+        "virtio_pci",
+        "virtio_console",
+        args.nic.module(),
+        "af_packet",
+        "veth",
+        "sch_etf",
+        "sch_mqprio",
+        "sch_prio",
+        "sch_taprio",
+        "sch_cbs",
+    ];
+    let loaded = [&modules[..], &wanted].concat();
+    let at_hand: Vec<_> = AT_HAND.into_iter().filter(|module| kernel.has_module(module)).collect();
+    let mut files = files_inside(&args.file)?;
+    files.push(("etc/profile".to_owned(), 0o644, profile(&args.command).into_bytes()));
+    files.extend(busybox_files(&busybox, trees.is_empty())?);
+    let contents = GuestContents {
+        loaded: &loaded,
+        at_hand: &at_hand,
+        files: &files,
+        trees: &trees,
+        ..GuestContents::default()
+    };
+    write_initramfs(&initramfs, &kernel, &contents)?;
+    let machine = MachineSpec {
+        kernel: kernel.image.clone(),
+        initramfs,
+        init_args: vec!["teiji.shell".to_owned()],
+        memory_mib: 512,
+        seed: 1,
+        clock: if args.virtual_time { Clock::Virtual } else { Clock::Paced },
+        console: Console::Terminal,
+        results: scratch.path().join("results"),
+        nics: (1..=2)
+            .map(|end| NicSpec {
+                model: args.nic,
+                mac: MacAddr([0x02, 0x74, 0x65, 0x6a, 1, end]),
+                wire: 0,
+                capture: None,
+            })
+            .collect(),
+    };
+    output::line(format_args!(
+        "{} with two {} on a wire; `poweroff` or leaving the shell ends it",
+        kernel.release, args.nic
+    ))?;
+    vm::run_interactive(qemu.command(), &machine)?;
+    Ok(Exit::Success)
+}
+
+/// What the shell does first: makes the programs' names, then runs the command.
+fn profile(command: &[String]) -> String {
+    // Busybox installs the names of its programs itself, and leaves those that are there.
+    let mut profile = "/bin/busybox mkdir -p /sbin /root\n\
+                       /bin/busybox --install -s /bin 2>/dev/null\n\
+                       export PATH=/usr/sbin:/usr/bin:/sbin:/bin\n\
+                       [ -e /sbin/modprobe ] || ln -s /bin/busybox /sbin/modprobe\n\
+                       ln -sf /init /bin/teiji\n\
+                       alias poweroff='exit'\n\
+                       cd /root\n"
+        .to_owned();
+    if !command.is_empty() {
+        profile.push_str(&command.join(" "));
+        profile.push_str("\nexit\n");
+    }
+    profile
+}
+
+/// The user's files, in the guest's `/root`.
+fn files_inside(files: &[PathBuf]) -> anyhow::Result<Vec<GuestFile>> {
+    let inside = files.iter().map(|path| {
+        let contents = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok((format!("root/{name}"), 0o755, contents))
+    });
+    inside.collect()
+}
+
+/// Busybox, as the guest's shell too if there is no other.
+fn busybox_files(package: &Path, as_shell: bool) -> anyhow::Result<Vec<GuestFile>> {
+    let paths = ["bin/busybox", "usr/bin/busybox"].map(|name| package.join(name));
+    let found = paths.iter().find(|path| path.exists());
+    let Some(program) = found else { bail!("the package busybox-static holds no busybox") };
+    let program = fs::read(program).context("cannot read busybox")?;
+    let mut files = vec![("bin/busybox".to_owned(), 0o755, program.clone())];
+    if as_shell {
+        files.push(("bin/sh".to_owned(), 0o755, program));
+    }
+    Ok(files)
+}
