@@ -4,6 +4,7 @@
 //! * [`series`] – a stream of deviations becomes a [`Deviation`],
 //! * [`fold`] – the frames of a flow become [`FlowStatistics`],
 //! * [`envelope`] – a series of any length becomes what a plot needs,
+//! * [`tail`] – a latency's far end: bounds for small probabilities,
 //! * [`compare`] – two series side by side, and an ensemble's spread.
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod envelope;
 pub mod flow;
 pub mod fold;
 pub mod series;
+pub mod tail;
 
 pub use compare::{Comparison, Ensemble, Interval, Spread};
 pub use deviation::{Bin, Deviation, Percentile};
@@ -21,3 +23,4 @@ pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
 pub use series::{Series, median};
+pub use tail::{Evidence, NoFit, TailBound, TailFit};
