@@ -7,8 +7,10 @@ mod generate;
 mod keeper;
 mod lab;
 mod listen;
+mod ping;
 mod plan;
 mod quantity;
+mod reflect;
 mod report;
 mod run;
 mod talk;
@@ -37,6 +39,8 @@ pub enum Command {
     Plan(plan::Args),
     Talk(talk::Args),
     Listen(listen::Args),
+    Ping(ping::Args),
+    Reflect(reflect::Args),
     Analyze(analyze::Args),
     Report(report::Args),
     Compare(compare::Args),
@@ -56,6 +60,8 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Talk(args) => talk::run(args),
             Self::Listen(args) => listen::run(args),
+            Self::Ping(args) => ping::run(args),
+            Self::Reflect(args) => reflect::run(args),
             Self::Analyze(args) => analyze::run(args),
             Self::Report(args) => report::run(args),
             Self::Compare(args) => compare::run(args),

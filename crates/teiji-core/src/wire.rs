@@ -4,10 +4,12 @@
 //! Two halves that hold each other: [`parse`] takes a captured frame apart
 //! without ever panicking, the `emit` functions write one.
 
+pub mod echo;
 pub mod ethernet;
 pub mod ip;
 pub mod probe;
 
+pub use echo::Echo;
 pub use ethernet::{EtherType, EthernetHeader, MacAddr, VlanTag};
 pub use probe::Probe;
 
@@ -15,6 +17,10 @@ use std::net::IpAddr;
 
 /// Default UDP port of Teiji's test traffic (unassigned by IANA).
 pub const TEIJI_UDP_PORT: u16 = 7788;
+
+/// Default UDP port of the reflector that answers round-trip requests
+/// (unassigned by IANA).
+pub const TEIJI_ECHO_PORT: u16 = 7789;
 
 /// `EtherType` of raw test frames: IEEE 802 "Local Experimental Ethertype 2"
 /// (IEEE 802-2014, table 8-2). 1 (0x88B5) is left to flow control.

@@ -50,6 +50,20 @@ pub enum Family {
     Ipv4,
     /// UDP over IPv6 (and only that).
     Ipv6,
+    /// UDP over both, for a socket that is bound to `::`. Addresses of IPv4
+    /// appear as `::ffff:a.b.c.d`.
+    Both,
+}
+
+impl Family {
+    /// The family for a socket that is to receive at `address`.
+    pub fn receiving_at(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(_) => Self::Ipv4,
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => Self::Both,
+            SocketAddr::V6(_) => Self::Ipv6,
+        }
+    }
 }
 
 /// A datagram socket. It belongs to the network namespace of the thread that
@@ -89,12 +103,15 @@ impl Socket {
     pub fn udp(family: Family) -> Result<Self, SysError> {
         let (domain, level, discover) = match family {
             Family::Ipv4 => (libc::AF_INET, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
-            Family::Ipv6 => (libc::AF_INET6, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
+            Family::Ipv6 | Family::Both => {
+                (libc::AF_INET6, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
+            }
         };
         let socket = Self::open(domain, libc::SOCK_DGRAM)?;
         socket.set("setsockopt IP_MTU_DISCOVER", level, discover, &libc::IP_PMTUDISC_DO)?;
-        if family == Family::Ipv6 {
-            socket.set("setsockopt IPV6_V6ONLY", level, libc::IPV6_V6ONLY, &1)?;
+        if family != Family::Ipv4 {
+            let only = libc::c_int::from(family == Family::Ipv6);
+            socket.set("setsockopt IPV6_V6ONLY", level, libc::IPV6_V6ONLY, &only)?;
         }
         Ok(socket)
     }

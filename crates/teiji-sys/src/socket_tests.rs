@@ -8,7 +8,7 @@ use crate::clock;
 fn pair(family: Family) -> (Socket, Socket, Sender) {
     let any = match family {
         Family::Ipv4 => "127.0.0.1:0",
-        Family::Ipv6 => "[::1]:0",
+        Family::Ipv6 | Family::Both => "[::1]:0",
     };
     let listener = Socket::udp(family).unwrap();
     listener.bind(&Address::udp(any.parse().unwrap())).unwrap();
@@ -157,4 +157,43 @@ fn a_receiver_may_move_between_calls() {
     sender.send(&socket, &[], b"other", None).unwrap();
     assert_eq!(moved.receive(&listener, Queue::Arrivals).unwrap(), 1);
     assert_eq!(moved.messages().next().unwrap().payload, b"other");
+}
+
+#[test]
+fn a_datagram_says_who_sent_it_so_that_it_can_be_answered() {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let (socket, listener, mut sender) = pair(family);
+        socket.set_receive_timeout(Span::from_millis(500)).unwrap();
+        sender.send(&socket, &[], b"who?", None).unwrap();
+        let mut receiver = Receiver::with_sources(2, 16);
+        assert_eq!(receiver.receive(&listener, Queue::Arrivals).unwrap(), 1);
+        let source = *receiver.messages().next().unwrap().source().expect("a source");
+        Sender::new(Some(source)).send(&listener, &[], b"you", None).unwrap();
+
+        let mut replies = Receiver::new(1, 16);
+        assert_eq!(replies.receive(&socket, Queue::Arrivals).unwrap(), 1);
+        let reply = replies.messages().next().unwrap();
+        assert_eq!(reply.payload, b"you");
+        assert!(reply.source().is_none(), "this receiver did not ask");
+    }
+}
+
+#[test]
+fn a_socket_of_both_families_hears_and_answers_both() {
+    let any: SocketAddr = "[::]:0".parse().unwrap();
+    let listener = Socket::udp(Family::receiving_at(any)).unwrap();
+    listener.bind(&Address::udp(any)).unwrap();
+    listener.set_receive_timeout(Span::from_millis(500)).unwrap();
+    let port = listener.local_address().unwrap().port();
+    for (family, to) in [(Family::Ipv4, "127.0.0.1"), (Family::Ipv6, "::1")] {
+        let socket = Socket::udp(family).unwrap();
+        socket.set_receive_timeout(Span::from_millis(500)).unwrap();
+        let to = Address::udp(SocketAddr::new(to.parse().unwrap(), port));
+        Sender::new(Some(to)).send(&socket, &[], b"who?", None).unwrap();
+        let mut receiver = Receiver::with_sources(1, 16);
+        assert_eq!(receiver.receive(&listener, Queue::Arrivals).unwrap(), 1, "{family:?}");
+        let source = *receiver.messages().next().unwrap().source().unwrap();
+        Sender::new(Some(source)).send(&listener, &[], b"you", None).unwrap();
+        assert_eq!(Receiver::new(1, 16).receive(&socket, Queue::Arrivals).unwrap(), 1);
+    }
 }

@@ -17,6 +17,8 @@
 //!   late it woke,
 //! * [`Talker`] sends frames, now or at an instant (`SO_TXTIME`),
 //! * [`Listener`] receives them with the kernel's and the card's time stamps,
+//! * [`roundtrip::request`] asks a [`Reflector`] for replies and records when they
+//!   came,
 //! * [`talker::run`] and [`listener::Listener::run`] are the measuring loops:
 //!   every frame on record, as a [`TxRecord`] and an [`RxRecord`].
 //!
@@ -32,6 +34,7 @@ mod hardware;
 pub mod listener;
 pub mod margin;
 pub mod record;
+pub mod roundtrip;
 pub mod scheduling;
 pub mod stop;
 pub mod talker;
@@ -41,6 +44,7 @@ pub use cycle::{Cycle, Wake};
 pub use listener::Listener;
 pub use margin::Margin;
 pub use record::{Fate, ListenerLog, RxRecord, TalkerLog, TxRecord};
+pub use roundtrip::{Reflector, RequesterLog, RoundTrip};
 pub use scheduling::Scheduling;
 pub use stop::{Deadline, StopFlag};
 pub use talker::Talker;

@@ -91,8 +91,7 @@ impl Listener {
         };
         let raw = matches!(config.source, Source::Ethernet { .. });
         let socket = match config.source {
-            Source::Udp(SocketAddr::V4(_)) => Socket::udp(Family::Ipv4),
-            Source::Udp(SocketAddr::V6(_)) => Socket::udp(Family::Ipv6),
+            Source::Udp(address) => Socket::udp(Family::receiving_at(address)),
             Source::Ethernet { .. } => Socket::packet(),
         }
         .map_err(failed)?;

@@ -75,6 +75,16 @@ impl Address {
         })
     }
 
+    /// The address of `length` bytes that the kernel stored; `None` if it stored
+    /// none, or more than fits.
+    pub(super) fn received(
+        storage: &libc::sockaddr_storage,
+        length: libc::socklen_t,
+    ) -> Option<Self> {
+        let complete = length > 0 && length <= length_of::<libc::sockaddr_storage>();
+        complete.then_some(Self { storage: *storage, length })
+    }
+
     /// The address and its length, for a call during which `self` stays
     /// borrowed.
     pub(super) fn as_raw(&self) -> (*const libc::sockaddr, libc::socklen_t) {

@@ -4,8 +4,8 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::Socket;
 use super::event::{self, Stamps, TxEvent};
+use super::{Address, Socket, length_of};
 use crate::error::{SysError, check};
 
 /// Room for the control messages of one message, in 8-byte words: a time stamp
@@ -26,13 +26,15 @@ pub enum Queue {
 /// Buffers for up to a fixed number of messages.
 pub struct Receiver {
     // INVARIANT: `messages[i]` points to `parts[i]`, which points to the i-th
-    // piece of `payload`, and to the i-th piece of `control`. The vectors are
-    // never resized, so their buffers stay where they are when `self` moves.
+    // piece of `payload`, to the i-th piece of `control` and, unless `sources`
+    // is empty, to its i-th piece. The vectors are never resized, so their
+    // buffers stay where they are when `self` moves.
     messages: Vec<libc::mmsghdr>,
     #[expect(dead_code, reason = "the kernel reads it through `messages`")]
     parts: Vec<libc::iovec>,
     payload: Vec<u8>,
     control: Vec<[u64; CONTROL_WORDS]>,
+    sources: Vec<libc::sockaddr_storage>,
     payload_size: usize,
     count: u16,
     filled: usize,
@@ -70,7 +72,21 @@ impl Receiver {
                 message
             })
             .collect();
-        Self { messages, parts, payload, control, payload_size, count, filled: 0 }
+        let sources = Vec::new();
+        Self { messages, parts, payload, control, sources, payload_size, count, filled: 0 }
+    }
+
+    /// The same, and every message says who sent it.
+    pub fn with_sources(count: u16, payload_size: usize) -> Self {
+        let mut receiver = Self::new(count, payload_size);
+        // SAFETY: integers, for which zero is a value.
+        receiver.sources = vec![unsafe { std::mem::zeroed() }; usize::from(count)];
+        let sources_at = receiver.sources.as_mut_ptr();
+        for (i, message) in receiver.messages.iter_mut().enumerate() {
+            message.msg_hdr.msg_name = sources_at.wrapping_add(i).cast();
+            message.msg_hdr.msg_namelen = length_of::<libc::sockaddr_storage>();
+        }
+        receiver
     }
 
     /// Receives messages and gives how many. 0 means that none came in time.
@@ -82,6 +98,9 @@ impl Receiver {
         for message in &mut self.messages[..self.filled] {
             message.msg_hdr.msg_controllen = CONTROL_BYTES as _;
             message.msg_hdr.msg_flags = 0;
+            if !self.sources.is_empty() {
+                message.msg_hdr.msg_namelen = length_of::<libc::sockaddr_storage>();
+            }
         }
         self.filled = 0;
         let flags = match queue {
@@ -123,6 +142,10 @@ impl Receiver {
             Message {
                 payload: &self.payload[start..start + length],
                 control: &area[..control_length],
+                source: self
+                    .sources
+                    .get(i)
+                    .and_then(|at| Address::received(at, message.msg_hdr.msg_namelen)),
             }
         })
     }
@@ -134,6 +157,7 @@ pub struct Message<'a> {
     /// Its bytes, cut at the receiver's payload size.
     pub payload: &'a [u8],
     control: &'a [u8],
+    source: Option<Address>,
 }
 
 impl Message<'_> {
@@ -141,6 +165,12 @@ impl Message<'_> {
     #[inline]
     pub fn stamps(&self) -> Stamps {
         event::stamps(self.control)
+    }
+
+    /// Who sent it; only from a receiver [with sources](Receiver::with_sources).
+    #[inline]
+    pub fn source(&self) -> Option<&Address> {
+        self.source.as_ref()
     }
 
     /// The report it carries, if it is from the error queue.

@@ -41,7 +41,8 @@ impl ListenerConfig {
 /// What to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// UDP on this address and port; `0.0.0.0` or `::` means every address.
+    /// UDP on this address and port; `0.0.0.0` means every address of IPv4,
+    /// `::` every address of IPv6 and IPv4.
     Udp(SocketAddr),
     /// Ethernet frames with [`teiji_core::wire::TEIJI_ETHERTYPE`], with or
     /// without VLAN tag.

@@ -1,0 +1,86 @@
+//! `teiji reflect`: answers round-trip requests, alone.
+
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use anyhow::bail;
+use teiji::roundtrip::{ReflectedCounts, ReflectorConfig};
+use teiji::{Deadline, Reflector, Scheduling};
+use teiji_core::time::{Span, Tai};
+use teiji_core::wire::TEIJI_ECHO_PORT;
+use teiji_sys::clock;
+
+use super::quantity::span;
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::output;
+
+/// Answer the requests of `teiji ping`, at once and at a stated priority.
+///
+/// Ends with Ctrl-C, or after `--for`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The interface to answer on; all interfaces if not given.
+    interface: Option<String>,
+    /// UDP port.
+    #[arg(long, value_name = "PORT", default_value_t = TEIJI_ECHO_PORT)]
+    port: u16,
+    /// UDP address to bind; all addresses, IPv4 and IPv6, if not given.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<IpAddr>,
+    /// SO_PRIORITY of the replies, which qdiscs map to queues.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    priority: u8,
+    /// End after this time.
+    #[arg(long = "for", value_name = "DURATION", value_parser = span)]
+    duration: Option<Span>,
+    /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
+    /// not given.
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
+    realtime: Option<u8>,
+    /// The CPU to run on.
+    #[arg(long, value_name = "N")]
+    cpu: Option<u16>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.duration.is_some_and(|d| d.as_ns() <= 0) {
+        bail!("--for takes a time above zero, for example --for 10s");
+    }
+    // An IPv6 socket on :: takes IPv4 as well.
+    let address = args.address.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+    let reflector = Reflector::open(&ReflectorConfig {
+        address: SocketAddr::new(address, args.port),
+        interface: args.interface.clone(),
+        priority: args.priority,
+        scheduling: Scheduling {
+            realtime: args.realtime,
+            cpu: args.cpu,
+            lock_memory: args.realtime.is_some(),
+        },
+    })?;
+    if let Some(address) = reflector.local_address() {
+        output::aside(format_args!("answering on {address}; Ctrl-C ends it"));
+    }
+    let deadline = match args.duration {
+        Some(duration) => Deadline::at(clock::now::<Tai>() + duration),
+        None => Deadline::never(),
+    };
+    let counts = reflector.run(&deadline, &interrupt::stop_flag())?;
+    output::text(summary(counts))?;
+    // Ctrl-C is the ordinary way to end.
+    Ok(Exit::Success)
+}
+
+fn summary(counts: ReflectedCounts) -> String {
+    let mut text = format!("{} requests answered\n", counts.answered);
+    for (number, what) in [
+        (counts.failed, "replies were not taken by the kernel"),
+        (counts.foreign, "packets were no requests"),
+    ] {
+        if number > 0 {
+            let _ = writeln!(text, "{number} {what}");
+        }
+    }
+    text
+}

@@ -1,0 +1,262 @@
+//! Asking for replies and recording when they came.
+
+use std::net::SocketAddr;
+
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_core::wire::{Echo, Probe};
+use teiji_sys::clock;
+use teiji_sys::error::SysError;
+use teiji_sys::interface::{self, InterfaceName};
+use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket};
+
+use super::RoundTripError;
+use crate::scheduling::Scheduling;
+use crate::stop::{self, StopFlag};
+
+/// Replies taken in one system call.
+const REPLIES_A_CALL: u16 = 8;
+/// Longest UDP payload of one frame on a link with jumbo frames.
+const LONGEST: u16 = 9_472;
+
+/// Everything a requester needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequesterConfig {
+    /// The reflector.
+    pub destination: SocketAddr,
+    /// The interface to ask through; `None` leaves it to the routes.
+    pub interface: Option<String>,
+    /// How many requests.
+    pub count: u64,
+    /// Distance between two requests; `None` asks again as soon as the reply is
+    /// there, or the time-out over.
+    pub period: Option<Span>,
+    /// How long to wait for a reply; at most the period.
+    pub timeout: Span,
+    /// Bytes of UDP payload, [`Echo::LEN`] or more.
+    pub payload: u16,
+    /// Flow identifier in the test header.
+    pub flow: u16,
+    /// `SO_PRIORITY` of the requests.
+    pub priority: u8,
+    /// How the asking thread is scheduled.
+    pub scheduling: Scheduling,
+}
+
+/// One request and what became of it. Instants are the requester's program's,
+/// but for the two that say otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// Which request, from 0.
+    pub seq: u64,
+    /// Just before the send call.
+    pub sent: Instant<Tai>,
+    /// The reflector's kernel stamp of the request, by the reflector's clock.
+    pub reflector_arrived: Option<Instant<Tai>>,
+    /// When the reflector handed the reply over, by the reflector's clock.
+    pub reflector_left: Option<Instant<Tai>>,
+    /// This kernel's stamp of the reply.
+    pub reply_kernel: Option<Instant<Tai>>,
+    /// When the program had the reply. `None`: it never came.
+    pub received: Option<Instant<Tai>>,
+    /// The number of the error, if the kernel did not take the request.
+    pub send_failed: Option<i32>,
+}
+
+impl RoundTrip {
+    /// From the send call to the reply in the program.
+    pub fn time(&self) -> Option<Span> {
+        Some(self.received? - self.sent)
+    }
+
+    /// What the reflector's host took, from its kernel's stamp to the send call.
+    pub fn reflector_time(&self) -> Option<Span> {
+        Some(self.reflector_left? - self.reflector_arrived?)
+    }
+}
+
+/// All round trips of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequesterLog {
+    /// One for each request that was tried, in order.
+    pub rounds: Vec<RoundTrip>,
+    /// Replies that came after their time-out; they are among the rounds.
+    pub late: u64,
+    /// Replies that came twice.
+    pub duplicated: u64,
+    /// Packets that were no replies of this measurement.
+    pub foreign: u64,
+    /// Whether the measurement was stopped before its end.
+    pub interrupted: bool,
+}
+
+impl RequesterLog {
+    /// Requests that got no reply.
+    pub fn lost(&self) -> usize {
+        self.rounds.iter().filter(|round| round.received.is_none()).count()
+    }
+}
+
+/// Asks `config.count` times, or until `stop` is set. No memory is allocated
+/// between the first request and the last reply.
+///
+/// # Errors
+/// What makes the measurement impossible. Lost requests, time-outs and send
+/// calls that fail are in the log.
+pub fn request(config: &RequesterConfig, stop: &StopFlag) -> Result<RequesterLog, RoundTripError> {
+    check(config)?;
+    let mut run = Requester::open(config)?;
+    let _scheduling = config.scheduling.enter()?;
+    let mut due = clock::now::<Tai>();
+    for seq in 0..config.count {
+        run.ask(seq);
+        run.await_reply(seq, stop);
+        if let Some(period) = config.period {
+            due += period;
+            stop::sleep_until(due, clock::now(), stop);
+        }
+        if stop.is_stopped() {
+            run.log.interrupted = seq + 1 < config.count;
+            break;
+        }
+    }
+    Ok(run.log)
+}
+
+fn check(config: &RequesterConfig) -> Result<(), RoundTripError> {
+    let payload = config.payload;
+    if usize::from(payload) < Echo::LEN {
+        return Err(RoundTripError::PayloadTooShort { payload });
+    }
+    if payload > LONGEST {
+        return Err(RoundTripError::PayloadTooLong { payload });
+    }
+    let timeout = config.timeout;
+    if timeout <= Span::ZERO {
+        return Err(RoundTripError::Timeout(timeout));
+    }
+    match config.period {
+        Some(period) if period <= Span::ZERO => Err(RoundTripError::Period(period)),
+        Some(period) if timeout > period => {
+            Err(RoundTripError::TimeoutBeyondPeriod { timeout, period })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A measurement at work.
+struct Requester {
+    socket: Socket,
+    sender: Sender,
+    replies: Receiver,
+    payload: Vec<u8>,
+    flow: u16,
+    timeout: Span,
+    tai_offset: Span,
+    log: RequesterLog,
+}
+
+impl Requester {
+    fn open(config: &RequesterConfig) -> Result<Self, RoundTripError> {
+        let family = match config.destination {
+            SocketAddr::V4(_) => Family::Ipv4,
+            SocketAddr::V6(_) => Family::Ipv6,
+        };
+        let socket = Socket::udp(family).map_err(RoundTripError::Open)?;
+        if let Some(name) = &config.interface {
+            let device = InterfaceName::new(name)?;
+            interface::index(name)?;
+            socket.bind_to_device(device).map_err(RoundTripError::Open)?;
+        }
+        socket.set_priority(config.priority).map_err(RoundTripError::Open)?;
+        socket.request_rx_stamps(false).map_err(RoundTripError::Open)?;
+        socket.set_receive_timeout(config.timeout).map_err(RoundTripError::Open)?;
+        let mut log = RequesterLog::default();
+        usize::try_from(config.count)
+            .ok()
+            .and_then(|count| log.rounds.try_reserve_exact(count).ok())
+            .ok_or(RoundTripError::TooMany { count: config.count })?;
+        Ok(Self {
+            socket,
+            sender: Sender::new(Some(Address::udp(config.destination))),
+            replies: Receiver::new(REPLIES_A_CALL, Echo::LEN),
+            payload: vec![0; config.payload.into()],
+            flow: config.flow,
+            timeout: config.timeout,
+            tai_offset: clock::tai_offset(),
+            log,
+        })
+    }
+
+    #[inline]
+    fn ask(&mut self, seq: u64) {
+        let sent = clock::now();
+        Probe { flow: self.flow, seq, scheduled: sent }.emit(&mut self.payload);
+        Echo::Request.emit(&mut self.payload);
+        let result = self.sender.send(&self.socket, &[], &self.payload, None);
+        self.log.rounds.push(RoundTrip {
+            seq,
+            sent,
+            reflector_arrived: None,
+            reflector_left: None,
+            reply_kernel: None,
+            received: None,
+            send_failed: result.err().as_ref().map(SysError::errno),
+        });
+    }
+
+    /// Waits for the reply to the youngest request, and takes late ones of older.
+    #[inline]
+    fn await_reply(&mut self, seq: u64, stop: &StopFlag) {
+        let end = clock::now::<Tai>() + self.timeout;
+        loop {
+            // An error (the reflector's port is closed, the interface went down)
+            // is a reply that does not come: the time-out decides.
+            let failed = self.replies.receive(&self.socket, Queue::Arrivals).is_err();
+            let now = clock::now();
+            for message in self.replies.messages() {
+                let stamp = message.stamps().software.map(|at| at.on(self.tai_offset));
+                enter(&mut self.log, self.flow, message.payload, stamp, now, seq);
+            }
+            let answered = self.log.rounds.last().is_some_and(|round| round.received.is_some());
+            if answered || now >= end || stop.is_stopped() {
+                return;
+            }
+            if failed {
+                stop::sleep_until(now + Span::from_millis(1).min(end - now), now, stop);
+            }
+        }
+    }
+}
+
+/// Enters a packet that arrived at `now` into the log; `seq` is being waited for.
+fn enter(
+    log: &mut RequesterLog,
+    flow: u16,
+    payload: &[u8],
+    stamp: Option<Instant<Tai>>,
+    now: Instant<Tai>,
+    seq: u64,
+) {
+    let (Some(probe), Some(Echo::Reply { arrived, left })) =
+        (Probe::parse(payload), Echo::parse(payload))
+    else {
+        log.foreign += 1;
+        return;
+    };
+    let round = usize::try_from(probe.seq).ok().and_then(|at| log.rounds.get_mut(at));
+    match round {
+        // The time in the header tells a reply of an earlier measurement apart.
+        Some(round) if probe.flow == flow && round.sent == probe.scheduled => {
+            if round.received.is_some() {
+                log.duplicated += 1;
+                return;
+            }
+            round.reflector_arrived = arrived;
+            round.reflector_left = Some(left);
+            round.reply_kernel = stamp;
+            round.received = Some(now);
+            log.late += u64::from(probe.seq != seq);
+        }
+        _ => log.foreign += 1,
+    }
+}
