@@ -26,6 +26,11 @@ use crate::setup::ObservedCase;
 
 /// From "everybody is ready" to the first wake-up.
 const LEAD: Span = Span::from_millis(100);
+/// What it is where a card is used. Two to three seconds after its link came up
+/// igb reads its PHY in the timer softirq and busy-waits there for up to 330 µs
+/// (`igb_update_phy_info`), which delayed frames and made ETF miss some; IPv6
+/// looks for neighbours in these seconds, too.
+const LEAD_OF_CARDS: Span = Span::from_secs(4);
 /// How long after the last departure a listener waits for stragglers.
 const GRACE: Span = Span::from_millis(300);
 /// The period of the kernel's timer tick on Debian (HZ=250): the grid against
@@ -267,7 +272,8 @@ fn margin(flow: &Flow) -> Span {
 
 fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
     let margin = setup.scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO);
-    let earliest = clock::now::<Tai>() + LEAD + margin;
+    let lead = if setup.binding.has_cards() { LEAD_OF_CARDS } else { LEAD };
+    let earliest = clock::now::<Tai>() + lead + margin;
     match gates(setup.scenario) {
         // A flow's place in the cycle is part of the question, so a seed moves
         // the start by whole cycles.

@@ -83,6 +83,11 @@ impl Binding {
         Self::default()
     }
 
+    /// True if some wire is a cable between interfaces.
+    pub fn has_cards(&self) -> bool {
+        !self.interfaces.is_empty()
+    }
+
     /// Reads bindings as the command line has them, comma-separated:
     /// `talker=enp3s0,listener=enp4s0`, or `bridge.left=enp3s0` for a host
     /// with several ports.

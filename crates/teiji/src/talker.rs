@@ -13,7 +13,7 @@ pub use config::{Destination, LaunchMode, TalkerConfig, TxStamps};
 pub use error::TalkerError;
 pub use run::{Prepared, run};
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use teiji_core::time::{ClockId, Instant, Tai};
 use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
@@ -83,12 +83,23 @@ impl Talker {
         let failed = |error: SysError| TalkerError::open(config, error);
         let (socket, sender, header, limit) = match config.destination {
             Destination::Udp(address) => {
-                let (family, headers) = match address {
-                    SocketAddr::V4(_) => (Family::Ipv4, IPV4_HEADER + UDP_HEADER_LEN),
-                    SocketAddr::V6(_) => (Family::Ipv6, IPV6_HEADER + UDP_HEADER_LEN),
+                let (family, any, headers) = match address {
+                    SocketAddr::V4(_) => (
+                        Family::Ipv4,
+                        SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+                        IPV4_HEADER + UDP_HEADER_LEN,
+                    ),
+                    SocketAddr::V6(_) => (
+                        Family::Ipv6,
+                        SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+                        IPV6_HEADER + UDP_HEADER_LEN,
+                    ),
                 };
                 let socket = Socket::udp(family).map_err(failed)?;
                 socket.bind_to_device(device).map_err(failed)?;
+                // A port now: else the kernel looks for one while the first
+                // frame waits (45 µs in the laboratory).
+                socket.bind(&Address::udp(any)).map_err(failed)?;
                 let address = Address::udp(config::with_scope(address, index));
                 (socket, Sender::new(Some(address)), Vec::new(), mtu.saturating_sub(headers))
             }
