@@ -50,6 +50,8 @@ pub enum Command {
     Keeper(keeper::Args),
     #[command(hide = true)]
     Guest(crate::guest::Args),
+    #[command(hide = true)]
+    GuestSuite,
 }
 
 impl Command {
@@ -69,6 +71,7 @@ impl Command {
             Self::Generate(args) => generate::run(args),
             Self::Keeper(args) => keeper::run(args),
             Self::Guest(args) => crate::guest::run(args),
+            Self::GuestSuite => lab::run_suite_in_guest(),
         }
     }
 }

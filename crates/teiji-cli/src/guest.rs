@@ -52,6 +52,9 @@ impl Job {
 
 /// The arguments with which init starts this program again.
 pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
+    if init.rest.contains_key(teiji_lab::suite::INIT_WORD) {
+        return vec!["guest-suite".into()];
+    }
     let word = |key: &str| init.rest.get(key).cloned().unwrap_or_default();
     ["guest".into(), "--case".into(), word("case"), "--seed".into(), word("seed")]
         .map(OsString::from)

@@ -26,6 +26,11 @@ pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
     lines[end.saturating_sub(count)..end].to_vec()
 }
 
+/// The whole console as readable lines.
+pub fn text(path: &Path) -> String {
+    lines(path).join("\n")
+}
+
 /// The kernel's own words, if it panicked.
 pub fn panic_line(path: &Path) -> Option<String> {
     lines(path).iter().find_map(|line| Some(line.split_once(PANIC)?.1.trim().to_owned()))

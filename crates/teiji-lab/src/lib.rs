@@ -8,6 +8,7 @@
 //! * [`protocol`] – what the guest tells the host,
 //! * [`guest_modules`] – the modules in the guest's file system,
 //! * [`guest`] – what `teiji` does as the guest's init,
+//! * [`suite`] – test scripts for kernel modules, and the judgement of their kernel,
 //! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`) and checked at every use,
 //! * [`kernel`] – an image and its modules,
 //! * [`qemu_install`] – the QEMU that fits.
@@ -27,4 +28,5 @@ pub mod kernel;
 pub mod machine;
 pub mod protocol;
 pub mod qemu_install;
+pub mod suite;
 pub mod vm;

@@ -1,7 +1,11 @@
 //! `teiji lab`: the laboratory's cache, its kernel modules, and a shell in its guest.
 
 mod build;
+mod guest_programs;
 mod shell;
+mod suite;
+
+pub use suite::run_in_guest as run_suite_in_guest;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -39,6 +43,8 @@ enum What {
     ///
     /// `poweroff`, or leaving the shell, ends it.
     Shell(shell::Args),
+    /// Run test scripts for a kernel module in a guest, and judge its kernel.
+    Suite(suite::Args),
 }
 
 #[derive(clap::Args)]
@@ -65,6 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Clean { all } => clean(*all),
         What::Build(args) => build::run(args),
         What::Shell(args) => shell::run(args),
+        What::Suite(args) => suite::run(args),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `teiji lab shell`: a shell, or one command, in a guest.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::Nic;
 use teiji_lab::cache::Cache;
@@ -11,6 +11,7 @@ use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec};
 use teiji_lab::vm;
 
 use super::KernelArgs;
+use super::guest_programs::{GuestPrograms, at_hand};
 use crate::exit::Exit;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
 use crate::output;
@@ -51,32 +52,6 @@ fn nic(text: &str) -> Result<Nic, String> {
     })
 }
 
-/// What a person may ask tc, ip and modprobe for in the guest.
-const AT_HAND: [&str; 22] = [
-    "8021q",
-    "act_gact",
-    "act_gate",
-    "act_mirred",
-    "act_skbedit",
-    "act_vlan",
-    "bridge",
-    "cls_basic",
-    "cls_flower",
-    "cls_fw",
-    "cls_matchall",
-    "cls_u32",
-    "dummy",
-    "ifb",
-    "macvlan",
-    "netconsole",
-    "pktgen",
-    "ptp",
-    "sch_ingress",
-    "sch_multiq",
-    "sch_netem",
-    "sch_tbf",
-];
-
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
@@ -85,13 +60,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let wanted: Vec<&str> = args.module.iter().map(String::as_str).collect();
     cache.add_modules(&mut kernel, &wanted, &mut steps)?;
     let qemu = cache.qemu(&mut steps)?;
-    let busybox = cache.package("busybox-static", &mut steps)?;
-    let mut trees = Vec::new();
-    if !args.package.is_empty() {
-        // dash: busybox's shell runs its own `ip` and `tc` whatever PATH says.
-        let packages = ["dash"].into_iter().chain(args.package.iter().map(String::as_str));
-        trees = cache.guest_packages(&packages.collect::<Vec<_>>(), &mut steps)?;
-    }
+    let packages: Vec<&str> = args.package.iter().map(String::as_str).collect();
+    let programs = GuestPrograms::fetch(&cache, &packages, &mut steps)?;
     drop(steps);
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
@@ -108,15 +78,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         "sch_cbs",
     ];
     let loaded = [&modules[..], &wanted].concat();
-    let at_hand: Vec<_> = AT_HAND.into_iter().filter(|module| kernel.has_module(module)).collect();
     let mut files = files_inside(&args.file)?;
     files.push(("etc/profile".to_owned(), 0o644, profile(&args.command).into_bytes()));
-    files.extend(busybox_files(&busybox, trees.is_empty())?);
+    files.extend(programs.files);
     let contents = GuestContents {
         loaded: &loaded,
-        at_hand: &at_hand,
+        at_hand: &at_hand(&kernel),
         files: &files,
-        trees: &trees,
+        trees: &programs.trees,
         ..GuestContents::default()
     };
     write_initramfs(&initramfs, &kernel, &contents)?;
@@ -149,11 +118,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 /// What the shell does first: makes the programs' names, then runs the command.
 fn profile(command: &[String]) -> String {
     // Busybox installs the names of its programs itself, and leaves those that are there.
-    let mut profile = "/bin/busybox mkdir -p /sbin /root\n\
-                       /bin/busybox --install -s /bin 2>/dev/null\n\
+    let mut profile = "/bin/busybox --install -s /bin 2>/dev/null\n\
                        export PATH=/usr/sbin:/usr/bin:/sbin:/bin\n\
-                       [ -e /sbin/modprobe ] || ln -s /bin/busybox /sbin/modprobe\n\
-                       ln -sf /init /bin/teiji\n\
                        alias poweroff='exit'\n\
                        cd /root\n"
         .to_owned();
@@ -172,17 +138,4 @@ fn files_inside(files: &[PathBuf]) -> anyhow::Result<Vec<GuestFile>> {
         Ok((format!("root/{name}"), 0o755, contents))
     });
     inside.collect()
-}
-
-/// Busybox, as the guest's shell too if there is no other.
-fn busybox_files(package: &Path, as_shell: bool) -> anyhow::Result<Vec<GuestFile>> {
-    let paths = ["bin/busybox", "usr/bin/busybox"].map(|name| package.join(name));
-    let found = paths.iter().find(|path| path.exists());
-    let Some(program) = found else { bail!("the package busybox-static holds no busybox") };
-    let program = fs::read(program).context("cannot read busybox")?;
-    let mut files = vec![("bin/busybox".to_owned(), 0o755, program.clone())];
-    if as_shell {
-        files.push(("bin/sh".to_owned(), 0o755, program));
-    }
-    Ok(files)
 }

@@ -1,0 +1,87 @@
+//! What a guest in which programs run has beside `teiji`: a shell, Debian's programs, modules at hand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use teiji_lab::cache::{Cache, Progress};
+use teiji_lab::kernel::Kernel;
+
+use crate::lab::GuestFile;
+
+/// What people and scripts may ask tc, ip and modprobe for in the guest.
+const AT_HAND: [&str; 22] = [
+    "8021q",
+    "act_gact",
+    "act_gate",
+    "act_mirred",
+    "act_skbedit",
+    "act_vlan",
+    "bridge",
+    "cls_basic",
+    "cls_flower",
+    "cls_fw",
+    "cls_matchall",
+    "cls_u32",
+    "dummy",
+    "ifb",
+    "macvlan",
+    "netconsole",
+    "pktgen",
+    "ptp",
+    "sch_ingress",
+    "sch_multiq",
+    "sch_netem",
+    "sch_tbf",
+];
+
+/// Those of them that this kernel has.
+pub fn at_hand(kernel: &Kernel) -> Vec<&'static str> {
+    AT_HAND.into_iter().filter(|module| kernel.has_module(module)).collect()
+}
+
+/// The programs of a guest.
+pub struct GuestPrograms {
+    /// Busybox, and what leads to it and to `teiji`.
+    pub files: Vec<GuestFile>,
+    /// The packages' files.
+    pub trees: Vec<PathBuf>,
+}
+
+impl GuestPrograms {
+    /// Fetches busybox and the named packages. With packages dash is the shell:
+    /// busybox's runs its own `ip` and `tc` whatever PATH says.
+    pub fn fetch(
+        cache: &Cache,
+        packages: &[&str],
+        progress: &mut dyn Progress,
+    ) -> anyhow::Result<Self> {
+        let busybox = cache.package("busybox-static", progress)?;
+        let mut trees = Vec::new();
+        if !packages.is_empty() {
+            trees = cache.guest_packages(&[&["dash"], packages].concat(), progress)?;
+        }
+        Ok(Self { files: busybox_files(&busybox, trees.is_empty())?, trees })
+    }
+}
+
+/// Busybox, as the guest's shell too if there is no other.
+fn busybox_files(package: &Path, as_shell: bool) -> anyhow::Result<Vec<GuestFile>> {
+    let paths = ["bin/busybox", "usr/bin/busybox"].map(|name| package.join(name));
+    let found = paths.iter().find(|path| path.exists());
+    let Some(program) = found else { bail!("the package busybox-static holds no busybox") };
+    let program = fs::read(program).context("cannot read busybox")?;
+    let script = |text: &str| format!("#!/bin/busybox sh\n{text}\n").into_bytes();
+    let mut files = vec![
+        ("bin/busybox".to_owned(), 0o755, program.clone()),
+        ("bin/teiji".to_owned(), 0o755, script("exec /init \"$@\"")),
+        // The kernel calls it by this path.
+        ("sbin/modprobe".to_owned(), 0o755, script("exec /bin/busybox modprobe \"$@\"")),
+        ("sbin/rmmod".to_owned(), 0o755, script("exec /bin/busybox rmmod \"$@\"")),
+        ("root/.keep".to_owned(), 0o644, Vec::new()),
+    ];
+    if as_shell {
+        files.push(("bin/sh".to_owned(), 0o755, program));
+    }
+    Ok(files)
+}

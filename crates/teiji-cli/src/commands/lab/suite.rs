@@ -1,0 +1,229 @@
+//! `teiji lab suite`: runs test scripts for kernel modules in one guest, and judges its kernel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use teiji_lab::cache::Cache;
+use teiji_lab::console;
+use teiji_lab::guest::RESULT_PATH;
+use teiji_lab::machine::{Clock, Console, MachineSpec};
+use teiji_lab::protocol::Kind;
+use teiji_lab::suite::{self, Needs, Report, ScriptReport, gate};
+use teiji_lab::vm::{self, Supervision};
+
+use super::KernelArgs;
+use super::guest_programs::{GuestPrograms, at_hand};
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::lab::{GuestContents, GuestFile, write_initramfs};
+use crate::output;
+use crate::progress::Progress;
+
+/// Memory of the guest; debug kernels shadow every eighth byte of it.
+const MEMORY_MIB: u32 = 1024;
+/// Words for the kernel: what it merely warns of must not go unnoticed.
+const KERNEL_WORDS: [&str; 2] = ["panic_on_warn=1", "loglevel=5"];
+/// How much of a failed script's output is shown.
+const SHOWN_LINES: usize = 30;
+
+/// Run test scripts for a kernel module in a guest, and judge its kernel.
+///
+/// CONTRIBUTING.md says how scripts are written.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// Most real time the guest may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
+    wall_limit: u64,
+    /// Scripts, or folders whose `*.sh` are the scripts.
+    #[arg(required = true, value_name = "SCRIPT")]
+    scripts: Vec<PathBuf>,
+}
+
+/// A script as it was read.
+struct Script {
+    name: String,
+    text: String,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let scripts = read_scripts(&args.scripts)?;
+    let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
+    let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
+    let packages = distinct(needs.iter().flat_map(|needs| &needs.packages));
+
+    let progress = Progress::new(false);
+    let mut steps = progress.cache_steps();
+    let cache = Cache::open()?;
+    let mut kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
+    cache.add_modules(&mut kernel, &modules, &mut steps)?;
+    let qemu = cache.qemu(&mut steps)?;
+    // The scripts are written for dash, so there is always a package.
+    let programs = GuestPrograms::fetch(&cache, &[&["dash"], &packages[..]].concat(), &mut steps)?;
+    drop(steps);
+
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let mut files = guest_files(&scripts);
+    files.extend(programs.files);
+    let loaded = [&["virtio_pci", "virtio_console", "i6300esb"], &modules[..]].concat();
+    let contents = GuestContents {
+        loaded: &loaded,
+        at_hand: &at_hand(&kernel),
+        files: &files,
+        trees: &programs.trees,
+        ..GuestContents::default()
+    };
+    let initramfs = scratch.path().join("initramfs");
+    write_initramfs(&initramfs, &kernel, &contents)?;
+    let seconds: u64 = needs.iter().map(|needs| needs.limit.as_secs()).sum::<u64>() + 120;
+    let console = scratch.path().join("console");
+    let machine = MachineSpec {
+        kernel: kernel.image.clone(),
+        initramfs,
+        init_args: [format!("teiji.{}", suite::INIT_WORD), format!("teiji.deadline={seconds}")]
+            .into_iter()
+            .chain(KERNEL_WORDS.map(str::to_owned))
+            .collect(),
+        memory_mib: MEMORY_MIB,
+        seed: 1,
+        clock: Clock::Virtual,
+        console: Console::File(console.clone()),
+        results: scratch.path().join("results"),
+        nics: Vec::new(),
+    };
+    let stop = interrupt::stop_flag();
+    let mut messages = Vec::new();
+    let ended = vm::run(
+        qemu.command(),
+        &machine,
+        &scratch.path().join("qemu.log"),
+        Supervision {
+            wall_limit: Duration::from_secs(args.wall_limit),
+            cpu: None,
+            stop: &|| stop.is_stopped(),
+            tick: &mut || (),
+        },
+        &mut messages,
+    );
+    let result = messages.iter().find(|message| message.kind == Kind::Result);
+    let Some(result) = result else {
+        tell_death(&console)?;
+        ended?;
+        bail!("the guest ended without a result");
+    };
+    let report: Report =
+        serde_json::from_slice(&result.payload).context("cannot understand the guest's report")?;
+    let passed = tell(&report, &kernel.release)?;
+    ended?;
+    if report.scripts.len() != scripts.len() {
+        bail!("the guest ran {} of {} scripts", report.scripts.len(), scripts.len());
+    }
+    Ok(if passed { Exit::Success } else { Exit::Failure })
+}
+
+/// The scripts in the order of their names, which is the order of running.
+fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let entries =
+                fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))?;
+            let all = entries.flatten().map(|entry| entry.path());
+            files.extend(all.filter(|file| file.extension().is_some_and(|end| end == "sh")));
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        bail!("no script (*.sh) in {}", paths[0].display());
+    }
+    let read = |path: PathBuf| {
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Script { name, text })
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if !all.contains(&name.as_str()) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn guest_files(scripts: &[Script]) -> Vec<GuestFile> {
+    let library = (suite::LIBRARY_PATH.to_owned(), 0o644, suite::LIBRARY.as_bytes().to_vec());
+    let scripts = scripts.iter().map(|script| {
+        let path = format!("{}/{}", suite::SCRIPTS_DIR, script.name);
+        (path, 0o755, script.text.as_bytes().to_vec())
+    });
+    std::iter::once(library).chain(scripts).collect()
+}
+
+/// Prints what was found; whether all of it is good.
+fn tell(report: &Report, release: &str) -> anyhow::Result<bool> {
+    for script in &report.scripts {
+        tell_script(script)?;
+    }
+    let findings = gate::findings(report);
+    for finding in &findings {
+        output::line(format_args!("✗ kernel: {finding}"))?;
+    }
+    let ok: usize = report.scripts.iter().map(|script| script.ok.len()).sum();
+    let bad: usize = report.scripts.iter().filter(|script| !script.passed()).count();
+    let skipped: usize = report.scripts.iter().map(|script| script.skipped.len()).sum();
+    output::line(format_args!(
+        "{release}: {ok} sentences true in {} scripts, {bad} scripts failed, {skipped} sentences skipped, \
+         {} complaints of the kernel",
+        report.scripts.len(),
+        findings.len()
+    ))?;
+    Ok(bad == 0 && findings.is_empty())
+}
+
+fn tell_script(script: &ScriptReport) -> anyhow::Result<()> {
+    let mark = if script.passed() { '✓' } else { '✗' };
+    let (name, ok, seconds) = (&script.name, script.ok.len(), script.seconds);
+    output::line(format_args!("{mark} {name}: {ok} true, {seconds:.1} s of the guest's time"))?;
+    for sentence in &script.skipped {
+        output::line(format_args!("    skipped: {sentence}"))?;
+    }
+    for sentence in script.failed.iter().chain(&script.ended_badly) {
+        output::line(format_args!("    failed: {sentence}"))?;
+    }
+    if !script.passed() {
+        let lines: Vec<&str> = script.output.lines().collect();
+        for line in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
+            output::line(format_args!("    | {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the console says of a guest that died: the kernel's complaints, with their script.
+fn tell_death(path: &Path) -> anyhow::Result<()> {
+    for finding in gate::from_log(&console::text(path)) {
+        output::line(format_args!("✗ kernel: {finding}"))?;
+    }
+    Ok(())
+}
+
+/// `teiji guest-suite`, hidden: started by init in the guest.
+pub fn run_in_guest() -> anyhow::Result<Exit> {
+    let installed =
+        std::process::Command::new("/bin/busybox").args(["--install", "-s", "/bin"]).output();
+    installed.context("cannot install busybox's programs")?;
+    let report = suite::guest::run().context("cannot run the scripts")?;
+    let bytes = serde_json::to_vec(&report).context("cannot write down the result")?;
+    fs::write(RESULT_PATH, bytes).context("cannot leave the result")?;
+    Ok(Exit::Success)
+}

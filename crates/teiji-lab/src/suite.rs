@@ -1,0 +1,157 @@
+//! Suites of test scripts for kernel modules, run by a shell in one guest.
+//!
+//! A script is a file of dash with [`LIBRARY`] at its head; the comment lines before
+//! its first command may say what it needs:
+//!
+//! ```text
+//! # module: vtsn          a kernel module to load, Teiji's or the kernel's
+//! # package: iproute2     a Debian package whose programs it calls
+//! # limit: 300            most seconds of the guest's time (default 600)
+//! ```
+//!
+//! The guest runs all scripts, then looks at its kernel ([`guest`]); the host judges
+//! ([`gate`]). What a script did not write down did not happen: one that dies, or
+//! leaves early, has failed.
+
+pub mod gate;
+pub mod guest;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What scripts are written with; in the guest [`LIBRARY_PATH`].
+pub const LIBRARY: &str = include_str!("suite/lib.sh");
+/// Where scripts find it: `. /suite/lib`.
+pub const LIBRARY_PATH: &str = "suite/lib";
+/// Folder of the scripts in the guest.
+pub const SCRIPTS_DIR: &str = "suite/scripts";
+/// The word for init that makes a guest run a suite.
+pub const INIT_WORD: &str = "suite";
+
+/// Limit of a script that names none.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(600);
+
+/// What a script says it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needs {
+    /// Kernel modules, in the order of the lines.
+    pub modules: Vec<String>,
+    /// Debian packages.
+    pub packages: Vec<String>,
+    /// Most time it may take, in the guest's time.
+    pub limit: Duration,
+}
+
+impl Needs {
+    /// Reads the comment at the head of a script.
+    pub fn of(script: &str) -> Self {
+        let mut needs = Self { modules: Vec::new(), packages: Vec::new(), limit: DEFAULT_LIMIT };
+        for line in script.lines().take_while(|line| line.starts_with('#')) {
+            let Some((key, value)) = line.trim_start_matches('#').split_once(':') else { continue };
+            let value = value.trim().to_owned();
+            match key.trim() {
+                "module" => needs.modules.push(value),
+                "package" => needs.packages.push(value),
+                "limit" => needs.limit = value.parse().map_or(DEFAULT_LIMIT, Duration::from_secs),
+                _ => {}
+            }
+        }
+        needs
+    }
+}
+
+/// What a guest found out; the host's [`gate`] judges it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Each script, in the order of running.
+    pub scripts: Vec<ScriptReport>,
+    /// Modules that could not be unloaded at the end, and why.
+    pub stuck_modules: Vec<String>,
+    /// The kernel's log from the boot to the end.
+    pub kernel_log: String,
+    /// `/proc/sys/kernel/tainted`.
+    pub tainted: u64,
+    /// Whether lockdep still watched at the end; `None` without lockdep.
+    pub lockdep_watched: Option<bool>,
+    /// What kmemleak reported after two scans; `None` without kmemleak.
+    pub leaks: Option<String>,
+}
+
+/// What one script did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScriptReport {
+    /// Name of its file.
+    pub name: String,
+    /// Sentences that were found true.
+    pub ok: Vec<String>,
+    /// Sentences that were not, with what was found instead.
+    pub failed: Vec<String>,
+    /// What could not be tried, and why.
+    pub skipped: Vec<String>,
+    /// How it ended, if not well.
+    pub ended_badly: Option<String>,
+    /// What it printed.
+    pub output: String,
+    /// The guest's time it took, in seconds.
+    pub seconds: f64,
+}
+
+impl ScriptReport {
+    /// Reads the lines that the library wrote: `ok …`, `fail …`, `skip …`, `end`.
+    fn add_results(&mut self, text: &str) {
+        let mut ended = false;
+        for line in text.lines() {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("ok", what) => self.ok.push(what.to_owned()),
+                ("fail", what) => self.failed.push(what.to_owned()),
+                ("skip", what) => self.skipped.push(what.to_owned()),
+                ("end", _) => ended = true,
+                _ => self.failed.push(format!("unreadable result: {line}")),
+            }
+        }
+        let empty = self.ok.is_empty() && self.failed.is_empty() && self.skipped.is_empty();
+        if self.ended_badly.is_none() && !ended {
+            self.ended_badly = Some("it left before its `end`".into());
+        } else if self.ended_badly.is_none() && empty {
+            self.ended_badly = Some("it tested nothing".into());
+        }
+    }
+
+    /// Whether all it tested was found true, and it came to its end.
+    pub fn passed(&self) -> bool {
+        self.failed.is_empty() && self.ended_badly.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_says_at_its_head_what_it_needs() {
+        let needs = Needs::of(
+            "#!/bin/sh\n# Gates.\n# module: vtsn\n# package: iproute2\n# package: linuxptp\n\
+             # limit: 30\n. /suite/lib\n# module: none\n",
+        );
+        assert_eq!(needs.modules, ["vtsn"]);
+        assert_eq!(needs.packages, ["iproute2", "linuxptp"]);
+        assert_eq!(needs.limit, Duration::from_secs(30));
+        assert_eq!(Needs::of("true\n").limit, DEFAULT_LIMIT);
+    }
+
+    #[test]
+    fn only_a_script_that_tested_something_and_ended_has_passed() {
+        let judge = |text: &str| {
+            let mut report = ScriptReport::default();
+            report.add_results(text);
+            report.passed()
+        };
+        assert!(judge("ok a\nskip b\nend\n"));
+        assert!(!judge("ok a\nfail b\nend\n"), "a failure");
+        assert!(!judge("ok a\n"), "no end");
+        assert!(!judge("end\n"), "nothing tested");
+        assert!(!judge(""), "silence");
+        assert!(!judge("ok a\noh\nend\n"), "an unreadable line");
+    }
+}

@@ -1,0 +1,125 @@
+//! Judges what a guest's kernel said during a suite.
+//!
+//! `panic_on_warn` catches WARN, KASAN and UBSAN; lockdep, RCU and sleeping in atomic
+//! context only print, kmemleak only counts. So the log is searched, lockdep must
+//! still watch at the end (it stops at its first report), and nothing may have leaked.
+
+use super::Report;
+
+/// Begins a line of the log by which scripts are told apart.
+pub const MARK: &str = "teiji: suite: ";
+
+/// What the kernel says when something is wrong.
+const BAD: [&str; 18] = [
+    "WARNING:",
+    "BUG:",
+    "INFO: possible",
+    "INFO: task",
+    "INFO: rcu",
+    "INFO: trying to register non-static key",
+    "suspicious",
+    "UBSAN",
+    "ODEBUG",
+    "KASAN:",
+    "Oops",
+    "general protection fault",
+    "refcount_t:",
+    "DEBUG_LOCKS",
+    "BUG ",
+    "unregister_netdevice: waiting",
+    "Unknown symbol",
+    "scheduling while atomic",
+];
+/// Lines that look alike and are none: what debug kernels say of themselves at boot.
+const HARMLESS: [&str; 3] = ["RCU lockdep checking", "MAX_LOCKDEP", "suspicious dereference"];
+
+/// Bits of `/proc/sys/kernel/tainted` that loading our modules sets: out of tree (12)
+/// and unsigned (13).
+const EXPECTED_TAINT: u64 = 1 << 12 | 1 << 13;
+
+/// Everything that is wrong with the kernel, one sentence each; empty if nothing is.
+pub fn findings(report: &Report) -> Vec<String> {
+    let mut findings = from_log(&report.kernel_log);
+    if report.lockdep_watched == Some(false) {
+        findings.push("lockdep has switched itself off, as it does after a report".into());
+    }
+    if let Some(leaks) = report.leaks.as_deref().filter(|leaks| !leaks.trim().is_empty()) {
+        let count = leaks.matches("unreferenced object").count();
+        findings.push(format!("kmemleak reports {count} objects:\n{}", leaks.trim_end()));
+    }
+    for stuck in &report.stuck_modules {
+        findings.push(format!("module cannot be unloaded at the end: {stuck}"));
+    }
+    let taint = report.tainted & !EXPECTED_TAINT;
+    if taint != 0 {
+        findings.push(format!(
+            "the kernel is tainted by {taint:#x} beside what out-of-tree modules do \
+             (Documentation/admin-guide/tainted-kernels.rst)"
+        ));
+    }
+    findings
+}
+
+/// Bad lines of a kernel log or console, each with the script it fell into.
+pub fn from_log(log: &str) -> Vec<String> {
+    let mut script = "before the first script";
+    let mut findings = Vec::new();
+    for line in log.lines() {
+        if let Some((_, name)) = line.split_once(MARK) {
+            script = name.trim();
+        } else if is_bad(line) {
+            findings.push(format!("{script}: {}", line.trim()));
+        }
+    }
+    findings
+}
+
+fn is_bad(line: &str) -> bool {
+    BAD.iter().any(|bad| line.contains(bad)) && !HARMLESS.iter().any(|fine| line.contains(fine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_kernel_passes_and_each_complaint_is_found_with_its_script() {
+        let quiet = Report {
+            kernel_log: "[ 0.1] rcu: \tRCU lockdep checking is enabled.\n\
+                         [ 0.1] ... MAX_LOCKDEP_SUBCLASSES: 8\n\
+                         [ 3.0] teiji: suite: gates.sh\n[ 4.0] vtsn: loaded\n"
+                .into(),
+            tainted: 4096,
+            lockdep_watched: Some(true),
+            leaks: Some(String::new()),
+            ..Report::default()
+        };
+        assert_eq!(findings(&quiet), [""; 0]);
+        for complaint in [
+            "[ 5.0] BUG: KASAN: slab-use-after-free in vtsn_x",
+            "[ 5.0] WARNING: possible circular locking dependency detected",
+            "[ 5.0] WARNING: suspicious RCU usage",
+            "[ 5.0] BUG: sleeping function called from invalid context",
+            "[ 5.0] unregister_netdevice: waiting for va to become free",
+        ] {
+            let loud = Report {
+                kernel_log: format!("{}{complaint}\n", quiet.kernel_log),
+                ..quiet.clone()
+            };
+            assert_eq!(findings(&loud), [format!("gates.sh: {complaint}")]);
+        }
+    }
+
+    #[test]
+    fn leaks_a_silent_lockdep_taint_and_stuck_modules_are_each_a_finding() {
+        let leak = "unreferenced object 0xff (size 8):\n  comm \"sh\"\n".to_owned();
+        let report = Report {
+            leaks: Some(leak),
+            lockdep_watched: Some(false),
+            tainted: 4096 | 512,
+            stuck_modules: vec!["vtsn: in use".into()],
+            ..Report::default()
+        };
+        assert_eq!(findings(&report).len(), 4, "{:?}", findings(&report));
+    }
+}
