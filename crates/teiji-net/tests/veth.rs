@@ -9,6 +9,7 @@
 mod common;
 
 use std::net::UdpSocket;
+use std::process::Command;
 use std::time::Duration;
 
 use common::{UDP4, UDP6, etf, have, in_a_machine_of_its_own, pfifo, scenario, sh};
@@ -182,6 +183,18 @@ fn differences_between_plan_and_kernel_are_sentences() {
     });
 }
 
+/// Named namespaces that do not outlive the test, however it ends.
+struct NamedNamespaces([String; 2]);
+
+impl Drop for NamedNamespaces {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            // Gone already, as it should be, unless the test failed.
+            drop(Command::new("ip").args(["netns", "delete", name]).output());
+        }
+    }
+}
+
 #[test]
 fn the_printed_commands_do_what_applying_does() {
     if !have("ip") {
@@ -194,7 +207,9 @@ fn the_printed_commands_do_what_applying_does() {
         for host in &mut scenario.hosts {
             host.name = unique(&host.name);
         }
-        scenario.wires[0].between = [unique("talker"), unique("listener")];
+        let names = [unique("talker"), unique("listener")];
+        scenario.wires[0].between = names.clone();
+        let _gone_at_the_end = NamedNamespaces(names);
         let plan = Plan::compile(&scenario, &Binding::veth()).unwrap();
         sh(&plan.script());
         let show = "tc qdisc show dev line; ip -br addr show dev line; ip neigh show dev line nud permanent";

@@ -1,7 +1,7 @@
 //! The published figures (`papers/*.toml`), part of the program.
 
 use thiserror::Error;
-use toml_edit::{ImDocument, Item, Table, Value};
+use toml::{Table, Value};
 
 use crate::units::{Glyphs, number};
 
@@ -87,12 +87,11 @@ impl Paper {
 
     fn parse(key: &str, text: &str) -> Result<Self, PaperError> {
         let malformed = |message: String| PaperError::Malformed { key: key.to_owned(), message };
-        let document = ImDocument::parse(text).map_err(|e| malformed(e.to_string()))?;
-        let root = document.as_table();
+        let root: Table = text.parse().map_err(|e: toml::de::Error| malformed(e.to_string()))?;
         let about = |name: &str| {
             root.get("about")
                 .and_then(|a| a.get(name))
-                .and_then(Item::as_str)
+                .and_then(Value::as_str)
                 .map(str::to_owned)
                 .ok_or_else(|| malformed(format!("about.{name} is missing")))
         };
@@ -108,10 +107,10 @@ impl Paper {
             title: about("title")?,
             year: about("year")?,
             short: about("short")?,
-            setup: pairs(root, "setup"),
-            traffic: pairs(root, "traffic"),
-            qdisc: pairs(root, "qdisc"),
-            results: root.get("result").and_then(Item::as_table).cloned().unwrap_or_default(),
+            setup: pairs(&root, "setup"),
+            traffic: pairs(&root, "traffic"),
+            qdisc: pairs(&root, "qdisc"),
+            results: root.get("result").and_then(Value::as_table).cloned().unwrap_or_default(),
             unit_ns,
         })
     }
@@ -119,13 +118,13 @@ impl Paper {
     /// The figures under `[result.<key>]`; `key` may go deeper with points
     /// (`jitter.none.rt1`). `None` if the paper has none there.
     pub fn figures(&self, key: &str) -> Option<PaperFigures> {
-        let mut item: Option<&Item> = None;
-        let mut table: Option<&dyn toml_edit::TableLike> = Some(&self.results);
+        let mut value: Option<&Value> = None;
+        let mut table = Some(&self.results);
         for part in key.split('.') {
-            item = table?.get(part);
-            table = item.and_then(Item::as_table_like);
+            value = table?.get(part);
+            table = value.and_then(Value::as_table);
         }
-        let scaled = |item: Option<&Item>| item.and_then(as_number).map(|v| v * self.unit_ns);
+        let scaled = |value: Option<&Value>| value.and_then(as_number).map(|v| v * self.unit_ns);
         if let Some(table) = table {
             let figures = PaperFigures {
                 mean_ns: scaled(table.get("mean")),
@@ -137,8 +136,8 @@ impl Paper {
             return (figures != PaperFigures::default()).then_some(figures);
         }
         // The jitter table of `ksoftirqd`: [max, standard deviation].
-        let pair = item?.as_array()?;
-        let at = |i: usize| pair.get(i).and_then(value_as_number).map(|v| v * self.unit_ns);
+        let pair = value?.as_array()?;
+        let at = |i: usize| scaled(pair.get(i));
         (pair.len() == 2).then(|| PaperFigures {
             max_ns: at(0),
             stddev_ns: at(1),
@@ -147,29 +146,26 @@ impl Paper {
     }
 }
 
-fn as_number(item: &Item) -> Option<f64> {
-    item.as_value().and_then(value_as_number)
-}
-
-fn value_as_number(value: &Value) -> Option<f64> {
+fn as_number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|i| i as f64))
 }
 
 /// The entries of a table as text, keys with spaces for underscores.
 fn pairs(root: &Table, name: &str) -> Vec<(String, String)> {
-    let Some(table) = root.get(name).and_then(Item::as_table) else { return Vec::new() };
-    table
-        .iter()
-        .map(|(key, item)| (key.replace('_', " "), item.as_value().map_or_else(String::new, text)))
-        .collect()
+    let Some(table) = root.get(name).and_then(Value::as_table) else { return Vec::new() };
+    table.iter().map(|(key, value)| (key.replace('_', " "), text(value))).collect()
 }
 
 fn text(value: &Value) -> String {
     match value {
-        Value::String(s) => s.value().clone(),
+        Value::String(text) => text.clone(),
         Value::Array(a) => a.iter().map(text).collect::<Vec<_>>().join(" "),
-        Value::Integer(i) => number(*i.value() as f64, 0, &Glyphs::UNICODE),
-        other => other.clone().decorated("", "").to_string().replace('_', " "),
+        Value::Integer(value) => number(*value as f64, 0, &Glyphs::UNICODE),
+        Value::Float(value) => value.to_string(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Datetime(value) => value.to_string(),
+        // A paper's set-up is flat.
+        Value::Table(_) => String::new(),
     }
 }
 
