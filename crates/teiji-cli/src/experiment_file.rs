@@ -2,6 +2,7 @@
 //! with every mistake told.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use anyhow::Context;
@@ -45,7 +46,13 @@ pub fn reader(file: &str, overrides: &[(String, String)], cards: Cards) -> Reade
 /// The text of an experiment file.
 pub fn text(path: &Path) -> anyhow::Result<String> {
     fs::read_to_string(path).map_err(|error| {
-        let sentence = format!("cannot read {}: {error}", path.display());
+        let path = path.display();
+        let sentence = match error.kind() {
+            io::ErrorKind::InvalidData => {
+                format!("cannot read {path}: it is no text; an experiment is a file in TOML")
+            }
+            _ => format!("cannot read {path}: {error}"),
+        };
         WithExit(Exit::Usage, sentence).into()
     })
 }
@@ -67,7 +74,9 @@ pub fn load(
             Ok((experiment, text))
         }
         None => {
-            Err(WithExit(Exit::Usage, reading.findings.to_string().trim_end().to_owned()).into())
+            // Findings name their own places; a word before them would shift their columns.
+            output::aside(reading.findings.to_string().trim_end());
+            Err(WithExit(Exit::Usage, String::new()).into())
         }
     }
 }

@@ -139,6 +139,7 @@ fn mistakes_are_explained_with_their_place_and_exit_code_2() {
     let run = teiji(&["run", &file, "--out", out.to_str().unwrap()]);
     assert_eq!(run.code, 2);
     assert!(run.err.contains("did you mean `period`"), "{}", run.err);
+    assert!(run.err.starts_with(&file), "the columns stay below each other: {}", run.err);
     assert!(!out.exists());
 }
 
@@ -147,6 +148,13 @@ fn a_missing_file_and_an_unknown_case_are_usage_errors() {
     let said = teiji(&["check", "nowhere.toml"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("cannot read nowhere.toml"), "{}", said.err);
+    let dir = tempfile::tempdir().unwrap();
+    let binary = dir.path().join("binary.toml");
+    fs::write(&binary, [0xff, 0xfe, 0x00]).unwrap();
+    let said = teiji(&["check", binary.to_str().unwrap()]);
+    assert!(said.err.contains("it is no text"), "{}", said.err);
+    let said = teiji(&["run", "experiments/etf.toml", "--jobs", "0"]);
+    assert_eq!(said.code, 2);
     let said = teiji(&["run", "experiments/etf.toml", "--case", "etv"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("there are normal, etf"), "{}", said.err);

@@ -1,5 +1,6 @@
 //! `teiji run`: runs an experiment and reports.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -62,7 +63,7 @@ pub struct Args {
     modules: Option<PathBuf>,
     /// Virtual machines at a time; as many as processors if not given.
     #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    jobs: Option<NonZeroUsize>,
     /// Most real time that one virtual machine may take, for example 10min.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wall_limit: Option<Duration>,
@@ -201,7 +202,7 @@ fn seeds(args: &Args, default: u64) -> Vec<u64> {
 }
 
 fn jobs(args: &Args) -> usize {
-    args.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
+    args.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
 /// What must be said again, beside the experiment file, to repeat the run.
