@@ -66,19 +66,12 @@ pub fn load(
 ) -> anyhow::Result<(Experiment, String)> {
     let text = text(path)?;
     let reading = reader(&path.display().to_string(), overrides.pairs(), cards).read(&text);
-    match reading.experiment {
-        Some(experiment) => {
-            if !reading.findings.is_empty() {
-                output::aside(reading.findings.to_string().trim_end());
-            }
-            Ok((experiment, text))
-        }
-        None => {
-            // Findings name their own places; a word before them would shift their columns.
-            output::aside(reading.findings.to_string().trim_end());
-            Err(WithExit(Exit::Usage, String::new()).into())
-        }
+    if !reading.findings.is_empty() {
+        // They name their own places; a word before them would shift their columns.
+        output::aside(reading.findings.to_string().trim_end());
     }
+    let experiment = reading.experiment.ok_or(WithExit(Exit::Usage, String::new()))?;
+    Ok((experiment, text))
 }
 
 /// Reads the experiment of a run again, with the overrides it ran with.

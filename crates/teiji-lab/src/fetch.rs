@@ -5,6 +5,7 @@ pub(crate) mod sources;
 mod stanza;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,10 +67,10 @@ impl Fetcher {
 
     /// apt for `release`, with today's index.
     fn apt(&mut self, release: Release, progress: &mut dyn Progress) -> Result<&Apt, CacheError> {
-        if !self.updated.contains_key(&release) {
+        if let Entry::Vacant(vacant) = self.updated.entry(release) {
             let apt = Apt::new(&self.tools, &self.cache_dir, release)?;
             apt.update(progress)?;
-            self.updated.insert(release, apt);
+            vacant.insert(apt);
         }
         Ok(&self.updated[&release])
     }

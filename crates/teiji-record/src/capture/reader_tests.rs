@@ -202,7 +202,7 @@ fn frames_without_stamp_or_of_other_links_are_noted() {
 fn a_frame_check_sequence_is_no_part_of_the_frame() {
     let mut file = pcap(Precision::Nanos, &[(0, b"frame+FCS!")]);
     // Bit 26: the length is given; bits 28-31: 2 pairs of bytes.
-    file[20..24].copy_from_slice(&(1_u32 | 1 << 26 | 2 << 28).to_le_bytes());
+    file[20..24].copy_from_slice(&(1_u32 | (1 << 26) | (2 << 28)).to_le_bytes());
     assert_eq!(whole(&file)[0].2, b"frame+");
     // 8 of 10 bytes captured: two of the four are there.
     file[24 + 8..24 + 12].copy_from_slice(&8_u32.to_le_bytes());
