@@ -139,7 +139,7 @@ fn run_flows(
                 // However this ends, the listener must not wait for ever.
                 let _end = EndOf(deadline);
                 enter(roles.talker_namespace)?;
-                let talker = Prepared::new(&roles.talker, flow.frames)?;
+                let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
                 let base = gate.wait()?;
                 Ok(talker.run(&schedule(flow, base), stop)?)
             };

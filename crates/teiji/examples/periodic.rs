@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
-use teiji::{Instant, Schedule, Span, StopFlag, Tai};
+use teiji::{Schedule, Span, StopFlag};
 
 fn argument<T: FromStr>(arguments: &[String], at: usize, name: &str) -> Result<T, String> {
     let text = arguments.get(at).ok_or(format!("the argument {name} is missing"))?;
@@ -34,10 +34,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stamps: if stamps == 0 { TxStamps::None } else { TxStamps::Kernel },
         ..TalkerConfig::new(&interface, Destination::Udp((address, port).into()))
     };
-    let talker = talker::Prepared::new(&config, frames)?;
-    let now: Instant<Tai> = teiji_sys::clock::now();
-    let earliest = now + Span::from_millis(50) + margin;
-    let base = Schedule::aligned_base(earliest, period, Span::ZERO);
+    let talker = talker::Prepared::new(&config, frames)?.ready()?;
+    let base = talker.first_departure(period, margin);
     let log = talker.run(&Schedule { base, period, margin }, &StopFlag::new())?;
 
     let refused = log.frames.iter().filter(|frame| frame.fate.is_some()).count();

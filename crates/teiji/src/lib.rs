@@ -5,7 +5,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let frame = [0; 64];
-//! let margin = Margin::calibrated(80)?;
+//! let margin = Margin::calibrated()?; // from `teiji margin eth0`
 //! let mut talker = Talker::udp("enp3s0", "10.0.0.2:7788")?.priority(3).launch_time().open()?;
 //! for cycle in Cycle::every(1.millis()).ahead(margin).realtime(80).start()? {
 //!     talker.send_at(cycle.departure(), &frame)?; // Err(Missed { by }) says why
@@ -32,6 +32,7 @@
 pub mod cycle;
 mod hardware;
 pub mod listener;
+pub mod load;
 pub mod margin;
 pub mod record;
 pub mod roundtrip;

@@ -1,4 +1,14 @@
 //! The transmission margin: how long before its departure a frame is prepared.
+//!
+//! * [`Margin`] – a length, from `teiji margin`, measured in a second, or given,
+//! * [`Watch`] – how much of it is left while frames are sent,
+//! * [`Calibration`] – what `teiji margin` saved.
+
+mod calibration;
+mod watch;
+
+pub use calibration::{Calibration, CalibrationError, running_kernel};
+pub use watch::{Headroom, Reading, Watch};
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -39,12 +49,23 @@ impl Margin {
         Self { span, worst: None }
     }
 
+    /// The margin that `teiji margin` recommended for this machine and saved: the
+    /// file that `TEIJI_MARGIN` names, or `teiji-margin.json` in the working
+    /// directory.
+    ///
+    /// # Errors
+    /// If there is none, or it is of another machine.
+    pub fn calibrated() -> Result<Self, CalibrationError> {
+        let saved = Calibration::read_for_this_machine(&Calibration::path())?;
+        Ok(Self { span: saved.margin(), worst: Some(Span::from_ns(saved.worst_ns)) })
+    }
+
     /// Measures for one second how late a thread of real-time priority
     /// `priority` wakes on this machine, as it is loaded now, and gives twice
     /// the worst case plus 100 µs for the hand-over. An estimate to start
     /// with: loads that come later, and events rarer than one in a thousand,
-    /// are not in it.
-    pub fn calibrated(priority: u8) -> Result<Self, MarginError> {
+    /// are not in it. [`Margin::calibrated`] is better.
+    pub fn estimated(priority: u8) -> Result<Self, MarginError> {
         let measure = || -> Result<Span, MarginError> {
             let cycle = Cycle::every(PERIOD).realtime(priority).times(WAKE_UPS).start()?;
             Ok(cycle.map(|wake| wake.late()).max().unwrap_or(Span::ZERO))
@@ -65,7 +86,7 @@ impl Margin {
         self.span
     }
 
-    /// The worst wake-up latency it was measured from, if it was.
+    /// The worst latency it was measured from, if it was.
     pub fn worst_latency(self) -> Option<Span> {
         self.worst
     }
@@ -83,8 +104,8 @@ mod tests {
     use teiji_sys::sched::SchedError;
 
     #[test]
-    fn a_calibrated_margin_is_longer_than_the_worst_latency() {
-        match Margin::calibrated(50) {
+    fn an_estimated_margin_is_longer_than_the_worst_latency() {
+        match Margin::estimated(50) {
             Ok(margin) => assert!(margin.span() > margin.worst_latency().unwrap()),
             Err(MarginError::Cycle(CycleError::Scheduling(
                 error @ (SchedError::NoRealtimeRight { .. } | SchedError::NoRealtimeBudget { .. }),

@@ -11,7 +11,7 @@ mod run;
 
 pub use config::{Destination, LaunchMode, TalkerConfig, TxStamps};
 pub use error::TalkerError;
-pub use run::{Prepared, run};
+pub use run::{Prepared, Ready, run};
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -21,6 +21,7 @@ use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, VlanTag};
 use teiji_sys::clock;
 
 use crate::hardware;
+use crate::margin::Watch;
 use teiji_sys::error::SysError;
 use teiji_sys::hwstamp;
 use teiji_sys::interface::{self, InterfaceName};
@@ -44,6 +45,7 @@ pub struct Talker {
     interface: String,
     reports: Receiver,
     stamps: TxStamps,
+    watch: Option<Watch>,
     // Switches the card's stamps back when the talker goes.
     _hardware: Option<hwstamp::Enabled>,
 }
@@ -136,8 +138,15 @@ impl Talker {
             interface: name.clone(),
             reports: Receiver::new(REPORTS_A_CALL, 0),
             stamps,
+            watch: None,
             _hardware: hardware,
         })
+    }
+
+    /// Notes in `watch` what is left of the margin at each hand-over by
+    /// [`Talker::send_at`] or [`run`].
+    pub fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
     }
 
     /// Sends `payload` now.
@@ -167,7 +176,11 @@ impl Talker {
         if !by.is_negative() {
             return Err(TalkerError::Missed { by });
         }
-        self.hand_over(payload, Some(departure)).map_err(TalkerError::Send)
+        self.hand_over(payload, Some(departure)).map_err(TalkerError::Send)?;
+        if self.watch.is_some() {
+            self.note(departure, clock::now());
+        }
+        Ok(())
     }
 
     /// Gives each report of the kernel about frames that were sent: time
@@ -201,6 +214,13 @@ impl Talker {
     #[inline]
     fn hand_over(&mut self, payload: &[u8], launch: Option<Instant<Tai>>) -> Result<(), SysError> {
         self.sender.send(&self.socket, &self.header, payload, launch)
+    }
+
+    #[inline]
+    fn note(&self, departure: Instant<Tai>, handed_over: Instant<Tai>) {
+        if let Some(watch) = &self.watch {
+            watch.note(departure, handed_over);
+        }
     }
 
     fn check_length(&self, payload: usize) -> Result<(), TalkerError> {

@@ -7,10 +7,9 @@ use anyhow::bail;
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
 use teiji::{Fate, Scheduling, TalkerLog};
 use teiji_core::cycle::Schedule;
-use teiji_core::time::{Span, Tai};
+use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_stats::Series;
-use teiji_sys::clock;
 
 use super::quantity::{figures, span};
 use crate::exit::Exit;
@@ -120,11 +119,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         },
     };
     let margin = args.margin.unwrap_or(Span::ZERO);
-    let prepared = talker::Prepared::new(&config, args.frames)?;
-    let earliest = clock::now::<Tai>() + Span::from_millis(10) + margin;
-    let base = Schedule::aligned_base(earliest, args.period, Span::ZERO);
+    let ready = talker::Prepared::new(&config, args.frames)?.ready()?;
+    let base = ready.first_departure(args.period, margin);
     let schedule = Schedule { base, period: args.period, margin };
-    let log = prepared.run(&schedule, &interrupt::stop_flag())?;
+    let log = ready.run(&schedule, &interrupt::stop_flag())?;
     output::text(if args.csv { csv(&log) } else { summary(&log, margin) })?;
     Ok(if log.interrupted { Exit::Interrupted } else { Exit::Success })
 }

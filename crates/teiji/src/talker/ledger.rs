@@ -47,12 +47,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// An empty book for `frames` frames. All memory is taken and touched now.
-    pub(super) fn new(
-        schedule: Schedule,
-        frames: u64,
-        stamps: TxStamps,
-        tai_offset: Span,
-    ) -> Result<Self, TalkerError> {
+    pub(super) fn new(frames: u64, stamps: TxStamps) -> Result<Self, TalkerError> {
         let too_many = || TalkerError::TooManyFrames { frames };
         let count = usize::try_from(frames).map_err(|_| too_many())?;
         let mut book = Vec::new();
@@ -74,13 +69,20 @@ impl Ledger {
         Ok(Self {
             frames: book,
             attempted: 0,
-            schedule,
-            tai_offset,
+            schedule: Schedule { base: nothing, period: Span::ZERO, margin: Span::ZERO },
+            tai_offset: Span::ZERO,
             stamps,
             shifts,
             uncertain_from: None,
             incomplete: 0,
         })
+    }
+
+    /// The frames follow `schedule`; `tai_offset` leads from the clock of the
+    /// kernel's stamps to that of the schedule.
+    pub(super) fn begin(&mut self, schedule: Schedule, tai_offset: Span) {
+        self.schedule = schedule;
+        self.tai_offset = tai_offset;
     }
 
     /// Enters the next frame.

@@ -9,7 +9,9 @@ const PERIOD: Span = Span::from_millis(1);
 fn ledger(frames: u64, stamps: TxStamps) -> Ledger {
     let schedule =
         Schedule { base: Instant::from_ns(1_000_000_000), period: PERIOD, margin: Span::ZERO };
-    Ledger::new(schedule, frames, stamps, OFFSET).unwrap()
+    let mut ledger = Ledger::new(frames, stamps).unwrap();
+    ledger.begin(schedule, OFFSET);
+    ledger
 }
 
 /// Enters the next frame: woken at its departure, handed over 10 µs later.
@@ -158,7 +160,6 @@ fn after_a_failure_a_stamp_without_witness_is_left_out_instead_of_guessed() {
 
 #[test]
 fn more_frames_than_memory_are_refused() {
-    let schedule = Schedule { base: Instant::from_ns(0), period: PERIOD, margin: Span::ZERO };
-    let error = Ledger::new(schedule, u64::MAX, TxStamps::None, OFFSET).unwrap_err();
+    let error = Ledger::new(u64::MAX, TxStamps::None).unwrap_err();
     assert!(matches!(error, TalkerError::TooManyFrames { .. }), "{error}");
 }

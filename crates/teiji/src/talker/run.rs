@@ -11,8 +11,10 @@ use teiji_sys::clock;
 
 use super::ledger::Ledger;
 use super::{Talker, TalkerConfig, TalkerError, TxStamps};
-use crate::cycle::Cycle;
+use crate::cycle::{Cycle, CycleError};
+use crate::margin::Watch;
 use crate::record::TalkerLog;
+use crate::scheduling::Entered;
 use crate::stop::{STOP_LATENCY, StopFlag};
 
 /// How long after the last departure stamps and reports are waited for.
@@ -20,6 +22,12 @@ const LAST_REPORTS: Span = Span::from_millis(200);
 
 /// How often they are looked for.
 const REPORT_POLL: Span = Span::from_millis(2);
+
+/// Wake-ups that are tried before the first that counts.
+const REHEARSALS: u8 = 8;
+
+/// How long each of them sleeps.
+const REHEARSED_SLEEP: Span = Span::from_millis(1);
 
 /// Sends `frames` test frames along `schedule` and gives the record of each.
 /// The calling thread is scheduled as `config` says, for the time of the run.
@@ -40,13 +48,23 @@ pub fn run(
     Prepared::new(config, frames)?.run(schedule, stop)
 }
 
-/// A talker that is ready to run: what can be refused has been tried. For
-/// callers that choose the schedule's base only when everybody is ready.
+/// A talker whose frames and settings were checked and whose socket is open. It
+/// may still move to the thread that will send.
 pub struct Prepared {
     talker: Talker,
     config: TalkerConfig,
     frames: u64,
     payload: Vec<u8>,
+}
+
+/// A talker that has only to be told when: the calling thread is scheduled as it
+/// should be, memory is taken and locked, and waking was rehearsed. Stays on its
+/// thread.
+pub struct Ready {
+    prepared: Prepared,
+    ledger: Ledger,
+    lead: Span,
+    _scheduling: Entered,
 }
 
 impl Prepared {
@@ -64,24 +82,85 @@ impl Prepared {
         Ok(Self { talker, config: config.clone(), frames, payload })
     }
 
+    /// Notes in `watch` what is left of the margin at each hand-over.
+    #[must_use = "the talker watches"]
+    pub fn watching(mut self, watch: Watch) -> Self {
+        self.talker.watch(watch);
+        self
+    }
+
+    /// Does everything that takes time, on the thread that will send. What comes
+    /// before the first wake-up would make that one late.
+    pub fn ready(self) -> Result<Ready, TalkerError> {
+        let ledger = Ledger::new(self.frames, self.talker.stamps())?;
+        let scheduling = self.config.scheduling.enter().map_err(CycleError::from)?;
+        let lead = rehearse()?;
+        Ok(Ready { prepared: self, ledger, lead, _scheduling: scheduling })
+    }
+
+    /// Runs along `schedule`; see [`run`]. Its first frames are late if getting
+    /// ready takes longer than until their wake-ups: callers who choose the
+    /// schedule choose it after [`Prepared::ready`].
+    pub fn run(self, schedule: &Schedule, stop: &StopFlag) -> Result<TalkerLog, TalkerError> {
+        self.ready()?.run(schedule, stop)
+    }
+}
+
+/// How long this thread takes from deciding on a cycle to waking in it, beyond
+/// the time that it should sleep: the worst of some attempts.
+fn rehearse() -> Result<Span, CycleError> {
+    let mut longest = Span::ZERO;
+    for _ in 0..REHEARSALS {
+        let decided: Instant<Tai> = clock::now();
+        let first = decided + REHEARSED_SLEEP;
+        let mut cycle = Cycle::every(REHEARSED_SLEEP).first_departure(first).times(1).start()?;
+        if let Some(wake) = cycle.next() {
+            longest = longest.max(wake.woke() - first);
+        }
+    }
+    Ok(longest)
+}
+
+impl Ready {
+    /// The first departure at a whole multiple of `period` since 1970 TAI for
+    /// which this thread will be asleep in time, going by the rehearsal: twice
+    /// the longest delay seen there, and a period.
+    pub fn first_departure(&self, period: Span, margin: Span) -> Instant<Tai> {
+        let earliest = clock::now::<Tai>() + margin + self.lead * 2 + period;
+        Schedule::aligned_base(earliest, period, Span::ZERO)
+    }
+
     /// Runs along `schedule`; see [`run`].
-    pub fn run(mut self, schedule: &Schedule, stop: &StopFlag) -> Result<TalkerLog, TalkerError> {
-        let stamps = self.talker.stamps();
-        let mut ledger = Ledger::new(*schedule, self.frames, stamps, clock::tai_offset())?;
+    pub fn run(self, schedule: &Schedule, stop: &StopFlag) -> Result<TalkerLog, TalkerError> {
+        let Self { mut prepared, mut ledger, _scheduling: scheduling, .. } = self;
+        ledger.begin(*schedule, clock::tai_offset());
+        let cycle = Cycle::along(schedule).times(prepared.frames).stop(stop).start()?;
+        let log = prepared.send_all(cycle, ledger, schedule, stop);
+        drop(scheduling);
+        Ok(log)
+    }
+}
+
+impl Prepared {
+    fn send_all(
+        &mut self,
+        cycle: Cycle,
+        mut ledger: Ledger,
+        schedule: &Schedule,
+        stop: &StopFlag,
+    ) -> TalkerLog {
         let mut sent = 0;
-        let cycle = Cycle::along(schedule)
-            .times(self.frames)
-            .scheduling(self.config.scheduling)
-            .stop(stop)
-            .start()?;
         let timed = self.config.launch.is_some();
-        let reports = timed || stamps != TxStamps::None;
+        let reports = timed || self.talker.stamps() != TxStamps::None;
         for wake in cycle {
             let scheduled = wake.departure();
             let probe = Probe { flow: self.config.flow, seq: wake.index(), scheduled };
             probe.emit(&mut self.payload);
             let result = self.talker.hand_over(&self.payload, timed.then_some(scheduled));
             let handed_over = clock::now();
+            if timed {
+                self.talker.note(scheduled, handed_over);
+            }
             let result = result.map_err(|error| error.errno());
             ledger.enter(scheduled, wake.woke(), handed_over, result);
             sent += 1;
@@ -92,12 +171,12 @@ impl Prepared {
         if reports {
             self.take_last_reports(&mut ledger, schedule.departure(sent), stop);
         }
-        Ok(TalkerLog {
+        TalkerLog {
             flow: self.config.flow,
             frames: ledger.into_frames(),
             interrupted: sent < self.frames,
             stamps_requested: self.config.stamps != TxStamps::None,
-        })
+        }
     }
 
     #[inline]

@@ -1,0 +1,243 @@
+//! Loads: what an ordinary machine does beside sending on time.
+//!
+//! Each kind keeps ordinary threads (never real-time) busy until it is stopped,
+//! and then says what it did: a load that did nothing, or stood still for a part
+//! of the time, has a [`problem`](LoadReport::problem), because what was measured
+//! then was not measured under that load.
+
+mod compute;
+mod datagrams;
+mod pace;
+
+use std::fmt;
+use std::os::fd::BorrowedFd;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::{Instant, Monotonic};
+use teiji_sys::clock;
+use teiji_sys::error::SysError;
+use teiji_sys::sched;
+use thiserror::Error;
+
+pub use datagrams::Flood;
+use pace::{Pace, Work};
+
+/// What a load keeps busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadKind {
+    /// Every CPU, computing.
+    Cpu,
+    /// The kernel's timers: every CPU sleeps for 100 µs again and again.
+    Timer,
+    /// Memory and caches: every CPU copies 16 MiB again and again.
+    Memory,
+    /// Transmission: UDP datagrams as fast as the sending host can.
+    UdpTx,
+    /// Reception: UDP datagrams to the sending host, as fast as its peer can.
+    UdpRx,
+}
+
+impl LoadKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Cpu, Self::Timer, Self::Memory, Self::UdpTx, Self::UdpRx];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Timer => "timer",
+            Self::Memory => "memory",
+            Self::UdpTx => "udp-tx",
+            Self::UdpRx => "udp-rx",
+        }
+    }
+
+    /// It needs a peer.
+    pub const fn needs_a_wire(self) -> bool {
+        matches!(self, Self::UdpTx | Self::UdpRx)
+    }
+
+    /// What [`LoadReport::done`] counts.
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Cpu => "rounds of 10 000 steps",
+            Self::Timer => "timers",
+            Self::Memory => "MiB copied",
+            Self::UdpTx | Self::UdpRx => "datagrams received",
+        }
+    }
+}
+
+impl fmt::Display for LoadKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for LoadKind {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        kind.ok_or_else(|| LoadError::Unknown { name: text.to_owned() })
+    }
+}
+
+/// Why a load cannot run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// No such load.
+    #[error(
+        "there is no load `{name}`; there are cpu, timer, memory, udp-tx and udp-rx (udp for both)"
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread of the load `{kind}`: {error}")]
+    Thread {
+        /// Which load.
+        kind: LoadKind,
+        /// What the system says.
+        error: SysError,
+    },
+    /// The floods' socket or namespace.
+    #[error("the load `{kind}` cannot open its socket: {error}")]
+    Socket {
+        /// Which load.
+        kind: LoadKind,
+        /// What the system says.
+        error: std::io::Error,
+    },
+}
+
+/// What a load did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// Which load.
+    pub kind: LoadKind,
+    /// How much it did, in [`LoadReport::unit`].
+    pub done: u64,
+    /// What is counted.
+    pub unit: String,
+    /// How long it ran, in milliseconds.
+    pub ran_ms: u64,
+    /// Why what was measured beside it was not measured under this load.
+    pub problem: Option<String>,
+}
+
+impl fmt::Display for LoadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, done, unit, ran_ms, .. } = self;
+        let rate = u128::from(*done) * 1_000 / u128::from((*ran_ms).max(1));
+        write!(f, "{kind}: {done} {unit}, {rate} a second")
+    }
+}
+
+/// A load that runs; it ends with [`Running::stop`] or when dropped.
+#[derive(Debug)]
+pub struct Running {
+    kind: LoadKind,
+    since: Instant<Monotonic>,
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<Work>>,
+}
+
+impl Running {
+    /// Starts a load on every CPU that this process may use.
+    ///
+    /// # Errors
+    /// If a thread cannot be started. [`LoadKind::needs_a_wire`] ones start with
+    /// [`Running::flood`].
+    pub fn start(kind: LoadKind) -> Result<Self, LoadError> {
+        let work = match kind {
+            LoadKind::Cpu => compute::cpu,
+            LoadKind::Timer => compute::timer,
+            LoadKind::Memory => compute::memory,
+            LoadKind::UdpTx | LoadKind::UdpRx => return Ok(Self::begin(kind)),
+        };
+        let mut running = Self::begin(kind);
+        for _ in sched::allowed_cpus() {
+            running.spawn(work)?;
+        }
+        Ok(running)
+    }
+
+    /// Starts a flood of datagrams between two namespaces.
+    ///
+    /// # Errors
+    /// If a namespace cannot be entered, a socket opened or a thread started.
+    pub fn flood(
+        kind: LoadKind,
+        flood: Flood,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+    ) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::Socket { kind, error };
+        let (sink, source) = flood.open(from, to).map_err(failed)?;
+        let mut running = Self::begin(kind);
+        running.spawn(move |pace| datagrams::receive(&sink, pace))?;
+        running.spawn(move |pace| datagrams::send(&source, pace))?;
+        Ok(running)
+    }
+
+    fn begin(kind: LoadKind) -> Self {
+        Self { kind, since: clock::now(), stop: Arc::default(), workers: Vec::new() }
+    }
+
+    fn spawn(&mut self, work: impl FnOnce(&mut Pace) + Send + 'static) -> Result<(), LoadError> {
+        let mut pace = Pace::new(self.stop.clone());
+        let worker = thread::Builder::new()
+            .name(format!("load {}", self.kind))
+            .spawn(move || {
+                work(&mut pace);
+                pace.end()
+            })
+            .map_err(|error| LoadError::Thread {
+                kind: self.kind,
+                error: SysError::new("clone", error),
+            })?;
+        self.workers.push(worker);
+        Ok(())
+    }
+
+    /// Ends the load, and says what it did.
+    pub fn stop(mut self) -> LoadReport {
+        let ran = clock::now::<Monotonic>() - self.since;
+        self.stop.store(true, Ordering::Relaxed);
+        let mut done = 0;
+        let mut problem = self.workers.is_empty().then(|| "it was not started".to_owned());
+        for worker in self.workers.drain(..) {
+            match worker.join() {
+                Ok(work) => {
+                    done += work.done;
+                    problem = problem.or_else(|| work.problem(ran));
+                }
+                Err(_) => problem = Some("one of its threads panicked".to_owned()),
+            }
+        }
+        LoadReport {
+            kind: self.kind,
+            done,
+            unit: self.kind.unit().to_owned(),
+            ran_ms: u64::try_from(ran.as_ns() / 1_000_000).unwrap_or(0),
+            problem,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -1,0 +1,84 @@
+//! Floods of UDP datagrams from one host to another.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::BorrowedFd;
+use std::thread;
+use std::time::Duration;
+
+use teiji_sys::netns;
+
+use super::pace::Pace;
+
+/// How long a receiver waits before it looks whether to end.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a sender waits when there is no room for another datagram.
+const NO_ROOM: Duration = Duration::from_micros(100);
+/// How long a sender of whose datagrams none gets through keeps trying.
+const MOST_REFUSALS: u32 = 20_000;
+
+/// A flood: where it goes, and how long its datagrams are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flood {
+    /// Address of the receiving host and the port to flood.
+    pub to: SocketAddr,
+    /// Bytes of a datagram, behind its UDP header.
+    pub payload: u16,
+}
+
+pub(super) struct Source {
+    socket: UdpSocket,
+    flood: Flood,
+}
+
+impl Flood {
+    /// Opens the receiving socket in one namespace and the sending one in another.
+    pub(super) fn open(
+        self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+    ) -> io::Result<(UdpSocket, Source)> {
+        let open = |namespace, bind: SocketAddr| -> io::Result<UdpSocket> {
+            netns::in_namespace(namespace, || UdpSocket::bind(bind)).map_err(io::Error::other)?
+        };
+        let mut any: SocketAddr = self.to;
+        any.set_ip(match self.to {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        });
+        let sink = open(to, any)?;
+        sink.set_read_timeout(Some(PATIENCE))?;
+        any.set_port(0);
+        let socket = open(from, any)?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        Ok((sink, Source { socket, flood: self }))
+    }
+}
+
+pub(super) fn send(source: &Source, pace: &mut Pace) {
+    pace.only_feeds();
+    let payload = vec![0x54; source.flood.payload.into()];
+    let mut refusals = 0;
+    while pace.goes_on() {
+        match source.socket.send_to(&payload, source.flood.to) {
+            Ok(_) => refusals = 0,
+            // A full queue or a link that is away for a moment: a load goes on.
+            Err(error) => {
+                refusals += 1;
+                if refusals > MOST_REFUSALS {
+                    return pace.fail(format!("its datagrams are refused: {error}"));
+                }
+                thread::sleep(NO_ROOM);
+            }
+        }
+    }
+}
+
+pub(super) fn receive(sink: &UdpSocket, pace: &mut Pace) {
+    let mut datagram = [0; 2_048];
+    while pace.goes_on() {
+        if sink.recv(&mut datagram).is_ok() {
+            pace.did(1);
+        }
+    }
+}

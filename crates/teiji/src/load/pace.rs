@@ -1,0 +1,90 @@
+//! What one thread of a load has done, and for how long it stood still.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use teiji_core::time::{Instant, Monotonic, Span};
+use teiji_sys::clock;
+
+/// A pause longer than this share of the whole run is a problem, in per cent …
+const PAUSE_PERCENT: i64 = 10;
+/// … if it is longer than this as well: an ordinary thread may wait its turn.
+const PAUSE: Span = Span::from_millis(500);
+
+/// Kept by the thread while it works.
+pub(super) struct Pace {
+    stop: Arc<AtomicBool>,
+    work: Work,
+    last: Instant<Monotonic>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// How much was done, in the load's unit.
+    pub done: u64,
+    /// This thread counts for the report; others only feed it.
+    counts: bool,
+    longest_pause: Span,
+    failure: Option<String>,
+}
+
+impl Pace {
+    pub(super) fn new(stop: Arc<AtomicBool>) -> Self {
+        let work = Work { done: 0, counts: true, longest_pause: Span::ZERO, failure: None };
+        Self { stop, work, last: clock::now() }
+    }
+
+    /// Notes that so much was done; false when the load should end.
+    pub(super) fn did(&mut self, amount: u64) -> bool {
+        if amount > 0 {
+            self.work.done += amount;
+            self.breathe();
+        }
+        self.goes_on()
+    }
+
+    /// True until the load should end.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Why this thread cannot go on.
+    pub(super) fn fail(&mut self, why: String) {
+        self.work.failure = Some(why);
+    }
+
+    /// This thread's work is counted by another one.
+    pub(super) fn only_feeds(&mut self) {
+        self.work.counts = false;
+    }
+
+    pub(super) fn end(mut self) -> Work {
+        self.breathe();
+        self.work
+    }
+
+    fn breathe(&mut self) {
+        let now = clock::now();
+        self.work.longest_pause = self.work.longest_pause.max(now - self.last);
+        self.last = now;
+    }
+}
+
+impl Work {
+    /// Why this was no load during the `ran` time that it should have been.
+    pub(super) fn problem(&self, ran: Span) -> Option<String> {
+        if self.failure.is_some() {
+            return self.failure.clone();
+        }
+        if !self.counts {
+            return None;
+        }
+        if self.done == 0 {
+            return Some("one of its threads did nothing".to_owned());
+        }
+        let long = Span::from_ns(ran.as_ns() / 100 * PAUSE_PERCENT).max(PAUSE);
+        let pause = self.longest_pause;
+        (pause > long).then(|| format!("one of its threads stood still for {pause} of {ran}"))
+    }
+}

@@ -1,0 +1,73 @@
+//! Loads run, say what they did, and notice when they did not.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use teiji_core::time::Span;
+use teiji_sys::netns;
+
+use super::*;
+
+fn ran(running: Running, ms: u64) -> LoadReport {
+    thread::sleep(Duration::from_millis(ms));
+    running.stop()
+}
+
+#[test]
+fn computing_loads_say_how_much_they_did() {
+    for kind in [LoadKind::Cpu, LoadKind::Timer, LoadKind::Memory] {
+        let report = ran(Running::start(kind).unwrap(), 200);
+        assert_eq!((report.kind, &report.problem), (kind, &None), "{report}");
+        assert!(report.done > 0 && report.ran_ms >= 200, "{report:?}");
+    }
+}
+
+#[test]
+fn a_load_that_did_nothing_has_a_problem() {
+    // Floods need a wire, and were given none.
+    let report = ran(Running::start(LoadKind::UdpRx).unwrap(), 1);
+    assert_eq!(report.problem.as_deref(), Some("it was not started"));
+}
+
+#[test]
+fn a_thread_that_stood_still_is_told() {
+    let pace = Pace::new(Arc::default());
+    let mut pace = pace;
+    pace.did(1);
+    thread::sleep(Duration::from_millis(700));
+    let work = pace.end();
+    assert!(
+        work.problem(Span::from_secs(1)).unwrap().starts_with("one of its threads stood still")
+    );
+    assert_eq!(work.problem(Span::from_secs(100)), None);
+}
+
+#[test]
+fn a_flood_arrives_or_says_why_not() {
+    let here = netns::current().unwrap();
+    let flood = |to: &str| Flood { to: to.parse().unwrap(), payload: 1_000 };
+    let over_loopback = flood("127.0.0.1:9");
+    let Ok(namespace) = netns::create() else { return println!("SKIP: no new namespaces") };
+    // A new namespace's loopback is down: nothing arrives there.
+    let start = |space: &std::os::fd::OwnedFd| {
+        Running::flood(LoadKind::UdpTx, over_loopback, space.as_fd(), space.as_fd())
+    };
+    let report = ran(start(&namespace).unwrap(), 100);
+    assert!(report.problem.is_some(), "{report:?}");
+    match start(&here) {
+        Ok(running) => {
+            let report = ran(running, 200);
+            assert_eq!(report.problem, None, "{report:?}");
+        }
+        Err(error) => println!("SKIP: {error}"),
+    }
+}
+
+#[test]
+fn loads_have_names() {
+    for kind in LoadKind::ALL {
+        assert_eq!(kind.name().parse::<LoadKind>().unwrap(), kind);
+    }
+    let error = "disk".parse::<LoadKind>().unwrap_err().to_string();
+    assert!(error.contains("there are cpu, timer"), "{error}");
+}
