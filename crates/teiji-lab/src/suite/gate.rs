@@ -35,7 +35,7 @@ const HARMLESS: [&str; 3] = ["RCU lockdep checking", "MAX_LOCKDEP", "suspicious 
 
 /// Bits of `/proc/sys/kernel/tainted` that loading our modules sets: out of tree (12)
 /// and unsigned (13).
-const EXPECTED_TAINT: u64 = 1 << 12 | 1 << 13;
+const EXPECTED_TAINT: u64 = (1 << 12) | (1 << 13);
 
 /// Everything that is wrong with the kernel, one sentence each; empty if nothing is.
 pub fn findings(report: &Report) -> Vec<String> {
