@@ -10,32 +10,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{run_folder, teiji};
+use common::{SMALL, root, run_folder, teiji};
 
 fn write(dir: &Path, name: &str, text: &str) -> String {
     let path = dir.join(name);
     fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
-}
-
-const SMALL: &str = r#"
-name = "small"
-question = "Does it work?"
-[wires.line]
-between = ["a", "b"]
-nic = "e1000e"
-[flows.one]
-from = "a"
-to = "b"
-period = "1ms"
-frames = 50
-payload = 64
-"#;
-
-fn root() -> bool {
-    // The owner of /proc/self is who we are.
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
 
 #[test]

@@ -10,31 +10,16 @@ use std::process::Command;
 
 use common::teiji;
 
-/// Three seconds of frames.
-const LONG: &str = r#"
-name = "long"
-question = "How long?"
-[wires.line]
-between = ["a", "b"]
-nic = "e1000e"
-[flows.one]
-from = "a"
-to = "b"
-period = "10ms"
-frames = 300
-payload = 64
-"#;
-
 /// The command line of a run that takes longer than a second; `None` where it
 /// cannot be made.
 fn long_run(dir: &Path) -> Option<Vec<String>> {
-    use std::os::unix::fs::MetadataExt;
-    if !fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0) {
+    if !common::root() {
         println!("SKIP: needs root, to make network namespaces");
         return None;
     }
     let file = dir.join("long.toml");
-    fs::write(&file, LONG).unwrap();
+    // Three seconds of frames.
+    fs::write(&file, common::SMALL.replace("frames = 50", "frames = 3000")).unwrap();
     let words = ["run", file.to_str()?, "--on", "local", "--out", dir.join("runs").to_str()?]
         .map(str::to_owned);
     Some(words.to_vec())
@@ -59,7 +44,7 @@ fn a_long_step_shows_a_bar_with_the_time_left_on_a_terminal() {
     let bars: Vec<&str> = text.split(['\r', '\n']).filter(|line| line.contains(" left")).collect();
     assert!(bars.iter().any(|bar| bar.contains("about 1s left")), "{bars:?}");
     assert!(bars.iter().all(|bar| bar.contains('%')), "{bars:?}");
-    let (_, result) = text.rsplit_once("300/300").expect("the result comes after the bar");
+    let (_, result) = text.rsplit_once("3 000/3 000").expect("the result comes after the bar");
     assert!(!result.contains("% "), "the bar is gone when the result is there: {result}");
 }
 

@@ -59,3 +59,27 @@ pub fn capture(stamps_us: impl IntoIterator<Item = u32>) -> Vec<u8> {
     }
     file
 }
+
+/// An experiment of 50 ms.
+#[allow(dead_code, reason = "not every test program runs experiments of its own")]
+pub const SMALL: &str = r#"
+name = "small"
+question = "Does it work?"
+[wires.line]
+between = ["a", "b"]
+nic = "e1000e"
+[flows.one]
+from = "a"
+to = "b"
+period = "1ms"
+frames = 50
+payload = 64
+"#;
+
+/// Whether network namespaces can be made.
+#[allow(dead_code, reason = "not every test program makes networks")]
+pub fn root() -> bool {
+    // The owner of /proc/self is who we are.
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+}
