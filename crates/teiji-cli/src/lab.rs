@@ -93,6 +93,7 @@ impl Lab {
                 format!("teiji.deadline={}", deadline.as_ns() / 1_000_000_000),
             ],
             memory_mib: MEMORY_MIB,
+            vcpus: 1,
             seed,
             clock: Clock::Virtual,
             console: Console::File(files.console.clone()),

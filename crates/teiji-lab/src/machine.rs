@@ -22,6 +22,12 @@ pub const ICOUNT_SHIFT: u8 = 1;
 /// needs what is recorded.
 const LOCKSTEP: &str = "rr=record,rrfile=/dev/null";
 
+/// How long a virtual CPU may keep the others waiting, in microseconds of virtual
+/// time: what an interrupt from one to another waits for while both are busy.
+/// Measured by a round trip between two busy ones (docs/determinism.md): 5 µs
+/// gain little and cost twice the real time.
+pub const SLICE_US: u32 = 10;
+
 /// Resolution of QEMU's own capture (`filter-dump`), in nanoseconds.
 pub const CAPTURE_RESOLUTION_NS: i64 = 1_000;
 
@@ -71,6 +77,9 @@ pub struct MachineSpec {
     pub init_args: Vec<String>,
     /// Guest memory in MiB.
     pub memory_mib: u32,
+    /// Virtual CPUs, at least 1. QEMU runs several in turn, in slices of
+    /// [`SLICE_US`], and they share the instructions of one.
+    pub vcpus: u16,
     /// Seed of everything random: QEMU's generators and the slot the first
     /// card sits in. The same seed gives the same run, bit for bit.
     pub seed: u64,
@@ -120,7 +129,7 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     );
     args.pair("-rtc", "base=2026-01-01,clock=vm");
     args.pair("-seed", &(spec.seed % (1 << 32)).to_string());
-    args.pair("-smp", "1");
+    add_cpus(&mut args, spec);
     args.pair("-m", &format!("{}M", spec.memory_mib));
     args.flag("-nodefaults");
     args.flag("-no-user-config");
@@ -145,6 +154,26 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
         add_nic(&mut args, index, nic, first_slot(spec.seed));
     }
     args.0
+}
+
+/// QEMU refuses to record several CPUs, because replaying them was not tried;
+/// those plugged in at the start it does not count. Their slices end with each
+/// timer of QEMU, so a timer without effect bounds them: that of a packet buffer
+/// on a port nobody sends to.
+fn add_cpus(args: &mut Arguments, spec: &MachineSpec) {
+    let more = 1..spec.vcpus;
+    if more.is_empty() {
+        args.pair("-smp", "1");
+        return;
+    }
+    args.pair("-smp", &format!("cpus=1,sockets={0},maxcpus={0}", spec.vcpus));
+    for socket in more {
+        let cpu = format!("{CPU}-x86_64-cpu,socket-id={socket},core-id=0,thread-id=0");
+        args.pair("-device", &cpu);
+    }
+    let unused = spec.nics.iter().map(|nic| nic.wire + 1).max().unwrap_or(0);
+    args.pair("-netdev", &format!("hubport,id=slices,hubid={unused}"));
+    args.pair("-object", &format!("filter-buffer,id=slice,netdev=slices,interval={SLICE_US}"));
 }
 
 /// The slot of the first card: the layout of the bus is part of the seed,
@@ -217,6 +246,7 @@ mod tests {
             initramfs: "i".into(),
             init_args: vec!["teiji.case=etf".into()],
             memory_mib: 512,
+            vcpus: 1,
             seed,
             clock: Clock::Virtual,
             console: Console::File("c".into()),
@@ -241,6 +271,16 @@ mod tests {
     #[test]
     fn the_same_specification_gives_the_same_machine() {
         assert_eq!(line(7), line(7));
+    }
+
+    #[test]
+    fn further_cpus_are_plugged_in_and_their_slices_bounded_beside_the_wires() {
+        let args = qemu_arguments(&MachineSpec { vcpus: 3, ..spec(1) });
+        let args: Vec<&str> = args.iter().map(|a| a.to_str().unwrap()).collect();
+        assert_eq!(args.iter().filter(|a| a.starts_with("Nehalem-x86_64-cpu")).count(), 2);
+        assert!(args.contains(&"cpus=1,sockets=3,maxcpus=3"));
+        assert!(args.contains(&"hubport,id=slices,hubid=1"), "wire 0 is used: {args:?}");
+        assert!(!line(1).contains("slices"), "one CPU needs none");
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl Bench {
             initramfs: self.path("initramfs"),
             init_args: Vec::new(),
             memory_mib: 256,
+            vcpus: 1,
             seed: 1,
             clock: Clock::Virtual,
             console: Console::File(self.path("console")),

@@ -17,6 +17,9 @@ use crate::lab::{GuestContents, GuestFile, write_initramfs};
 use crate::output;
 use crate::progress::Progress;
 
+/// More would share the instructions of one CPU, and gain nothing.
+const MAX_CPUS: i64 = 16;
+
 /// Open a shell in a guest with two network cards on a wire.
 ///
 /// `poweroff`, or leaving the shell, ends it.
@@ -37,6 +40,9 @@ pub struct Args {
     /// they need; may be given several times.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
+    /// Virtual CPUs.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_CPUS))]
+    cpus: u16,
     /// Let the guest's time run freely: deterministic, idle time is skipped.
     #[arg(long)]
     virtual_time: bool,
@@ -94,6 +100,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         initramfs,
         init_args: vec!["teiji.shell".to_owned()],
         memory_mib: 512,
+        vcpus: args.cpus,
         seed: 1,
         clock: if args.virtual_time { Clock::Virtual } else { Clock::Paced },
         console: Console::Terminal,

@@ -88,6 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             .chain(KERNEL_WORDS.map(str::to_owned))
             .collect(),
         memory_mib: MEMORY_MIB,
+        vcpus: 1,
         seed: 1,
         clock: Clock::Virtual,
         console: Console::File(console.clone()),
