@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("kernel_files.rs"), list)
 }
 
-/// Sources and configurations; what a build by hand left behind is not one.
+/// Sources; what a build by hand left behind is not one.
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -44,6 +44,6 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 fn is_source(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     let generated = name.to_string_lossy().contains(".mod.");
-    let wanted = path.extension().is_some_and(|end| end == "c" || end == "h" || end == "config");
+    let wanted = path.extension().is_some_and(|end| end == "c" || end == "h");
     name == "Kbuild" || (wanted && !generated)
 }

@@ -87,12 +87,15 @@ impl Lab {
         MachineSpec {
             kernel: self.kernel.image.clone(),
             initramfs: self.initramfs.clone(),
-            init_args: vec![
+            init_args: [
                 format!("teiji.case={}", case.name),
                 format!("teiji.seed={seed}"),
                 format!("teiji.deadline={}", deadline.as_ns() / 1_000_000_000),
-            ],
-            memory_mib: MEMORY_MIB,
+            ]
+            .into_iter()
+            .chain(self.kernel.command_line().iter().map(|word| (*word).to_owned()))
+            .collect(),
+            memory_mib: self.kernel.memory_mib(MEMORY_MIB),
             vcpus: 1,
             seed,
             clock: Clock::Virtual,

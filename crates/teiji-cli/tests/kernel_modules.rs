@@ -44,6 +44,84 @@ fn the_modules_do_what_their_scripts_say_on_6_1() {
     every_suite_passes_on("debian:6.1");
 }
 
+/// The faults of `tests/faults` that a kernel survives, and what must be said of each.
+const SURVIVED: [(&str, &str); 5] = [
+    ("rcu", "suspicious RCU usage"),
+    ("sleep", "BUG: sleeping function called from invalid context"),
+    ("abba", "possible circular locking dependency detected"),
+    ("leak", "kmemleak reports 1 objects"),
+    ("stuck", "module cannot be unloaded at the end: faults"),
+];
+
+/// Runs scripts that each make one fault; what `teiji lab suite` said.
+fn make_faults(kernel: &str, faults: &[&str]) -> common::Said {
+    let dir = tempfile::tempdir().unwrap();
+    for (index, fault) in faults.iter().enumerate() {
+        let script = format!(
+            "#!/bin/sh\n# module: faults\n. /suite/lib\n\
+             must sh -c 'echo {fault} >/sys/kernel/debug/faults'\nok 'nothing seems wrong'\nend\n"
+        );
+        std::fs::write(dir.path().join(format!("{index}-{fault}.sh")), script).unwrap();
+    }
+    let source = repository().join("tests/faults");
+    let source = source.to_str().unwrap();
+    teiji(&["lab", "suite", "--kernel", kernel, "--source", source, dir.path().to_str().unwrap()])
+}
+
+/// Positive controls: the same scripts would pass if nobody looked at the kernel.
+fn every_fault_is_found_on(kernel: &str) {
+    let faults = SURVIVED.map(|(fault, _)| fault);
+    let said = make_faults(kernel, &faults);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    for (fault, sentence) in SURVIVED {
+        assert!(said.out.contains(sentence), "{fault} was not found in:\n{}", said.out);
+    }
+    assert!(said.out.contains("5 sentences true in 5 scripts, 0 scripts failed"), "{}", said.out);
+    let said = make_faults(kernel, &["use-after-free"]);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(said.out.contains("0-use-after-free.sh: "), "{}", said.out);
+    assert!(said.out.contains("KASAN: slab-use-after-free"), "{}", said.out);
+    assert!(said.err.contains("panic_on_warn set"), "{}", said.err);
+}
+
+// The debug kernels are built first, which takes 10 to 20 minutes each on two
+// processors: ./test --debug-kernels.
+
+#[test]
+#[ignore = "needs the debug kernels: ./test --debug-kernels"]
+fn debug_rt_finds_every_fault() {
+    every_fault_is_found_on("debug-rt");
+}
+
+#[test]
+#[ignore = "needs the debug kernels: ./test --debug-kernels"]
+fn debug_finds_every_fault() {
+    every_fault_is_found_on("debug");
+}
+
+#[test]
+#[ignore = "needs the debug kernels: ./test --debug-kernels"]
+fn debug_rt_has_nothing_to_say_of_the_modules() {
+    every_suite_passes_on("debug-rt");
+}
+
+#[test]
+#[ignore = "needs the debug kernels: ./test --debug-kernels"]
+fn debug_has_nothing_to_say_of_the_modules() {
+    every_suite_passes_on("debug");
+}
+
+#[test]
+fn a_kernel_that_dies_is_told_with_the_script_and_its_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "#!/bin/sh\n. /suite/lib\nok 'so far'\necho c >/proc/sysrq-trigger\nend\n";
+    std::fs::write(dir.path().join("crash.sh"), script).unwrap();
+    let said = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(said.out.contains("✗ kernel: crash.sh: "), "{}", said.out);
+    assert!(said.err.contains("sysrq triggered crash"), "{}", said.err);
+}
+
 /// A script with one mistake each, and what `teiji lab suite` must say of it.
 #[test]
 fn scripts_that_fail_leave_early_or_hang_and_kernels_that_complain_fail_the_suite() {

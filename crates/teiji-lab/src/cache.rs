@@ -4,13 +4,14 @@
 //!
 //! ```text
 //! kernels/ headers/ modules/     one folder an item, a symbolic link for each name asked for
-//! qemu/ packages/
+//! qemu/ packages/ debug-kernels/
 //! apt/<release>/                 private package index and unfinished downloads
-//! filling.lock  use.lock         one process fills, many use
+//! *.lock                         one process fills, many use
 //! ```
 //!
 //! What is cached is used without touching the network; `refresh_*` asks again.
 
+mod debug_kernel;
 pub(crate) mod error;
 mod guest_packages;
 pub(crate) mod item;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use crate::fetch::apt::Tools;
 use crate::fetch::{self, Archive, Fetcher};
+use crate::kernel::debug::DebugKernel;
 use crate::kernel::{DebianKernel, Kernel, KernelSpec};
 use crate::qemu_install::{self, Qemu};
 
@@ -104,14 +106,18 @@ impl Cache {
         freshness: Freshness,
         progress: &mut dyn Progress,
     ) -> Result<Kernel, CacheError> {
-        let series = match spec {
+        let name = spec.to_string();
+        let item = match spec {
             KernelSpec::Files { image, modules } => return Ok(Kernel::from_files(image, modules)?),
-            KernelSpec::Debian(series) => series,
-        };
-        let name = series.to_string();
-        let item = match self.usable(Kind::Kernel, &name, freshness, progress) {
-            Some(item) => item,
-            None => self.fill_kernel(series, &name, freshness, progress)?,
+            KernelSpec::Debug { realtime } => {
+                self.debug_kernel(DebugKernel { realtime: *realtime }, freshness, progress)?
+            }
+            KernelSpec::Debian(series) => {
+                match self.usable(Kind::Kernel, &name, freshness, progress) {
+                    Some(item) => item,
+                    None => self.fill_kernel(series, &name, freshness, progress)?,
+                }
+            }
         };
         let missing = |what: &str| CacheError::Contents {
             package: item.dir.display().to_string(),

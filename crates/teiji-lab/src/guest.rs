@@ -29,6 +29,8 @@ const CHILD_STDERR: &str = "/run/stderr";
 /// Module parameter: the emulated watchdog fires after so much virtual time
 /// without a sign of life, the most its register holds.
 const WATCHDOG_HEARTBEAT: &str = "heartbeat=2046";
+/// The same for a kernel that has the driver built in.
+pub(crate) const WATCHDOG_ON_COMMAND_LINE: &str = "i6300esb.heartbeat=2046";
 /// How often init gives a sign of life. Rare, because waking costs the
 /// measurement a few instructions.
 const WATCHDOG_INTERVAL: Duration = Duration::from_secs(900);

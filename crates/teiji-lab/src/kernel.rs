@@ -3,6 +3,7 @@
 //! Where it comes from is the business of [`crate::cache`]; nothing here fetches.
 
 pub(crate) mod build;
+pub(crate) mod debug;
 pub(crate) mod headers;
 mod image;
 mod modinfo;
@@ -42,6 +43,8 @@ pub struct Kernel {
     pub config: Option<PathBuf>,
     /// The folder its modules are built with, where it came with one.
     pub(crate) build_tree: Option<PathBuf>,
+    /// Whether it is one of the debug kernels.
+    debug: bool,
     tree: modules::ModuleTree,
     /// Keeps `teiji lab clean` away while the kernel is in use.
     lease: Option<Arc<Lease>>,
@@ -53,7 +56,7 @@ pub enum KernelError {
     /// Not a name this program knows.
     #[error(
         "unknown kernel `{name}`: write debian:VERSION or debian:VERSION-rt (debian:6.12-rt, debian:6.1), \
-         or --kernel IMAGE --modules DIR for your own"
+         debug or debug-rt, or --kernel IMAGE --modules DIR for your own"
     )]
     Name {
         /// What was given.
@@ -162,6 +165,8 @@ impl Kernel {
             Self::assemble(name.to_owned(), &image, release, image_sha256, modules_dir)?;
         kernel.package = Some(package);
         kernel.config = Some(root.join("config")).filter(|path| path.exists());
+        kernel.build_tree = Some(root.join("build")).filter(|path| path.is_dir());
+        kernel.debug = name.starts_with("debug");
         kernel.lease = Some(lease);
         Ok(kernel)
     }
@@ -175,7 +180,8 @@ impl Kernel {
     ) -> Result<Self, KernelError> {
         let tree = modules::ModuleTree::open(&modules_dir)?;
         let modules_release = tree.release()?;
-        if modules_release != release {
+        // Where everything is built in there is nothing to compare.
+        if !modules_release.is_empty() && modules_release != release {
             return Err(KernelError::Mismatch {
                 image: image.to_owned(),
                 image_release: release,
@@ -193,9 +199,26 @@ impl Kernel {
             modules_dir,
             config: None,
             build_tree,
+            debug: false,
             tree,
             lease: None,
         })
+    }
+
+    /// Memory that a guest needs for which `usual_mib` are enough with another kernel.
+    pub fn memory_mib(&self, usual_mib: u32) -> u32 {
+        // KASAN shadows every eighth byte, freed memory waits in quarantine.
+        if self.debug { usual_mib.max(1024) } else { usual_mib }
+    }
+
+    /// What belongs on its command line.
+    pub fn command_line(&self) -> &'static [&'static str] {
+        if !self.debug {
+            return &[];
+        }
+        // Init cannot give built-in drivers their parameters. The first two would make
+        // devices at boot.
+        &["dummy.numdummies=0", "ifb.numifbs=0", crate::guest::WATCHDOG_ON_COMMAND_LINE]
     }
 
     /// Makes a module that was built for this kernel one of its own.

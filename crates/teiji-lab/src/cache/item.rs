@@ -197,6 +197,11 @@ pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
     }
 }
 
+/// SHA-256 of bytes, in hexadecimal.
+pub(crate) fn sha256_of_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// Name of the folder for a package. Versions may hold a colon (`1:10.0.2`), which
 /// search paths such as `LD_LIBRARY_PATH` take for a separator: written as apt does.
 pub(crate) fn id(package: &str, version: &str) -> String {

@@ -64,7 +64,22 @@ fn lock_soon(file: &File, path: &Path) -> Result<bool, CacheError> {
 impl Filling {
     /// Waits for the right to change the cache; tells `progress` when it must.
     pub(crate) fn wait(dir: &Path, progress: &mut dyn Progress) -> Result<Self, CacheError> {
-        let path = dir.join("filling.lock");
+        Self::of("filling.lock", "filling the cache", dir, progress)
+    }
+
+    /// The same for the debug kernels, whose building takes so long that all others
+    /// must not wait for it. Who needs both takes this one first.
+    pub(crate) fn kernels(dir: &Path, progress: &mut dyn Progress) -> Result<Self, CacheError> {
+        Self::of("building.lock", "building a kernel", dir, progress)
+    }
+
+    fn of(
+        name: &str,
+        doing: &str,
+        dir: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, CacheError> {
+        let path = dir.join(name);
         let mut file = open(&path)?;
         if !lock_soon(&file, &path)? {
             let mut owner = String::new();
@@ -72,7 +87,7 @@ impl Filling {
                 Ok(n) if n > 0 => format!("another teiji (process {})", owner.trim()),
                 _ => "another teiji".to_owned(),
             };
-            progress.note(&format!("{who} is filling the cache; waiting until it is done"));
+            progress.note(&format!("{who} is {doing}; waiting until it is done"));
             lock(&file, &path, FlockOperation::LockExclusive)?;
         }
         // The process id only serves the sentence above: failing to write it is harmless.

@@ -24,12 +24,14 @@ pub enum Kind {
     Headers,
     /// A module of Teiji, built for a kernel.
     Module,
+    /// A kernel that finds mistakes, built on this machine.
+    DebugKernel,
 }
 
 impl Kind {
     /// All kinds, in the order they are shown.
-    pub const ALL: [Self; 5] =
-        [Self::Kernel, Self::Qemu, Self::Package, Self::Headers, Self::Module];
+    pub const ALL: [Self; 6] =
+        [Self::Kernel, Self::Qemu, Self::Package, Self::Headers, Self::Module, Self::DebugKernel];
 
     /// Folder below the cache's.
     pub(crate) fn folder(self) -> &'static str {
@@ -39,6 +41,7 @@ impl Kind {
             Self::Package => "packages",
             Self::Headers => "headers",
             Self::Module => "modules",
+            Self::DebugKernel => "debug-kernels",
         }
     }
 }

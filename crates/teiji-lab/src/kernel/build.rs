@@ -77,6 +77,36 @@ pub enum BuildError {
         /// The file with all lines.
         log: PathBuf,
     },
+    /// Programs and headers for building a kernel are missing.
+    #[error("building a kernel needs packages that are not here: apt-get install {packages}")]
+    KernelTools {
+        /// The packages.
+        packages: String,
+    },
+    /// The kernel's source and the wanted configuration do not fit.
+    #[error(
+        "the source of kernel {kernel} did not take over {}: Debian's package has changed; report this",
+        .lost.join(", ")
+    )]
+    Configuration {
+        /// The kernel.
+        kernel: &'static str,
+        /// The lines that vanished.
+        lost: Vec<String>,
+    },
+    /// A step of a kernel's build failed.
+    #[error(
+        "kernel {kernel} cannot be built:\n    {}\n  all of it is in {}",
+        .said.join("\n    "), .log.display()
+    )]
+    KernelFailed {
+        /// The kernel.
+        kernel: &'static str,
+        /// The most telling lines.
+        said: Vec<String>,
+        /// The file with all lines.
+        log: PathBuf,
+    },
 }
 
 /// How strictly a module is built.
@@ -255,7 +285,7 @@ fn make_can_use(path: &Path) -> bool {
 }
 
 /// Variables by which an outer make or a person's kernel build would steer this one.
-fn is_makes_own(name: &OsStr) -> bool {
+pub(crate) fn is_makes_own(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     ["MAKE", "MFLAGS", "KBUILD", "KCFLAGS", "KERNEL", "ARCH", "CROSS_COMPILE", "CFLAGS", "LDFLAGS"]
         .iter()
@@ -263,7 +293,7 @@ fn is_makes_own(name: &OsStr) -> bool {
 }
 
 /// The lines that tell most: errors, else the last ones.
-fn telling(said: &[String]) -> Vec<String> {
+pub(crate) fn telling(said: &[String]) -> Vec<String> {
     let errors: Vec<_> = said
         .iter()
         .filter(|line| line.contains("error:") || line.contains("ERROR:"))

@@ -71,7 +71,7 @@ impl ModuleTree {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => BTreeSet::new(),
             Err(e) => return Err(unreadable(e)),
         };
-        if files.is_empty() {
+        if files.is_empty() && built_in.is_empty() {
             return Err(KernelError::NoModules { dir: dir.to_owned() });
         }
         Ok(Self { files, built_in })

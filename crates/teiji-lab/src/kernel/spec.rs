@@ -5,12 +5,18 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::KernelError;
+use super::debug::DebugKernel;
 
 /// A kernel as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KernelSpec {
     /// What Debian packages of this version today.
     Debian(DebianKernel),
+    /// A kernel that finds mistakes in modules, built on this machine.
+    Debug {
+        /// Whether it is the `PREEMPT_RT` build.
+        realtime: bool,
+    },
     /// The user's own files.
     Files {
         /// A bzImage.
@@ -44,8 +50,12 @@ impl KernelSpec {
         match (kernel, modules) {
             (None, None) => Ok(Self::default()),
             (None, Some(modules)) => Err(KernelError::ModulesAlone { modules: modules.to_owned() }),
+            (Some("debug"), None) => Ok(Self::Debug { realtime: false }),
+            (Some("debug-rt"), None) => Ok(Self::Debug { realtime: true }),
             (Some(name), None) => name.parse().map(Self::Debian),
-            (Some(name), Some(modules)) if name.starts_with("debian:") => {
+            (Some(name), Some(modules))
+                if name.starts_with("debian:") || name == "debug" || name == "debug-rt" =>
+            {
                 Err(KernelError::ModulesOfPackage {
                     name: name.to_owned(),
                     modules: modules.to_owned(),
@@ -113,6 +123,7 @@ impl fmt::Display for KernelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Debian(kernel) => kernel.fmt(f),
+            Self::Debug { realtime } => f.write_str(DebugKernel { realtime: *realtime }.name()),
             Self::Files { image, .. } => image.display().fmt(f),
         }
     }

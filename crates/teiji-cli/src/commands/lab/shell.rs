@@ -98,8 +98,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let machine = MachineSpec {
         kernel: kernel.image.clone(),
         initramfs,
-        init_args: vec!["teiji.shell".to_owned()],
-        memory_mib: 512,
+        init_args: ["teiji.shell"]
+            .iter()
+            .chain(kernel.command_line())
+            .map(|w| (*w).into())
+            .collect(),
+        memory_mib: kernel.memory_mib(512),
         vcpus: args.cpus,
         seed: 1,
         clock: if args.virtual_time { Clock::Virtual } else { Clock::Paced },

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use teiji_lab::cache::Cache;
 use teiji_lab::console;
 use teiji_lab::guest::RESULT_PATH;
+use teiji_lab::kernel::ModuleSource;
 use teiji_lab::machine::{Clock, Console, MachineSpec};
 use teiji_lab::protocol::Kind;
 use teiji_lab::suite::{self, Needs, Report, ScriptReport, gate};
@@ -21,8 +22,8 @@ use crate::lab::{GuestContents, GuestFile, write_initramfs};
 use crate::output;
 use crate::progress::Progress;
 
-/// Memory of the guest; debug kernels shadow every eighth byte of it.
-const MEMORY_MIB: u32 = 1024;
+/// Memory of the guest.
+const MEMORY_MIB: u32 = 512;
 /// Words for the kernel: what it merely warns of must not go unnoticed.
 const KERNEL_WORDS: [&str; 2] = ["panic_on_warn=1", "loglevel=5"];
 /// How much of a failed script's output is shown.
@@ -38,6 +39,10 @@ pub struct Args {
     /// Most real time the guest may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
     wall_limit: u64,
+    /// Build the module in this folder, whose name is the module's; may be given several
+    /// times.
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
     /// Scripts, or folders whose `*.sh` are the scripts.
     #[arg(required = true, value_name = "SCRIPT")]
     scripts: Vec<PathBuf>,
@@ -60,6 +65,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let cache = Cache::open()?;
     let mut kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
     cache.add_modules(&mut kernel, &modules, &mut steps)?;
+    for dir in &args.source {
+        let source =
+            ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+        let module = cache.module(&kernel, &source, &mut steps)?;
+        kernel.add_module(&module);
+    }
     let qemu = cache.qemu(&mut steps)?;
     // The scripts are written for dash, so there is always a package.
     let programs = GuestPrograms::fetch(&cache, &[&["dash"], &packages[..]].concat(), &mut steps)?;
@@ -78,6 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let initramfs = scratch.path().join("initramfs");
     write_initramfs(&initramfs, &kernel, &contents)?;
+    let vcpus = needs.iter().map(|needs| needs.cpus).max().unwrap_or(1);
     let seconds: u64 = needs.iter().map(|needs| needs.limit.as_secs()).sum::<u64>() + 120;
     let console = scratch.path().join("console");
     let machine = MachineSpec {
@@ -85,10 +97,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         initramfs,
         init_args: [format!("teiji.{}", suite::INIT_WORD), format!("teiji.deadline={seconds}")]
             .into_iter()
-            .chain(KERNEL_WORDS.map(str::to_owned))
+            .chain(KERNEL_WORDS.iter().chain(kernel.command_line()).map(|word| (*word).to_owned()))
             .collect(),
-        memory_mib: MEMORY_MIB,
-        vcpus: 1,
+        memory_mib: kernel.memory_mib(MEMORY_MIB),
+        vcpus,
         seed: 1,
         clock: Clock::Virtual,
         console: Console::File(console.clone()),
