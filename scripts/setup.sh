@@ -96,7 +96,8 @@ check_build_tools() {
     [ "$(uname -m)" = x86_64 ] || die "Teiji builds and runs on x86-64 only for now, this is $(uname -m)"
     use_rustup_cargo
     recent_rust || want_rust
-    need_command cc gcc "links the program"
+    need_command cc gcc "links the program, compiles kernel modules"
+    need_command make make "builds kernel modules"
     [ -e /usr/lib/x86_64-linux-gnu/libc.a ] || ! have apt-get ||
         want libc6-dev "the C library to link statically"
     [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get ||

@@ -30,8 +30,75 @@ check_test_tools() {
     need_command ethtool ethtool "looks at cards independently"
     need_command xz xz-utils "makes a compressed kernel module"
     need_command cpio cpio "reads the guest's file system independently"
+    need_command sparse sparse "checks the kernel modules"
+    need_command perl perl "runs the kernel's checkpatch"
     need_command python3 python3 "reads records independently"
     python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv "holds the Parquet reader"
+}
+
+# check_kernel_tools: notes what building a kernel needs.
+check_kernel_tools() {
+    local tool
+    for tool in flex bison bc cpio rsync; do
+        need_command "$tool" "$tool" "builds the debug kernels"
+    done
+    need_command xz xz-utils "unpacks their source"
+    [ -e /usr/include/libelf.h ] || want libelf-dev "builds the debug kernels"
+    [ -e /usr/include/openssl/opensslv.h ] || want libssl-dev "builds the debug kernels"
+}
+
+# prepare_checkpatch: the kernel's script of that name, in CHECKPATCH; a debug kernel's
+# if there is one, else out of Debian's package of the source. Empty if there is no way.
+prepare_checkpatch() {
+    local dir="$TEST_TOOLS/checkpatch" started=$SECONDS cached
+    CHECKPATCH="$dir/checkpatch.pl"
+    [ ! -e "$CHECKPATCH" ] || return 0
+    mkdir -p "$dir"
+    for cached in "${XDG_CACHE_HOME:-$HOME/.cache}"/teiji/debug-kernels/*/root/build/scripts; do
+        [ -e "$cached/checkpatch.pl" ] || continue
+        cp "$cached/checkpatch.pl" "$dir/"
+        cp "$cached"/spelling.txt "$cached"/const_structs.checkpatch "$dir/" 2>/dev/null || true
+        return 0
+    done
+    say "Fetching linux-source-6.12 for its checkpatch (150 MB) …"
+    local package=linux-source-6.12
+    # shellcheck disable=SC2016  # the shell below expands it
+    if (cd "$dir" && apt-get -qq download "$package") &&
+        (cd "$dir" && dpkg-deb --fsys-tarfile "$package"_*.deb | tar -xO "./usr/src/$package.tar.xz" |
+            tar -xJ --strip-components=2 "$package/scripts/checkpatch.pl" \
+                "$package/scripts/spelling.txt" "$package/scripts/const_structs.checkpatch"); then
+        done_line checkpatch "in $dir" "$(seconds_since "$started")"
+    else
+        say "checkpatch could not be fetched: no way to the package server, or no $package there."
+        CHECKPATCH=''
+    fi
+    rm -f "$dir/$package"_*.deb
+}
+
+# kernel_style: checkpatch over all modules. What it is not asked: kernel/compat is there
+# to look at versions, and its macros are there to leave arguments out.
+kernel_style() {
+    if [ -z "$CHECKPATCH" ]; then
+        skipped=$((skipped + 1))
+        skips+=("kernel style: no checkpatch (see above)")
+        return
+    fi
+    local files
+    mapfile -t files < <(find kernel tests/faults -name '*.[ch]' | sort)
+    check "kernel style" perl "$CHECKPATCH" --no-tree --no-summary --terse --ignore \
+        LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,SINGLE_STATEMENT_DO_WHILE_MACRO \
+        --file "${files[@]}"
+}
+
+# Kernels that every module is built for.
+readonly MODULE_KERNELS="debian:6.1 debian:6.1-rt debian:6.12 debian:6.12-rt"
+
+# kernel_builds: every module for every kernel, any warning being an error.
+kernel_builds() {
+    local kernel
+    for kernel in $MODULE_KERNELS; do
+        check "modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel"
+    done
 }
 
 # prepare_python: a Python that has pyarrow, in TEIJI_PYTHON. Without one the
@@ -63,7 +130,7 @@ limited() { timeout --kill-after=30 "$STAGE_LIMIT_S" "$@" </dev/null; }
 
 # check NAME COMMAND…: a stage that passes or fails as a whole.
 check() {
-    local name=$1 log="$TEST_TOOLS/$1.log" started=$SECONDS
+    local name=$1 log="$TEST_TOOLS/${1//[ :]/-}.log" started=$SECONDS
     shift
     mkdir -p "$TEST_TOOLS"
     if ! have "$1"; then
@@ -86,6 +153,9 @@ check() {
 # Lines of cargo's output that show how far it is.
 readonly PROGRESS='^(test .* \.\.\. |test result: |     Running |   Doc-tests |test .* has been running for)'
 
+# What the test programs are told; more than this for some stages.
+harness_args=(--show-output)
+
 # cargo_tests NAME ARGS…: runs `cargo test ARGS` and adds up its counts. A test that
 # prints a line "SKIP: reason" counts as skipped, not as passed.
 cargo_tests() {
@@ -93,7 +163,7 @@ cargo_tests() {
     shift
     mkdir -p "$TEST_TOOLS"
     say "… tests: $name"
-    limited cargo test --locked --no-fail-fast "$@" -- --show-output 2>&1 |
+    limited cargo test --locked --no-fail-fast "$@" -- "${harness_args[@]}" 2>&1 |
         tee "$log" | { grep --line-buffered -E "$PROGRESS" || true; } || status=$?
     local ok bad
     ok=$(sum_of passed "$log")

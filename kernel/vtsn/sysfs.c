@@ -60,12 +60,12 @@ static void vtsn_begin_wander(struct vtsn_port *port, s64 now_raw)
 	vtsn_phc_retune(&port->phc, now_raw);
 }
 
-VTSN_ATTRIBUTE(delay_ns, 0, VTSN_MAX_DELAY_NS, port->wire->delay_ns, );
+VTSN_ATTRIBUTE(delay_ns, 0, VTSN_MAX_DELAY_NS, port->wire->delay_ns, (void)0);
 VTSN_ATTRIBUTE(phc_drift_ppb, -VTSN_MAX_DRIFT_PPB, VTSN_MAX_DRIFT_PPB, port->phc.drift_ppb,
 	       vtsn_phc_retune(&port->phc, now_raw));
-VTSN_ATTRIBUTE(launch_resolution_ns, 1, NSEC_PER_MSEC, port->launch_resolution_ns, );
-VTSN_ATTRIBUTE(launch_horizon_ns, 1, VTSN_MAX_HORIZON_NS, port->launch_horizon_ns, );
-VTSN_ATTRIBUTE(tx_stamp_slots, 0, VTSN_MAX_RING, port->stamp_slots, );
+VTSN_ATTRIBUTE(launch_resolution_ns, 1, NSEC_PER_MSEC, port->launch_resolution_ns, (void)0);
+VTSN_ATTRIBUTE(launch_horizon_ns, 1, VTSN_MAX_HORIZON_NS, port->launch_horizon_ns, (void)0);
+VTSN_ATTRIBUTE(tx_stamp_slots, 0, VTSN_MAX_RING, port->stamp_slots, (void)0);
 
 /* The worker must learn of a wander, outside the lock. */
 #define VTSN_WANDER(name, high)							\

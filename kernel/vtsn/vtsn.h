@@ -296,8 +296,9 @@ void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw);
 bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw);
 void vtsn_wire_set_rate(struct vtsn_wire *wire, u32 mbps);
 /* ... but these, which take and release it */
-s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags);
-void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags);
+s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags) __acquires(&wire->lock);
+void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
+	__releases(&wire->lock);
 
 /* irq.c */
 int vtsn_irq_create(struct vtsn_port *port);

@@ -351,6 +351,7 @@ bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw)
 
 /* Takes the lock and brings the wire up to the present, which it returns. */
 s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
+	__acquires(&wire->lock)
 {
 	s64 now_raw;
 
@@ -363,6 +364,7 @@ s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
 
 /* Draws the consequences of what was changed at @now_raw, and releases the lock. */
 void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
+	__releases(&wire->lock)
 {
 	u32 i;
 
