@@ -75,6 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             binding: &binding,
             seed: args.seed,
             keeper: KeeperProgram::None,
+            own_machine: true,
             stop: &StopFlag::new(),
         },
         None,

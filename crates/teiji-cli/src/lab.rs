@@ -15,7 +15,7 @@ use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
 use teiji_lab::initramfs::Initramfs;
 use teiji_lab::kernel::{Kernel, KernelSpec};
-use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec, qemu_arguments};
+use teiji_lab::machine::{self, Clock, Console, MachineSpec, NicSpec, qemu_arguments};
 use teiji_lab::protocol::{Kind, Message};
 use teiji_lab::qemu_install::Qemu;
 use teiji_lab::vm::{self, Supervision, VmError};
@@ -59,6 +59,17 @@ impl Lab {
         wall_limit: Option<Duration>,
         progress: &mut dyn cache::Progress,
     ) -> anyhow::Result<Self> {
+        if let Some(case) =
+            experiment.cases.iter().find(|case| vcpus(&case.scenario) > machine::MOST_VCPUS)
+        {
+            bail!(
+                "the case `{}` names CPU {}; the laboratory has at most {} (0 to {})",
+                case.name,
+                vcpus(&case.scenario) - 1,
+                machine::MOST_VCPUS,
+                machine::MOST_VCPUS - 1
+            );
+        }
         let cache = Cache::open()?;
         let mut kernel = cache.kernel(spec, progress)?;
         let modules = modules(experiment);
@@ -96,7 +107,7 @@ impl Lab {
             .chain(self.kernel.command_line().iter().map(|word| (*word).to_owned()))
             .collect(),
             memory_mib: self.kernel.memory_mib(MEMORY_MIB),
-            vcpus: 1,
+            vcpus: vcpus(&case.scenario),
             seed,
             clock: Clock::Virtual,
             console: Console::File(files.console.clone()),
@@ -165,6 +176,12 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
 
 fn default_wall_limit(scenario: &Scenario) -> Duration {
     BOOT_LIMIT + Duration::from_secs_f64(scenario.duration().as_secs_f64() * SLOWEST)
+}
+
+/// As many virtual CPUs as hosts and flows name, counting from 0.
+pub fn vcpus(scenario: &Scenario) -> u16 {
+    let named = scenario.flows.iter().filter_map(|flow| flow.cpu).chain(scenario.cpus());
+    named.max().map_or(1, |last| last.saturating_add(1))
 }
 
 /// One card per port, wire by wire; each wire is captured at its second end.

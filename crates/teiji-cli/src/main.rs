@@ -14,6 +14,7 @@ mod member;
 mod outcome;
 mod outliers;
 mod output;
+mod placement;
 mod progress;
 mod publish;
 mod rebuild;

@@ -22,6 +22,7 @@ use teiji_sys::{clock, netns};
 
 use crate::card;
 use crate::outcome::Outcome;
+use crate::placement;
 use crate::setup::ObservedCase;
 
 /// From "everybody is ready" to the first wake-up.
@@ -48,6 +49,9 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Who gives cards back if this program is killed.
     pub keeper: KeeperProgram,
+    /// The machine is the laboratory's: interrupts and timers may go where they
+    /// belong, and nobody wants them back.
+    pub own_machine: bool,
     pub stop: &'a StopFlag,
 }
 
@@ -74,6 +78,12 @@ fn measure(
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<Outcome> {
+    let turns = if setup.own_machine {
+        placement::place(setup.scenario, applied)?;
+        placement::turns(setup.scenario)?
+    } else {
+        Vec::new()
+    };
     let before = applied.observe()?;
     let mut logs = run_flows(setup, applied, progress)?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
@@ -86,7 +96,7 @@ fn measure(
         .map(|(id, _)| id)
         .collect();
     logs.warnings.extend(card::sentences(&network));
-    let observed = ObservedCase { machine: teiji_net::machine::observe(), network };
+    let observed = ObservedCase { machine: teiji_net::machine::observe(), network, turns };
     Outcome::new(&observed, differences, logs)
 }
 
@@ -343,6 +353,7 @@ impl<'a> Roles<'a> {
                 Source::Ethernet { tagged: vlan.is_some() },
             ),
         };
+        let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
         let launch = match flow.mode {
             SendMode::OnWakeUp => None,
             SendMode::LaunchTime { deadline: false, .. } => Some(LaunchMode::Exact),
@@ -358,7 +369,7 @@ impl<'a> Roles<'a> {
             stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
             scheduling: Scheduling {
                 realtime: flow.realtime,
-                cpu: flow.cpu,
+                cpu: flow.cpu.or_else(|| cpu(&flow.from)),
                 lock_memory: flow.realtime.is_some(),
             },
         };
@@ -366,7 +377,11 @@ impl<'a> Roles<'a> {
             interface: Some(to.ifname),
             flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
             hardware_stamps: true,
-            scheduling: Scheduling { realtime: flow.listener_realtime, ..Scheduling::default() },
+            scheduling: Scheduling {
+                realtime: flow.listener_realtime,
+                cpu: cpu(&flow.to),
+                lock_memory: false,
+            },
             ..ListenerConfig::new(source)
         };
         Ok(Self {

@@ -23,7 +23,7 @@ use teiji_record::{CaseSummary, LabManifest, MemberSummary, RunFolder, Summary};
 
 use crate::exit::{Exit, WithExit};
 use crate::guest::Job;
-use crate::lab::{Lab, MemberFiles};
+use crate::lab::{Lab, MemberFiles, vcpus};
 use crate::measure::{self, Setup};
 use crate::member;
 use crate::outcome::Outcome;
@@ -273,6 +273,7 @@ fn measure_one(
                 binding: &bindings[at],
                 seed,
                 keeper: KeeperProgram::ThisProgram,
+                own_machine: false,
                 stop,
             };
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;
@@ -430,7 +431,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> LabManifest {
         },
         qemu: lab.qemu.version.to_string(),
         qemu_command,
-        cpus: 1,
+        cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
         icount_shift: machine::ICOUNT_SHIFT,
         seed_meaning: "phase of the first departure within the kernel's tick, slots of the cards \
                        on the bus, QEMU's random numbers"

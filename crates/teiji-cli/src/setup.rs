@@ -2,7 +2,9 @@
 //! beside it what was asked for.
 
 use serde::{Deserialize, Serialize};
+use teiji::turns::Turns;
 use teiji_experiment::{Case, Experiment, Port};
+use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{Handle, compile};
 use teiji_net::{Machine, Observed, vtsn};
@@ -14,6 +16,10 @@ use teiji_report::{SetupEntry, SetupSection};
 pub struct ObservedCase {
     pub machine: Machine,
     pub network: Observed,
+    /// Round trips between the first host's CPU and each other's, where the hosts
+    /// of the laboratory have CPUs of their own.
+    #[serde(default)]
+    pub turns: Vec<Turns>,
 }
 
 /// The sections for the report, most important first.
@@ -26,6 +32,7 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
         if !seen_machine {
             sections.push(machine(&observed.machine));
             sections.extend(lab(manifest));
+            sections.extend(turns(&observed.turns));
             seen_machine = true;
         }
         // Members of one case differ in their seed only: show the first.
@@ -82,6 +89,27 @@ fn lab(manifest: &Manifest) -> Option<SetupSection> {
     entries.push(entry("a seed changes", &lab.seed_meaning));
     entries.push(entry("machine", lab.qemu_command.join(" ")));
     Some(SetupSection { title: "Laboratory (emulated)".to_owned(), entries })
+}
+
+/// What the virtual processors cost each other.
+fn turns(turns: &[Turns]) -> Option<SetupSection> {
+    let mut entries = vec![entry(
+        "turns",
+        format!(
+            "one processor's instructions for all: n busy ones are each n times slower; slices end \
+             after {SLICE_US} µs at most"
+        ),
+    )];
+    entries.extend(turns.iter().map(|turns| {
+        let [a, b] = turns.cpus;
+        let Turns { mean, worst, round_trips, .. } = turns;
+        entry(
+            &format!("round trip {a} – {b}"),
+            format!("{mean} on average, {worst} at worst, of {round_trips} while both were busy"),
+        )
+    }));
+    (!turns.is_empty())
+        .then(|| SetupSection { title: "Virtual processors that take turns".to_owned(), entries })
 }
 
 fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {

@@ -10,6 +10,12 @@ use teiji_core::wire::MacAddr;
 use crate::fields::Found;
 use crate::scenario::{Card, Flow, Host, Nic, Port, Qdisc, Scenario, SendMode, Transport, Wire};
 
+/// What a `[hosts.NAME]` says besides its ports.
+pub(crate) struct HostDraft {
+    pub name: String,
+    pub cpu: Found<u16>,
+}
+
 pub(crate) struct WireDraft {
     pub name: String,
     pub between: Option<[String; 2]>,
@@ -48,7 +54,7 @@ pub(crate) struct FlowDraft {
 }
 
 pub(crate) struct ScenarioDraft {
-    pub hosts: Vec<String>,
+    pub hosts: Vec<HostDraft>,
     pub wires: Vec<WireDraft>,
     pub ports: Vec<PortDraft>,
     pub flows: Vec<FlowDraft>,
@@ -65,8 +71,8 @@ impl ScenarioDraft {
 
     /// The scenario, if everything could be read.
     pub fn finish(self) -> Option<Scenario> {
-        let mut hosts: Vec<Host> =
-            self.hosts.into_iter().map(|name| Host { name, ports: Vec::new() }).collect();
+        let mut hosts =
+            self.hosts.into_iter().map(HostDraft::finish).collect::<Option<Vec<_>>>()?;
         for draft in self.ports {
             let host = hosts.iter_mut().find(|h| h.name == draft.host)?;
             host.ports.push(draft.finish()?);
@@ -74,6 +80,12 @@ impl ScenarioDraft {
         let wires = self.wires.into_iter().map(WireDraft::finish).collect::<Option<_>>()?;
         let flows = self.flows.into_iter().map(FlowDraft::finish).collect::<Option<_>>()?;
         Some(Scenario { hosts, wires, flows })
+    }
+}
+
+impl HostDraft {
+    fn finish(self) -> Option<Host> {
+        Some(Host { name: self.name, cpu: self.cpu.settle().ok()?, ports: Vec::new() })
     }
 }
 

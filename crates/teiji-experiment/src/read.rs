@@ -16,8 +16,8 @@ use crate::log::Log;
 /// the case's resolved table.
 pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let wires = topology::wires(file, log);
-    let hosts = topology::hosts(&wires);
-    let ports = topology::ports(file, &wires, &hosts, log);
-    let flows = flow::flows(file, &wires, &hosts, log);
+    let names = topology::hosts(&wires);
+    let (hosts, ports) = topology::hosts_and_ports(file, &wires, &names, log);
+    let flows = flow::flows(file, &wires, &names, log);
     ScenarioDraft { hosts, wires, ports, flows }
 }

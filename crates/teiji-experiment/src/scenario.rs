@@ -61,6 +61,17 @@ impl Scenario {
         self.hosts.iter().find(|h| h.name == name)
     }
 
+    /// The CPUs that are some host's own, each once, in the order of the hosts.
+    pub fn cpus(&self) -> Vec<u16> {
+        let mut cpus = Vec::new();
+        for cpu in self.hosts.iter().filter_map(|host| host.cpu) {
+            if !cpus.contains(&cpu) {
+                cpus.push(cpu);
+            }
+        }
+        cpus
+    }
+
     /// The wire called `name`.
     pub fn wire(&self, name: &str) -> Option<&Wire> {
         self.wires.iter().find(|w| w.name == name)
@@ -89,6 +100,8 @@ impl Scenario {
 pub struct Host {
     /// Letters, digits and `-`.
     pub name: String,
+    /// The CPU that runs the host's threads, interrupts and timers; any if `None`.
+    pub cpu: Option<u16>,
     /// One port per wire the host is on.
     pub ports: Vec<Port>,
 }

@@ -103,7 +103,15 @@ pub const WIRE: Section = Section {
 /// A host.
 pub const HOST: Section = Section {
     header: "[hosts.NAME]",
-    keys: &[key("ports", "tables", "`{}`", "its end of each wire, `[hosts.NAME.ports.WIRE]`")],
+    keys: &[
+        key(
+            "cpu",
+            "whole number",
+            "any",
+            "the CPU of its threads, interrupts and timers; the laboratory has as many as are named (virtual ones)",
+        ),
+        key("ports", "tables", "`{}`", "its end of each wire, `[hosts.NAME.ports.WIRE]`"),
+    ],
 };
 
 /// A host's end of a wire.
@@ -453,7 +461,7 @@ pub const FLOW: Section = Section {
             "ordinary scheduling",
             "`SCHED_FIFO` priority of the receiving thread",
         ),
-        key("cpu", "whole number", "any", "CPU of the sending thread"),
+        key("cpu", "whole number", "any", "CPU of the sending thread, if it is not its host's"),
         key(
             "tx-stamps",
             "true or false",

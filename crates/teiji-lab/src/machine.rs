@@ -22,6 +22,9 @@ pub const ICOUNT_SHIFT: u8 = 1;
 /// needs what is recorded.
 const LOCKSTEP: &str = "rr=record,rrfile=/dev/null";
 
+/// More virtual CPUs would share the instructions of one, and gain nothing.
+pub const MOST_VCPUS: u16 = 16;
+
 /// How long a virtual CPU may keep the others waiting, in microseconds of virtual
 /// time: what an interrupt from one to another waits for while both are busy.
 /// Measured by a round trip between two busy ones (docs/determinism.md): 5 µs

@@ -39,6 +39,7 @@ pub mod roundtrip;
 pub mod scheduling;
 pub mod stop;
 pub mod talker;
+pub mod turns;
 mod units;
 
 pub use cycle::{Cycle, Wake};

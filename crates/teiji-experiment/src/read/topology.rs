@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use teiji_core::wire::MacAddr;
 
 use super::{card, qdisc};
-use crate::draft::{PortDraft, WireDraft};
-use crate::fields::{Fields, Named, valid_name};
+use crate::draft::{HostDraft, PortDraft, WireDraft};
+use crate::fields::{Fields, Found, Named, valid_name};
 use crate::log::Log;
 use crate::scenario::Nic;
 use crate::schema;
@@ -88,12 +88,14 @@ pub(super) fn hosts(wires: &[WireDraft]) -> Vec<String> {
     hosts
 }
 
-pub(super) fn ports(
+pub(super) fn hosts_and_ports(
     file: &Fields<'_>,
     wires: &[WireDraft],
     hosts: &[String],
     log: &Log,
-) -> Vec<PortDraft> {
+) -> (Vec<HostDraft>, Vec<PortDraft>) {
+    let mut drafts: Vec<HostDraft> =
+        hosts.iter().map(|name| HostDraft { name: name.clone(), cpu: Found::Absent }).collect();
     let settings = file.tables("hosts", "a host");
     let all_wires_read = wires.iter().all(|w| w.between.is_some());
     for host in &settings {
@@ -106,7 +108,10 @@ pub(super) fn ports(
                 "A host exists by being named in a wire's `between`.",
             );
         }
-        check_port_names(host, exists, wires, log);
+        let cpu = read_host(host, exists, wires, log);
+        if let Some(draft) = drafts.iter_mut().find(|draft| draft.name == host.name) {
+            draft.cpu = cpu;
+        }
     }
     let mut ports = Vec::new();
     for (wire, number) in wires.iter().zip(1_u8..) {
@@ -115,11 +120,12 @@ pub(super) fn ports(
             ports.push(read_port(host, wire, [number, end], host_table, log));
         }
     }
-    ports
+    (drafts, ports)
 }
 
-/// Reads the host's own keys and reports ports on wires it is not on.
-fn check_port_names(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &Log) {
+/// Reads the host's own keys, which is its CPU, and reports ports on wires it is
+/// not on.
+fn read_host(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &Log) -> Found<u16> {
     let label = format!("[hosts.{}]", host.name);
     let fields = Fields::new(host.table, host.at, &schema::HOST, label, log);
     for port in fields.tables("ports", "a wire") {
@@ -149,6 +155,9 @@ fn check_port_names(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &L
             Some(_) => {}
         }
     }
+    fields
+        .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
+        .and_then(|n| u16::try_from(n).ok())
 }
 
 fn read_port(

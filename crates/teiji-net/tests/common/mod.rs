@@ -29,7 +29,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
         qdisc,
         card: Card::default(),
     };
-    let host = |name: &str, port| Host { name: name.into(), ports: vec![port] };
+    let host = |name: &str, port| Host { name: name.into(), cpu: None, ports: vec![port] };
     Scenario {
         hosts: vec![host("talker", port(1, qdisc)), host("listener", port(2, None))],
         wires: vec![Wire {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::Nic;
 use teiji_lab::cache::Cache;
-use teiji_lab::machine::{Clock, Console, MachineSpec, NicSpec};
+use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
 use teiji_lab::vm;
 
 use super::KernelArgs;
@@ -16,9 +16,6 @@ use crate::exit::Exit;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
 use crate::output;
 use crate::progress::Progress;
-
-/// More would share the instructions of one CPU, and gain nothing.
-const MAX_CPUS: i64 = 16;
 
 /// Open a shell in a guest with two network cards on a wire.
 ///
@@ -41,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
     /// Virtual CPUs.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_CPUS))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
     cpus: u16,
     /// Let the guest's time run freely: deterministic, idle time is skipped.
     #[arg(long)]
