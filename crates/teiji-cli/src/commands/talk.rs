@@ -3,7 +3,12 @@
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
-use anyhow::bail;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use teiji::margin::{Reading, Watch};
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
 use teiji::{Fate, Scheduling, TalkerLog};
 use teiji_core::cycle::Schedule;
@@ -15,6 +20,9 @@ use super::quantity::{figures, span};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::output;
+
+/// How often a talker says that its margin is nearly used up.
+const WARN_EVERY: Duration = Duration::from_secs(1);
 
 /// Send test frames on schedule to a listener on any machine.
 ///
@@ -37,6 +45,10 @@ pub struct Args {
     /// Send with launch times, prepared so long before: the transmission margin.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     margin: Option<Span>,
+    /// The `delta` of the etf qdisc, which has no part in waking and handing over:
+    /// with it the warning that the margin is nearly used up is exact.
+    #[arg(long, value_name = "DURATION", value_parser = span, default_value = "0", requires = "margin")]
+    delta: Span,
     /// The launch time is a deadline: send as soon as possible before it.
     #[arg(long, requires = "margin")]
     deadline: bool,
@@ -102,6 +114,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.margin.is_some_and(Span::is_negative) {
         bail!("a negative margin would wake after the departure; write for example --margin 400us");
     }
+    if let Some(margin) = args.margin.filter(|margin| args.delta >= *margin) {
+        bail!(
+            "the margin of {margin} is not longer than ETF's delta of {}; write for example \
+             --margin {}",
+            args.delta,
+            args.delta * 2
+        );
+    }
     let config = TalkerConfig {
         interface: args.interface.clone(),
         destination: destination(&args.destination, args.vlan)?,
@@ -119,12 +139,81 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         },
     };
     let margin = args.margin.unwrap_or(Span::ZERO);
-    let ready = talker::Prepared::new(&config, args.frames)?.ready()?;
+    // Before anything is timed: with locked memory, a new thread's stack is
+    // touched page by page.
+    let stop = interrupt::stop_flag();
+    let watch = args.margin.map(|margin| Watch::new(margin, args.delta));
+    let mut prepared = talker::Prepared::new(&config, args.frames)?;
+    if let Some(watch) = &watch {
+        prepared = prepared.watching(watch.clone());
+    }
+    let _warner = watch.clone().map(Warner::start).transpose()?;
+    let ready = prepared.ready()?;
     let base = ready.first_departure(args.period, margin);
     let schedule = Schedule { base, period: args.period, margin };
-    let log = ready.run(&schedule, &interrupt::stop_flag())?;
-    output::text(if args.csv { csv(&log) } else { summary(&log, margin) })?;
+    let log = ready.run(&schedule, &stop)?;
+    let left = watch.map(|watch| used(&watch.reading())).unwrap_or_default();
+    output::text(if args.csv { csv(&log) } else { summary(&log, margin) + &left })?;
     Ok(if log.interrupted { Exit::Interrupted } else { Exit::Success })
+}
+
+/// Warns, on a thread of its own, while the margin is close to being used up.
+struct Warner {
+    ended: mpsc::Sender<()>,
+}
+
+impl Warner {
+    fn start(watch: Watch) -> anyhow::Result<Self> {
+        let (ended, end) = mpsc::channel();
+        let warn = move || {
+            let mut told = 0;
+            while end.recv_timeout(WARN_EVERY) == Err(RecvTimeoutError::Timeout) {
+                let reading = watch.reading();
+                if reading.low > told {
+                    output::aside(format_args!("warning: {}", warning(&reading, told)));
+                    told = reading.low;
+                }
+            }
+        };
+        thread::Builder::new()
+            .name("warner".to_owned())
+            .spawn(warn)
+            .context("cannot start a thread that watches the margin")?;
+        Ok(Self { ended })
+    }
+}
+
+impl Drop for Warner {
+    fn drop(&mut self) {
+        // Ends the wait at once; a thread that is gone needs no telling.
+        let _ = self.ended.send(());
+    }
+}
+
+/// What is new since `told` frames were told of.
+fn warning(reading: &Reading, told: u64) -> String {
+    let frames = reading.low - told;
+    let least = reading.least.unwrap_or(Span::ZERO);
+    let frames = if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") };
+    if least.is_negative() {
+        let by = Span::ZERO - least;
+        format!(
+            "{frames} nearly or wholly used up the margin, the worst by {by} too much; lengthen --margin"
+        )
+    } else {
+        format!(
+            "{frames} left less than a fifth of the margin, the worst {least}; lengthen --margin"
+        )
+    }
+}
+
+/// The summary's line about the margin.
+fn used(reading: &Reading) -> String {
+    let Some(least) = reading.least else { return String::new() };
+    format!(
+        "margin left      at least {least}; {} of {} frames left less than a fifth, {} nothing\n",
+        reading.low, reading.frames, reading.used_up
+    )
 }
 
 fn csv(log: &TalkerLog) -> String {
@@ -204,6 +293,22 @@ mod tests {
         ));
         assert!(destination("listener", None).is_err());
         assert!(destination("10.0.0.2", Some(VlanTag { pcp: 0, id: 1 })).is_err());
+    }
+
+    #[test]
+    fn a_margin_that_is_nearly_used_up_is_told_in_words() {
+        let reading = |least| Reading {
+            frames: 9,
+            low: 3,
+            used_up: 0,
+            least: Some(Span::from_micros(least)),
+        };
+        assert_eq!(
+            warning(&reading(12), 2),
+            "1 frame left less than a fifth of the margin, the worst 12 µs; lengthen --margin"
+        );
+        assert!(warning(&reading(-7), 0).contains("the worst by 7 µs too much"));
+        assert!(used(&reading(12)).starts_with("margin left      at least 12 µs; 3 of 9 frames"));
     }
 
     #[test]
