@@ -4,6 +4,7 @@
 //! * [`series`] – a stream of deviations becomes a [`Deviation`],
 //! * [`fold`] – the frames of a flow become [`FlowStatistics`],
 //! * [`envelope`] – a series of any length becomes what a plot needs,
+//! * [`margin`] – from stations to a transmission margin and an ETF delta,
 //! * [`tail`] – a latency's far end: bounds for small probabilities,
 //! * [`compare`] – two series side by side, and an ensemble's spread.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod deviation;
 pub mod envelope;
 pub mod flow;
 pub mod fold;
+pub mod margin;
 pub mod series;
 pub mod tail;
 
@@ -22,5 +24,6 @@ pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
+pub use margin::{Misses, Recommendation, Stations};
 pub use series::{Series, median};
 pub use tail::{Evidence, NoFit, TailBound, TailFit};

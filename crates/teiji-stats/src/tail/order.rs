@@ -9,21 +9,29 @@
 /// samples exceed the true value; their number is binomial.
 pub fn samples_above(samples: f64, probability: f64, confidence: f64) -> Option<usize> {
     let error = (1.0 - confidence).ln();
+    let enough = |ln_at_most: &f64| *ln_at_most <= error;
+    ln_at_most(samples, probability).take_while(enough).count().checked_sub(1)
+}
+
+/// ln P(at most m of `samples` exceed a value that each exceeds with
+/// `probability`), for m from 0: the binomial distribution, in logarithms because
+/// its first terms are small beyond measure.
+pub fn ln_at_most(samples: f64, probability: f64) -> impl Iterator<Item = f64> {
     let odds = probability.ln() - (-probability).ln_1p();
-    // ln P(exactly m), and ln P(at most m).
     let mut exactly = samples * (-probability).ln_1p();
     let mut at_most = exactly;
-    let mut above = None;
-    let mut m = 0_usize;
-    while at_most <= error && (m as f64) < samples {
-        above = Some(m);
-        exactly += ((samples - m as f64) / (m as f64 + 1.0)).ln() + odds;
-        let (small, large) =
-            if exactly < at_most { (exactly, at_most) } else { (at_most, exactly) };
+    let mut m = 0.0;
+    std::iter::from_fn(move || {
+        let now = at_most;
+        if m > samples {
+            return None;
+        }
+        exactly += ((samples - m).max(0.0) / (m + 1.0)).ln() + odds;
+        m += 1.0;
+        let (small, large) = if exactly < now { (exactly, now) } else { (now, exactly) };
         at_most = large + (small - large).exp().ln_1p();
-        m += 1;
-    }
-    above
+        Some(now)
+    })
 }
 
 /// The smallest probability for which the largest of `samples` independent

@@ -1,0 +1,130 @@
+//! Stations, misses and recommendations of made-up frames.
+
+use teiji_core::time::{Instant, Tai};
+
+use super::*;
+
+const MARGIN: Span = Span::from_micros(400);
+const DELTA: Span = Span::from_micros(150);
+
+/// A frame that wakes and is handed over and released with these latencies.
+fn frame(seq: u64, wake_up: i64, hand_over: i64, release: i64) -> FrameView {
+    let scheduled: Instant<Tai> =
+        Instant::from_ns(1_000_000_000) + Span::from_millis(1) * i64::try_from(seq).unwrap();
+    let woke = scheduled - MARGIN + Span::from_ns(wake_up);
+    let sched = woke + Span::from_ns(hand_over);
+    FrameView {
+        seq,
+        scheduled,
+        woke: Some(woke),
+        handed_over: Some(sched + Span::from_micros(1)),
+        tx_sched: Some(sched),
+        tx_kernel: Some(sched.max(scheduled - DELTA) + Span::from_ns(release)),
+        tx_hardware: None,
+        wire: None,
+        rx_kernel: None,
+        rx_hardware: None,
+        arrival: None,
+        copies: 0,
+        outcome: Outcome::Accepted,
+    }
+}
+
+#[test]
+fn each_stretch_is_measured_from_where_it_begins() {
+    // The second frame comes to the qdisc 300 µs after its wake-up: delta, 250 µs
+    // after it, has begun, and the release counts from the entry.
+    let frames = [frame(0, 10_000, 5_000, 7_000), frame(1, 290_000, 10_000, 3_000)];
+    let stations = Stations::of(frames, MARGIN, Some(DELTA));
+    assert_eq!(stations.wake_up(), [10_000, 290_000]);
+    assert_eq!(stations.hand_over(), [5_000, 10_000]);
+    assert_eq!(stations.to_qdisc(), [15_000, 300_000]);
+    assert_eq!(stations.release(), [7_000, 3_000]);
+    let without_etf = Stations::of(frames, MARGIN, None);
+    assert_eq!(without_etf.release(), [242_000, 3_000]);
+}
+
+#[test]
+fn every_miss_has_its_reason() {
+    let with = |outcome| FrameView { outcome, ..frame(0, 1, 1, 1) };
+    let frames = [
+        frame(0, 1_000, 1_000, 1_000),
+        frame(1, 1_000, 1_000, 150_001),
+        with(Outcome::Invalid),
+        with(Outcome::Missed),
+        with(Outcome::SendFailed),
+        FrameView {
+            woke: None,
+            handed_over: None,
+            tx_sched: None,
+            tx_kernel: None,
+            ..frame(5, 0, 0, 0)
+        },
+    ];
+    let misses = Misses::of(frames);
+    let expected = Misses { frames: 6, invalid: 1, missed: 1, send_failed: 1, late: 1, unsent: 1 };
+    assert_eq!((misses, misses.total()), (expected, 5));
+}
+
+#[test]
+fn frames_without_stamps_are_counted_not_guessed() {
+    let without = FrameView { tx_kernel: None, ..frame(0, 5, 5, 5) };
+    let dropped = FrameView { outcome: Outcome::Missed, ..without };
+    let stations = Stations::of([without, dropped], MARGIN, Some(DELTA));
+    assert_eq!((stations.count(), stations.unstamped, stations.dropped), (2, 1, 1));
+    assert!(stations.release().is_empty());
+    assert_eq!(Recommendation::of(&stations, 0.1), None);
+}
+
+#[test]
+fn the_margin_is_the_sum_of_both_bounds_in_whole_microseconds() {
+    // In an order without clusters of large values, 1000 frames: wake-up 1 to 1000 × 100 ns, release 2 µs to 11.99 µs.
+    let frames = (0..1_000).map(|k| {
+        let late = i64::try_from(k * 619 % 1_000).unwrap();
+        frame(k, (late + 1) * 100, 0, 2_000 + late * 10)
+    });
+    let stations = Stations::of(frames, MARGIN, Some(DELTA));
+    let recommended = Recommendation::of(&stations, 0.02).unwrap();
+    // By order statistics for 1 %, four of 1000 may lie above: 99.6 µs, 11.95 µs.
+    assert_eq!((recommended.reached, recommended.delta_ns), (true, 12_000));
+    assert_eq!(recommended.margin_ns, 100_000 + 12_000);
+    assert_eq!(recommended.evidence(), Some(Evidence::OrderStatistics));
+    assert_eq!(stations.predicted(Span::from_micros(112), Span::from_micros(12)), 0);
+}
+
+#[test]
+fn too_few_samples_lower_the_claim_instead_of_making_it() {
+    let stations = Stations::of((0..500).map(|k| frame(k, 9_000, 1_000, 2_000)), MARGIN, None);
+    let recommended = Recommendation::of(&stations, 1e-6).unwrap();
+    assert!(!recommended.reached && recommended.to_qdisc.upper_ns().is_some());
+    // 3 / 500 for each of the two stretches.
+    assert!((0.011..0.014).contains(&recommended.probability), "{recommended:?}");
+}
+
+#[test]
+fn just_below_is_where_the_measured_frames_begin_to_be_late() {
+    let frames = (0..1_000).map(|k| frame(k, i64::try_from(k).unwrap() * 100, 0, 1_000));
+    let stations = Stations::of(frames, MARGIN, Some(DELTA));
+    let (margin, delta) = stations.just_below(MARGIN, DELTA, 10).unwrap();
+    // Frame k reaches the card after k × 100 ns + 1 µs.
+    assert_eq!((margin, delta), (Span::from_micros(99), Span::from_ns(49_500)));
+    assert_eq!(stations.predicted(margin, delta), 19);
+    assert_eq!(stations.predicted(margin + Span::from_micros(1), delta), 9);
+    assert_eq!(stations.just_below(MARGIN, DELTA, 2_000), None);
+}
+
+#[test]
+fn a_check_fails_on_misses_that_chance_does_not_explain() {
+    // scipy: binom.sf(0, 60000, 1e-6) = 0.058, sf(0, 50000, 1e-6) = 0.0488,
+    // sf(1, 60000, 1e-6) = 0.0017, sf(115, 100000, 1e-3) = 0.063, sf(117, …) = 0.0428.
+    assert!(!contradicts(0, 60_000, 1e-6));
+    assert!(!contradicts(1, 60_000, 1e-6));
+    assert!(contradicts(1, 50_000, 1e-6));
+    assert!(contradicts(2, 60_000, 1e-6));
+    assert!(!contradicts(116, 100_000, 1e-3));
+    assert!(contradicts(118, 100_000, 1e-3));
+    // Far from the first terms: 1000 ± 31 are expected.
+    assert!(!contradicts(1_000, 100_000, 1e-2));
+    assert!(contradicts(1_060, 100_000, 1e-2));
+    assert!(contradicts(5, 5, 0.1));
+}
