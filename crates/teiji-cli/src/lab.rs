@@ -175,7 +175,9 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
 }
 
 fn default_wall_limit(scenario: &Scenario) -> Duration {
-    BOOT_LIMIT + Duration::from_secs_f64(scenario.duration().as_secs_f64() * SLOWEST)
+    let one = BOOT_LIMIT + Duration::from_secs_f64(scenario.duration().as_secs_f64() * SLOWEST);
+    // Virtual CPUs take turns.
+    one * u32::from(vcpus(scenario))
 }
 
 /// As many virtual CPUs as hosts and flows name, counting from 0.

@@ -9,7 +9,7 @@ use teiji_lab::cache::Cache;
 use teiji_lab::console;
 use teiji_lab::guest::RESULT_PATH;
 use teiji_lab::kernel::ModuleSource;
-use teiji_lab::machine::{Clock, Console, MachineSpec};
+use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec};
 use teiji_lab::protocol::Kind;
 use teiji_lab::suite::{self, Needs, Report, ScriptReport, gate};
 use teiji_lab::vm::{self, Supervision};
@@ -39,6 +39,9 @@ pub struct Args {
     /// Most real time the guest may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
     wall_limit: u64,
+    /// Virtual CPUs: with several, code meets itself.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
+    cpus: u16,
     /// Build the module in this folder, whose name is the module's; may be given several
     /// times.
     #[arg(long, value_name = "DIR")]
