@@ -36,7 +36,7 @@ static void vtsn_free(struct net_device *dev)
 	port->wire = NULL;
 	__skb_queue_purge(&port->inbound);
 	__skb_queue_purge(&port->ring);
-	kfree_skb(port->pause.spare);
+	__skb_queue_purge(&port->pause.spare);
 	kfree(port->schedule);
 	kfree(port->next_schedule);
 	kref_put(&wire->ref, vtsn_wire_release);
@@ -73,6 +73,7 @@ static void vtsn_setup(struct net_device *dev)
 	port->pause.request_raw = VTSN_NEVER;
 	__skb_queue_head_init(&port->inbound);
 	__skb_queue_head_init(&port->ring);
+	__skb_queue_head_init(&port->pause.spare);
 }
 
 static void vtsn_join(struct vtsn_wire *wire, u32 end, struct net_device *dev)

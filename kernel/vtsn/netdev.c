@@ -248,9 +248,9 @@ int vtsn_poll(struct napi_struct *napi, int budget)
 		if (!image)
 			break;
 		vtsn_deliver(port, image);
+		vtsn_pause_refill(port);
 		work++;
 	}
-	vtsn_pause_refill(port);
 
 	if (more || (budget && work == budget))
 		return budget;

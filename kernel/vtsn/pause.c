@@ -18,6 +18,8 @@
 #define VTSN_OPCODE_PFC		0x0101
 #define VTSN_QUANTUM_BYTES	64	/* 512 bit times */
 #define VTSN_MAX_QUANTA		0xffff
+/* Control frames that are made in advance: the MAC has no way to memory. */
+#define VTSN_PAUSE_SPARES	4
 
 static const u8 vtsn_control_address[ETH_ALEN] = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
 
@@ -68,6 +70,14 @@ bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image)
 	return false;
 }
 
+/* Has the MAC send a control frame as soon as it can. */
+static void vtsn_pause_request(struct vtsn_port *port, s64 now_raw)
+{
+	port->pause.request_raw = now_raw;
+	/* Whoever looks at the wire next must find it. */
+	port->wire->next_raw = min(port->wire->next_raw, now_raw);
+}
+
 /* Decides whether the peer is to be paused, by how full the receive ring is. */
 void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 {
@@ -77,10 +87,10 @@ void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 	if (pause->send && !pause->pfc_enabled) {
 		if (!pause->asked_all && port->ring.qlen >= port->rx_ring * 3 / 4) {
 			pause->asked_all = true;
-			pause->request_raw = now_raw;
+			vtsn_pause_request(port, now_raw);
 		} else if (pause->asked_all && port->ring.qlen <= port->rx_ring / 4) {
 			pause->asked_all = false;
-			pause->request_raw = now_raw;
+			vtsn_pause_request(port, now_raw);
 		}
 	}
 	for (class = 0; class < VTSN_CLASSES; class++) {
@@ -90,10 +100,10 @@ void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 			continue;
 		if (!(pause->asked & bit) && port->class_count[class] * 16 >= port->rx_ring) {
 			pause->asked |= bit;
-			pause->request_raw = now_raw;
+			vtsn_pause_request(port, now_raw);
 		} else if (pause->asked & bit && port->class_count[class] * 32 <= port->rx_ring) {
 			pause->asked &= ~bit;
-			pause->request_raw = now_raw;
+			vtsn_pause_request(port, now_raw);
 		}
 	}
 }
@@ -102,7 +112,8 @@ void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 s64 vtsn_pause_due(const struct vtsn_port *port)
 {
 	/* Without memory for the frame the request waits for NAPI's refill. */
-	if (port->pause.request_raw == VTSN_NEVER || !port->pause.spare || !port->up)
+	if (port->pause.request_raw == VTSN_NEVER || !port->up ||
+	    skb_queue_empty(&port->pause.spare))
 		return VTSN_NEVER;
 	return max(port->pause.request_raw, port->free_raw);
 }
@@ -111,11 +122,10 @@ s64 vtsn_pause_due(const struct vtsn_port *port)
 struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
 {
 	struct vtsn_pause *pause = &port->pause;
-	struct sk_buff *image = pause->spare;
+	struct sk_buff *image = __skb_dequeue(&pause->spare);
 	u8 *data = image->data;
 	u32 class;
 
-	pause->spare = NULL;
 	memset(data, 0, ETH_ZLEN);
 	ether_addr_copy(data, vtsn_control_address);
 	memcpy(data + ETH_ALEN, port->dev->dev_addr, ETH_ALEN);
@@ -141,7 +151,7 @@ struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
 	return image;
 }
 
-/* Provides for the next control frame. Softirq or process context, without the lock. */
+/* Provides for the next control frames. Softirq or process context, without the lock. */
 void vtsn_pause_refill(struct vtsn_port *port)
 {
 	struct vtsn_pause *pause = &port->pause;
@@ -149,20 +159,17 @@ void vtsn_pause_refill(struct vtsn_port *port)
 	unsigned long flags;
 	s64 now_raw;
 
-	if (READ_ONCE(pause->spare) || (!pause->send && !pause->pfc_enabled))
-		return;
-	image = netdev_alloc_skb_ip_align(port->peer->dev, ETH_ZLEN);
-	if (!image)
-		return;
-	skb_put(image, ETH_ZLEN);
-	memset(image->cb, 0, sizeof(image->cb));
-	now_raw = vtsn_wire_enter(port->wire, &flags);
-	if (!pause->spare) {
-		WRITE_ONCE(pause->spare, image);
-		image = NULL;
+	while ((pause->send || pause->pfc_enabled) &&
+	       skb_queue_len_lockless(&pause->spare) < VTSN_PAUSE_SPARES) {
+		image = netdev_alloc_skb_ip_align(port->peer->dev, ETH_ZLEN);
+		if (!image)
+			return;
+		skb_put(image, ETH_ZLEN);
+		memset(image->cb, 0, sizeof(image->cb));
+		now_raw = vtsn_wire_enter(port->wire, &flags);
+		__skb_queue_tail(&pause->spare, image);
+		vtsn_wire_leave(port->wire, now_raw, flags);
 	}
-	vtsn_wire_leave(port->wire, now_raw, flags);
-	kfree_skb(image);
 }
 
 /* Forgets what either side has asked for: the port goes down, or its rules change. */

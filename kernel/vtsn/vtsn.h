@@ -180,7 +180,7 @@ struct vtsn_pause {
 	u8 asked;		/* classes we have paused at the peer */
 	bool asked_all;		/* PAUSE instead of PFC */
 	s64 request_raw;	/* when to send the next control frame, or VTSN_NEVER */
-	struct sk_buff *spare;	/* for the control frame; NAPI refills it */
+	struct sk_buff_head spare;	/* for control frames; NAPI refills it */
 	u64 sent;
 	u64 sent_pfc;
 };
@@ -243,6 +243,7 @@ struct vtsn_wire {
 	u32 byte_tenths;	/* time of a byte in 0.1 ns: whole for every rate */
 	u32 delay_ns;		/* propagation */
 	s64 next_raw;		/* nothing happens before */
+	s64 settled_raw;	/* what happened until then is decided */
 	struct vtsn_port *port[2];
 	struct kref ref;
 };

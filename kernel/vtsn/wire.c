@@ -44,7 +44,8 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 	if (unlikely(port->faults.stuck_queues & BIT(queue)))
 		return VTSN_NEVER;
 
-	start = vtsn_wanted(port, desc);
+	/* What has not left by then could not: a gate, a pause or a fault held it. */
+	start = max(vtsn_wanted(port, desc), port->wire->settled_raw);
 	if (port->free_raw > start) {
 		start = port->free_raw;
 		*why |= VTSN_WAIT_BUSY;
@@ -359,6 +360,7 @@ s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
 	now_raw = ktime_get_raw_ns();
 	if (now_raw >= wire->next_raw)
 		vtsn_wire_run(wire, now_raw);
+	wire->settled_raw = now_raw;
 	return now_raw;
 }
 

@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 
 /// What scripts are written with; in the guest [`LIBRARY_PATH`].
 pub const LIBRARY: &str = include_str!("suite/lib.sh");
+/// Folder of all that a suite needs in the guest; what scripts share lies here.
+pub const DIR: &str = "suite";
 /// Where scripts find it: `. /suite/lib`.
 pub const LIBRARY_PATH: &str = "suite/lib";
 /// Folder of the scripts in the guest.

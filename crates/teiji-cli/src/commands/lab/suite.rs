@@ -46,7 +46,8 @@ pub struct Args {
     /// times.
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
-    /// Scripts, or folders whose `*.sh` are the scripts.
+    /// Scripts, or folders whose `*.sh` are the scripts. A folder's `*.inc` are
+    /// there to be sourced as /suite/NAME.inc.
     #[arg(required = true, value_name = "SCRIPT")]
     scripts: Vec<PathBuf>,
 }
@@ -80,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(steps);
 
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let mut files = guest_files(&scripts);
+    let mut files = guest_files(&scripts, &read_includes(&args.scripts)?);
     files.extend(programs.files);
     let loaded = [&["virtio_pci", "virtio_console", "i6300esb"], &modules[..]].concat();
     let contents = GuestContents {
@@ -145,10 +146,7 @@ fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let entries =
-                fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))?;
-            let all = entries.flatten().map(|entry| entry.path());
-            files.extend(all.filter(|file| file.extension().is_some_and(|end| end == "sh")));
+            files.extend(files_with(path, "sh")?);
         } else {
             files.push(path.clone());
         }
@@ -157,13 +155,32 @@ fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
     if files.is_empty() {
         bail!("no script (*.sh) in {}", paths[0].display());
     }
-    let read = |path: PathBuf| {
-        let text =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Script { name, text })
-    };
-    files.into_iter().map(read).collect()
+    files.iter().map(|path| read_script(path)).collect()
+}
+
+/// What the scripts of a folder share.
+fn read_includes(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
+    let mut includes = Vec::new();
+    for folder in paths.iter().filter(|path| path.is_dir()) {
+        for path in files_with(folder, "inc")? {
+            includes.push(read_script(&path)?);
+        }
+    }
+    Ok(includes)
+}
+
+fn files_with(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let all = entries.flatten().map(|entry| entry.path());
+    Ok(all.filter(|file| file.extension().is_some_and(|end| end == extension)).collect())
+}
+
+fn read_script(path: &Path) -> anyhow::Result<Script> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Script { name, text })
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
@@ -176,13 +193,16 @@ fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
     all
 }
 
-fn guest_files(scripts: &[Script]) -> Vec<GuestFile> {
+fn guest_files(scripts: &[Script], includes: &[Script]) -> Vec<GuestFile> {
     let library = (suite::LIBRARY_PATH.to_owned(), 0o644, suite::LIBRARY.as_bytes().to_vec());
     let scripts = scripts.iter().map(|script| {
         let path = format!("{}/{}", suite::SCRIPTS_DIR, script.name);
         (path, 0o755, script.text.as_bytes().to_vec())
     });
-    std::iter::once(library).chain(scripts).collect()
+    let includes = includes.iter().map(|include| {
+        (format!("{}/{}", suite::DIR, include.name), 0o644, include.text.as_bytes().to_vec())
+    });
+    std::iter::once(library).chain(scripts).chain(includes).collect()
 }
 
 /// Prints what was found; whether all of it is good.

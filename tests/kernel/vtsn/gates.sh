@@ -1,0 +1,91 @@
+#!/bin/sh
+# Gates by schedule (taprio): what leaves, leaves inside its window, to its last bit.
+#
+#     A ────── B, topology in wire.inc
+#
+# module: vtsn
+# module: sch_taprio
+# package: iproute2
+# package: ethtool
+. /suite/lib
+. /suite/wire.inc
+
+# gates ARGUMENTS…: priority 3 is class 0, all else class 1; entries and the like.
+gates() {
+    a tc qdisc replace dev v0 root handle 100: taprio num_tc 2 \
+        map 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 queues 1@0 1@1 "$@" flags 0x2
+}
+
+# flood PAYLOAD: both classes at once, each more than its window holds for a while.
+flood() {
+    receive 3
+    a teiji talk v0 10.0.0.2 --flow 0 --priority 3 --frames 2000 --period 37us --payload "$1" \
+        --no-stamps --csv >/dev/null &
+    other=$!
+    a teiji talk v0 10.0.0.2 --flow 1 --priority 0 --frames 2000 --period 41us --payload "$1" \
+        --no-stamps --csv >/dev/null
+    wait "$other"
+    received
+}
+
+# outside CYCLE OPEN CLOSE FLOW BYTES: frames of a flow that began before OPEN or ended
+# after CLOSE, in ns of the cycle; BYTES are those from preamble to FCS.
+outside() {
+    rx "\$1 == $4 {
+            start = (at - 64 - $lead) % $1
+            if (start < 0) start += $1
+            if (start < $2 || start + 8 * $5 > $3) odd++
+        } END { print odd + 0 }"
+}
+
+wire_up
+set_a delay_ns 0
+a ethtool -G v0 tx 1024 rx 4096 >/dev/null
+b ethtool -G v0p tx 1024 rx 4096 >/dev/null
+set_a phc_offset_ns 0
+set_b phc_offset_ns 0
+must gates base-time 0 sched-entry S 01 300000 sched-entry S 02 700000
+deep_queues
+contains "tc shows the schedule" "cycle-time 1000000" "$(a tc qdisc show dev v0)"
+for payload in 24 1400; do
+    flood "$payload"
+    lead=$(clock_difference)
+    within "$payload bytes: frames of both classes arrive" 3000 4000 "$(frames)"
+    equal "$payload bytes: class 0 keeps to its window" 0 \
+        "$(outside 1000000 0 300000 0 $((payload + 54)))"
+    equal "$payload bytes: class 1 keeps to its window" 0 \
+        "$(outside 1000000 300000 1000000 1 $((payload + 54)))"
+done
+within "waits for gates are counted" 100 100000 "$(total_a gate_waits)"
+
+# A window of 5 us is too short for 1400 bytes (11.7 us), and long enough for 24.
+must gates base-time 0 sched-entry S 01 5000 sched-entry S 02 995000
+sleep 0.1
+receive 2
+send --frames 5 --period 1ms --priority 3 --payload 1400 --no-stamps
+send --frames 5 --period 1ms --priority 3 --payload 24 --no-stamps
+received
+equal "a frame that fits no window is dropped, others pass" 5 "$(frames)"
+equal "and it is counted" 5 "$(total_a gate_never)"
+
+# A base time ahead: the old schedule holds until then. Class 0 is shut until the change.
+must gates base-time 0 sched-entry S 02 1000000
+sleep 0.1
+start=$(($(get_a phc | cut -d' ' -f2) + 1000000000))
+start=$((start / 1000000 * 1000000))
+must gates base-time "$start" sched-entry S 03 1000000
+receive 3
+send --frames 10 --period 1ms --priority 3 --no-stamps --payload 24 &
+sleep 2
+received
+equal "frames wait for the new schedule's base time" 10 "$(frames)"
+first=$(awk -F, 'NR == 2 { print $5 }' rx.csv)
+within "and leave as soon as it has come" 64 100000 $((first - start))
+
+must a tc qdisc del dev v0 root
+receive 2
+send --frames 10 --period 1ms --priority 3 --no-stamps
+received
+equal "without the qdisc all gates are open" 10 "$(frames)"
+wire_down
+end

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Launch times: frames leave at the instant they carry, and what does not is counted.
+#
+#     A ────── B, topology in wire.inc
+#
+# module: vtsn
+# module: sch_mqprio
+# module: sch_etf
+# package: iproute2
+# package: ethtool
+. /suite/lib
+. /suite/wire.inc
+
+# The stamp is of the start of frame: 8 byte times after the preamble's begin.
+SFD=64
+
+# departures: how many frames did not leave when they should, given as rx's `off`.
+odd_departures() { rx "NR > 1 { off = at - due - $SFD - $lead; if ($1) odd++ } END { print odd + 0 }"; }
+
+# timed FRAMES ARGUMENTS…: frames with launch times, 1 ms apart.
+timed() {
+    frames=$1
+    shift
+    receive 3
+    send --frames "$frames" --period 1ms --margin 20ms --priority 3 --realtime 80 "$@"
+    received
+    lead=$(clock_difference)
+}
+
+wire_up
+set_a delay_ns 0
+set_a phc_offset_ns 0
+set_b phc_offset_ns 0
+three_classes
+must a tc qdisc replace dev v0 parent 100:1 etf clockid CLOCK_TAI delta 10000000 offload
+deep_queues
+contains "tc shows the offload" "offload on" "$(a tc qdisc show dev v0)"
+early=$(get_a phc_offset_ns)
+
+timed 300
+equal "all timed frames arrive" 300 "$(frames)"
+equal "each leaves at its launch time, to 2 ns" 0 "$(odd_departures 'off < -2 || off > 2')"
+equal "none is late" "0 0" "$(count_a tx0_launch_late) $(count_a tx0_launch_delayed)"
+
+set_a launch_resolution_ns 32
+timed 100 --period 1000007ns
+equal "with the i210's 32 ns they leave up to 31 ns before" 0 \
+    "$(odd_departures 'off < -33 || off > 2')"
+set_a launch_resolution_ns 1
+
+# A clock ahead of the system's makes every launch time one of the past.
+set_a phc_offset_ns 50000000
+timed 20
+equal "frames whose time has passed are sent at once" 20 "$(frames)"
+equal "and counted as late" 20 "$(count_a tx0_launch_late)"
+
+# A clock far behind makes them ones of a far future.
+set_a phc_offset_ns -2000000000
+timed 20
+equal "beyond the horizon nothing is sent" 0 "$(frames)"
+equal "and each frame is counted" 20 "$(count_a tx0_launch_horizon)"
+equal "also by the device" 20 "$(a cat /sys/class/net/v0/statistics/tx_dropped)"
+
+# The clock is set back while frames wait in the card.
+set_a phc_offset_ns "$early"
+before=$(count_a tx0_launch_horizon)
+(sleep 0.3; set_a phc_offset_ns -3000000000; sleep 0.1; set_a phc_offset_ns "$early") &
+timed 700
+gone=$(($(count_a tx0_launch_horizon) - before))
+within "frames that wait when the clock is set back are dropped and counted" 1 200 "$gone"
+equal "all others arrive" $((700 - gone)) "$(frames)"
+
+# Something else is in the way.
+(sleep 0.1; hold; sleep 0.05; release) &
+before=$(count_a tx0_launch_delayed)
+timed 300
+equal "held frames leave after all" 300 "$(frames)"
+within "and are counted as delayed" 20 80 $(($(count_a tx0_launch_delayed) - before))
+
+must a tc qdisc del dev v0 root
+timed 20
+equal "without ETF launch times are none of the card's business" 20 "$(frames)"
+wire_down
+end
