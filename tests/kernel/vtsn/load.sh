@@ -15,9 +15,9 @@
 
 # traffic: both ways for a while, whatever happens; ends by itself.
 traffic() {
-    a teiji talk v0 10.0.0.2:9000 --frames 100000 --period 30us --payload 200 --no-stamps \
+    a teiji talk v0 10.0.0.2:9000 --frames 100000 --period 100us --payload 200 --no-stamps \
         --csv >/dev/null 2>&1 &
-    b teiji talk v0p 10.0.0.1:9000 --frames 100000 --period 30us --payload 200 --no-stamps \
+    b teiji talk v0p 10.0.0.1:9000 --frames 100000 --period 100us --payload 200 --no-stamps \
         --csv >/dev/null 2>&1 &
 }
 quiet() { pkill teiji; wait; }
