@@ -56,9 +56,16 @@ says "a launch resolution of 0" "error" set_a launch_resolution_ns 0
 
 says "an empty gate list" "" gates base-time 0
 says "an entry of 0 ns" "" gates base-time 0 sched-entry S 01 0
-says "an entry shorter than a frame" "" gates base-time 0 sched-entry S 01 100
-says "a negative base time" "base time" gates base-time -1000 sched-entry S 01 1000000
-says "a base time far away" "base time" gates base-time 9000000000000000000 sched-entry S 01 1000000
+# Linux 6.1 has no way for a card to say why, and leaves short entries to the card.
+case $(uname -r) in
+    6.1.*) why= ;;
+    *)
+        why="base time"
+        says "an entry shorter than a frame" "" gates base-time 0 sched-entry S 01 100
+        ;;
+esac
+says "a negative base time" "$why" gates base-time -1000 sched-entry S 01 1000000
+says "a base time far away" "$why" gates base-time 9000000000000000000 sched-entry S 01 1000000
 says "a cycle beyond 64 bits" "" gates base-time 0 cycle-time 9223372036854775807 \
     sched-entry S 01 1000000
 refused "a class with queues that are not there" a tc qdisc replace dev v0 root handle 100: \

@@ -17,7 +17,7 @@ b ethtool -G v0p tx 1024 rx 4096 >/dev/null
 must a tc qdisc replace dev v0 root handle 100: mqprio num_tc 3 \
     map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 hw 1
 deep_queues
-contains "tc shows the classes as offloaded" "mode:dcb" "$(a tc qdisc show dev v0)"
+contains "tc shows the classes" "queues:(0:0) (1:1) (2:2)" "$(a tc qdisc show dev v0)"
 receive 3
 hold
 send --frames 20 --flow 2 --period 100us --priority 0 --no-stamps
