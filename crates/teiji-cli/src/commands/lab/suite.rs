@@ -46,8 +46,8 @@ pub struct Args {
     /// times.
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
-    /// Scripts, or folders whose `*.sh` are the scripts. A folder's `*.inc` are
-    /// there to be sourced as /suite/NAME.inc.
+    /// Scripts, or folders whose `*.sh` are the scripts. The `*.inc` beside them
+    /// are there to be sourced as /suite/NAME.inc.
     #[arg(required = true, value_name = "SCRIPT")]
     scripts: Vec<PathBuf>,
 }
@@ -160,8 +160,15 @@ fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
 
 /// What the scripts of a folder share.
 fn read_includes(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
+    let mut folders: Vec<&Path> = paths
+        .iter()
+        .filter_map(|path| if path.is_dir() { Some(path.as_path()) } else { path.parent() })
+        .collect();
+    folders.dedup();
     let mut includes = Vec::new();
-    for folder in paths.iter().filter(|path| path.is_dir()) {
+    for folder in folders {
+        // A script that is named without its folder lies here.
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         for path in files_with(folder, "inc")? {
             includes.push(read_script(&path)?);
         }
