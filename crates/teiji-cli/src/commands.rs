@@ -7,6 +7,7 @@ mod generate;
 mod keeper;
 mod lab;
 mod listen;
+mod margin;
 mod ping;
 mod plan;
 mod quantity;
@@ -37,6 +38,7 @@ pub enum Command {
     Run(run::Args),
     Check(check::Args),
     Plan(plan::Args),
+    Margin(margin::Args),
     Talk(talk::Args),
     Listen(listen::Args),
     Ping(ping::Args),
@@ -60,6 +62,7 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Check(args) => check::run(args),
             Self::Plan(args) => plan::run(args),
+            Self::Margin(args) => margin::run(args),
             Self::Talk(args) => talk::run(args),
             Self::Listen(args) => listen::run(args),
             Self::Ping(args) => ping::run(args),

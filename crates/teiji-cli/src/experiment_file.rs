@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Context;
+use teiji::load::LoadKind;
 use teiji_experiment::{Case, Experiment, Reader, reader::Cards};
 use teiji_record::Manifest;
 use teiji_record::summary::Testbed;
@@ -86,6 +87,11 @@ pub fn parse(text: &str, file: &str, manifest: &Manifest) -> anyhow::Result<Expe
 /// What the command line overrode in a run's experiment.
 pub fn recorded_overrides(manifest: &Manifest) -> Vec<(String, String)> {
     recorded_arguments(manifest, "--set").iter().filter_map(|set| pair(set).ok()).collect()
+}
+
+/// The loads that ran beside a run.
+pub fn recorded_loads(manifest: &Manifest) -> Vec<LoadKind> {
+    recorded_arguments(manifest, "--load").iter().filter_map(|load| load.parse().ok()).collect()
 }
 
 /// The values of an option among a run's recorded arguments.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use teiji::StopFlag;
+use teiji::load::LoadKind;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::{Experiment, Nic, Scenario, reader::Cards};
 use teiji_lab::guest::{InitArgs, JOB_PATH, RESULT_PATH};
@@ -40,6 +41,8 @@ pub struct Job {
     pub text: String,
     /// What the command line overrides in it.
     pub set: Vec<(String, String)>,
+    /// What the guest does beside.
+    pub loads: Vec<LoadKind>,
 }
 
 impl Job {
@@ -76,6 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             seed: args.seed,
             keeper: KeeperProgram::None,
             own_machine: true,
+            loads: &job.loads,
             stop: &StopFlag::new(),
         },
         None,

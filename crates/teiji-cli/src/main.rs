@@ -9,6 +9,8 @@ mod experiment_file;
 mod guest;
 mod interrupt;
 mod lab;
+mod loads;
+mod margin;
 mod measure;
 mod member;
 mod outcome;

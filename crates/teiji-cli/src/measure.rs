@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
+use teiji::load::LoadKind;
 use teiji::talker::{Destination, LaunchMode, Prepared, TalkerConfig, TxStamps};
 use teiji::{Deadline, Listener, ListenerLog, Scheduling, StopFlag, TalkerLog};
 use teiji_core::cycle::Schedule;
@@ -21,6 +22,7 @@ use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
 use teiji_sys::{clock, netns};
 
 use crate::card;
+use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
 use crate::setup::ObservedCase;
@@ -52,6 +54,8 @@ pub struct Setup<'a> {
     /// The machine is the laboratory's: interrupts and timers may go where they
     /// belong, and nobody wants them back.
     pub own_machine: bool,
+    /// What the machine does beside.
+    pub loads: &'a [LoadKind],
     pub stop: &'a StopFlag,
 }
 
@@ -85,7 +89,10 @@ fn measure(
         Vec::new()
     };
     let before = applied.observe()?;
-    let mut logs = run_flows(setup, applied, progress)?;
+    let running = loads::start(setup.loads, setup.scenario, applied)?;
+    let logs = run_flows(setup, applied, progress);
+    let loads = loads::stop(running);
+    let mut logs = logs?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
     let mut network = applied.observe()?;
     network.count_since(&before);
@@ -96,7 +103,8 @@ fn measure(
         .map(|(id, _)| id)
         .collect();
     logs.warnings.extend(card::sentences(&network));
-    let observed = ObservedCase { machine: teiji_net::machine::observe(), network, turns };
+    logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
+    let observed = ObservedCase { machine: teiji_net::machine::observe(), network, turns, loads };
     Outcome::new(&observed, differences, logs)
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use teiji::StopFlag;
+use teiji::load::LoadKind;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Nic};
 use teiji_lab::kernel::KernelSpec;
@@ -38,6 +39,8 @@ pub struct Request {
     /// What the command line overrides in it.
     pub set: Vec<(String, String)>,
     pub testbed: On,
+    /// What the machine does beside.
+    pub loads: Vec<LoadKind>,
     pub seeds: Vec<u64>,
     /// Members at a time, in the laboratory.
     pub jobs: usize,
@@ -175,7 +178,11 @@ impl Bench {
         match &request.testbed {
             On::Lab { kernel, wall_limit } => {
                 let mut steps = progress.cache_steps();
-                let job = Job { text: request.text.clone(), set: request.set.clone() };
+                let job = Job {
+                    text: request.text.clone(),
+                    set: request.set.clone(),
+                    loads: request.loads.clone(),
+                };
                 let lab = Lab::prepare(&request.experiment, &job, kernel, *wall_limit, &mut steps)?;
                 Ok(Self::Lab(Box::new(lab)))
             }
@@ -274,6 +281,7 @@ fn measure_one(
                 seed,
                 keeper: KeeperProgram::ThisProgram,
                 own_machine: false,
+                loads: &request.loads,
                 stop,
             };
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;

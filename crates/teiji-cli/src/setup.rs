@@ -2,6 +2,7 @@
 //! beside it what was asked for.
 
 use serde::{Deserialize, Serialize};
+use teiji::load::LoadReport;
 use teiji::turns::Turns;
 use teiji_experiment::{Case, Experiment, Port};
 use teiji_lab::machine::SLICE_US;
@@ -20,6 +21,9 @@ pub struct ObservedCase {
     /// of the laboratory have CPUs of their own.
     #[serde(default)]
     pub turns: Vec<Turns>,
+    /// What the machine did beside.
+    #[serde(default)]
+    pub loads: Vec<LoadReport>,
 }
 
 /// The sections for the report, most important first.
@@ -33,6 +37,7 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
             sections.push(machine(&observed.machine));
             sections.extend(lab(manifest));
             sections.extend(turns(&observed.turns));
+            sections.extend(loads(&observed.loads));
             seen_machine = true;
         }
         // Members of one case differ in their seed only: show the first.
@@ -92,6 +97,11 @@ fn lab(manifest: &Manifest) -> Option<SetupSection> {
 }
 
 /// What the virtual processors cost each other.
+fn loads(loads: &[LoadReport]) -> Option<SetupSection> {
+    let entries = loads.iter().map(|load| entry(load.kind.name(), load.to_string())).collect();
+    (!loads.is_empty()).then(|| SetupSection { title: "Loads".to_owned(), entries })
+}
+
 fn turns(turns: &[Turns]) -> Option<SetupSection> {
     let mut entries = vec![entry(
         "turns",

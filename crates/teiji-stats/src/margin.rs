@@ -78,6 +78,19 @@ impl Misses {
         misses
     }
 
+    /// With those of another member.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            frames: self.frames + other.frames,
+            invalid: self.invalid + other.invalid,
+            missed: self.missed + other.missed,
+            send_failed: self.send_failed + other.send_failed,
+            late: self.late + other.late,
+            unsent: self.unsent + other.unsent,
+        }
+    }
+
     /// All of them together.
     pub fn total(&self) -> u64 {
         self.invalid + self.missed + self.send_failed + self.late + self.unsent
@@ -159,12 +172,13 @@ impl Stations {
 
     /// The longest margin below `from`, in whole microseconds, at which at least
     /// `misses` of these frames would not have been on time, with the delta to go
-    /// with it: `delta`, or half of the margin where that is less. `None` if there
-    /// is none.
+    /// with it: the same share of the margin as before. `None` if there is none.
     pub fn just_below(&self, from: Span, delta: Span, misses: u64) -> Option<(Span, Span)> {
         let at = |us: i64| {
             let margin = Span::from_micros(us);
-            (margin, delta.min(Span::from_ns(margin.as_ns() / 2)))
+            let share = i128::from(delta.as_ns()) * i128::from(margin.as_ns());
+            let with = share / i128::from(from.as_ns().max(1));
+            (margin, Span::from_ns(i64::try_from(with).unwrap_or(i64::MAX)))
         };
         let enough = |us: i64| {
             let (margin, delta) = at(us);

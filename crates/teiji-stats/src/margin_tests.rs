@@ -107,7 +107,7 @@ fn just_below_is_where_the_measured_frames_begin_to_be_late() {
     let stations = Stations::of(frames, MARGIN, Some(DELTA));
     let (margin, delta) = stations.just_below(MARGIN, DELTA, 10).unwrap();
     // Frame k reaches the card after k × 100 ns + 1 µs.
-    assert_eq!((margin, delta), (Span::from_micros(99), Span::from_ns(49_500)));
+    assert_eq!((margin, delta), (Span::from_micros(99), Span::from_ns(37_125)));
     assert_eq!(stations.predicted(margin, delta), 19);
     assert_eq!(stations.predicted(margin + Span::from_micros(1), delta), 9);
     assert_eq!(stations.just_below(MARGIN, DELTA, 2_000), None);

@@ -7,7 +7,7 @@
 mod calibration;
 mod watch;
 
-pub use calibration::{Calibration, CalibrationError, running_kernel};
+pub use calibration::{Calibration, CalibrationError, SCHEMA, running_kernel};
 pub use watch::{Headroom, Reading, Watch};
 
 use std::panic::resume_unwind;

@@ -1,0 +1,226 @@
+//! `teiji margin`: how long before its departure a frame must be prepared.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::ValueEnum;
+use teiji::load::LoadKind;
+use teiji::margin::Calibration;
+use teiji_core::time::Span;
+
+use super::quantity::span;
+use crate::exit::Exit;
+use crate::experiment_file::Overrides;
+use crate::interrupt;
+use crate::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
+use crate::output;
+use crate::progress::Progress;
+
+/// Measure the transmission margin and ETF delta that a miss probability needs.
+///
+/// Sends frames with much time to spare and takes their way apart: wake-up,
+/// hand-over to the qdisc, qdisc and driver. Then it recommends a margin and a
+/// delta, checks them in a run of their own, and shows what happens just below.
+/// TARGET is an experiment file with a launch-time flow, or an interface of this
+/// machine, which is used as it is set up: its frames go to the other end of the
+/// cable only. See docs/margin.md.
+#[derive(clap::Args)]
+pub struct Args {
+    /// An experiment file, or an interface of this machine.
+    target: String,
+    /// The share of frames that may miss their time.
+    #[arg(long, value_name = "P", default_value_t = 1e-6)]
+    probability: f64,
+    /// What the machine does beside: cpu, timer, memory, udp-tx, udp-rx, udp
+    /// (both); several with commas.
+    #[arg(long, value_name = "LOADS", value_delimiter = ',')]
+    load: Vec<String>,
+    /// How many frames each run sends; for an interface 60 000 if not given.
+    #[arg(long, value_name = "N")]
+    frames: Option<u64>,
+    /// Where to run an experiment file.
+    #[arg(long, value_enum, default_value_t = Place::Lab)]
+    on: Place,
+    /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
+    #[arg(long, value_name = "BINDINGS", default_value = "")]
+    bind: String,
+    /// The case; the first with a launch-time flow if not given.
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
+    /// The flow; the first with a launch time if not given.
+    #[arg(long, value_name = "NAME")]
+    flow: Option<String>,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// A seed of the laboratory; several pool their samples.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    seed: Vec<u64>,
+    /// The guest's kernel, as in `teiji run`.
+    #[arg(long, value_name = "KERNEL")]
+    kernel: Option<String>,
+    /// The folder in which the runs' folders are made.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Interface: distance between two frames.
+    #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
+    period: Span,
+    /// Interface: `SO_PRIORITY`, which selects the class.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    priority: u8,
+    /// Interface: `SCHED_FIFO` priority of the sending thread.
+    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99), default_value_t = 80)]
+    realtime: u8,
+    /// Interface: the delta of the etf qdisc that this priority passes. Without it
+    /// frames are sent without launch times, as an interface without ETF needs.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    delta: Option<Span>,
+    /// Where to leave the margin for `Margin::calibrated`.
+    #[arg(long, value_name = "FILE", default_value = "teiji-margin.json")]
+    save: PathBuf,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Place {
+    /// The virtual laboratory.
+    Lab,
+    /// This machine.
+    Local,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if !(args.probability > 0.0 && args.probability < 0.5) {
+        bail!("a miss probability of {} makes no sense; write for example 1e-6", args.probability);
+    }
+    let loads = loads(&args.load)?;
+    let findings = if is_file(Path::new(&args.target)) {
+        of_file(args, loads)?
+    } else {
+        of_interface(args, loads)?
+    };
+    let saved = calibration(&findings).write(&args.save);
+    if args.json {
+        output::json(&findings)?;
+    } else {
+        output::text(margin::text(&findings, saved.is_ok().then_some(args.save.as_path())))?;
+    }
+    saved?;
+    Ok(exit(&findings))
+}
+
+/// Interfaces have no extension and no place in the file system.
+fn is_file(target: &Path) -> bool {
+    target.is_file() || target.extension().is_some_and(|extension| extension == "toml")
+}
+
+fn exit(findings: &Findings) -> Exit {
+    if interrupt::stop_flag().is_stopped() {
+        Exit::Interrupted
+    } else if !findings.confirmed {
+        Exit::Failure
+    } else if !findings.problems.is_empty() || !findings.recommendation.reached {
+        Exit::Incomplete
+    } else {
+        Exit::Success
+    }
+}
+
+fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
+    let local = args.on == Place::Local;
+    if !local && !args.bind.is_empty() {
+        bail!("--bind names interfaces of this machine: it goes with --on local");
+    }
+    let bench = FlowBench::new(Wanted {
+        file: PathBuf::from(&args.target),
+        overrides: args.overrides.clone(),
+        case: args.case.clone(),
+        flow: args.flow.clone(),
+        frames: args.frames,
+        bind: local.then(|| args.bind.clone()),
+        kernel: args.kernel.clone(),
+        seeds: args.seed.clone(),
+        loads,
+        out: args.out.clone(),
+        stop: interrupt::stop_flag(),
+        progress: Progress::new(args.json),
+    })?;
+    measure(&bench, bench.subject(), if local { "local" } else { "lab" }, args)
+}
+
+fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
+    if let Some(load) = loads.iter().find(|load| load.needs_a_wire()) {
+        bail!(
+            "the load `{load}` needs a host at the other end: measure an experiment with \
+             `--on local --bind …` instead of an interface"
+        );
+    }
+    let bench = InterfaceBench {
+        interface: args.target.clone(),
+        to: margin::NEAREST_BRIDGE,
+        period: args.period,
+        frames: args.frames.unwrap_or(60_000),
+        priority: args.priority,
+        realtime: args.realtime,
+        delta: args.delta,
+        loads,
+        stop: interrupt::stop_flag(),
+    };
+    if args.period <= Span::ZERO {
+        bail!("a period of {} sends nothing; write for example --period 1ms", args.period);
+    }
+    measure(&bench, format!("{}, every {}", args.target, args.period), "local", args)
+}
+
+fn measure(
+    bench: &dyn Bench,
+    subject: String,
+    testbed: &'static str,
+    args: &Args,
+) -> anyhow::Result<Findings> {
+    margin::measure(bench, subject, testbed, args.probability)
+}
+
+/// The loads by name; `udp` is both directions.
+fn loads(names: &[String]) -> anyhow::Result<Vec<LoadKind>> {
+    let mut loads = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "udp" => loads.extend([LoadKind::UdpTx, LoadKind::UdpRx]),
+            name => loads.push(name.parse()?),
+        }
+    }
+    loads.sort_unstable();
+    loads.dedup();
+    Ok(loads)
+}
+
+fn calibration(findings: &Findings) -> Calibration {
+    let found = &findings.recommendation;
+    Calibration {
+        schema: teiji::margin::SCHEMA.to_owned(),
+        testbed: findings.testbed.to_owned(),
+        kernel: findings.kernel.clone(),
+        subject: findings.subject.clone(),
+        loads: findings.loads.iter().map(|load| load.kind.name().to_owned()).collect(),
+        margin_ns: findings.check.margin_ns,
+        delta_ns: found.delta_ns,
+        probability: found.probability,
+        samples: found.to_qdisc.samples,
+        worst_ns: found.to_qdisc.worst_ns,
+        confirmed: findings.confirmed && findings.problems.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn udp_means_both_directions_once() {
+        let names = ["udp", "cpu", "udp-rx"].map(str::to_owned);
+        assert_eq!(loads(&names).unwrap(), [LoadKind::Cpu, LoadKind::UdpTx, LoadKind::UdpRx]);
+        assert!(loads(&["disk".to_owned()]).is_err());
+    }
+}

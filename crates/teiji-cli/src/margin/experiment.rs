@@ -1,0 +1,254 @@
+//! A margin measured on a flow of an experiment, through the same path as
+//! `teiji run`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use teiji::StopFlag;
+use teiji::load::LoadKind;
+use teiji_core::time::Span;
+use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, SendMode, reader::Cards};
+use teiji_lab::kernel::KernelSpec;
+use teiji_record::RunFolder;
+use teiji_stats::{Misses, Stations};
+
+use super::{Bench, Etf, Trial};
+use crate::exit::Exit;
+use crate::experiment_file::{self, Overrides};
+use crate::progress::Progress;
+use crate::publish;
+use crate::run::{self, Finished, On, Request};
+use crate::setup::ObservedCase;
+
+/// A flow with a launch time, the case it is in, and where that runs.
+pub struct FlowBench {
+    wanted: Wanted,
+    seeds: Vec<u64>,
+    chosen: Chosen,
+}
+
+/// What the file says about the flow.
+struct Chosen {
+    experiment: String,
+    case: Case,
+    flow: Flow,
+    id: u16,
+    delta: Span,
+    /// Where the ETF's delta is written, and where the flow's keys are.
+    delta_path: String,
+    flow_path: String,
+    seed: u64,
+}
+
+impl Chosen {
+    /// The flow to measure: the named one, or the first that has a launch time.
+    fn from(
+        experiment: &Experiment,
+        case: Option<&str>,
+        flow: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let cases = experiment_file::choose_cases(
+            experiment,
+            &case.map(str::to_owned).into_iter().collect::<Vec<_>>(),
+        )?;
+        for case in &cases {
+            for (id, candidate) in (0..).zip(&case.scenario.flows) {
+                let named = flow.is_none_or(|name| name == candidate.name);
+                let timed = matches!(candidate.mode, SendMode::LaunchTime { .. });
+                if let (true, true, Some((delta, path))) = (named, timed, etf(case, candidate)) {
+                    let alone = experiment.cases.len() == 1 && case.name == "default";
+                    let prefix =
+                        if alone { String::new() } else { format!("cases.{}.", case.name) };
+                    return Ok(Self {
+                        experiment: experiment.name.clone(),
+                        case: case.clone(),
+                        flow: candidate.clone(),
+                        id,
+                        delta,
+                        delta_path: format!("{prefix}{path}.delta"),
+                        flow_path: format!("{prefix}flows.{}", candidate.name),
+                        seed: experiment.seed,
+                    });
+                }
+            }
+        }
+        bail!(
+            "no flow here has a launch time and passes an ETF, so it has no margin; write \
+             `mode = \"launch-time\"` and a class of `kind = \"etf\"` (docs/experiments.md)"
+        )
+    }
+}
+
+/// The delta of the ETF that a flow passes, and the path of its table.
+fn etf(case: &Case, flow: &Flow) -> Option<(Span, String)> {
+    let port = case.scenario.port(&flow.from, &flow.wire)?;
+    let qdisc = port.qdisc.as_ref()?;
+    let LeafQdisc::Etf(etf) = qdisc.leaf_of(flow.priority)? else { return None };
+    let table = format!("hosts.{}.ports.{}.qdisc", flow.from, flow.wire);
+    let path = match qdisc {
+        Qdisc::Leaf(_) => table,
+        _ => format!("{table}.classes.{}", qdisc.class_of(flow.priority)?),
+    };
+    Some((etf.delta, path))
+}
+
+/// How a bench is asked for.
+pub struct Wanted {
+    pub file: PathBuf,
+    pub overrides: Overrides,
+    pub case: Option<String>,
+    pub flow: Option<String>,
+    pub frames: Option<u64>,
+    /// `None`: in the laboratory; otherwise on this machine with these bindings.
+    pub bind: Option<String>,
+    pub kernel: Option<String>,
+    /// The experiment's own if there is none.
+    pub seeds: Vec<u64>,
+    pub loads: Vec<LoadKind>,
+    pub out: PathBuf,
+    pub stop: StopFlag,
+    pub progress: Progress,
+}
+
+impl FlowBench {
+    /// Reads the file and finds the flow.
+    pub fn new(wanted: Wanted) -> anyhow::Result<Self> {
+        let cards = cards(wanted.bind.as_deref());
+        let (experiment, _) = experiment_file::load(&wanted.file, &wanted.overrides, cards)?;
+        let chosen = Chosen::from(&experiment, wanted.case.as_deref(), wanted.flow.as_deref())?;
+        let seeds = if wanted.seeds.is_empty() { vec![chosen.seed] } else { wanted.seeds.clone() };
+        Ok(Self { wanted, seeds, chosen })
+    }
+
+    /// What is measured, for people.
+    pub fn subject(&self) -> String {
+        let Chosen { experiment, case, flow, .. } = &self.chosen;
+        format!("{experiment}, case {}, flow {}, every {}", case.name, flow.name, flow.period)
+    }
+
+    /// The experiment's values that a run overrides.
+    fn overrides(&self, margin: Span, delta: Span) -> Vec<(String, String)> {
+        let Chosen { flow_path, delta_path, .. } = &self.chosen;
+        let mut set = self.wanted.overrides.pairs().to_vec();
+        let mut put = |path: String, value: String| set.push((path, value));
+        put(format!("{flow_path}.margin"), format!("{}ns", margin.as_ns()));
+        put(format!("{flow_path}.tx-stamps"), "true".to_owned());
+        put(delta_path.clone(), format!("{}ns", delta.as_ns()));
+        if let Some(frames) = self.wanted.frames {
+            put(format!("{flow_path}.frames"), frames.to_string());
+        }
+        set
+    }
+
+    fn request(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Request> {
+        let set = self.overrides(margin, delta);
+        let text = experiment_file::text(&self.wanted.file)?;
+        let name = self.wanted.file.display().to_string();
+        let reading =
+            experiment_file::reader(&name, &set, cards(self.wanted.bind.as_deref())).read(&text);
+        let Some(mut experiment) = reading.experiment else {
+            bail!("with a margin of {margin} and a delta of {delta}:\n{}", reading.findings)
+        };
+        experiment.cases.retain(|case| case.name == self.chosen.case.name);
+        let mut arguments = Vec::new();
+        let mut pair = |key: &str, value: String| arguments.extend([key.to_owned(), value]);
+        for (path, value) in &set {
+            pair("--set", format!("{path}={value}"));
+        }
+        for load in &self.wanted.loads {
+            pair("--load", load.name().to_owned());
+        }
+        if let Some(kernel) = &self.wanted.kernel {
+            pair("--kernel", kernel.clone());
+        }
+        if let Some(bind) = self.wanted.bind.as_ref().filter(|bind| !bind.is_empty()) {
+            pair("--bind", bind.clone());
+        }
+        let testbed = match &self.wanted.bind {
+            Some(bind) => On::Local { bind: bind.clone() },
+            None => On::Lab {
+                kernel: KernelSpec::from_options(self.wanted.kernel.as_deref(), None)?,
+                wall_limit: None,
+            },
+        };
+        Ok(Request {
+            experiment,
+            text,
+            set,
+            testbed,
+            loads: self.wanted.loads.clone(),
+            // Other seeds in each round: a check is to be independent of what it checks.
+            seeds: self.seeds.iter().map(|seed| seed.wrapping_add(round * 10_000)).collect(),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            out: self.wanted.out.clone(),
+            arguments,
+            replay_of: None,
+        })
+    }
+}
+
+fn cards(bind: Option<&str>) -> Cards {
+    if bind.is_some() { Cards::Own } else { Cards::Emulated }
+}
+
+impl Bench for FlowBench {
+    fn run(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Trial> {
+        let request = self.request(margin, delta, round)?;
+        let Finished { folder, exit } =
+            run::run(&request, &self.wanted.stop, &self.wanted.progress)?;
+        let (_, manifest) = RunFolder::open(folder.path())?;
+        publish::report(&folder, &manifest, &folder.read_summary()?)?;
+        let mut trial = Trial {
+            stations: Stations::default(),
+            misses: Misses::default(),
+            loads: Vec::new(),
+            folder: Some(folder.path().to_owned()),
+            kernel: None,
+            incomplete: exit != Exit::Success,
+        };
+        let Chosen { case, flow, id, .. } = &self.chosen;
+        for seed in &request.seeds {
+            let records = folder
+                .read_records(&case.name, *seed)
+                .with_context(|| format!("case {} seed {seed}", case.name))?;
+            let views = || records.rows_of(*id).iter().map(teiji_record::FrameRow::view);
+            trial.stations.extend(Stations::of(views(), margin, Some(delta)));
+            let mut misses = Misses::of(views());
+            let observed = manifest.observed.get(&format!("{}-s{seed}", case.name));
+            let observed = observed
+                .and_then(|value| serde_json::from_value::<ObservedCase>(value.clone()).ok());
+            if let Some(observed) = observed {
+                misses.late = misses.late.max(late_in_the_card(&observed, flow));
+                trial.loads.extend(observed.loads);
+                trial.kernel = observed.machine.kernel_release;
+            }
+            trial.misses = trial.misses.plus(misses);
+        }
+        Ok(trial)
+    }
+
+    fn generous(&self) -> (Span, Span) {
+        let Chosen { flow, delta, .. } = &self.chosen;
+        let delta = (*delta * 4).max(Span::from_millis(1));
+        // Half a period apart, so that the wake-up of one frame does not disturb the
+        // release of another.
+        let half = Span::from_ns(flow.period.as_ns() / 2);
+        let mut apart = half;
+        while apart < Span::from_millis(2) {
+            apart = apart + flow.period;
+        }
+        (apart + delta, delta)
+    }
+
+    fn etf(&self) -> Etf {
+        Etf::Ours
+    }
+}
+
+/// Frames that a `vtsn` card says came to it after their launch time.
+fn late_in_the_card(observed: &ObservedCase, flow: &Flow) -> u64 {
+    observed.network.port(&flow.from, &flow.wire).map_or(0, |port| {
+        let late = |key: &str| key.starts_with("tx") && key.ends_with("_launch_late");
+        port.counters.iter().filter(|(key, _)| late(key)).map(|(_, count)| count).sum()
+    })
+}
