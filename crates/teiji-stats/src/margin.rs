@@ -18,7 +18,7 @@ use teiji_core::time::Span;
 
 use crate::fold::{FrameView, Outcome};
 use crate::tail::order::ln_at_most;
-use crate::tail::{CONFIDENCE, Evidence, TailBound};
+use crate::tail::{CONFIDENCE, Evidence, NoFit, TailBound};
 
 /// One frame's way, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +215,8 @@ pub struct Recommendation {
     /// True if the samples, by themselves or with a fit, reach that probability;
     /// otherwise [`Recommendation::probability`] is the least they do reach.
     pub reached: bool,
+    /// Why no tail could be fitted where one was needed for the wanted probability.
+    pub refused: Option<NoFit>,
     /// The transmission margin, in nanoseconds: whole microseconds.
     pub margin_ns: i64,
     /// ETF's `delta`, in nanoseconds: whole microseconds.
@@ -237,6 +239,10 @@ impl Recommendation {
         };
         let (mut qdisc, mut card) = bounds(probability)?;
         let reached = qdisc.upper_ns().is_some() && card.upper_ns().is_some();
+        let refused = [&qdisc, &card]
+            .into_iter()
+            .filter_map(|bound| bound.fit.as_ref().err().copied())
+            .find(|reason| *reason != NoFit::NotNeeded);
         let mut reachable = probability;
         if !reached {
             // A little more than the least, against rounding.
@@ -248,6 +254,7 @@ impl Recommendation {
         Some(Self {
             probability: reachable,
             reached,
+            refused,
             margin_ns: whole_micros(upper(&qdisc).max(1)).saturating_add(delta),
             delta_ns: delta,
             to_qdisc: qdisc,

@@ -97,6 +97,7 @@ fn too_few_samples_lower_the_claim_instead_of_making_it() {
     let stations = Stations::of((0..500).map(|k| frame(k, 9_000, 1_000, 2_000)), MARGIN, None);
     let recommended = Recommendation::of(&stations, 1e-6).unwrap();
     assert!(!recommended.reached && recommended.to_qdisc.upper_ns().is_some());
+    assert_eq!(recommended.refused, Some(NoFit::TooFew));
     // 3 / 500 for each of the two stretches.
     assert!((0.011..0.014).contains(&recommended.probability), "{recommended:?}");
 }

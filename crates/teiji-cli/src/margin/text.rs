@@ -116,14 +116,13 @@ fn recommendation(findings: &Findings) -> String {
 }
 
 fn why_not(findings: &Findings) -> String {
-    let bounds = [&findings.recommendation.to_qdisc, &findings.recommendation.release];
-    let lacks = |why| bounds.iter().any(|bound| bound.fit == Err(why));
-    if lacks(NoFit::NoThreshold) {
-        "their tail has no form that can be continued".to_owned()
-    } else {
-        let needed = 6.0 / findings.wanted_probability;
-        format!("order statistics need {needed:.0}, and too few differ to fit a tail")
-    }
+    let needed = 6.0 / findings.wanted_probability;
+    let fit = match findings.recommendation.refused {
+        Some(NoFit::NoThreshold) => "their tail has no form that could be continued",
+        Some(_) => "too few of them differ to fit a tail",
+        None => "the fit of their tail bounds nothing",
+    };
+    format!("order statistics need {needed:.0} or more, and {fit}")
 }
 
 fn evidence_of(bound: &TailBound) -> String {
