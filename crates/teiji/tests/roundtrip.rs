@@ -187,7 +187,8 @@ fn sockperf(wire: &Wire) -> f64 {
 }
 
 /// Both wait in the kernel for each reply, so both see the same wire, kernel and
-/// scheduler; a factor of three leaves room for a busy machine.
+/// scheduler; a factor of three leaves room for a busy machine. They run one after
+/// the other, so a load that comes or goes between them is given a second chance.
 #[test]
 fn sockperf_measures_the_same_on_the_same_wire() {
     if Command::new("sockperf").arg("--version").output().is_err() {
@@ -195,18 +196,24 @@ fn sockperf_measures_the_same_on_the_same_wire() {
         return;
     }
     let Some(wire) = Wire::new() else { return };
-    let theirs = sockperf(&wire);
-    let reflector = reflector(&wire, REFLECTOR_V4);
-    let stop = StopFlag::new();
-    let ours = std::thread::scope(|scope| {
-        let stopped = stop.clone();
-        scope.spawn(move || reflector.run(&Deadline::never(), &stopped));
-        let log = ask(&wire, &config(REFLECTOR_V4, 2_000));
-        stop.stop();
-        median(&log)
-    });
-    println!("median round trip: {ours} ns, by sockperf {theirs} ns");
-    assert!(ours < 3.0 * theirs && theirs < 3.0 * ours, "{ours} ns, sockperf {theirs} ns");
+    let mut tries = Vec::new();
+    for _ in 0..5 {
+        let theirs = sockperf(&wire);
+        let reflector = reflector(&wire, REFLECTOR_V4);
+        let stop = StopFlag::new();
+        let ours = std::thread::scope(|scope| {
+            let stopped = stop.clone();
+            scope.spawn(move || reflector.run(&Deadline::never(), &stopped));
+            let log = ask(&wire, &config(REFLECTOR_V4, 2_000));
+            stop.stop();
+            median(&log)
+        });
+        tries.push((ours, theirs));
+        if ours < 3.0 * theirs && theirs < 3.0 * ours {
+            return;
+        }
+    }
+    panic!("median round trips in ns, ours and sockperf's: {tries:?}");
 }
 
 #[test]

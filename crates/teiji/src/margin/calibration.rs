@@ -102,7 +102,8 @@ pub enum CalibrationError {
 }
 
 impl Calibration {
-    /// Where the file is: `TEIJI_MARGIN`, or else [`DEFAULT_PATH`].
+    /// Where the file is: `TEIJI_MARGIN`, or else `teiji-margin.json` in the
+    /// working folder.
     pub fn path() -> PathBuf {
         std::env::var_os("TEIJI_MARGIN").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
     }
