@@ -91,7 +91,7 @@ kernel_style() {
 }
 
 # Kernels that every module is built for.
-readonly MODULE_KERNELS="debian:6.1 debian:6.1-rt debian:6.12 debian:6.12-rt"
+readonly MODULE_KERNELS="debian:6.1 debian:6.1-rt debian:6.12 debian:6.12-rt debian:newest debian:newest-rt"
 
 # kernel_builds: every module for every kernel, any warning being an error.
 kernel_builds() {

@@ -10,6 +10,7 @@
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/netdevice.h>
+#include <linux/timekeeping.h>
 #include <linux/version.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
@@ -65,6 +66,33 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #else
 #define compat_taprio_lower_queue_first(caps)	((caps)->broken_mqprio = true)
 #endif
+
+/*
+ * 7.2 at the latest (what lies between 6.12 and 7.2 was not tried): a snapshot is of
+ * one clock that is named, and so is a cross timestamp.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define sys_systime	sys_realtime
+#define compat_cross_clock(cross)	CLOCK_REALTIME
+#else
+#define compat_cross_clock(cross)	((cross)->clock_id)
+#endif
+
+/* Clock @id (before 7.2 always CLOCK_REALTIME) and CLOCK_MONOTONIC_RAW at one instant. */
+static inline void compat_snapshot(clockid_t id, ktime_t *system, ktime_t *raw)
+{
+	struct system_time_snapshot now;
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+	ktime_get_snapshot(&now);
+	*system = now.real;
+	*raw = now.raw;
+#else
+	ktime_get_snapshot_id(id, &now);
+	*system = now.systime;
+	*raw = now.monoraw;
+#endif
+}
 
 /* 6.6: time stamping is configured through operations of its own, not an ioctl. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)

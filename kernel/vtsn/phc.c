@@ -132,13 +132,13 @@ void vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 /* CLOCK_TAI at one instant of wire time, which @raw gets. */
 s64 vtsn_tai_now(s64 *raw)
 {
-	struct system_time_snapshot now;
 	s64 tai_offset = ktime_to_ns(ktime_sub(ktime_mono_to_any(0, TK_OFFS_TAI),
 					       ktime_mono_to_any(0, TK_OFFS_REAL)));
+	ktime_t real, monoraw;
 
-	ktime_get_snapshot(&now);
-	*raw = ktime_to_ns(now.raw);
-	return ktime_to_ns(now.real) + tai_offset;
+	compat_snapshot(CLOCK_REALTIME, &real, &monoraw);
+	*raw = ktime_to_ns(monoraw);
+	return ktime_to_ns(real) + tai_offset;
 }
 
 static struct vtsn_port *vtsn_phc_port(struct ptp_clock_info *info)
@@ -204,15 +204,15 @@ static int vtsn_phc_crosststamp(struct ptp_clock_info *info,
 				struct system_device_crosststamp *cross)
 {
 	struct vtsn_port *port = vtsn_phc_port(info);
-	struct system_time_snapshot now;
+	ktime_t system, monoraw;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&port->wire->lock, flags);
-	ktime_get_snapshot(&now);
-	cross->device = ns_to_ktime(vtsn_phc_at(&port->phc, ktime_to_ns(now.raw)));
+	compat_snapshot(compat_cross_clock(cross), &system, &monoraw);
+	cross->device = ns_to_ktime(vtsn_phc_at(&port->phc, ktime_to_ns(monoraw)));
 	raw_spin_unlock_irqrestore(&port->wire->lock, flags);
-	cross->sys_realtime = now.real;
-	cross->sys_monoraw = now.raw;
+	cross->sys_systime = system;
+	cross->sys_monoraw = monoraw;
 	return 0;
 }
 

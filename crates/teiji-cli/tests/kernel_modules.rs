@@ -44,6 +44,11 @@ fn the_modules_do_what_their_scripts_say_on_6_1() {
     every_suite_passes_on("debian:6.1");
 }
 
+#[test]
+fn the_modules_do_what_their_scripts_say_on_the_newest_kernel_with_preempt_rt() {
+    every_suite_passes_on("debian:newest-rt");
+}
+
 /// The faults of `tests/faults` that a kernel survives, and what must be said of each.
 const SURVIVED: [(&str, &str); 5] = [
     ("rcu", "suspicious RCU usage"),

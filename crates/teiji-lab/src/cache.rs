@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! kernels/ headers/ modules/     one folder an item, a symbolic link for each name asked for
-//! qemu/ packages/ debug-kernels/
+//! qemu/ packages/ debug-kernels/ toolchains/
 //! apt/<release>/                 private package index and unfinished downloads
 //! *.lock                         one process fills, many use
 //! ```

@@ -43,6 +43,9 @@ pub(crate) struct Resolved {
     installed_bytes: u64,
 }
 
+/// Libraries of kbuild's programs, by their name since Debian 13 and before.
+const KBUILD_LIBRARIES: [[&str; 2]; 2] = [["libelf1t64", "libelf1"], ["libssl3t64", "libssl3"]];
+
 /// Since Linux 6.19, Debian's image package is empty and needs these three.
 const KERNEL_PARTS: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
 
@@ -82,6 +85,7 @@ impl Fetcher {
         progress: &mut dyn Progress,
     ) -> Result<Resolved, CacheError> {
         let mut known = Vec::new();
+        let mut fitting: Vec<(Release, Stanza)> = Vec::new();
         for release in KERNEL_RELEASES {
             let apt = self.apt(release, progress)?;
             let metapackages = apt.show(&kernel.metapackages())?;
@@ -90,14 +94,27 @@ impl Fetcher {
                 if !kernel.fits(package) {
                     known.push(package.clone());
                 } else if let Some(found) = apt.show(std::slice::from_ref(package))?.first() {
-                    let mut kernel = resolved(found, release);
-                    kernel.parts = kernel_parts(found);
-                    for part in apt.show(&kernel.parts)? {
-                        kernel.installed_bytes += part.installed_bytes;
-                    }
-                    return Ok(kernel);
+                    fitting.push((release, found.clone()));
                 }
             }
+            if !fitting.is_empty() && !kernel.is_newest() {
+                break;
+            }
+        }
+        // The first of the newest: of equals, that of the older release.
+        fitting.reverse();
+        let best = if kernel.is_newest() {
+            fitting.into_iter().max_by_key(|(_, image)| version_numbers(&image.version))
+        } else {
+            fitting.pop()
+        };
+        if let Some((release, image)) = best {
+            let mut kernel = resolved(&image, release);
+            kernel.parts = kernel_parts(&image);
+            for part in self.apt(release, progress)?.show(&kernel.parts)? {
+                kernel.installed_bytes += part.installed_bytes;
+            }
+            return Ok(kernel);
         }
         known.retain(|package| package.starts_with("linux-image-"));
         known.sort();
@@ -212,6 +229,37 @@ impl Fetcher {
         self.get(release, &names.join(" "), &[&args, names].concat(), 0, progress)
     }
 
+    /// Downloads a compiler (`gcc-14`) with all it needs, and the libraries that kbuild's
+    /// own programs need, from the first release that has it. The compiler comes first.
+    pub(crate) fn download_compiler(
+        &mut self,
+        name: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        for release in KERNEL_RELEASES {
+            let apt = self.apt(release, progress)?;
+            if apt.show(&[name.to_owned()])?.is_empty() {
+                continue;
+            }
+            let mut names = vec![name];
+            for either in KBUILD_LIBRARIES {
+                for library in either {
+                    if !apt.show(&[library.to_owned()])?.is_empty() {
+                        names.push(library);
+                        break;
+                    }
+                }
+            }
+            let mut archives = self.download_whole(release, &names, progress)?;
+            archives.sort_by_key(|archive| archive.package.name != name);
+            return Ok(archives);
+        }
+        Err(CacheError::NotPackaged {
+            what: format!("compiler {name}"),
+            known: "install it, or a newer gcc, by hand".into(),
+        })
+    }
+
     fn get(
         &mut self,
         release: Release,
@@ -289,6 +337,12 @@ fn kernel_parts(image: &Stanza) -> Vec<String> {
     image.depends.iter().filter(is_part).cloned().collect()
 }
 
+/// The numbers at the head of a kernel's version, by which the newest is found.
+fn version_numbers(version: &str) -> Vec<u32> {
+    let upstream = version.split(['-', '+', '~']).next().unwrap_or_default();
+    upstream.split('.').map_while(|number| number.parse().ok()).collect()
+}
+
 /// The packages that hold what all kernels of a version have in common.
 fn header_parts(headers: &Stanza) -> Vec<String> {
     let is_part = |name: &&String| {
@@ -326,6 +380,13 @@ fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert_eq!(version_numbers("6.12.117-1~deb12u1"), [6, 12, 117]);
+        assert!(version_numbers("6.1.192-2") < version_numbers("6.12.9-1"));
+        assert!(version_numbers("6.12.9-1") < version_numbers("7.2-1~bpo13+1"));
+    }
 
     #[test]
     fn headers_bring_what_all_kernels_of_a_version_have_in_common() {

@@ -10,6 +10,7 @@ mod modinfo;
 mod modules;
 mod source;
 mod spec;
+pub(crate) mod toolchain;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -49,9 +49,9 @@ enum What {
 
 #[derive(clap::Args)]
 struct KernelArgs {
-    /// The kernel: debian:6.12-rt (the default), debian:6.1-rt, debian:6.12, …; debug-rt
-    /// or debug, which find mistakes in modules and are built first; or the path of an
-    /// image, with --modules.
+    /// The kernel: debian:6.12-rt (the default), debian:6.1-rt, debian:6.12, …,
+    /// debian:newest-rt; debug-rt or debug, which find mistakes in modules and are built
+    /// first; or the path of an image, with --modules.
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
     /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 
 use crate::fetch::{self, Fetcher};
-use crate::kernel::build::{Build, Compiler};
+use crate::kernel::build::{self, Build, Compiler};
+use crate::kernel::toolchain::{self, Toolchain};
 use crate::kernel::{BuildError, Headers, Kernel, ModuleSource, Strictness, headers};
 
 use super::error::CacheError;
@@ -45,7 +46,7 @@ impl Cache {
         progress: &mut dyn Progress,
     ) -> Result<PathBuf, CacheError> {
         let headers = self.headers(kernel, progress)?;
-        let compiler = Compiler::find(&headers)?;
+        let compiler = self.compiler(&headers, progress)?;
         let digest = key(source, &headers, &compiler);
         let id = item::id(source.name(), &format!("{}_{}", kernel.release, &digest[..ID_DIGITS]));
         let file = format!("{}.ko", source.name());
@@ -67,7 +68,7 @@ impl Cache {
             strictness: Strictness::default(),
         };
         let log = kind_dir.join(format!("{}-{}.log", source.name(), kernel.release));
-        let fresh = build.run(&work, &log, progress)?;
+        let fresh = build.run(&work, &log, progress)?.module;
         let kept = unfinished.root().join(&file);
         fs::rename(&fresh, &kept).map_err(|e| CacheError::io("rename", &fresh, e))?;
         item::remove(&work)?;
@@ -81,16 +82,17 @@ impl Cache {
         Ok(item.root().join(file))
     }
 
-    /// Builds a module strictly and keeps nothing: for those who change it.
+    /// Builds a module strictly and keeps nothing: for those who change it. What was
+    /// really asked of it: sparse cannot look at modules of every kernel.
     pub fn check_module(
         &self,
         kernel: &Kernel,
         source: &ModuleSource,
         strictness: Strictness,
         progress: &mut dyn Progress,
-    ) -> Result<(), CacheError> {
+    ) -> Result<Strictness, CacheError> {
         let headers = self.headers(kernel, progress)?;
-        let compiler = Compiler::find(&headers)?;
+        let compiler = self.compiler(&headers, progress)?;
         let work = tempfile::Builder::new()
             .prefix("teiji-module-")
             .tempdir()
@@ -105,8 +107,52 @@ impl Cache {
         let kind_dir = self.kind_dir(Kind::Module);
         item::create_dir(&kind_dir)?;
         let log = kind_dir.join(format!("{}-{}.log", source.name(), kernel.release));
-        build.run(work.path(), &log, progress)?;
-        Ok(())
+        let made = build.run(work.path(), &log, progress)?;
+        Ok(Strictness { sparse: made.sparse, ..strictness })
+    }
+
+    /// The system's compiler if it does for these headers, else a private one of the
+    /// release of Debian that has the one they ask for.
+    fn compiler(
+        &self,
+        headers: &Headers,
+        progress: &mut dyn Progress,
+    ) -> Result<Compiler, CacheError> {
+        build::require_make()?;
+        let found = match Compiler::of_system(headers) {
+            Ok(compiler) => return Ok(compiler),
+            Err(found) => found,
+        };
+        let Some(wanted) = headers.compiler.as_deref() else {
+            return Err(BuildError::NoTool { tool: "gcc", package: "gcc" }.into());
+        };
+        let name = format!("{wanted}+libraries");
+        let kind = Kind::Toolchain;
+        let open = |item: &Item| Compiler::of_toolchain(Toolchain { root: item.root() }, wanted);
+        if let Some(item) = self.usable(kind, &name, Freshness::Cached, progress) {
+            return Ok(open(&item)?);
+        }
+        let _filling = Filling::wait(&self.dir, progress)?;
+        if let Some(item) = self.usable(kind, &name, Freshness::Cached, &mut ()) {
+            return Ok(open(&item)?);
+        }
+        let found = found
+            .map_or("there is no gcc here".to_owned(), |gcc| format!("here is {}", gcc.version));
+        progress.note(&format!(
+            "this kernel's modules need {wanted} ({found}): fetching it privately, the system stays as it is"
+        ));
+        let mut fetcher = Fetcher::new(&self.tools, &self.dir);
+        let archives = fetcher.download_compiler(wanted, progress)?;
+        let unfinished = Unfinished::start(&self.kind_dir(kind))?;
+        fetcher.unpack(&archives, &unfinished.root(), progress)?;
+        super::drop_documentation(&unfinished.root())?;
+        toolchain::prepare(&unfinished.root())?;
+        let packages: Vec<_> = archives.iter().map(|archive| archive.package.clone()).collect();
+        let version = packages.first().map_or("", |package| package.version.as_str());
+        let id = item::id(&name, version);
+        let item = unfinished.finish(&self.kind_dir(kind), &id, &name, packages)?;
+        fetch::discard(&archives)?;
+        Ok(open(&item)?)
     }
 
     /// What modules of the kernel are built with, fetched if it comes from Debian.

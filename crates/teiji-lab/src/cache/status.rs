@@ -26,12 +26,21 @@ pub enum Kind {
     Module,
     /// A kernel that finds mistakes, built on this machine.
     DebugKernel,
+    /// A compiler for kernels that this system's is too old for.
+    Toolchain,
 }
 
 impl Kind {
     /// All kinds, in the order they are shown.
-    pub const ALL: [Self; 6] =
-        [Self::Kernel, Self::Qemu, Self::Package, Self::Headers, Self::Module, Self::DebugKernel];
+    pub const ALL: [Self; 7] = [
+        Self::Kernel,
+        Self::Qemu,
+        Self::Package,
+        Self::Headers,
+        Self::Module,
+        Self::DebugKernel,
+        Self::Toolchain,
+    ];
 
     /// Folder below the cache's.
     pub(crate) fn folder(self) -> &'static str {
@@ -42,6 +51,7 @@ impl Kind {
             Self::Headers => "headers",
             Self::Module => "modules",
             Self::DebugKernel => "debug-kernels",
+            Self::Toolchain => "toolchains",
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::cache::{Progress, Step};
 
 use super::headers::Headers;
 use super::source::ModuleSource;
+use super::toolchain::{ROOT_VARIABLE, Toolchain};
 
 /// How many lines of a failed build an error quotes.
 const QUOTED_LINES: usize = 8;
@@ -26,6 +27,12 @@ pub enum BuildError {
         tool: &'static str,
         /// The package that has it.
         package: &'static str,
+    },
+    /// A private compiler does not run.
+    #[error("the compiler fetched for this kernel, {}, does not run here: install gcc", .program.display())]
+    Toolchain {
+        /// The program.
+        program: PathBuf,
     },
     /// The kernel has nothing to build modules with.
     #[error(
@@ -125,34 +132,75 @@ pub(crate) struct Compiler {
     pub program: String,
     /// First line of its `--version`.
     pub version: String,
+    /// Where it comes from, if it is not the system's.
+    pub toolchain: Option<Toolchain>,
 }
 
 impl Compiler {
-    /// The compiler the kernel asks for, else this machine's `gcc`.
-    pub(crate) fn find(headers: &Headers) -> Result<Self, BuildError> {
-        // Each is run, because a program that is there may not work.
-        run("make", ["--version"]).ok_or(BuildError::NoTool { tool: "make", package: "make" })?;
-        headers
-            .compiler
-            .iter()
-            .map(String::as_str)
-            .chain(["gcc"])
-            .find_map(|program| {
-                let text = run(program, ["--version"])?;
-                let version = text.lines().next()?.to_owned();
-                Some(Self { program: program.to_owned(), version })
-            })
-            .ok_or(BuildError::NoTool { tool: "gcc", package: "gcc" })
+    /// The system's compiler for these headers: the one they ask for, or a newer `gcc`,
+    /// because an older one does not know all options. Else the `gcc` that is too old.
+    pub(crate) fn of_system(headers: &Headers) -> Result<Self, Option<Self>> {
+        let found = |program: &str| {
+            let version = run(Command::new(program).arg("--version"))?.lines().next()?.to_owned();
+            Some(Self { program: program.to_owned(), version, toolchain: None })
+        };
+        let Some(wanted) = headers.compiler.as_deref() else { return found("gcc").ok_or(None) };
+        if let Some(exact) = found(wanted) {
+            return Ok(exact);
+        }
+        let gcc = found("gcc").ok_or(None)?;
+        if gcc.major() >= major(wanted.trim_start_matches("gcc-")) {
+            Ok(gcc)
+        } else {
+            Err(Some(gcc))
+        }
+    }
+
+    /// The compiler `name` (`gcc-14`) of a private toolchain.
+    pub(crate) fn of_toolchain(toolchain: Toolchain, name: &str) -> Result<Self, BuildError> {
+        let program = toolchain.compiler(name);
+        let mut command = Command::new(&program);
+        command.arg("--version").env(ROOT_VARIABLE, &toolchain.root);
+        let text =
+            run(&mut command).ok_or_else(|| BuildError::Toolchain { program: program.clone() })?;
+        let version = text.lines().next().unwrap_or_default().to_owned();
+        Ok(Self { program: program.display().to_string(), version, toolchain: Some(toolchain) })
+    }
+
+    /// `gcc (Debian 12.2.0-14) 12.2.0` is 12.
+    fn major(&self) -> Option<u32> {
+        major(self.version.rsplit(' ').next()?)
     }
 }
 
-/// What a program prints, if it runs and succeeds.
-fn run<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let mut command = Command::new(program);
-    command.args(args).env("LC_ALL", "C").stdin(Stdio::null());
-    let output = teiji_sys::process::die_with_parent(&mut command).output().ok()?;
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
+}
+
+/// What a program prints, if it runs and succeeds: one that is there may not work.
+fn run(command: &mut Command) -> Option<String> {
+    command.env("LC_ALL", "C").stdin(Stdio::null());
+    let output = teiji_sys::process::die_with_parent(command).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
+
+/// Refuses where there is no make.
+pub(crate) fn require_make() -> Result<(), BuildError> {
+    let make = run(Command::new("make").arg("--version"));
+    make.map(drop).ok_or(BuildError::NoTool { tool: "make", package: "make" })
+}
+
+/// What a build has made.
+#[derive(Debug)]
+pub(crate) struct Built {
+    /// The module's file.
+    pub module: PathBuf,
+    /// Whether sparse has looked at it: newer headers of Debian lack a script for that.
+    pub sparse: bool,
+}
+
+/// kbuild's words when it does without.
+const NO_SPARSE: &str = "C=1 specified, but";
 
 /// A build that can be run.
 #[derive(Debug)]
@@ -166,14 +214,13 @@ pub(crate) struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Builds in the empty folder `dir`; the module's path there. `log` gets all
-    /// that was said if it fails.
+    /// Builds in the empty folder `dir`. `log` gets all that was said if it fails.
     pub(crate) fn run(
         &self,
         dir: &Path,
         log: &Path,
         progress: &mut dyn Progress,
-    ) -> Result<PathBuf, BuildError> {
+    ) -> Result<Built, BuildError> {
         for path in [dir, &self.headers.dir] {
             if !make_can_use(path) {
                 return Err(BuildError::Path { path: path.to_owned() });
@@ -217,7 +264,8 @@ impl Build<'_> {
             });
         }
         tell(1.0, progress);
-        Ok(module)
+        let refused = said.iter().any(|line| line.contains(NO_SPARSE));
+        Ok(Built { module, sparse: self.strictness.sparse && !refused })
     }
 
     fn command(&self, folder: &Path) -> Command {
@@ -253,6 +301,9 @@ impl Build<'_> {
                 make.env_remove(name);
             }
         }
+        if let Some(toolchain) = &self.compiler.toolchain {
+            make.env(ROOT_VARIABLE, &toolchain.root).env("PATH", toolchain.path());
+        }
         make.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped());
         teiji_sys::process::die_with_parent(&mut make);
         make
@@ -263,11 +314,12 @@ impl Build<'_> {
         if self.strictness == Strictness::default() {
             return Vec::new();
         }
+        // Files of ours are named by their path in this build, or relative to it.
+        let theirs = self.headers.dir.parent().unwrap_or(&self.headers.dir).to_string_lossy();
         let ours = |line: &&String| {
-            (line.contains("warning:")
-                || line.contains("error:")
-                || line.contains("WARNING: modpost"))
-                && !line.starts_with(&*self.headers.dir.to_string_lossy())
+            let of_file = line.contains(".c:") || line.contains(".h:");
+            let said = line.contains("warning:") || line.contains("error:");
+            (of_file && said && !line.starts_with(&*theirs)) || line.contains("WARNING: modpost")
         };
         said.iter().filter(ours).take(QUOTED_LINES).cloned().collect()
     }
@@ -317,6 +369,17 @@ mod tests {
         let said = lines("  CC [M]  a.o\na.c:3: error: no\nmake: *** [a.o] Error 1");
         assert_eq!(telling(&said), ["a.c:3: error: no"]);
         assert_eq!(telling(&lines("make: nothing")), ["make: nothing"]);
+    }
+
+    #[test]
+    fn versions_of_compilers_are_compared_as_numbers() {
+        let debian = Compiler {
+            program: "gcc".into(),
+            version: "gcc (Debian 12.2.0-14+deb12u1) 12.2.0".into(),
+            toolchain: None,
+        };
+        assert_eq!(debian.major(), Some(12));
+        assert!(major("9.4.0") < debian.major() && debian.major() < major("14"));
     }
 
     #[test]

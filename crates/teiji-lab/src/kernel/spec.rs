@@ -7,6 +7,9 @@ use std::str::FromStr;
 use super::KernelError;
 use super::debug::DebugKernel;
 
+/// The name for the newest version of any.
+const NEWEST: &str = "newest";
+
 /// A kernel as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KernelSpec {
@@ -29,7 +32,8 @@ pub enum KernelSpec {
 /// A kernel series of Debian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebianKernel {
-    /// Version or its beginning, such as `6.12`: `6.12.117` fits, `6.1.1` does not.
+    /// Version or its beginning, such as `6.12`: `6.12.117` fits, `6.1.1` does not. Or
+    /// `newest`.
     pub version: String,
     /// Whether it is the `PREEMPT_RT` build.
     pub realtime: bool,
@@ -78,6 +82,9 @@ impl FromStr for DebianKernel {
             Some(version) => (version, true),
             None => (series, false),
         };
+        if version == NEWEST {
+            return Ok(Self { version: version.to_owned(), realtime });
+        }
         let numbers: Vec<_> = version.split('.').collect();
         let digits = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
         if !(2..=3).contains(&numbers.len()) || !numbers.iter().all(digits) {
@@ -102,12 +109,19 @@ impl DebianKernel {
         [format!("linux-image-{}-{flavour}", self.version), format!("linux-image-{flavour}")]
     }
 
+    /// Whether it is the newest that Debian packages for a stable release.
+    pub(crate) fn is_newest(&self) -> bool {
+        self.version == NEWEST
+    }
+
     /// Whether the package of an image is of this version and flavour.
     pub(crate) fn fits(&self, package: &str) -> bool {
         let Some(release) = package.strip_prefix("linux-image-") else { return false };
-        let Some(rest) = release.strip_prefix(self.version.as_str()) else { return false };
+        let version = if self.is_newest() { "" } else { self.version.as_str() };
+        let Some(rest) = release.strip_prefix(version) else { return false };
         let Some(rest) = rest.strip_suffix("-amd64") else { return false };
-        let same_version = !rest.starts_with(|c: char| c.is_ascii_digit());
+        // The metapackage itself fits no version, and must not fit "newest" either.
+        let same_version = rest.starts_with(|c: char| c.is_ascii_digit()) == self.is_newest();
         let other_flavour = rest.contains("-cloud") || rest.contains("-unsigned");
         same_version && !other_flavour && self.realtime == rest.ends_with("-rt")
     }
@@ -135,7 +149,14 @@ mod tests {
 
     #[test]
     fn names_are_read_and_written_back() {
-        for name in ["debian:6.12-rt", "debian:6.1-rt", "debian:6.12", "debian:6.12.117-rt"] {
+        for name in [
+            "debian:newest-rt",
+            "debian:newest",
+            "debian:6.12-rt",
+            "debian:6.1-rt",
+            "debian:6.12",
+            "debian:6.12.117-rt",
+        ] {
             assert_eq!(name.parse::<KernelSpec>().unwrap().to_string(), name);
         }
         assert_eq!(KernelSpec::default().to_string(), "debian:6.12-rt");

@@ -38,9 +38,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         };
         if args.check {
             let strictness = Strictness { warnings: true, sparse: have_sparse() };
-            cache.check_module(&kernel, &source, strictness, &mut steps)?;
-            let with =
-                if strictness.sparse { ", W=1 and sparse" } else { " and W=1 (no sparse here)" };
+            let asked = cache.check_module(&kernel, &source, strictness, &mut steps)?;
+            let with = if asked.sparse { ", W=1 and sparse" } else { " and W=1 (without sparse)" };
             output::line(format_args!(
                 "{name} for {}: no warnings with -Werror{with}",
                 kernel.release
