@@ -60,11 +60,20 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	} while (0)
 #endif
 
-/* 6.4: taprio asks whether gates follow queues or classes, and which queue is first. */
+/*
+ * 6.4: taprio asks how the device is made. Here gates belong to queues, as before it
+ * asked, and the lower queue comes first whatever its class.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
-#define compat_taprio_lower_queue_first(caps)	do { (void)(caps); } while (0)
+#define compat_taprio_caps(caps)	do { (void)(caps); } while (0)
 #else
-#define compat_taprio_lower_queue_first(caps)	((caps)->broken_mqprio = true)
+#define compat_taprio_caps(caps)					\
+	do {								\
+		struct tc_taprio_caps *_caps = (caps);			\
+									\
+		_caps->gate_mask_per_txq = true;			\
+		_caps->broken_mqprio = true;				\
+	} while (0)
 #endif
 
 /*

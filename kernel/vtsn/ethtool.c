@@ -16,7 +16,7 @@ static const u32 vtsn_rates[] = { SPEED_10, SPEED_100, SPEED_1000, SPEED_2500, S
 static const char * const vtsn_queue_stats[] = {
 	"packets", "bytes", "launch_late", "launch_delayed", "launch_horizon",
 	"gate_waits", "gate_never", "credit_waits", "pause_waits", "busy_waits",
-	"no_memory", "timeouts", "stamp_skipped", "stamp_lost",
+	"no_memory", "timeouts", "flushed", "stamp_skipped", "stamp_lost",
 };
 
 static const char vtsn_port_stats[][ETH_GSTRING_LEN] = {
@@ -96,7 +96,7 @@ static int vtsn_set_channels(struct net_device *dev, struct ethtool_channels *ch
 	if (channels->rx_count != 1 || !channels->tx_count)
 		return -EINVAL;
 	/* Classes and offloads name queues: they must go first. */
-	if (netdev_get_num_tc(dev) || port->schedule || port->next_schedule)
+	if (vtsn_has_offload(port))
 		return -EBUSY;
 	return vtsn_set_rings(port, port->tx_ring, port->rx_ring, channels->tx_count);
 }

@@ -40,21 +40,18 @@ void vtsn_fault_roll(struct vtsn_port *port, struct vtsn_desc *desc)
 	raw_spin_lock_irqsave(&port->wire->lock, flags);
 	if (vtsn_hit(faults, faults->loss_ppm)) {
 		cb->lost = true;
-		faults->stats.lost++;
 	}
 	if (vtsn_hit(faults, faults->corrupt_ppm)) {
 		at = prandom_u32_state(&faults->random) % desc->image->len;
 		desc->image->data[at] ^= BIT(prandom_u32_state(&faults->random) % 8);
 		cb->damaged = true;
-		faults->stats.corrupted++;
 	}
 	if (faults->jitter_ns) {
 		cb->delay_ns = prandom_u32_state(&faults->random) % faults->jitter_ns;
-		faults->stats.delayed++;
 	}
 	if (vtsn_hit(faults, faults->reorder_ppm)) {
 		cb->delay_ns += faults->reorder_ns;
-		faults->stats.reordered++;
+		cb->reordered = true;
 	}
 	if (vtsn_hit(faults, faults->stamp_loss_ppm))
 		desc->stamp_lost = true;
@@ -65,11 +62,6 @@ void vtsn_fault_roll(struct vtsn_port *port, struct vtsn_desc *desc)
 		return;
 	/* Without memory there is no duplicate, and none is counted. */
 	desc->twin = skb_copy(desc->image, GFP_ATOMIC);
-	if (desc->twin) {
-		raw_spin_lock_irqsave(&port->wire->lock, flags);
-		faults->stats.duplicated++;
-		raw_spin_unlock_irqrestore(&port->wire->lock, flags);
-	}
 }
 
 static int vtsn_fault_set(struct vtsn_port *port, u32 *field, u64 value, u64 limit)
@@ -127,14 +119,7 @@ DEFINE_DEBUGFS_ATTRIBUTE(vtsn_seed_fops, NULL, vtsn_seed_set, "%llu\n");
 
 static int vtsn_phc_step_set(void *data, u64 value)
 {
-	struct vtsn_port *port = data;
-	unsigned long flags;
-	s64 now_raw;
-
-	now_raw = vtsn_wire_enter(port->wire, &flags);
-	vtsn_phc_step(port, now_raw, vtsn_phc_at(&port->phc, now_raw) + (s64)value);
-	vtsn_wire_leave(port->wire, now_raw, flags);
-	return 0;
+	return vtsn_phc_shift(data, value);
 }
 DEFINE_DEBUGFS_ATTRIBUTE_SIGNED(vtsn_phc_step_fops, NULL, vtsn_phc_step_set, "%lld\n");
 

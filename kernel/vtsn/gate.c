@@ -145,10 +145,10 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 }
 
 /*
- * The earliest start at or after @from_raw at which the class's gate stays open for
+ * The earliest start at or after @from_raw at which the queue's gate stays open for
  * @need_raw; VTSN_NEVER if no window of the schedule is that long.
  */
-s64 vtsn_gate_start(struct vtsn_port *port, u8 class, s64 from_raw, s64 need_raw)
+s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_raw)
 {
 	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
 	s64 from = vtsn_phc_at(&port->phc, from_raw);
@@ -156,7 +156,7 @@ s64 vtsn_gate_start(struct vtsn_port *port, u8 class, s64 from_raw, s64 need_raw
 	s64 now = from, since = VTSN_NEVER;
 	u32 left;
 
-	if ((!old || old->always_open & BIT(class)) && (!new || new->always_open & BIT(class)))
+	if ((!old || old->always_open & BIT(queue)) && (!new || new->always_open & BIT(queue)))
 		return from_raw;
 
 	/* Two cycles show every window, also one that spans a cycle's end. */
@@ -165,7 +165,7 @@ s64 vtsn_gate_start(struct vtsn_port *port, u8 class, s64 from_raw, s64 need_raw
 		s64 until;
 		u32 gates = vtsn_port_gates(port, now, &until);
 
-		if (!(gates & BIT(class)))
+		if (!(gates & BIT(queue)))
 			since = VTSN_NEVER;
 		else if (since == VTSN_NEVER)
 			since = now;

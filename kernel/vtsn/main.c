@@ -84,7 +84,6 @@ static void vtsn_join(struct vtsn_wire *wire, u32 end, struct net_device *dev)
 	wire->port[end] = port;
 	kref_get(&wire->ref);
 	netif_napi_add(dev, &port->napi, vtsn_poll);
-	vtsn_map_queues(port);
 }
 
 static struct vtsn_wire *vtsn_wire_new(void)

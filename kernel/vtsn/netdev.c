@@ -221,6 +221,10 @@ static struct sk_buff *vtsn_take(struct vtsn_port *port)
 	image = __skb_dequeue(&port->ring);
 	if (image) {
 		port->class_count[vtsn_image(image)->class]--;
+		port->rx.packets++;
+		port->rx.bytes += image->len;
+		if (is_multicast_ether_addr(image->data))
+			port->rx.multicast++;
 		vtsn_pause_watch(port, now_raw);
 	}
 	raw_spin_unlock_irqrestore(&port->wire->lock, flags);
@@ -280,12 +284,12 @@ void vtsn_purge(struct vtsn_port *port)
 			kfree_skb(desc->twin);
 			dev_kfree_skb_any(desc->skb);
 		}
-		txq->mac = txq->tail;
 	}
 	raw_spin_lock_irqsave(&port->wire->lock, flags);
 	port->stamps_in_use = 0;
 	port->sending = 0;
 	memset(port->class_count, 0, sizeof(port->class_count));
+	port->rx.down += port->ring.qlen;
 	skb_queue_splice_init(&port->ring, &images);
 	raw_spin_unlock_irqrestore(&port->wire->lock, flags);
 	__skb_queue_purge(&images);
@@ -344,18 +348,26 @@ static void vtsn_start(struct vtsn_port *port)
 	port->up = true;
 	vtsn_wire_leave(port->wire, now_raw, flags);
 	vtsn_pause_refill(port);
-	netif_tx_start_all_queues(port->dev);
+	netif_tx_wake_all_queues(port->dev);
 }
 
 static void vtsn_halt(struct vtsn_port *port)
 {
 	unsigned long flags;
 	s64 now_raw;
+	u32 q;
 
 	netif_tx_disable(port->dev);
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	port->up = false;
 	port->backlog = 0;
+	for (q = 0; q < VTSN_MAX_QUEUES; q++) {
+		struct vtsn_txq *txq = &port->txq[q];
+
+		/* Frames that the MAC has not begun are lost. */
+		txq->stats.flushed += txq->tail - txq->mac;
+		txq->mac = txq->tail;
+	}
 	vtsn_wire_leave(port->wire, now_raw, flags);
 	vtsn_irq_quiesce(port);
 	napi_disable(&port->napi);
@@ -443,7 +455,8 @@ static void vtsn_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *s
 
 		stats->tx_packets += tx->packets;
 		stats->tx_bytes += tx->bytes;
-		stats->tx_dropped += tx->no_memory + tx->launch_horizon + tx->gate_never;
+		stats->tx_dropped += tx->no_memory + tx->launch_horizon + tx->gate_never +
+				     tx->flushed;
 		stats->tx_errors += tx->timeouts;
 	}
 	stats->rx_packets = port->rx.packets;

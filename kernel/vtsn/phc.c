@@ -8,6 +8,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/overflow.h>
 
 #include "vtsn.h"
 
@@ -16,6 +17,8 @@
 #define VTSN_PHC_MAX_PPB		10000000
 /* The line is renewed this often: its product must fit into 64 bits. */
 #define VTSN_PHC_REFRESH		(30 * HZ)
+/* So far from its base the line is exact: 2^63 / 2^32 ns / 1.2 % is 178 s. */
+#define VTSN_PHC_EXACT_NS		(170 * NSEC_PER_SEC)
 #define VTSN_WANDER_STEPS		64
 
 /* Deviation that has accumulated over @ns, in 2^-32 ns. */
@@ -44,6 +47,9 @@ s64 vtsn_phc_to_raw(const struct vtsn_phc *phc, s64 when_phc)
 	u32 i;
 
 	if (!phc->rate_q48)
+		return raw;
+	/* The line will have been renewed long before; and the past is the past. */
+	if (abs(ns) > VTSN_PHC_EXACT_NS)
 		return raw;
 	/* Each step leaves a thousandth of the error, or less. */
 	for (i = 0; i < 6; i++) {
@@ -106,12 +112,17 @@ void vtsn_phc_retune(struct vtsn_phc *phc, s64 raw)
 	phc->rate_q48 = phc->adjust_q48 + div_s64(ppb * VTSN_Q48_PER_MILLION_PPB, 1000000);
 }
 
-/* Steps the clock: at @raw it shows @now_phc. */
-void vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
+/*
+ * Steps the clock: at @raw it shows @now_phc. From 1678 to 2262 a clock can be read;
+ * gates and launch times need room to compute, so half of that is allowed.
+ */
+int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 {
 	struct vtsn_phc *phc = &port->phc;
 	u32 q, i;
 
+	if (now_phc > S64_MAX / 2 || now_phc < -S64_MAX / 2)
+		return -ERANGE;
 	vtsn_phc_rebase(phc, raw);
 	phc->base_phc = now_phc;
 	phc->base_frac = 0;
@@ -127,6 +138,23 @@ void vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 				desc->drop = VTSN_DROP_HORIZON;
 		}
 	}
+	return 0;
+}
+
+/* Steps the clock by @delta ns, now. Takes the lock. */
+int vtsn_phc_shift(struct vtsn_port *port, s64 delta)
+{
+	unsigned long flags;
+	s64 now_raw, phc;
+	int err;
+
+	now_raw = vtsn_wire_enter(port->wire, &flags);
+	if (check_add_overflow(vtsn_phc_at(&port->phc, now_raw), delta, &phc))
+		err = -ERANGE;
+	else
+		err = vtsn_phc_step(port, now_raw, phc);
+	vtsn_wire_leave(port->wire, now_raw, flags);
+	return err;
 }
 
 /* CLOCK_TAI at one instant of wire time, which @raw gets. */
@@ -161,14 +189,7 @@ static int vtsn_phc_adjfine(struct ptp_clock_info *info, long scaled_ppm)
 
 static int vtsn_phc_adjtime(struct ptp_clock_info *info, s64 delta)
 {
-	struct vtsn_port *port = vtsn_phc_port(info);
-	unsigned long flags;
-	s64 now_raw;
-
-	now_raw = vtsn_wire_enter(port->wire, &flags);
-	vtsn_phc_step(port, now_raw, vtsn_phc_at(&port->phc, now_raw) + delta);
-	vtsn_wire_leave(port->wire, now_raw, flags);
-	return 0;
+	return vtsn_phc_shift(vtsn_phc_port(info), delta);
 }
 
 static int vtsn_phc_settime(struct ptp_clock_info *info, const struct timespec64 *ts)
@@ -176,11 +197,12 @@ static int vtsn_phc_settime(struct ptp_clock_info *info, const struct timespec64
 	struct vtsn_port *port = vtsn_phc_port(info);
 	unsigned long flags;
 	s64 now_raw;
+	int err;
 
 	now_raw = vtsn_wire_enter(port->wire, &flags);
-	vtsn_phc_step(port, now_raw, timespec64_to_ns(ts));
+	err = vtsn_phc_step(port, now_raw, timespec64_to_ns(ts));
 	vtsn_wire_leave(port->wire, now_raw, flags);
-	return 0;
+	return err;
 }
 
 static int vtsn_phc_gettimex(struct ptp_clock_info *info, struct timespec64 *ts,

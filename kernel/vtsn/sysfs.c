@@ -3,12 +3,14 @@
  * vtsn: settings that no other tool knows, in /sys/class/net/NAME/vtsn/.
  */
 #include <linux/kstrtox.h>
+#include <linux/rtnetlink.h>
+#include <linux/sched/signal.h>
 
 #include "vtsn.h"
 
 #define VTSN_MAX_DRIFT_PPB	1000000
 #define VTSN_MAX_DELAY_NS	NSEC_PER_SEC
-#define VTSN_MAX_HORIZON_NS	(3600ULL * NSEC_PER_SEC)
+#define VTSN_MAX_HORIZON_NS	(100LL * NSEC_PER_SEC)
 
 static struct vtsn_port *vtsn_sysfs_port(struct device *device)
 {
@@ -67,7 +69,7 @@ VTSN_ATTRIBUTE(launch_resolution_ns, 1, NSEC_PER_MSEC, port->launch_resolution_n
 VTSN_ATTRIBUTE(launch_horizon_ns, 1, VTSN_MAX_HORIZON_NS, port->launch_horizon_ns, (void)0);
 VTSN_ATTRIBUTE(tx_stamp_slots, 0, VTSN_MAX_RING, port->stamp_slots, (void)0);
 
-/* The worker must learn of a wander, outside the lock. */
+/* The clock's worker must learn of a wander; it exists as long as the port is registered. */
 #define VTSN_WANDER(name, high)							\
 static ssize_t name##_show(struct device *device, struct device_attribute *attr,	\
 			   char *buffer)					\
@@ -87,11 +89,18 @@ static ssize_t name##_store(struct device *device, struct device_attribute *attr
 	err = vtsn_parse(text, 0, high, &value);				\
 	if (err)								\
 		return err;							\
+	if (!rtnl_trylock())							\
+		return restart_syscall();					\
+	if (port->dev->reg_state != NETREG_REGISTERED) {			\
+		rtnl_unlock();							\
+		return -ENODEV;							\
+	}									\
 	now_raw = vtsn_wire_enter(port->wire, &flags);				\
 	WRITE_ONCE(port->phc.name##_value, value);				\
 	vtsn_begin_wander(port, now_raw);					\
 	vtsn_wire_leave(port->wire, now_raw, flags);				\
 	ptp_schedule_worker(port->phc.clock, 0);				\
+	rtnl_unlock();								\
 	return length;								\
 }										\
 static DEVICE_ATTR_RW(name)
@@ -129,9 +138,9 @@ static ssize_t phc_offset_ns_store(struct device *device, struct device_attribut
 		return err;
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	tai = vtsn_tai_now(&tai_raw);
-	vtsn_phc_step(port, tai_raw, tai + value);
+	err = vtsn_phc_step(port, tai_raw, tai + value);
 	vtsn_wire_leave(port->wire, now_raw, flags);
-	return length;
+	return err ?: length;
 }
 static DEVICE_ATTR_RW(phc_offset_ns);
 

@@ -11,27 +11,14 @@
 #define VTSN_MAX_CREDIT_BYTES	(1 << 20)
 #define VTSN_CREDIT_PER_BYTE	(8LL * NSEC_PER_SEC)
 
-/* Notes each queue's traffic class. RTNL, wire at rest or locked. */
-void vtsn_map_queues(struct vtsn_port *port)
-{
-	struct net_device *dev = port->dev;
-	u32 q;
-
-	for (q = 0; q < VTSN_MAX_QUEUES; q++) {
-		int class = netdev_get_num_tc(dev) ? netdev_txq_to_tc(dev, q) : 0;
-
-		port->queue_class[q] = max(class, 0);
-	}
-	port->strict = netdev_get_num_tc(dev) > 0;
-}
-
-static void vtsn_apply_classes(struct vtsn_port *port)
+/* With traffic classes the queues have an order. RTNL. */
+static void vtsn_set_strict(struct vtsn_port *port, bool strict)
 {
 	unsigned long flags;
 	s64 now_raw;
 
 	now_raw = vtsn_wire_enter(port->wire, &flags);
-	vtsn_map_queues(port);
+	port->strict = strict;
 	vtsn_wire_leave(port->wire, now_raw, flags);
 }
 
@@ -71,7 +58,7 @@ static int vtsn_setup_mqprio(struct net_device *dev, struct tc_mqprio_qopt_offlo
 
 	if (!qopt->num_tc) {
 		netdev_reset_tc(dev);
-		vtsn_apply_classes(port);
+		vtsn_set_strict(port, false);
 		return 0;
 	}
 	err = vtsn_check_mqprio(dev, offload);
@@ -85,11 +72,11 @@ static int vtsn_setup_mqprio(struct net_device *dev, struct tc_mqprio_qopt_offlo
 	for (i = 0; i <= TC_BITMASK; i++)
 		netdev_set_prio_tc_map(dev, i, qopt->prio_tc_map[i]);
 	qopt->hw = TC_MQPRIO_HW_OFFLOAD_TCS;
-	vtsn_apply_classes(port);
+	vtsn_set_strict(port, true);
 	return 0;
 }
 
-static bool vtsn_shapes(const struct vtsn_port *port)
+static bool vtsn_has_shaper(const struct vtsn_port *port)
 {
 	u32 q;
 
@@ -97,6 +84,18 @@ static bool vtsn_shapes(const struct vtsn_port *port)
 		if (port->txq[q].cbs.enabled)
 			return true;
 	return false;
+}
+
+/* Whether something of tc's counts on the port's queues as they are. */
+bool vtsn_has_offload(const struct vtsn_port *port)
+{
+	u32 q;
+
+	for (q = 0; q < VTSN_MAX_QUEUES; q++)
+		if (port->txq[q].launch_time)
+			return true;
+	return netdev_get_num_tc(port->dev) || vtsn_has_shaper(port) ||
+	       port->schedule || port->next_schedule;
 }
 
 /* taprio itself has set the device's traffic classes by now. */
@@ -114,6 +113,8 @@ static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offlo
 		second = port->next_schedule;
 		port->schedule = NULL;
 		port->next_schedule = NULL;
+		/* taprio takes its traffic classes away next. */
+		port->strict = false;
 		vtsn_wire_leave(port->wire, now_raw, flags);
 		kfree(unused);
 		kfree(second);
@@ -121,7 +122,7 @@ static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offlo
 	}
 	if (!compat_taprio_is_replace(offload))
 		return -EOPNOTSUPP;
-	if (vtsn_shapes(port)) {
+	if (vtsn_has_shaper(port)) {
 		NL_SET_ERR_MSG(extack, "vtsn: gates and credit-based shapers exclude each other");
 		return -EBUSY;
 	}
@@ -129,7 +130,7 @@ static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offlo
 	if (IS_ERR(schedule))
 		return PTR_ERR(schedule);
 	now_raw = vtsn_wire_enter(port->wire, &flags);
-	vtsn_map_queues(port);
+	port->strict = true;
 	unused = vtsn_schedule_install(port, schedule, now_raw);
 	vtsn_wire_leave(port->wire, now_raw, flags);
 	kfree(unused);
@@ -188,7 +189,7 @@ static int vtsn_query_caps(struct tc_query_caps_base *base)
 		compat_mqprio_validates_queues(base);
 		return 0;
 	case TC_SETUP_QDISC_TAPRIO:
-		compat_taprio_lower_queue_first((struct tc_taprio_caps *)base->caps);
+		compat_taprio_caps((struct tc_taprio_caps *)base->caps);
 		return 0;
 	default:
 		return -EOPNOTSUPP;

@@ -50,11 +50,11 @@ struct vtsn_schedule {
 	s64 base_phc;
 	s64 cycle_ns;
 	s64 extension_ns;
-	u32 always_open;	/* classes whose gate never closes */
+	u32 always_open;	/* queues whose gate never closes */
 	u32 count;
 	struct {
 		s64 start_ns;	/* since the start of the cycle */
-		u32 gates;	/* open classes, as a mask */
+		u32 gates;	/* open queues, as a mask */
 	} entry[];
 };
 
@@ -107,6 +107,7 @@ struct vtsn_txq_stats {
 	u64 busy_waits;		/* had to wait for a frame on the wire */
 	u64 no_memory;
 	u64 timeouts;
+	u64 flushed;		/* waited when the port went down or its rings were changed */
 	u64 stamp_skipped;	/* no slot for its time stamp was free */
 	u64 stamp_lost;		/* by a fault */
 };
@@ -128,11 +129,12 @@ struct vtsn_rx_stats {
 	u64 multicast;
 	u64 overrun;		/* ring full */
 	u64 crc_errors;
-	u64 down;		/* arrived at a port that is down */
+	u64 down;		/* arrived at a port that is down, or not fetched before it was */
 	u64 pause;		/* PAUSE frames obeyed */
 	u64 pfc;		/* PFC frames obeyed */
 };
 
+/* Counted when the frame is sent. A duplicate shares its original's fate. */
 struct vtsn_fault_stats {
 	u64 lost;
 	u64 duplicated;
@@ -204,7 +206,6 @@ struct vtsn_port {
 	u32 stamps_in_use;
 	struct vtsn_schedule *schedule;		/* in force */
 	struct vtsn_schedule *next_schedule;	/* in force from its base time on */
-	u8 queue_class[VTSN_MAX_QUEUES];	/* traffic class of each queue */
 
 	/* Receive, under wire->lock. */
 	struct sk_buff_head inbound;	/* on the wire, in order of arrival */
@@ -257,6 +258,7 @@ struct vtsn_image {
 	u8 class;
 	bool damaged;
 	bool lost;
+	bool reordered;
 };
 
 static inline struct vtsn_image *vtsn_image(struct sk_buff *skb)
@@ -309,14 +311,15 @@ void vtsn_irq_free(struct vtsn_port *port);
 void vtsn_irq_arm(struct vtsn_port *port, s64 event_raw);
 void vtsn_irq_quiesce(struct vtsn_port *port);
 
-/* phc.c: all but create and destroy under wire->lock */
+/* phc.c: all but create, destroy, shift and tai_now under wire->lock */
 int vtsn_phc_create(struct vtsn_port *port);
 void vtsn_phc_destroy(struct vtsn_port *port);
 s64 vtsn_phc_at(const struct vtsn_phc *phc, s64 raw);
 s64 vtsn_phc_to_raw(const struct vtsn_phc *phc, s64 when_phc);
 s64 vtsn_phc_length(const struct vtsn_phc *phc, s64 length_raw);
 void vtsn_phc_retune(struct vtsn_phc *phc, s64 raw);
-void vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc);
+int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc);
+int vtsn_phc_shift(struct vtsn_port *port, s64 delta);
 s64 vtsn_tai_now(s64 *raw);
 
 /* gate.c: under wire->lock but for vtsn_schedule_new */
@@ -324,7 +327,7 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 					struct netlink_ext_ack *extack);
 struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 					    struct vtsn_schedule *schedule, s64 now_raw);
-s64 vtsn_gate_start(struct vtsn_port *port, u8 class, s64 from_raw, s64 need_raw);
+s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_raw);
 
 /* cbs.c: under wire->lock */
 s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw);
@@ -342,7 +345,7 @@ void vtsn_pause_reset(struct vtsn_port *port);
 
 /* tc.c */
 int vtsn_setup_tc(struct net_device *dev, enum tc_setup_type type, void *data);
-void vtsn_map_queues(struct vtsn_port *port);
+bool vtsn_has_offload(const struct vtsn_port *port);
 
 /* ethtool.c, sysfs.c */
 extern const struct ethtool_ops vtsn_ethtool_ops;

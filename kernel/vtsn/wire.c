@@ -20,12 +20,9 @@
 /* When a frame asks to be sent: it is there, and its launch time has come. */
 static s64 vtsn_wanted(struct vtsn_port *port, const struct vtsn_desc *desc)
 {
-	s64 launch_raw;
-
 	if (!desc->launch_phc)
 		return desc->queued_raw;
-	launch_raw = vtsn_phc_to_raw(&port->phc, desc->launch_phc);
-	return max(launch_raw, desc->queued_raw);
+	return max(vtsn_phc_to_raw(&port->phc, desc->launch_phc), desc->queued_raw);
 }
 
 /*
@@ -63,7 +60,7 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 		}
 	}
 	if (port->schedule || port->next_schedule) {
-		other = vtsn_gate_start(port, port->queue_class[queue], start,
+		other = vtsn_gate_start(port, queue, start,
 					vtsn_bytes_ns(port->wire, VTSN_PREAMBLE + desc->octets));
 		if (other == VTSN_NEVER) {
 			desc->drop = VTSN_DROP_NEVER_OPEN;
@@ -120,12 +117,17 @@ static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start
 {
 	struct vtsn_wire *wire = port->wire;
 	struct vtsn_image *cb = vtsn_image(image);
+	struct vtsn_fault_stats *faults = &port->faults.stats;
 	struct sk_buff_head *inbound = &port->peer->inbound;
 	struct sk_buff *before;
 	s64 late = (s64)wire->delay_ns + cb->delay_ns;
 
 	cb->sfd_raw = start + vtsn_bytes_ns(wire, VTSN_PREAMBLE) + late;
 	cb->arrival_raw = end + late;
+	faults->lost += cb->lost;
+	faults->corrupted += cb->damaged && !cb->lost;
+	faults->reordered += cb->reordered;
+	faults->delayed += cb->delay_ns && !cb->reordered;
 	skb_queue_reverse_walk(inbound, before) {
 		if (vtsn_image(before)->arrival_raw <= cb->arrival_raw)
 			break;
@@ -194,8 +196,10 @@ static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 			vtsn_cbs_sent(&txq->cbs, start, port->free_raw,
 				      txq->mac + 1 != txq->tail);
 		vtsn_launch(port, desc->image, start, desc->done_raw);
-		if (desc->twin)
+		if (desc->twin) {
+			port->faults.stats.duplicated++;
 			vtsn_launch(port, desc->twin, start, desc->done_raw);
+		}
 		port->last_queue = queue;
 	}
 	desc->image = NULL;
@@ -235,10 +239,6 @@ static void vtsn_arrive(struct vtsn_port *port)
 		goto drop;
 	}
 	cb->stamp_phc = vtsn_phc_at(&port->phc, cb->sfd_raw);
-	port->rx.packets++;
-	port->rx.bytes += image->len;
-	if (is_multicast_ether_addr(image->data))
-		port->rx.multicast++;
 	port->class_count[cb->class]++;
 	__skb_queue_tail(&port->ring, image);
 	vtsn_pause_watch(port, cb->arrival_raw);
