@@ -71,10 +71,10 @@ within "frames that wait when the clock is set back are dropped and counted" 1 2
 equal "all others arrive" $((700 - gone)) "$(frames)"
 
 # Something else is in the way.
-(sleep 0.1; hold; sleep 0.05; release) &
+(sleep 0.3; hold; sleep 0.05; release) &
 before=$(count_a tx0_launch_delayed)
-timed 300
-equal "held frames leave after all" 300 "$(frames)"
+timed 700
+equal "held frames leave after all" 700 "$(frames)"
 within "and are counted as delayed" 20 150 $(($(count_a tx0_launch_delayed) - before))
 
 must a tc qdisc del dev v0 root

@@ -1,0 +1,89 @@
+#!/bin/sh
+# The module unloads in every state, and a clock set far away hangs nothing.
+#
+#     [A] va ────── vap [B]
+#
+# module: vtsn
+# module: sch_mqprio
+# module: sch_etf
+# module: sch_taprio
+# module: sch_cbs
+# package: iproute2
+# package: ethtool
+. /suite/lib
+
+A="ip netns exec A"
+settings=/sys/class/net/va/vtsn
+pair() {
+    must ip netns add A
+    must ip netns add B
+    must ip link add va netns A type vtsn
+    must ip -n A link set vap netns B
+    must ip -n A link set va up
+    must ip -n B link set vap up
+    must ip -n A addr add 10.0.0.1/24 dev va
+    must ip -n B addr add 10.0.0.2/24 dev vap
+    must ip -n A neigh add 10.0.0.2 lladdr "$(ip netns exec B cat /sys/class/net/vap/address)" dev va
+}
+traffic() {
+    ip netns exec A teiji talk va 10.0.0.2:7001 --frames 500 --period 50us --no-stamps "$@" >talk.log 2>&1 &
+    sleep 0.02
+}
+
+# A gate that is closed until the year 2090, by a clock that drifts.
+pair
+gates() {
+    $A tc qdisc replace dev va root handle 100: taprio num_tc 2 map 0 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 \
+        queues 1@0 1@1 "$@" flags 0x2
+}
+must $A sh -c "echo 100000 >$settings/phc_drift_ppb"
+check "a schedule that never opens a class is accepted" gates base-time 0 sched-entry S 02 300000
+check "and one from 2090 on that does" gates base-time 3786912000000000000 sched-entry S 01 300000
+$A teiji talk va 10.0.0.2:7001 --frames 5 --no-stamps >talk.log
+equal "its frames wait" "tx0_gate_never: 0" "$($A ethtool -S va | grep tx0_gate_never | tr -s ' ' | cut -c2-)"
+faults=/sys/kernel/debug/vtsn/ptp$($A ethtool -T va | sed -n 's/PTP Hardware Clock: //p')
+refused "a step of the clock to where nothing can be computed" sh -c "echo 9000000000000000000 >$faults/phc_step_ns"
+check "a step of 80 years" sh -c "echo 2524608000000000000 >$faults/phc_step_ns"
+check "what waited for 2090 is sent" wait_for 5 sh -c "$A ethtool -S va | grep -q 'tx0_packets: [1-9]'"
+check "a step back" sh -c "echo -2524608000000000000 >$faults/phc_step_ns"
+check "the schedule goes while frames wait" $A tc qdisc del dev va root
+must ip netns del A
+must ip netns del B
+
+for state in plain etf taprio cbs stuck wander; do
+    pair
+    classes="num_tc 2 map 0 1 1 0 1 queues 1@0 1@1"
+    case $state in
+        etf)
+            must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
+            must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta 150000 offload
+            must $A sh -c "echo -300000000 >$settings/phc_offset_ns"
+            traffic --margin 500us
+            ;;
+        taprio)
+            must $A tc qdisc replace dev va root handle 100: taprio $classes base-time 0 sched-entry S 01 100000 sched-entry S 02 400000000 flags 0x2
+            traffic
+            ;;
+        cbs)
+            must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
+            must $A tc qdisc replace dev va parent 100:1 cbs idleslope 100 sendslope -999900 hicredit 30 locredit -1470 offload 1
+            traffic
+            ;;
+        stuck)
+            for file in /sys/kernel/debug/vtsn/*/stuck_queues; do echo 65535 >"$file"; done
+            traffic
+            ;;
+        wander)
+            must $A sh -c "echo 1000 >$settings/phc_wander_period_ms; echo 10000 >$settings/phc_wander_ppb"
+            $A sh -c "while echo 10000 >$settings/phc_wander_ppb; do :; done" 2>/dev/null &
+            traffic
+            ;;
+        plain) traffic ;;
+    esac
+    check "the module unloads under traffic: $state" rmmod vtsn
+    wait
+    must ip netns del A
+    must ip netns del B
+    must modprobe vtsn
+done
+end
