@@ -160,8 +160,12 @@ fn every_published_experiment_is_without_mistakes() {
 fn a_plan_is_a_script_of_plain_commands() {
     let said = teiji(&["plan", "experiments/etf.toml", "--case", "etf"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    for command in ["mqprio num_tc 3 map 2 2 1 0", "etf clockid CLOCK_TAI delta 150000", "ip netns"]
-    {
+    for command in [
+        "ip netns",
+        "type vtsn peer",
+        "mqprio num_tc 3 map 2 2 1 0",
+        "etf clockid CLOCK_TAI delta 150000 offload",
+    ] {
         assert!(said.out.contains(command), "{command} is missing in:\n{}", said.out);
     }
 }
@@ -220,7 +224,7 @@ fn a_qdisc_this_kernel_lacks_is_named_and_nothing_stays() {
     let out = dir.path().join("runs");
     let arguments = [
         "run",
-        "experiments/etf.toml",
+        "experiments/etf-igb.toml",
         "--on",
         "local",
         "--case",

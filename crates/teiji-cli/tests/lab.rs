@@ -96,10 +96,41 @@ fn late_counting(dir: &Path, mark: &Path) -> Disturbance {
 }
 
 #[test]
-fn the_main_job_gives_a_result_and_its_replay_is_identical_to_the_last_bit() {
+fn the_main_job_gives_the_papers_table_and_its_replay_is_identical_to_the_last_bit() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let run = teiji(&["run", "experiments/etf.toml", "--set", FEW, "--out", out]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    assert!(run.out.contains("vtsn: computed wire time, resolution 1 ns"), "{}", run.out);
+    let first = run_folder(dir.path());
+    let summary = summary(dir.path());
+    let range = |case: &str| {
+        let flow = flow(&summary, case, 0, "cycle");
+        let counts = ["planned", "sent", "received"].map(|what| count(flow, what));
+        assert_eq!(counts, [300; 3], "{case}: {flow}");
+        assert_eq!(flow["judged_at"], "wire");
+        flow["vantages"]["wire"]["interval"]["range_ns"].as_i64().unwrap()
+    };
+    // With offload the card keeps the launch time, to its 32 ns. Software cannot.
+    assert!(range("etf") <= 64, "{} ns", range("etf"));
+    assert!(range("software") > 64 && range("normal") > 64);
+    // What the kernel says it has is what the experiment asked for.
+    let warnings = summary["warnings"].to_string();
+    assert!(!warnings.contains("asked for"), "{warnings}");
+    let replay = teiji(&["run", "--replay", first.to_str().unwrap(), "--out", out]);
+    assert!(
+        replay.out.contains("3 of 3 records files are equal"),
+        "{}\n{}",
+        replay.out,
+        replay.err
+    );
+}
+
+#[test]
+fn an_emulated_cards_capture_tells_the_same_as_the_records_and_its_replay_is_identical() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let run = teiji(&["run", "experiments/etf-igb.toml", "--set", FEW, "--out", out]);
     assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
     assert!(run.out.contains("emulates the card"), "{}", run.out);
     let first = run_folder(dir.path());

@@ -119,7 +119,7 @@ fn two_cases(
     else {
         return plain("No answer: there is nothing to compare with.".to_owned());
     };
-    let resolution = comparison.resolution_ns().filter(|ns| *ns > 1).map_or(0.0, |ns| ns as f64);
+    let resolution = comparison.resolution_ns().map_or(0.0, |ns| ns as f64);
     let verdict = judge(plain_range, best_range, resolution);
     let (best, base) = (&best_case.case.name, &plain_case.case.name);
     let place = comparison.common_vantage().map_or("", wording::vantage);
