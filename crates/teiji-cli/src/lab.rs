@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, LeafQdisc, Nic, Qdisc, Scenario, Transport};
+use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, Transport};
 use teiji_lab::cache::{self, Cache};
 use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
@@ -22,6 +22,7 @@ use teiji_lab::vm::{self, Supervision, VmError};
 
 use crate::guest::Job;
 use crate::outcome::Outcome;
+use crate::ptp;
 
 /// Memory of a guest: the kernel, this program and a million frames' records.
 const MEMORY_MIB: u32 = 512;
@@ -34,12 +35,20 @@ const VIRTUAL_SLACK: Span = Span::from_secs(60);
 
 /// What all members of a run share.
 pub struct Lab {
-    pub kernel: Kernel,
     pub qemu: Qemu,
-    initramfs: PathBuf,
-    /// Keeps the initramfs until the run is over.
+    /// One for each kernel that a case runs on; never empty.
+    guests: Vec<Guest>,
+    /// Keeps the guests' file systems until the run is over.
     _scratch: tempfile::TempDir,
     wall_limit: Option<Duration>,
+}
+
+/// A kernel and the file system that goes with it.
+struct Guest {
+    /// The kernel's name in the cases that ask for it; `None` for the others.
+    name: Option<String>,
+    kernel: Kernel,
+    initramfs: PathBuf,
 }
 
 /// Where one member's files go.
@@ -71,19 +80,48 @@ impl Lab {
             );
         }
         let cache = Cache::open()?;
-        let mut kernel = cache.kernel(spec, progress)?;
         let modules = modules(experiment);
-        cache.add_modules(&mut kernel, &modules, progress)?;
-        let qemu = cache.qemu(progress)?;
+        let synchronises = experiment.cases.iter().any(|case| uses_ptp(&case.scenario));
+        let packages: &[&str] = if synchronises { &["linuxptp"] } else { &[] };
         let scratch = tempfile::Builder::new()
             .prefix("teiji-lab-")
             .tempdir()
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
-        let initramfs = scratch.path().join("initramfs");
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
-        let contents = GuestContents { loaded: &modules, job: &job, ..GuestContents::default() };
-        write_initramfs(&initramfs, &kernel, &contents)?;
-        Ok(Self { kernel, qemu, initramfs, _scratch: scratch, wall_limit })
+        let trees = cache.guest_packages(packages, progress)?;
+        let mut names: Vec<Option<String>> = Vec::new();
+        for case in &experiment.cases {
+            if !names.contains(&case.kernel) {
+                names.push(case.kernel.clone());
+            }
+        }
+        let mut guests = Vec::new();
+        for (index, name) in names.into_iter().enumerate() {
+            let own = name.as_deref().map(|name| KernelSpec::from_options(Some(name), None));
+            let mut kernel = cache.kernel(own.transpose()?.as_ref().unwrap_or(spec), progress)?;
+            cache.add_modules(&mut kernel, &modules, progress)?;
+            let initramfs = scratch.path().join(format!("initramfs{index}"));
+            let contents = GuestContents {
+                loaded: &modules,
+                job: &job,
+                trees: &trees,
+                ..GuestContents::default()
+            };
+            write_initramfs(&initramfs, &kernel, &contents)?;
+            guests.push(Guest { name, kernel, initramfs });
+        }
+        let qemu = cache.qemu(progress)?;
+        Ok(Self { qemu, guests, _scratch: scratch, wall_limit })
+    }
+
+    fn guest(&self, case: &Case) -> &Guest {
+        // There is one for each case of the experiment.
+        self.guests.iter().find(|guest| guest.name == case.kernel).unwrap_or(&self.guests[0])
+    }
+
+    /// The kernel that a case runs on.
+    pub fn kernel(&self, case: &Case) -> &Kernel {
+        &self.guest(case).kernel
     }
 
     /// The machine of one member.
@@ -94,19 +132,19 @@ impl Lab {
         files: &MemberFiles,
         results: &Path,
     ) -> MachineSpec {
-        let deadline = case.scenario.duration() + VIRTUAL_SLACK;
+        let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK;
         MachineSpec {
-            kernel: self.kernel.image.clone(),
-            initramfs: self.initramfs.clone(),
+            kernel: self.kernel(case).image.clone(),
+            initramfs: self.guest(case).initramfs.clone(),
             init_args: [
                 format!("teiji.case={}", case.name),
                 format!("teiji.seed={seed}"),
                 format!("teiji.deadline={}", deadline.as_ns() / 1_000_000_000),
             ]
             .into_iter()
-            .chain(self.kernel.command_line().iter().map(|word| (*word).to_owned()))
+            .chain(self.kernel(case).command_line().iter().map(|word| (*word).to_owned()))
             .collect(),
-            memory_mib: self.kernel.memory_mib(MEMORY_MIB),
+            memory_mib: self.kernel(case).memory_mib(MEMORY_MIB),
             vcpus: vcpus(&case.scenario),
             seed,
             clock: Clock::Virtual,
@@ -175,9 +213,20 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
 }
 
 fn default_wall_limit(scenario: &Scenario) -> Duration {
-    let one = BOOT_LIMIT + Duration::from_secs_f64(scenario.duration().as_secs_f64() * SLOWEST);
+    let one = BOOT_LIMIT + Duration::from_secs_f64(virtual_time(scenario).as_secs_f64() * SLOWEST);
     // Virtual CPUs take turns.
     one * u32::from(vcpus(scenario))
+}
+
+/// How long a scenario takes at most: its flows, and clocks that settle before.
+fn virtual_time(scenario: &Scenario) -> Span {
+    // The cards' clocks and then the system's.
+    let settling = if uses_ptp(scenario) { ptp::LIMIT * 2 } else { Span::ZERO };
+    scenario.duration() + settling
+}
+
+fn uses_ptp(scenario: &Scenario) -> bool {
+    scenario.hosts.iter().any(|host| host.ptp.is_some())
 }
 
 /// As many virtual CPUs as hosts and flows name, counting from 0.
@@ -212,7 +261,8 @@ fn modules(experiment: &Experiment) -> Vec<&'static str> {
         for wire in &case.scenario.wires {
             need(wire.nic.module());
         }
-        if case.scenario.flows.iter().any(|f| matches!(f.transport, Transport::Ethernet { .. })) {
+        let ethernet = |f: &Flow| matches!(f.transport, Transport::Ethernet { .. });
+        if case.scenario.flows.iter().any(ethernet) || uses_ptp(&case.scenario) {
             need("af_packet");
         }
         for port in case.scenario.hosts.iter().flat_map(|host| &host.ports) {

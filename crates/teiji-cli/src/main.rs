@@ -18,6 +18,7 @@ mod outliers;
 mod output;
 mod placement;
 mod progress;
+mod ptp;
 mod publish;
 mod rebuild;
 mod replay;

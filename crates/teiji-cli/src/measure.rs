@@ -25,6 +25,7 @@ use crate::card;
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
+use crate::ptp::{self, SyncSeries};
 use crate::setup::ObservedCase;
 
 /// From "everybody is ready" to the first wake-up.
@@ -88,11 +89,14 @@ fn measure(
     } else {
         Vec::new()
     };
+    let synchronised = ptp::start(setup.scenario, applied, setup.stop)?;
     let before = applied.observe()?;
     let running = loads::start(setup.loads, setup.scenario, applied)?;
     let logs = run_flows(setup, applied, progress);
     let loads = loads::stop(running);
     let mut logs = logs?;
+    let (sync, series) =
+        synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), ptp::Synchronised::finish)?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
     let mut network = applied.observe()?;
     network.count_since(&before);
@@ -104,7 +108,10 @@ fn measure(
         .collect();
     logs.warnings.extend(card::sentences(&network));
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
-    let observed = ObservedCase { machine: teiji_net::machine::observe(), network, turns, loads };
+    logs.warnings.extend(sync.iter().map(ptp::SyncReport::sentence));
+    logs.sync = series;
+    let observed =
+        ObservedCase { machine: teiji_net::machine::observe(), network, turns, loads, sync };
     Outcome::new(&observed, differences, logs)
 }
 
@@ -118,6 +125,8 @@ pub struct Logs {
     pub listeners: Vec<ListenerLog>,
     /// Flows whose listener's hardware stamps are the wire's time.
     pub computed: BTreeSet<u16>,
+    /// How the clocks followed, where they were synchronised.
+    pub sync: Vec<SyncSeries>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
 }
@@ -185,8 +194,8 @@ fn run_flows(
         let listeners = join_all(listeners, flows, "listener");
         match (talkers, listeners) {
             (Ok(talkers), Ok(listeners)) => {
-                let (computed, warnings) = (BTreeSet::new(), Vec::new());
-                Ok(Logs { base, talkers, listeners, computed, warnings })
+                let (computed, sync, warnings) = Default::default();
+                Ok(Logs { base, talkers, listeners, computed, sync, warnings })
             }
             (Err(talker), Err(listener)) if is_consequence(&talker) => Err(listener),
             (Err(error), _) | (_, Err(error)) => Err(error),

@@ -1,7 +1,8 @@
 //! One member of a run (a case at a seed): from the logs and the capture to
 //! records in the run folder and statistics in the summary.
 
-use std::fs::File;
+use std::fmt::Write as _;
+use std::fs::{self, File};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -11,6 +12,7 @@ use teiji_record::capture::{WireImport, sightings};
 use teiji_record::{About, FlowPlan, MemberSummary, Records, RunFolder, Sighting, join};
 
 use crate::outcome::Outcome;
+use crate::ptp::SyncSeries;
 
 /// `vtsn` computes when a frame passes, in whole nanoseconds.
 const COMPUTED_RESOLUTION: Span = Span::from_ns(1);
@@ -56,6 +58,7 @@ pub fn record(
         rows: joined.rows,
     };
     let name = folder.write_records(&records)?;
+    write_sync(folder, &name, &outcome.sync)?;
     let capture = captures.first().and_then(|path| {
         Some(path.strip_prefix(folder.path()).ok()?.to_string_lossy().into_owned())
     });
@@ -67,6 +70,21 @@ pub fn record(
         incomplete,
     };
     Ok((member, warnings))
+}
+
+/// Every look at the clocks, beside the records: one line a look.
+fn write_sync(folder: &RunFolder, records: &str, clocks: &[SyncSeries]) -> anyhow::Result<()> {
+    if clocks.is_empty() {
+        return Ok(());
+    }
+    let path = folder.path().join(records).with_extension("sync.csv");
+    let mut text = "clock,raw_ns,offset_ns\n".to_owned();
+    for SyncSeries { clock, samples } in clocks {
+        for (raw_ns, offset_ns) in samples {
+            let _ = writeln!(text, "{clock},{raw_ns},{offset_ns}");
+        }
+    }
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn import(path: &PathBuf) -> anyhow::Result<WireImport> {

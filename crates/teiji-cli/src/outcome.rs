@@ -10,6 +10,7 @@ use teiji_core::time::{Instant, Tai};
 use teiji_record::Sighting;
 
 use crate::measure::Logs;
+use crate::ptp::SyncSeries;
 use crate::setup::ObservedCase;
 
 /// The result of one case on the machine it ran on.
@@ -29,6 +30,8 @@ pub struct Outcome {
     /// Flows over a `vtsn` wire: the listener's hardware stamps are the wire's
     /// own time, computed.
     pub computed: BTreeSet<u16>,
+    /// How the clocks followed, where they were synchronised.
+    pub sync: Vec<SyncSeries>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
 }
@@ -41,8 +44,8 @@ impl Outcome {
     ) -> anyhow::Result<Self> {
         let observed_json =
             serde_json::to_string(observed).context("cannot write down what was observed")?;
-        let Logs { base, talkers, listeners, computed, warnings } = logs;
-        Ok(Self { observed_json, differences, base, talkers, listeners, computed, warnings })
+        let Logs { base, talkers, listeners, computed, sync, warnings } = logs;
+        Ok(Self { observed_json, differences, base, talkers, listeners, computed, sync, warnings })
     }
 
     /// What an analyser would have seen on the `vtsn` wires. A frame is stamped

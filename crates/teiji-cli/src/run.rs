@@ -398,7 +398,7 @@ pub fn caveat(lab: bool, emulated: bool) -> &'static str {
 
 fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Manifest {
     let lab = match bench {
-        Bench::Lab(lab) => Some(lab_manifest(request, lab)),
+        Bench::Lab(lab) => lab_manifest(request, lab),
         Bench::Local { .. } => None,
     };
     Manifest {
@@ -422,8 +422,9 @@ fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Mani
     }
 }
 
-fn lab_manifest(request: &Request, lab: &Lab) -> LabManifest {
-    let kernel = &lab.kernel;
+/// Of the first case; what differs in the others is among what was observed.
+fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
+    let kernel = lab.kernel(request.experiment.cases.first()?);
     let qemu_command = request
         .experiment
         .cases
@@ -431,7 +432,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> LabManifest {
         .zip(request.seeds.first())
         .map(|(case, &seed)| lab.command_line(case, seed))
         .unwrap_or_default();
-    LabManifest {
+    Some(LabManifest {
         kernel: KernelManifest {
             package: kernel.package.as_ref().map(|p| format!("{} {}", p.name, p.version)),
             release: kernel.release.clone(),
@@ -444,7 +445,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> LabManifest {
         seed_meaning: "phase of the first departure within the kernel's tick, slots of the cards \
                        on the bus, QEMU's random numbers"
             .to_owned(),
-    }
+    })
 }
 
 fn rfc3339(time: SystemTime) -> String {

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
+use teiji_core::quantity::format_span;
+use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
@@ -11,6 +13,8 @@ use teiji_net::qdisc::{Handle, compile};
 use teiji_net::{Machine, Observed, vtsn};
 use teiji_record::Manifest;
 use teiji_report::{SetupEntry, SetupSection};
+
+use crate::ptp::SyncReport;
 
 /// A machine and its network during one case, as the manifest keeps it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,22 +28,32 @@ pub struct ObservedCase {
     /// What the machine did beside.
     #[serde(default)]
     pub loads: Vec<LoadReport>,
+    /// How each clock followed, where clocks were synchronised.
+    #[serde(default)]
+    pub sync: Vec<SyncReport>,
 }
 
 /// The sections for the report, most important first.
 pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<SetupSection> {
     let mut sections = Vec::new();
-    let mut seen_machine = false;
+    let mut seen_machine: Option<Machine> = None;
     let mut seen_cases: Vec<&str> = Vec::new();
     for (member, value) in &manifest.observed {
         let Ok(observed) = serde_json::from_value::<ObservedCase>(value.clone()) else { continue };
-        if !seen_machine {
-            sections.push(machine(&observed.machine));
-            sections.extend(lab(manifest));
-            sections.extend(turns(&observed.turns));
-            sections.extend(loads(&observed.loads));
-            seen_machine = true;
+        match &seen_machine {
+            None => {
+                sections.push(machine("Machine", &observed.machine));
+                sections.extend(lab(manifest));
+                sections.extend(turns(&observed.turns));
+                sections.extend(loads(&observed.loads));
+            }
+            // A case may have a kernel of its own.
+            Some(seen) if seen.kernel_version != observed.machine.kernel_version => {
+                sections.push(machine(&format!("Machine of {member}"), &observed.machine));
+            }
+            Some(_) => {}
         }
+        seen_machine = Some(observed.machine.clone());
         // Members of one case differ in their seed only: show the first.
         let case = manifest.cases.iter().find(|case| {
             member.strip_prefix(case.as_str()).is_some_and(|rest| {
@@ -50,6 +64,7 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
         seen_cases.push(case);
         let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == *case));
         sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));
+        sections.extend(observed.sync.iter().map(|report| sync(case, report)));
     }
     sections.push(run(manifest));
     sections
@@ -65,7 +80,7 @@ fn known(entries: &mut Vec<SetupEntry>, key: &str, value: Option<&String>) {
     }
 }
 
-fn machine(machine: &Machine) -> SetupSection {
+fn machine(title: &str, machine: &Machine) -> SetupSection {
     let mut entries = Vec::new();
     known(&mut entries, "kernel", machine.kernel_release.as_ref());
     known(&mut entries, "version", machine.kernel_version.as_ref());
@@ -78,7 +93,7 @@ fn machine(machine: &Machine) -> SetupSection {
     known(&mut entries, "frequency governor", machine.governor.as_ref());
     known(&mut entries, "real-time throttling", machine.rt_throttling().as_ref());
     known(&mut entries, "command line", machine.command_line.as_ref());
-    SetupSection { title: "Machine".to_owned(), entries }
+    SetupSection { title: title.to_owned(), entries }
 }
 
 fn lab(manifest: &Manifest) -> Option<SetupSection> {
@@ -145,6 +160,20 @@ fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
     entries.extend(settings(port, asked));
     entries.extend(qdiscs(port, wanted));
     let title = format!("Case {case}: {} on {}", port.host, port.wire);
+    SetupSection { title, entries }
+}
+
+fn sync(case: &str, report: &SyncReport) -> SetupSection {
+    let SyncReport { clock, reference, settled_ns, samples, mean_ns, rms_ns, worst_ns } = report;
+    let settled = Span::from_millis(settled_ns / 1_000_000);
+    let entries = vec![
+        entry("offset, mean", format!("{mean_ns:.1} ns")),
+        entry("offset, rms", format!("{rms_ns:.1} ns")),
+        entry("offset, worst", format!("{worst_ns} ns")),
+        entry("looks at both clocks, at the same instants", samples.to_string()),
+        entry("settled after", format_span(settled)),
+    ];
+    let title = format!("Case {case}: the clock of {clock} against {reference}");
     SetupSection { title, entries }
 }
 

@@ -14,6 +14,7 @@ pub(crate) struct ResolvedCase {
     pub paper: Option<String>,
     /// Where `paper` was written.
     pub paper_at: Origin,
+    pub kernel: Option<String>,
     /// Its `wires`, `hosts` and `flows`.
     pub table: Table,
 }
@@ -45,6 +46,7 @@ pub(crate) fn resolve(
             about: String::new(),
             paper: None,
             paper_at,
+            kernel: None,
             table: base,
         }];
     }
@@ -70,10 +72,30 @@ pub(crate) fn resolve(
                     .to_owned(),
                 paper: fields.text("paper", "\"normal\"").value().map(str::to_owned),
                 paper_at: fields.place("paper"),
+                kernel: kernel(&fields, log),
                 table,
             }
         })
         .collect()
+}
+
+/// The case's own kernel. Whether there is such a one is seen when it is
+/// fetched.
+fn kernel(fields: &Fields<'_>, log: &Log) -> Option<String> {
+    let name = fields.text("kernel", "\"debian:6.12-rt\"").value()?;
+    let version = name.strip_prefix("debian:").map(|v| v.strip_suffix("-rt").unwrap_or(v));
+    let good = version.is_some_and(|version| {
+        let number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+        version.contains('.') && version.split('.').all(number)
+    });
+    if !good {
+        log.mistake(
+            fields.place("kernel"),
+            format!("kernel = \"{name}\" names no kernel of Debian"),
+            "Write for example kernel = \"debian:6.12-rt\", or \"debian:6.12\" for the ordinary one.",
+        );
+    }
+    good.then(|| name.to_owned())
 }
 
 fn fields<'a>(case: &Named<'a>, log: &'a Log) -> Fields<'a> {

@@ -6,6 +6,7 @@ mod address;
 mod flow;
 mod load;
 mod port;
+mod ptp;
 
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
@@ -24,6 +25,7 @@ pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &
         flow::check(flow, draft, &places, log);
     }
     flow::own_ports(draft, &places, log);
+    ptp::check(draft, &places, cards, log);
     load::check(draft, &places, log);
 }
 

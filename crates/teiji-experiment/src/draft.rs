@@ -1,6 +1,7 @@
 //! A scenario while it is read: what could not be read is `None`, so that the
 //! rest is still checked.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::quantity::Rate;
@@ -8,7 +9,9 @@ use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
-use crate::scenario::{Card, Flow, Host, Nic, Port, Qdisc, Scenario, SendMode, Transport, Wire};
+use crate::scenario::{
+    Card, Flow, Host, Nic, Port, Ptp, Qdisc, Scenario, SendMode, Transport, Wire,
+};
 
 /// What a `[hosts.NAME]` says besides its ports.
 pub(crate) struct HostDraft {
@@ -55,6 +58,8 @@ pub(crate) struct FlowDraft {
 
 pub(crate) struct ScenarioDraft {
     pub hosts: Vec<HostDraft>,
+    /// By host: absent, wrong, or its part.
+    pub ptp: BTreeMap<String, Found<Ptp>>,
     pub wires: Vec<WireDraft>,
     pub ports: Vec<PortDraft>,
     pub flows: Vec<FlowDraft>,
@@ -71,8 +76,11 @@ impl ScenarioDraft {
 
     /// The scenario, if everything could be read.
     pub fn finish(self) -> Option<Scenario> {
-        let mut hosts =
-            self.hosts.into_iter().map(HostDraft::finish).collect::<Option<Vec<_>>>()?;
+        let mut hosts = Vec::new();
+        for draft in self.hosts {
+            let ptp = self.ptp.get(&draft.name).copied().unwrap_or(Found::Absent).settle().ok()?;
+            hosts.push(Host { ptp, ..draft.finish()? });
+        }
         for draft in self.ports {
             let host = hosts.iter_mut().find(|h| h.name == draft.host)?;
             host.ports.push(draft.finish()?);
@@ -85,7 +93,7 @@ impl ScenarioDraft {
 
 impl HostDraft {
     fn finish(self) -> Option<Host> {
-        Some(Host { name: self.name, cpu: self.cpu.settle().ok()?, ports: Vec::new() })
+        Some(Host { name: self.name, cpu: self.cpu.settle().ok()?, ports: Vec::new(), ptp: None })
     }
 }
 

@@ -97,6 +97,17 @@ impl<T> Found<T> {
 }
 
 impl<'a> Fields<'a> {
+    /// As [`Fields::new`] for a table whose keys were looked at before.
+    pub fn again(
+        table: &'a Table,
+        at: Origin,
+        section: &'static Section,
+        label: impl Into<String>,
+        log: &'a Log,
+    ) -> Self {
+        Self { table, at, section, label: label.into(), log }
+    }
+
     /// Begins reading `table` and reports the keys that `section` lacks.
     pub fn new(
         table: &'a Table,

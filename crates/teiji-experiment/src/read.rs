@@ -4,6 +4,7 @@
 mod card;
 mod cbs;
 mod flow;
+mod ptp;
 mod qdisc;
 mod taprio;
 mod topology;
@@ -19,5 +20,6 @@ pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let names = topology::hosts(&wires);
     let (hosts, ports) = topology::hosts_and_ports(file, &wires, &names, log);
     let flows = flow::flows(file, &wires, &names, log);
-    ScenarioDraft { hosts, wires, ports, flows }
+    let ptp = ptp::read(file, log);
+    ScenarioDraft { hosts, ptp, wires, ports, flows }
 }

@@ -117,6 +117,7 @@ impl Reader {
             name: case.label.name.clone(),
             about: case.about.clone(),
             paper_result: case.paper.clone(),
+            kernel: case.kernel.clone(),
             scenario: draft.finish()?,
         })
     }

@@ -40,6 +40,9 @@ pub struct Case {
     pub about: String,
     /// Key under `[result.…]` of the paper's figures this case stands beside.
     pub paper_result: Option<String>,
+    /// The kernel it runs on in the laboratory, `debian:6.12-rt` or such; `None`
+    /// leaves the choice to the command line.
+    pub kernel: Option<String>,
     /// Everything the case needs.
     pub scenario: Scenario,
 }
@@ -104,6 +107,42 @@ pub struct Host {
     pub cpu: Option<u16>,
     /// One port per wire the host is on.
     pub ports: Vec<Port>,
+    /// Its part in clock synchronisation; `None`: its clocks run free.
+    pub ptp: Option<Ptp>,
+}
+
+/// A host's part in clock synchronisation (IEEE 1588, IEEE 802.1AS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ptp {
+    /// What it does.
+    pub role: PtpRole,
+    /// How it does it.
+    pub profile: PtpProfile,
+    /// The system's clock follows this host's card.
+    pub system_clock: bool,
+}
+
+/// What a host does in clock synchronisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtpRole {
+    /// Its clock is the time of all.
+    Grandmaster,
+    /// Its clock follows.
+    Slave,
+    /// It follows on one port and leads on the others.
+    Boundary,
+}
+
+/// How clocks are synchronised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtpProfile {
+    /// IEEE 1588's default profile over Ethernet: end-to-end delay, a
+    /// synchronisation a second.
+    Default,
+    /// IEEE 802.1AS (gPTP): peer delay, eight synchronisations a second.
+    Gptp,
 }
 
 /// A host's end of a wire.

@@ -111,6 +111,37 @@ pub const HOST: Section = Section {
             "the CPU of its threads, interrupts and timers; the laboratory has as many as are named (virtual ones)",
         ),
         key("ports", "tables", "`{}`", "its end of each wire, `[hosts.NAME.ports.WIRE]`"),
+        key(
+            "ptp",
+            "table `{ role, profile, system-clock }`",
+            "none: its clocks run free",
+            "its part in clock synchronisation",
+        ),
+    ],
+};
+
+/// A host's part in clock synchronisation.
+pub const PTP: Section = Section {
+    header: "ptp = { … } of a host",
+    keys: &[
+        key(
+            "role",
+            "`\"grandmaster\"`, `\"slave\"` or `\"boundary\"`",
+            "required",
+            "its clock is the time of all, follows, or follows on one port and leads on the others",
+        ),
+        key(
+            "profile",
+            "`\"default\"` or `\"gptp\"`",
+            "`\"default\"`",
+            "IEEE 1588's default profile (end-to-end delay, once a second) or IEEE 802.1AS (peer delay, eight times a second)",
+        ),
+        key(
+            "system-clock",
+            "true or false",
+            "`false`",
+            "the system's clock, which all hosts share, follows this host's card (`phc2sys`)",
+        ),
     ],
 };
 
@@ -497,6 +528,12 @@ pub const CASE: Section = Section {
             "the file itself",
             "another case to start from; its `about` and `paper` are not inherited",
         ),
+        key(
+            "kernel",
+            "`\"debian:VERSION\"` or `\"debian:VERSION-rt\"`",
+            "the command line's",
+            "the kernel it runs on in the laboratory",
+        ),
         key("wires", "tables", "`{}`", "overrides `[wires.…]`"),
         key("hosts", "tables", "`{}`", "overrides `[hosts.…]`"),
         key("flows", "tables", "`{}`", "overrides `[flows.…]`"),
@@ -504,10 +541,11 @@ pub const CASE: Section = Section {
 };
 
 /// All sections, in the order of the documentation.
-pub const SECTIONS: [&Section; 13] = [
+pub const SECTIONS: [&Section; 14] = [
     &FILE,
     &WIRE,
     &HOST,
+    &PTP,
     &PORT,
     &RING,
     &MODERATION,

@@ -83,6 +83,7 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
         "(top of the file)" => ["", "", "name = \"demo\"\nquestion = \"?\"\n"],
         "[wires.NAME]" => [HEAD, "[wires.other]\n", "between = [\"a\", \"b\"]\n"],
         "[hosts.NAME]" => [HEAD, "[hosts.a]\n", ""],
+        "ptp = { … } of a host" => [VTSN, "[hosts.a.ptp]\n", ""],
         "[hosts.NAME.ports.WIRE]" => [HEAD, "[hosts.a.ports.line]\n", ""],
         "ring = { … } of a port" => [VTSN, "[hosts.a.ports.line.ring]\n", ""],
         "moderation = { … } of a port" => [VTSN, "[hosts.a.ports.line.moderation]\n", ""],

@@ -231,7 +231,7 @@ fn bindings_that_make_no_sense_are_explained() {
     let mut port = scenario.hosts[0].ports[0].clone();
     port.wire = "ring".into();
     scenario.hosts[0].ports.push(port.clone());
-    scenario.hosts.push(Host { name: "robot".into(), cpu: None, ports: vec![port] });
+    scenario.hosts.push(Host { name: "robot".into(), cpu: None, ports: vec![port], ptp: None });
     let between = ["talker".into(), "robot".into()];
     let ring = Wire { name: "ring".into(), between, ..scenario.wires[0].clone() };
     scenario.wires.push(ring);

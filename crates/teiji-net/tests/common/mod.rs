@@ -29,7 +29,8 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
         qdisc,
         card: Card::default(),
     };
-    let host = |name: &str, port| Host { name: name.into(), cpu: None, ports: vec![port] };
+    let host =
+        |name: &str, port| Host { name: name.into(), cpu: None, ports: vec![port], ptp: None };
     Scenario {
         hosts: vec![host("talker", port(1, qdisc)), host("listener", port(2, None))],
         wires: vec![Wire {

@@ -1,0 +1,323 @@
+//! Clock synchronisation during a measurement: starts `ptp4l` and `phc2sys` at each
+//! host, waits until every clock follows, and watches how far they are apart.
+//!
+//! How far is not asked of the programs, which only estimate it: the cards say
+//! what their clocks show, both at known instants of one raw clock.
+
+mod config;
+mod daemon;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use teiji::StopFlag;
+use teiji_core::quantity::format_span;
+use teiji_core::time::{Monotonic, Span};
+use teiji_experiment::{Host, PtpRole, Scenario};
+use teiji_net::Applied;
+use teiji_sys::{clock, netns};
+
+use daemon::Daemon;
+use watch::{Follower, PortClock, Sample};
+
+/// Most time until all clocks follow; a servo that starts 1 ms and 40 ppm off
+/// needs 10 to 30 s.
+pub const LIMIT: Span = Span::from_secs(120);
+/// A clock follows when it was this close …
+const CLOSE: Span = Span::from_micros(1);
+/// … for so many looks in a row …
+const LOOKS: usize = 20;
+/// … this far apart.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the clocks are looked at during the measurement.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// How well one clock followed the grandmaster's during the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SyncReport {
+    /// `HOST.WIRE` of the clock.
+    pub clock: String,
+    /// `HOST.WIRE` of the grandmaster's, or of the card the system clock follows.
+    pub reference: String,
+    /// From the start of the programs until it followed, in ns.
+    pub settled_ns: i64,
+    /// Samples during the measurement.
+    pub samples: u64,
+    /// Mean offset, clock − reference, in ns.
+    pub mean_ns: f64,
+    /// Root of the mean square of the offset, in ns.
+    pub rms_ns: f64,
+    /// The largest offset either way, in ns.
+    pub worst_ns: i64,
+}
+
+/// The offsets of one clock, one a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncSeries {
+    /// `HOST.WIRE` of the clock.
+    pub clock: String,
+    /// Instant in `CLOCK_MONOTONIC_RAW` and offset, both in ns.
+    pub samples: Vec<(i64, i64)>,
+}
+
+/// Running programs and, once the measurement begins, the watch over the clocks.
+#[derive(Debug)]
+pub struct Synchronised {
+    // Dropping ends the programs.
+    daemons: Vec<Daemon>,
+    settled: Span,
+    stop: Arc<AtomicBool>,
+    watch: JoinHandle<Vec<(Follower, Vec<Sample>)>>,
+    _folder: tempfile::TempDir,
+}
+
+/// Synchronises the clocks of a case, if it asks for that. Returns when all
+/// follow.
+pub fn start(
+    scenario: &Scenario,
+    applied: &Applied,
+    stop: &StopFlag,
+) -> anyhow::Result<Option<Synchronised>> {
+    let hosts: Vec<&Host> = scenario.hosts.iter().filter(|host| host.ptp.is_some()).collect();
+    if hosts.is_empty() {
+        return Ok(None);
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("teiji-ptp-")
+        .tempdir()
+        .context("cannot make a folder for ptp4l's settings")?;
+    let started = clock::now::<Monotonic>();
+    let mut daemons = Vec::new();
+    for host in &hosts {
+        daemons.extend(ptp4l(host, applied, folder.path())?);
+    }
+    let clocks = followers(&hosts, applied)?;
+    settle(&clocks, &daemons, stop)?;
+    let mut system = Vec::new();
+    for host in hosts.iter().filter(|host| host.ptp.is_some_and(|ptp| ptp.system_clock)) {
+        let card = port_clock(host, 0, applied)?;
+        daemons.push(phc2sys(host, &card, applied, folder.path())?);
+        system.push(Follower::SystemClock { card });
+    }
+    settle(&system, &daemons, stop)?;
+    let settled = clock::now::<Monotonic>() - started;
+    let ending = Arc::new(AtomicBool::new(false));
+    let watched: Vec<Follower> = clocks.into_iter().chain(system).collect();
+    let flag = Arc::clone(&ending);
+    let watch = thread::Builder::new()
+        .name("clocks".to_owned())
+        .spawn(move || watch_until(&flag, watched))
+        .context("cannot start a thread to watch the clocks")?;
+    Ok(Some(Synchronised { daemons, settled, stop: ending, watch, _folder: folder }))
+}
+
+impl Synchronised {
+    /// Ends the programs; what was seen of the clocks since [`start`] returned.
+    pub fn finish(self) -> anyhow::Result<(Vec<SyncReport>, Vec<SyncSeries>)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let seen = self.watch.join().unwrap_or_default();
+        for daemon in &self.daemons {
+            daemon.check().context("during the measurement")?;
+        }
+        Ok(seen.into_iter().map(|(clock, samples)| report(&clock, &samples, self.settled)).unzip())
+    }
+}
+
+impl SyncReport {
+    /// The report as a sentence.
+    pub fn sentence(&self) -> String {
+        format!(
+            "The clock of {} followed {}: offset {:.1} ns on average, rms {:.1} ns, {} ns at worst \
+             ({} looks at both clocks during the measurement; settled after {}).",
+            self.clock,
+            self.reference,
+            self.mean_ns,
+            self.rms_ns,
+            self.worst_ns,
+            self.samples,
+            format_span(Span::from_millis(self.settled_ns / 1_000_000))
+        )
+    }
+}
+
+fn report(clock: &Follower, samples: &[Sample], settled: Span) -> (SyncReport, SyncSeries) {
+    let offsets = || samples.iter().map(|sample| sample.offset_ns);
+    let count = samples.len().max(1) as f64;
+    let square = |ns: i64| (ns as f64) * (ns as f64);
+    let report = SyncReport {
+        clock: clock.name(),
+        reference: clock.reference(),
+        settled_ns: settled.as_ns(),
+        samples: samples.len() as u64,
+        mean_ns: offsets().map(|ns| ns as f64).sum::<f64>() / count,
+        rms_ns: (offsets().map(square).sum::<f64>() / count).sqrt(),
+        worst_ns: offsets().max_by_key(|ns| ns.unsigned_abs()).unwrap_or(0),
+    };
+    let series = SyncSeries {
+        clock: clock.name(),
+        samples: samples.iter().map(|sample| (sample.raw_ns, sample.offset_ns)).collect(),
+    };
+    (report, series)
+}
+
+/// `ptp4l` for all ports of a host; at a boundary clock also the `phc2sys` that
+/// keeps its cards' clocks together.
+fn ptp4l(host: &Host, applied: &Applied, folder: &std::path::Path) -> anyhow::Result<Vec<Daemon>> {
+    let namespace = namespace(host, applied)?;
+    let interfaces: Vec<String> = host
+        .ports
+        .iter()
+        .filter_map(|port| Some(applied.port(&host.name, &port.wire)?.ifname))
+        .collect();
+    let settings = folder.join(format!("{}.cfg", host.name));
+    let socket = folder.join(format!("{}.socket", host.name)).display().to_string();
+    let Some(ptp) = host.ptp else { bail!("host `{}` takes no part", host.name) };
+    std::fs::write(&settings, config::text(ptp, interfaces.len(), &socket))
+        .with_context(|| format!("cannot write {}", settings.display()))?;
+    let mut arguments = vec!["-f".to_owned(), settings.display().to_string(), "-m".to_owned()];
+    for interface in &interfaces {
+        arguments.extend(["-i".to_owned(), interface.clone()]);
+    }
+    let name = &host.name;
+    let log = |program: &str| folder.join(format!("{name}-{program}.log"));
+    let mut daemons =
+        vec![Daemon::start("ptp4l", name, &arguments, namespace.try_clone()?, log("ptp4l"))?];
+    if ptp.role == PtpRole::Boundary {
+        let arguments = ["-a", "-z", &socket, "-m"].map(str::to_owned);
+        daemons.push(Daemon::start("phc2sys", name, &arguments, namespace, log("phc2sys"))?);
+    }
+    Ok(daemons)
+}
+
+/// `phc2sys`, which makes the system's clock follow a card's.
+fn phc2sys(
+    host: &Host,
+    card: &PortClock,
+    applied: &Applied,
+    folder: &std::path::Path,
+) -> anyhow::Result<Daemon> {
+    // No offset between the two: CLOCK_TAI − CLOCK_REALTIME is the kernel's, and
+    // it is TAI that must show the card's time.
+    let offset = clock::tai_offset().as_ns() / 1_000_000_000;
+    let arguments = [
+        "-s",
+        card.ifname(),
+        "-c",
+        "CLOCK_REALTIME",
+        "-O",
+        &(-offset).to_string(),
+        "-R",
+        "8",
+        "-m",
+    ]
+    .map(str::to_owned);
+    let log = folder.join(format!("{}-system-clock.log", host.name));
+    Daemon::start("phc2sys", &host.name, &arguments, namespace(host, applied)?, log)
+}
+
+fn namespace(host: &Host, applied: &Applied) -> anyhow::Result<std::os::fd::OwnedFd> {
+    let namespace = applied
+        .namespace(&host.name)
+        .with_context(|| format!("host `{}` has no namespace", host.name))?;
+    Ok(namespace.try_clone_to_owned()?)
+}
+
+/// The clock of a host's port.
+fn port_clock(host: &Host, index: usize, applied: &Applied) -> anyhow::Result<PortClock> {
+    let missing = || format!("host `{}` has no port to take the time from", host.name);
+    let port = host.ports.get(index).with_context(missing)?;
+    let info = applied.port(&host.name, &port.wire).with_context(missing)?;
+    let namespace = namespace(host, applied)?;
+    let sysfs = netns::in_namespace(namespace.as_fd(), teiji_sys::sysfs::Sysfs::open)?
+        .context("cannot read what the cards' clocks show")?;
+    Ok(PortClock::new(format!("{}.{}", host.name, port.wire), info.ifname, Arc::new(sysfs)))
+}
+
+/// All clocks that follow, each with the grandmaster's.
+fn followers(hosts: &[&Host], applied: &Applied) -> anyhow::Result<Vec<Follower>> {
+    let role = |host: &Host| host.ptp.map(|ptp| ptp.role);
+    let master = hosts.iter().find(|host| role(host) == Some(PtpRole::Grandmaster));
+    let Some(master) = master else { bail!("no host is grandmaster") };
+    let mut followers = Vec::new();
+    for host in hosts.iter().filter(|host| role(host) != Some(PtpRole::Grandmaster)) {
+        for index in 0..host.ports.len() {
+            followers.push(Follower::Card {
+                card: port_clock(host, index, applied)?,
+                master: port_clock(master, 0, applied)?,
+            });
+        }
+    }
+    Ok(followers)
+}
+
+/// Waits until all clocks follow.
+fn settle(clocks: &[Follower], daemons: &[Daemon], stop: &StopFlag) -> anyhow::Result<()> {
+    let begun = clock::now::<Monotonic>();
+    let mut close: BTreeMap<usize, usize> = BTreeMap::new();
+    loop {
+        for daemon in daemons {
+            daemon.check()?;
+        }
+        let mut worst = None;
+        for (index, clock) in clocks.iter().enumerate() {
+            let offset_ns = clock.look()?.offset_ns;
+            let looks = close.entry(index).or_default();
+            *looks = if offset_ns.abs() <= CLOSE.as_ns() { *looks + 1 } else { 0 };
+            if *looks < LOOKS {
+                worst = Some((clock, offset_ns));
+            }
+        }
+        let Some((clock, offset_ns)) = worst else { return Ok(()) };
+        if stop.is_stopped() {
+            bail!("interrupted while the clocks were being synchronised");
+        }
+        if clock::now::<Monotonic>() - begun > LIMIT {
+            bail!(
+                "the clock of {} does not follow {}: after {} it is {} off{}",
+                clock.name(),
+                clock.reference(),
+                format_span(LIMIT),
+                format_span(Span::from_ns(offset_ns)),
+                daemons.iter().map(Daemon::last_words).collect::<String>()
+            );
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn watch_until(stop: &AtomicBool, clocks: Vec<Follower>) -> Vec<(Follower, Vec<Sample>)> {
+    let mut seen: Vec<(Follower, Vec<Sample>)> =
+        clocks.into_iter().map(|clock| (clock, Vec::new())).collect();
+    while !stop.load(Ordering::Relaxed) {
+        for (clock, samples) in &mut seen {
+            // A look that fails is a sample less, and the number is reported.
+            samples.extend(clock.look());
+        }
+        thread::sleep(SAMPLE_EVERY);
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_summed_up() {
+        let clock = Follower::for_tests();
+        let samples = [-3, 1, 2].map(|offset_ns| Sample { raw_ns: 5, offset_ns });
+        let (report, series) = report(&clock, &samples, Span::from_secs(7));
+        assert_eq!((report.samples, report.worst_ns), (3, -3));
+        assert!(report.mean_ns.abs() < 1e-9);
+        assert!((report.rms_ns - (14.0_f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert_eq!(series.samples[0], (5, -3));
+        assert!(report.sentence().contains("settled after 7 s"), "{}", report.sentence());
+    }
+}

@@ -1,0 +1,68 @@
+//! `ptp4l`'s settings for a host (`ptp4l(8)`, linuxptp 3 and 4).
+
+use std::fmt::Write as _;
+
+use teiji_experiment::{Ptp, PtpProfile, PtpRole};
+
+/// The settings file of a host with so many ports; `socket` is where its
+/// `phc2sys` finds it.
+pub(super) fn text(ptp: Ptp, ports: usize, socket: &str) -> String {
+    let Ptp { role, profile, .. } = ptp;
+    let mut text = format!(
+        "[global]\nuds_address {socket}\n\
+         network_transport L2\n\
+         # Other listeners of this machine's cards want all frames stamped.\n\
+         hwts_filter full\n\
+         # One processor may serve several hosts: stamps take their time.\n\
+         tx_timestamp_timeout 100\n\
+         summary_interval 2\n"
+    );
+    let mut set = |key: &str, value: &dyn std::fmt::Display| {
+        let _ = writeln!(text, "{key} {value}");
+    };
+    match role {
+        PtpRole::Grandmaster => set("priority1", &100),
+        PtpRole::Boundary => set("priority1", &200),
+        // 802.1AS says it otherwise, below.
+        PtpRole::Slave if profile == PtpProfile::Default => set("slaveOnly", &1),
+        PtpRole::Slave => {}
+    }
+    if ports > 1 {
+        // Each port has a clock of its own; phc2sys keeps them together.
+        set("boundary_clock_jbod", &1);
+    }
+    if profile == PtpProfile::Gptp {
+        // linuxptp's own configs/gPTP.cfg
+        for (key, value) in [
+            ("gmCapable", if role == PtpRole::Slave { "0" } else { "1" }),
+            ("logAnnounceInterval", "0"),
+            ("logSyncInterval", "-3"),
+            ("syncReceiptTimeout", "3"),
+            ("neighborPropDelayThresh", "800"),
+            ("min_neighbor_prop_delay", "-20000000"),
+            ("assume_two_step", "1"),
+            ("path_trace_enabled", "1"),
+            ("follow_up_info", "1"),
+            ("transportSpecific", "0x1"),
+            ("ptp_dst_mac", "01:80:C2:00:00:0E"),
+            ("delay_mechanism", "P2P"),
+        ] {
+            set(key, &value);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slave_never_leads_in_either_profile() {
+        let slave = |profile| Ptp { role: PtpRole::Slave, profile, system_clock: false };
+        let default = text(slave(PtpProfile::Default), 1, "/run/x");
+        assert!(default.contains("slaveOnly 1") && !default.contains("gmCapable"), "{default}");
+        let gptp = text(slave(PtpProfile::Gptp), 1, "/run/x");
+        assert!(gptp.contains("gmCapable 0") && !gptp.contains("slaveOnly"), "{gptp}");
+    }
+}

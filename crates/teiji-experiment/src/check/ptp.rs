@@ -1,0 +1,79 @@
+//! Clock synchronisation: somebody leads, nobody is led twice, and the cards have
+//! clocks.
+
+use super::Places;
+use crate::draft::ScenarioDraft;
+use crate::log::Log;
+use crate::reader::Cards;
+use crate::scenario::{Nic, Ptp, PtpRole};
+use crate::tree::Origin;
+
+pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, log: &Log) {
+    let roles: Vec<(&str, Ptp)> = draft
+        .ptp
+        .iter()
+        .filter_map(|(host, ptp)| Some((host.as_str(), *ptp.as_value()?)))
+        .collect();
+    let at = |host: &str, key: &str| places.at(&["hosts", host, "ptp", key]);
+    leaders(&roles, &at, log);
+    if let Some([(first, _), (second, _)]) =
+        roles.iter().filter(|(_, ptp)| ptp.system_clock).collect::<Vec<_>>().first_chunk()
+    {
+        log.mistake(
+            at(second, "system-clock"),
+            format!("the system's clock would follow the cards of both `{first}` and `{second}`"),
+            "The hosts share one system clock; write system-clock = true at one of them.",
+        );
+    }
+    for (host, ptp) in &roles {
+        if let Some((other, _)) = roles.iter().find(|(_, other)| other.profile != ptp.profile) {
+            if host > other {
+                log.mistake(
+                    at(host, "profile"),
+                    format!("`{host}` and `{other}` have different PTP profiles"),
+                    "Hosts that synchronise need the same one.",
+                );
+            }
+        }
+        let ports = draft.ports.iter().filter(|port| port.host == *host);
+        if ptp.role == PtpRole::Boundary && ports.clone().count() == 1 {
+            log.mistake(
+                at(host, "role"),
+                format!("`{host}` is a boundary clock with one port"),
+                "A boundary clock stands between two wires; write role = \"slave\", or add a wire.",
+            );
+        }
+        let nic = |wire: &str| draft.wire(wire).and_then(|wire| wire.nic);
+        let clockless = ports.filter_map(|port| nic(&port.wire)).find(|nic| *nic != Nic::Vtsn);
+        if let (Some(card), Cards::Emulated) = (clockless, cards) {
+            log.mistake(
+                at(host, ""),
+                format!(
+                    "`ptp` needs cards with a clock, and the emulated {card} of `{host}` has none"
+                ),
+                "Write nic = \"vtsn\" for its wires.",
+            );
+        }
+    }
+}
+
+fn leaders(roles: &[(&str, Ptp)], at: &dyn Fn(&str, &str) -> Origin, log: &Log) {
+    let masters: Vec<&str> = roles
+        .iter()
+        .filter(|(_, ptp)| ptp.role == PtpRole::Grandmaster)
+        .map(|(host, _)| *host)
+        .collect();
+    match (masters.as_slice(), roles) {
+        ([], [(host, _), ..]) => log.mistake(
+            at(host, "role"),
+            "there is no grandmaster: nobody would lead",
+            "Write ptp = { role = \"grandmaster\" } at the host whose clock is the time of all.",
+        ),
+        ([first, second, ..], _) => log.mistake(
+            at(second, "role"),
+            format!("`{first}` and `{second}` are both grandmaster"),
+            "One clock is the time of all; the others are slaves.",
+        ),
+        _ => {}
+    }
+}
