@@ -137,7 +137,7 @@ fn a_missing_file_and_an_unknown_case_are_usage_errors() {
     assert_eq!(said.code, 2);
     let said = teiji(&["run", "experiments/etf.toml", "--case", "etv"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("there are normal, etf"), "{}", said.err);
+    assert!(said.err.contains("there are normal, software, etf"), "{}", said.err);
 }
 
 #[test]

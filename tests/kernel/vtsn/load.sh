@@ -20,7 +20,7 @@ traffic() {
     b teiji talk v0p 10.0.0.1:9000 --frames 100000 --period 100us --payload 200 --no-stamps \
         --csv >/dev/null 2>&1 &
 }
-quiet() { pkill teiji; wait; }
+quiet() { killall teiji; wait; }
 
 # moving: frames arrive at both ends.
 moving() {

@@ -10,7 +10,7 @@ use super::Report;
 pub const MARK: &str = "teiji: suite: ";
 
 /// What the kernel says when something is wrong.
-const BAD: [&str; 18] = [
+const BAD: [&str; 19] = [
     "WARNING:",
     "BUG:",
     "INFO: possible",
@@ -22,6 +22,7 @@ const BAD: [&str; 18] = [
     "ODEBUG",
     "KASAN:",
     "Oops",
+    "Kernel panic",
     "general protection fault",
     "refcount_t:",
     "DEBUG_LOCKS",
