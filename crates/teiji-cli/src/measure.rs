@@ -19,6 +19,7 @@ use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, Qdisc, Scenario, SendMode, Taprio, Transport};
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
+use teiji_record::summary::ClockSummary;
 use teiji_sys::{clock, netns};
 
 use crate::card;
@@ -108,7 +109,7 @@ fn measure(
         .collect();
     logs.warnings.extend(card::sentences(&network));
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
-    logs.warnings.extend(sync.iter().map(ptp::SyncReport::sentence));
+    logs.clocks.clone_from(&sync);
     logs.sync = series;
     let observed =
         ObservedCase { machine: teiji_net::machine::observe(), network, turns, loads, sync };
@@ -125,8 +126,10 @@ pub struct Logs {
     pub listeners: Vec<ListenerLog>,
     /// Flows whose listener's hardware stamps are the wire's time.
     pub computed: BTreeSet<u16>,
-    /// How the clocks followed, where they were synchronised.
+    /// How the clocks followed, where they were synchronised, look by look …
     pub sync: Vec<SyncSeries>,
+    /// … and summed up.
+    pub clocks: Vec<ClockSummary>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
 }
@@ -194,8 +197,8 @@ fn run_flows(
         let listeners = join_all(listeners, flows, "listener");
         match (talkers, listeners) {
             (Ok(talkers), Ok(listeners)) => {
-                let (computed, sync, warnings) = Default::default();
-                Ok(Logs { base, talkers, listeners, computed, sync, warnings })
+                let (computed, sync, clocks, warnings) = Default::default();
+                Ok(Logs { base, talkers, listeners, computed, sync, clocks, warnings })
             }
             (Err(talker), Err(listener)) if is_consequence(&talker) => Err(listener),
             (Err(error), _) | (_, Err(error)) => Err(error),

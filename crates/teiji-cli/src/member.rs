@@ -68,6 +68,7 @@ pub fn record(
         capture,
         flows: records.statistics(),
         incomplete,
+        clocks: outcome.clocks.clone(),
     };
     Ok((member, warnings))
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use teiji::{ListenerLog, TalkerLog};
 use teiji_core::time::{Instant, Tai};
 use teiji_record::Sighting;
+use teiji_record::summary::ClockSummary;
 
 use crate::measure::Logs;
 use crate::ptp::SyncSeries;
@@ -32,6 +33,8 @@ pub struct Outcome {
     pub computed: BTreeSet<u16>,
     /// How the clocks followed, where they were synchronised.
     pub sync: Vec<SyncSeries>,
+    /// The same, summed up.
+    pub clocks: Vec<ClockSummary>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
 }
@@ -44,8 +47,18 @@ impl Outcome {
     ) -> anyhow::Result<Self> {
         let observed_json =
             serde_json::to_string(observed).context("cannot write down what was observed")?;
-        let Logs { base, talkers, listeners, computed, sync, warnings } = logs;
-        Ok(Self { observed_json, differences, base, talkers, listeners, computed, sync, warnings })
+        let Logs { base, talkers, listeners, computed, sync, clocks, warnings } = logs;
+        Ok(Self {
+            observed_json,
+            differences,
+            base,
+            talkers,
+            listeners,
+            computed,
+            sync,
+            clocks,
+            warnings,
+        })
     }
 
     /// What an analyser would have seen on the `vtsn` wires. A frame is stamped

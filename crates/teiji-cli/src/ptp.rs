@@ -22,6 +22,7 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::{Monotonic, Span};
 use teiji_experiment::{Host, PtpRole, Scenario};
 use teiji_net::Applied;
+use teiji_record::summary::ClockSummary;
 use teiji_sys::{clock, netns};
 
 use daemon::Daemon;
@@ -38,25 +39,6 @@ const LOOKS: usize = 20;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often the clocks are looked at during the measurement.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-
-/// How well one clock followed the grandmaster's during the measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SyncReport {
-    /// `HOST.WIRE` of the clock.
-    pub clock: String,
-    /// `HOST.WIRE` of the grandmaster's, or of the card the system clock follows.
-    pub reference: String,
-    /// From the start of the programs until it followed, in ns.
-    pub settled_ns: i64,
-    /// Samples during the measurement.
-    pub samples: u64,
-    /// Mean offset, clock − reference, in ns.
-    pub mean_ns: f64,
-    /// Root of the mean square of the offset, in ns.
-    pub rms_ns: f64,
-    /// The largest offset either way, in ns.
-    pub worst_ns: i64,
-}
 
 /// The offsets of one clock, one a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +102,7 @@ pub fn start(
 
 impl Synchronised {
     /// Ends the programs; what was seen of the clocks since [`start`] returned.
-    pub fn finish(self) -> anyhow::Result<(Vec<SyncReport>, Vec<SyncSeries>)> {
+    pub fn finish(self) -> anyhow::Result<(Vec<ClockSummary>, Vec<SyncSeries>)> {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.watch.join().unwrap_or_default();
         for daemon in &self.daemons {
@@ -130,28 +112,11 @@ impl Synchronised {
     }
 }
 
-impl SyncReport {
-    /// The report as a sentence.
-    pub fn sentence(&self) -> String {
-        format!(
-            "The clock of {} followed {}: offset {:.1} ns on average, rms {:.1} ns, {} ns at worst \
-             ({} looks at both clocks during the measurement; settled after {}).",
-            self.clock,
-            self.reference,
-            self.mean_ns,
-            self.rms_ns,
-            self.worst_ns,
-            self.samples,
-            format_span(Span::from_millis(self.settled_ns / 1_000_000))
-        )
-    }
-}
-
-fn report(clock: &Follower, samples: &[Sample], settled: Span) -> (SyncReport, SyncSeries) {
+fn report(clock: &Follower, samples: &[Sample], settled: Span) -> (ClockSummary, SyncSeries) {
     let offsets = || samples.iter().map(|sample| sample.offset_ns);
     let count = samples.len().max(1) as f64;
     let square = |ns: i64| (ns as f64) * (ns as f64);
-    let report = SyncReport {
+    let report = ClockSummary {
         clock: clock.name(),
         reference: clock.reference(),
         settled_ns: settled.as_ns(),

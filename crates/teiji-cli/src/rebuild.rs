@@ -2,7 +2,7 @@
 //! was full, before it could do so itself.
 
 use anyhow::bail;
-use teiji_record::summary::{self, Testbed};
+use teiji_record::summary::{self, ClockSummary, Testbed};
 use teiji_record::{CaseSummary, Manifest, MemberSummary, RunFolder, Summary};
 
 use crate::experiment_file;
@@ -23,7 +23,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         let mut members = Vec::new();
         for &seed in &manifest.seeds {
             if folder.path().join(RunFolder::records_name(&case.name, seed)).is_file() {
-                members.push(member(folder, &case.name, seed)?);
+                members.push(member(folder, manifest, &case.name, seed)?);
             } else {
                 warnings.push(format!("Case {} seed {seed} is missing: no records.", case.name));
             }
@@ -51,7 +51,12 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
     })
 }
 
-fn member(folder: &RunFolder, case: &str, seed: u64) -> anyhow::Result<MemberSummary> {
+fn member(
+    folder: &RunFolder,
+    manifest: &Manifest,
+    case: &str,
+    seed: u64,
+) -> anyhow::Result<MemberSummary> {
     let records = folder.read_records(case, seed)?;
     let capture = RunFolder::capture_name(case, seed);
     Ok(MemberSummary {
@@ -60,5 +65,13 @@ fn member(folder: &RunFolder, case: &str, seed: u64) -> anyhow::Result<MemberSum
         capture: folder.path().join(&capture).is_file().then_some(capture),
         flows: records.statistics(),
         incomplete: !records.facts.interrupted.is_empty(),
+        clocks: clocks(manifest, case, seed),
     })
+}
+
+/// How the clocks followed, if the manifest got to know of that.
+fn clocks(manifest: &Manifest, case: &str, seed: u64) -> Vec<ClockSummary> {
+    let observed = manifest.observed.get(&format!("{case}-s{seed}"));
+    let sync = observed.and_then(|observed| observed.get("sync"));
+    sync.and_then(|sync| serde_json::from_value(sync.clone()).ok()).unwrap_or_default()
 }

@@ -4,17 +4,14 @@
 use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
-use teiji_core::quantity::format_span;
-use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{Handle, compile};
 use teiji_net::{Machine, Observed, vtsn};
 use teiji_record::Manifest;
+use teiji_record::summary::ClockSummary;
 use teiji_report::{SetupEntry, SetupSection};
-
-use crate::ptp::SyncReport;
 
 /// A machine and its network during one case, as the manifest keeps it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +27,7 @@ pub struct ObservedCase {
     pub loads: Vec<LoadReport>,
     /// How each clock followed, where clocks were synchronised.
     #[serde(default)]
-    pub sync: Vec<SyncReport>,
+    pub sync: Vec<ClockSummary>,
 }
 
 /// The sections for the report, most important first.
@@ -64,7 +61,6 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
         seen_cases.push(case);
         let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == *case));
         sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));
-        sections.extend(observed.sync.iter().map(|report| sync(case, report)));
     }
     sections.push(run(manifest));
     sections
@@ -160,20 +156,6 @@ fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
     entries.extend(settings(port, asked));
     entries.extend(qdiscs(port, wanted));
     let title = format!("Case {case}: {} on {}", port.host, port.wire);
-    SetupSection { title, entries }
-}
-
-fn sync(case: &str, report: &SyncReport) -> SetupSection {
-    let SyncReport { clock, reference, settled_ns, samples, mean_ns, rms_ns, worst_ns } = report;
-    let settled = Span::from_millis(settled_ns / 1_000_000);
-    let entries = vec![
-        entry("offset, mean", format!("{mean_ns:.1} ns")),
-        entry("offset, rms", format!("{rms_ns:.1} ns")),
-        entry("offset, worst", format!("{worst_ns} ns")),
-        entry("looks at both clocks, at the same instants", samples.to_string()),
-        entry("settled after", format_span(settled)),
-    ];
-    let title = format!("Case {case}: the clock of {clock} against {reference}");
     SetupSection { title, entries }
 }
 

@@ -53,6 +53,7 @@ fn summary() -> Summary {
         capture: None,
         flows: records.statistics(),
         incomplete: true,
+        clocks: Vec::new(),
     };
     let case = crate::CaseSummary {
         name: "normal".to_owned(),

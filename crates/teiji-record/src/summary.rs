@@ -83,4 +83,26 @@ pub struct MemberSummary {
     pub flows: BTreeMap<String, FlowStatistics>,
     /// True if the run ended before all frames were sent.
     pub incomplete: bool,
+    /// The clocks that PTP kept, card by card, then the system's; empty without PTP.
+    #[serde(default)]
+    pub clocks: Vec<ClockSummary>,
+}
+
+/// How well one clock followed another during the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockSummary {
+    /// `HOST.WIRE` of the clock, or `the system`.
+    pub clock: String,
+    /// `HOST.WIRE` of the grandmaster's, or of the card the system's clock follows.
+    pub reference: String,
+    /// From the start of the programs until it followed, in ns.
+    pub settled_ns: i64,
+    /// Looks at both clocks, each at one instant.
+    pub samples: u64,
+    /// Mean offset from the reference, in ns.
+    pub mean_ns: f64,
+    /// Root of the mean square of the offsets, in ns.
+    pub rms_ns: f64,
+    /// The offset farthest from zero, in ns.
+    pub worst_ns: i64,
 }

@@ -112,7 +112,14 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
             let mut thinned = points(name, seed, "status", status);
             thinned.thin(4_000);
             all.push(thinned);
-            MemberSummary { seed, records: None, capture: None, flows, incomplete: false }
+            MemberSummary {
+                seed,
+                records: None,
+                capture: None,
+                flows,
+                incomplete: false,
+                clocks: Vec::new(),
+            }
         });
         CaseSummary {
             name: name.to_owned(),

@@ -8,10 +8,12 @@
 //! * [`terminal`] – the table of a run, and two runs side by side,
 //! * [`html`] – the report,
 //! * [`report`] – what the report shows beyond the summary,
+//! * [`clocks`] – how well the clocks followed,
 //! * [`paper`] – the published figures that stand beside the measured ones.
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod clocks;
 pub mod comparison;
 pub mod html;
 pub mod paper;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use teiji_record::Summary;
-use teiji_record::summary::Testbed;
+use teiji_record::summary::{ClockSummary, Testbed};
 use teiji_report::terminal::{Options, compare, render};
 use teiji_stats::{Deviation, Series, Vantage};
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
@@ -156,6 +156,29 @@ fn every_flow_has_its_own_table() {
         case.members[0].flows.insert("slow".to_owned(), slow);
     }
     golden("two-flows", &render(&summary, &WIDE), WIDE);
+}
+
+#[test]
+fn clocks_that_ptp_kept_have_a_table_with_the_worst_seed() {
+    let clock = |clock: &str, rms_ns: f64, worst_ns: i64| ClockSummary {
+        clock: clock.to_owned(),
+        reference: "listener.line".to_owned(),
+        settled_ns: 3_000_000_000,
+        samples: 100,
+        mean_ns: 0.0,
+        rms_ns,
+        worst_ns,
+    };
+    let flows = vec![flow(Vantage::Wire, &between(-9_000, 9_000)); 2];
+    let mut summary = run(vec![case("normal", flows)]);
+    summary.cases[0].members[0].clocks =
+        vec![clock("talker.line", 2.1, -17), clock("the system", 9.0, 40)];
+    summary.cases[0].members[1].clocks =
+        vec![clock("talker.line", 4.1, 12), clock("the system", 3.5, 23)];
+    let told = render(&summary, &WIDE);
+    let row = told.lines().skip_while(|line| !line.contains("kept by PTP")).nth(3).unwrap();
+    let figures: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(figures.join(" "), "normal 4.1 ns 9 ns 17 ns 40 ns", "{told}");
 }
 
 #[test]

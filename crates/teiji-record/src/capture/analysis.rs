@@ -167,6 +167,7 @@ impl CaptureAnalysis {
             capture: Some(name.to_owned()),
             flows: BTreeMap::from([(flow.clone(), self.statistics.clone())]),
             incomplete: false,
+            clocks: Vec::new(),
         };
         let case = CaseSummary {
             name: "capture".to_owned(),

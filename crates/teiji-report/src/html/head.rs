@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::GLYPHS;
 use super::escape::text;
 use crate::answer::answer;
+use crate::clocks::followed;
 use crate::report::{Report, SetupEntry};
 use crate::units::count;
 use crate::wording;
@@ -63,6 +64,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
     };
     let links = [
         ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),
+        ("clocks", "Clocks".to_owned(), !followed(report.summary).is_empty()),
         ("outliers", "Outliers".to_owned(), !report.outliers.is_empty()),
         ("setup", setup, !report.setup.is_empty()),
         ("warnings", warnings, !report.summary.warnings.is_empty()),

@@ -5,12 +5,13 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `results`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
 
 mod axis;
+mod clocks;
 mod closing;
 mod data;
 mod escape;
@@ -43,6 +44,7 @@ pub fn render(report: &Report<'_>) -> String {
     for (index, flow) in flows(report.summary).into_iter().enumerate() {
         results::results(report, flow, index, &mut body);
     }
+    clocks::clocks(report, &mut body);
     outliers::outliers(report, &mut body);
     closing::setup(report, &mut body);
     closing::study(report, &mut body);

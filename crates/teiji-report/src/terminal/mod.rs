@@ -5,6 +5,7 @@
 //! files (names, questions, warnings) never reaches the terminal with control
 //! characters in it.
 
+mod clocks;
 mod compare;
 mod figures;
 mod frames;
@@ -59,6 +60,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         frames::advice(summary.testbed, comparison, &mut screen);
         figures::figures(comparison, paper.as_ref(), label, &mut screen);
     }
+    clocks::clocks(summary, label, &mut screen);
     conclusion(summary, &mut screen);
     remarks(summary, &comparisons, &mut screen);
     screen.finish()

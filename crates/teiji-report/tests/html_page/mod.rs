@@ -49,6 +49,7 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             capture: None,
             flows: BTreeMap::from([("cycle".to_owned(), statistics(deviations))]),
             incomplete: false,
+            clocks: Vec::new(),
         }],
     }
 }

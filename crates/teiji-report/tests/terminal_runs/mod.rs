@@ -49,6 +49,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 capture: None,
                 flows: BTreeMap::from([("cycle".to_owned(), flow)]),
                 incomplete: false,
+                clocks: Vec::new(),
             })
             .collect(),
     }
