@@ -194,7 +194,10 @@ fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
     let folder = folder.to_str().unwrap();
     let both = teiji(&["compare", folder, folder]);
     assert_eq!(both.code, 0, "{}", both.err);
-    // As if it had been killed before it was summed up.
+    // As if the disk had been full, and as if it had been killed before it was summed up.
+    fs::write(format!("{folder}/summary.json"), "{\"schema\": ").unwrap();
+    let damaged = teiji(&["report", folder]);
+    assert!(damaged.err.contains("delete it, and `teiji report"), "{}", damaged.err);
     fs::remove_file(format!("{folder}/summary.json")).unwrap();
     let unsummed = teiji(&["compare", folder, folder]);
     assert!(unsummed.err.contains("`teiji report"), "{}", unsummed.err);

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub enum VmError {
         source: std::io::Error,
     },
     /// QEMU refused the machine or died.
-    #[error("QEMU ended early ({status}){}{}", said(.stderr), quoted(.console))]
+    #[error("QEMU ended early ({status}){}{}{}", said(.stderr), memory(*.status, .stderr), quoted(.console))]
     QemuEnded {
         /// How it ended.
         status: ExitStatus,
@@ -94,6 +95,19 @@ pub enum VmError {
 fn said(stderr: &str) -> String {
     let text = stderr.trim();
     if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// What to do where memory was short: QEMU says so, or the kernel killed it.
+fn memory(status: ExitStatus, stderr: &str) -> &'static str {
+    if stderr.contains("Cannot allocate memory") {
+        "; this machine has too little free memory for a guest: end other programs, or run fewer \
+         guests at once with --jobs 1"
+    } else if status.signal() == Some(libc::SIGKILL) {
+        "; somebody killed it, or the kernel did because memory was short (`dmesg` says so): then \
+         end other programs, or run fewer guests at once with --jobs 1"
+    } else {
+        ""
+    }
 }
 
 fn quoted(lines: &[String]) -> String {
@@ -243,5 +257,23 @@ impl Drop for Machine {
         // Errors mean that it is gone already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_found_no_memory_says_what_to_do() {
+        let said = |raw: i32, stderr: &str| {
+            let (status, stderr) = (ExitStatus::from_raw(raw), stderr.to_owned());
+            VmError::QemuEnded { status, stderr, console: Vec::new() }.to_string()
+        };
+        let short =
+            said(1 << 8, "-accel tcg: allocate 1 bytes for jit buffer: Cannot allocate memory");
+        assert!(short.contains("too little free memory for a guest: end other"), "{short}");
+        assert!(said(libc::SIGKILL, "").contains("because memory was short"));
+        assert!(!said(1 << 8, "no such device").contains("memory"));
     }
 }

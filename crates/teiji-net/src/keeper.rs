@@ -177,20 +177,26 @@ pub fn main() -> ExitCode {
     match watch(io::stdin().lock(), io::stdout().lock()) {
         Watch::Dismissed => ExitCode::SUCCESS,
         Watch::Nonsense(why) => {
-            eprintln!(
+            complain(format_args!(
                 "teiji keeper: no undo list on standard input ({why}); this command is for teiji's own use"
-            );
+            ));
             ExitCode::FAILURE
         }
         Watch::Orphaned(list) => restore(&list),
     }
 }
 
+/// A line on standard error, if that is still there: `eprintln!` panics where it is not,
+/// and giving back would end half-way.
+fn complain(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 fn restore(list: &UndoList) -> ExitCode {
     let mut netlink = match Netlink::open() {
         Ok(netlink) => netlink,
         Err(error) => {
-            eprintln!("teiji keeper: {error}");
+            complain(format_args!("teiji keeper: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -198,12 +204,15 @@ fn restore(list: &UndoList) -> ExitCode {
     for before in &list.cards {
         let problems = card::restore(&mut netlink, before, PATIENCE);
         if problems.is_empty() {
-            eprintln!("teiji ended abruptly; its keeper gave {} back as it was", before.ifname);
+            complain(format_args!(
+                "teiji ended abruptly; its keeper gave {} back as it was",
+                before.ifname
+            ));
         }
         left.extend(problems);
     }
     for problem in &left {
-        eprintln!("teiji keeper: {problem}");
+        complain(format_args!("teiji keeper: {problem}"));
     }
     if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

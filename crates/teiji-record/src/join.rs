@@ -8,6 +8,7 @@ use teiji::{ListenerLog, RxRecord, TalkerLog};
 use teiji_core::time::{Capture, Instant, Span};
 
 use crate::FrameRow;
+use crate::columns::EMPTY;
 use crate::plan::FlowPlan;
 
 /// A test frame seen by the analyser.
@@ -177,22 +178,7 @@ fn add_arrival(row: &mut FrameRow, arrival: u64, rx: &RxRecord) {
 }
 
 fn unsent(plan: &FlowPlan, seq: u64) -> FrameRow {
-    FrameRow {
-        flow: plan.flow,
-        seq,
-        scheduled: plan.departure(seq),
-        woke: None,
-        handed_over: None,
-        tx_sched: None,
-        tx_kernel: None,
-        tx_hardware: None,
-        wire: None,
-        rx_kernel: None,
-        rx_hardware: None,
-        arrival: None,
-        copies: 0,
-        fate: None,
-    }
+    FrameRow { flow: plan.flow, seq, scheduled: plan.departure(seq), ..EMPTY }
 }
 
 #[cfg(test)]

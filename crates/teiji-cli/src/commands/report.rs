@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use teiji_record::{RunFolder, RunFolderError};
+use anyhow::bail;
+use teiji_record::{JsonFileError, RunFolder, RunFolderError};
 
 use crate::exit::Exit;
 use crate::output;
@@ -31,6 +32,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
                 let summary = rebuild::summary(&folder, &manifest)?;
                 folder.write_summary(&summary)?;
                 summary
+            }
+            Err(error @ RunFolderError::Json(JsonFileError::Invalid { .. })) => {
+                let path = publish::shown(path);
+                bail!(
+                    "{error}; delete it, and `teiji report {path}` makes it anew from the records"
+                )
             }
             read => read?,
         };
