@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prioflow: the queueing discipline.
+ *
+ * 16 queues, strict: the highest level that holds a packet is served first. When
+ * the limit is reached, the youngest packet of the lowest level makes room for one
+ * of a higher level. A level below the device's transmit level (port.c) is not
+ * served at all: its packets wait, and stay charged to the sockets that sent them,
+ * so that a sender whose buffer is full sleeps instead of losing packets.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/gen_stats.h>
+
+#include "prioflow.h"
+
+/* In the skb's control block while it waits. */
+struct prioflow_wait {
+	u64 since_ns;	/* CLOCK_MONOTONIC; 0: it found the device free */
+};
+
+static struct prioflow_wait *prioflow_wait(struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct prioflow_wait));
+	return (struct prioflow_wait *)qdisc_skb_cb(skb)->data;
+}
+
+/* Takes a packet out of its level. */
+static void prioflow_unlink(struct Qdisc *sch, u32 number, struct sk_buff *skb)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct prioflow_level *level = &q->level[number];
+
+	__skb_unlink(skb, &level->queue);
+	level->bytes -= qdisc_pkt_len(skb);
+	if (skb_queue_empty(&level->queue))
+		q->backlogged &= ~BIT(number);
+	sch->q.qlen--;
+	qdisc_qstats_backlog_dec(sch, skb);
+}
+
+static bool prioflow_is_full(struct Qdisc *sch, const struct sk_buff *skb)
+{
+	const struct prioflow_sched *q = qdisc_priv(sch);
+
+	return sch->q.qlen >= q->limit ||
+	       (u64)sch->qstats.backlog + qdisc_pkt_len(skb) > q->limit_bytes;
+}
+
+/*
+ * Makes room for a packet of level @number; false if it is itself the least. What
+ * was dropped is added to @packets and @bytes.
+ */
+static bool prioflow_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb,
+			       struct sk_buff **to_free, u32 *packets, u32 *bytes)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct sk_buff *victim;
+	u32 lowest;
+
+	while (prioflow_is_full(sch, skb)) {
+		if (!q->backlogged)
+			return false;
+		lowest = __ffs(q->backlogged);
+		if (lowest >= number)
+			return false;
+		victim = skb_peek_tail(&q->level[lowest].queue);
+		prioflow_unlink(sch, lowest, victim);
+		q->level[lowest].dropped++;
+		*bytes += qdisc_pkt_len(victim);
+		(*packets)++;
+		qdisc_drop(victim, sch, to_free);
+	}
+	return true;
+}
+
+static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u32 number, packets = 0, bytes = 0;
+	struct prioflow_level *level;
+	bool room;
+
+	number = prioflow_classify(rcu_dereference_bh(q->map), skb);
+	level = &q->level[number];
+	room = prioflow_make_room(sch, number, skb, to_free, &packets, &bytes);
+	if (unlikely(!room)) {
+		level->dropped++;
+		if (packets)
+			qdisc_tree_reduce_backlog(sch, packets, bytes);
+		return qdisc_drop(skb, sch, to_free);
+	}
+	/* One ring, so that the core has no reason to take packets in advance. */
+	if (q->one_queue)
+		skb_set_queue_mapping(skb, q->one_queue - 1);
+	prioflow_wait(skb)->since_ns =
+		q->backlogged || READ_ONCE(q->port->send_level) ? ktime_get_ns() : 0;
+	__skb_queue_tail(&level->queue, skb);
+	level->bytes += qdisc_pkt_len(skb);
+	q->backlogged |= BIT(number);
+	sch->q.qlen++;
+	qdisc_qstats_backlog_inc(sch, skb);
+	/* Not before, lest parents take it for empty while it is full. */
+	if (packets)
+		qdisc_tree_reduce_backlog(sch, packets, bytes);
+	return NET_XMIT_SUCCESS;
+}
+
+/* The level that may be served now, or -1; then the watchdog looks again in time. */
+static int prioflow_next(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u64 until_ns = 0;
+	u32 number;
+
+	if (!q->backlogged)
+		return -1;
+	number = __fls(q->backlogged);
+	if (number < prioflow_port_gate(q->port, &until_ns)) {
+		if (until_ns)
+			qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
+		return -1;
+	}
+	return number;
+}
+
+static struct sk_buff *prioflow_peek(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	int number = prioflow_next(sch);
+
+	return number < 0 ? NULL : skb_peek(&q->level[number].queue);
+}
+
+static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	int number = prioflow_next(sch);
+	struct prioflow_level *level;
+	struct sk_buff *skb;
+	u64 since_ns;
+
+	if (number < 0)
+		return NULL;
+	level = &q->level[number];
+	skb = skb_peek(&level->queue);
+	prioflow_unlink(sch, number, skb);
+	level->sent++;
+	level->sent_bytes += qdisc_pkt_len(skb);
+	since_ns = prioflow_wait(skb)->since_ns;
+	if (since_ns)
+		level->longest_wait_ns = max(level->longest_wait_ns, ktime_get_ns() - since_ns);
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+static int prioflow_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct net_device *dev = qdisc_dev(sch);
+	u32 i;
+	int err;
+
+	q->qdisc = sch;
+	qdisc_watchdog_init(&q->watchdog, sch);
+	for (i = 0; i < PRIOFLOW_LEVELS; i++)
+		__skb_queue_head_init(&q->level[i].queue);
+	q->limit = max_t(u32, dev->tx_queue_len, 1);
+	q->limit_bytes = U32_MAX;
+	q->port = prioflow_port_get(dev);
+	if (!q->port)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&q->list);
+	if (sch->parent == TC_H_ROOT && netif_is_multiqueue(dev)) {
+		/*
+		 * Alone on several rings, the core would take packets in advance for
+		 * rings that are full, past the gate. All leave by one ring instead.
+		 */
+		sch->flags |= TCQ_F_ONETXQUEUE;
+		q->one_queue = sch->dev_queue - dev->_tx + 1;
+	}
+	err = prioflow_change(sch, opt, extack);
+	if (err)
+		return err;	/* destroy follows */
+	prioflow_port_join(q->port, q);
+	return 0;
+}
+
+static void prioflow_reset(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u32 i;
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
+		rtnl_kfree_skbs(skb_peek(&q->level[i].queue), skb_peek_tail(&q->level[i].queue));
+		__skb_queue_head_init(&q->level[i].queue);
+		q->level[i].bytes = 0;
+	}
+	q->backlogged = 0;
+}
+
+static void prioflow_destroy(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct prioflow_map *map = rtnl_dereference(q->map);
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	if (q->port) {
+		prioflow_port_leave(q->port, q);
+		prioflow_port_put(q->port);
+	}
+	if (map)
+		kfree_rcu(map, rcu);
+}
+
+static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct tc_prioflow_xstats stats = {};
+	u32 i;
+
+	prioflow_port_fill(q->port, &stats);
+	sch_tree_lock(sch);
+	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
+		stats.level[i].sent = q->level[i].sent;
+		stats.level[i].sent_bytes = q->level[i].sent_bytes;
+		stats.level[i].dropped = q->level[i].dropped;
+		stats.level[i].longest_wait_ns = q->level[i].longest_wait_ns;
+		stats.level[i].queued = skb_queue_len(&q->level[i].queue);
+		stats.level[i].queued_bytes = q->level[i].bytes;
+	}
+	sch_tree_unlock(sch);
+	return gnet_stats_copy_app(d, &stats, sizeof(stats));
+}
+
+/* Classes 1 to 16 are the levels 0 to 15: for `tc -s class`, nothing can be put there. */
+static struct Qdisc *prioflow_leaf(struct Qdisc *sch, unsigned long class)
+{
+	return NULL;
+}
+
+static unsigned long prioflow_find(struct Qdisc *sch, u32 classid)
+{
+	u32 minor = TC_H_MIN(classid);
+
+	return minor <= PRIOFLOW_LEVELS ? minor : 0;
+}
+
+static int prioflow_dump_class(struct Qdisc *sch, unsigned long class, struct sk_buff *skb,
+			       struct tcmsg *tcm)
+{
+	tcm->tcm_handle |= TC_H_MIN(class);
+	return 0;
+}
+
+static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, struct gnet_dump *d)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct prioflow_level *level = &q->level[class - 1];
+	struct gnet_stats_queue queue = {};
+	struct gnet_stats_basic_sync basic;
+
+	gnet_stats_basic_sync_init(&basic);
+	sch_tree_lock(sch);
+	queue.qlen = skb_queue_len(&level->queue);
+	queue.backlog = level->bytes;
+	queue.drops = level->dropped;
+	u64_stats_set(&basic.packets, level->sent);
+	u64_stats_set(&basic.bytes, level->sent_bytes);
+	sch_tree_unlock(sch);
+	if (gnet_stats_copy_basic(d, NULL, &basic, true) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &queue, queue.qlen) < 0)
+		return -1;
+	return 0;
+}
+
+static void prioflow_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	u32 i;
+
+	for (i = 0; !walker->stop && i < PRIOFLOW_LEVELS; i++) {
+		if (walker->count >= walker->skip && walker->fn(sch, i + 1, walker) < 0) {
+			walker->stop = 1;
+			break;
+		}
+		walker->count++;
+	}
+}
+
+static const struct Qdisc_class_ops prioflow_class_ops = {
+	.leaf		= prioflow_leaf,
+	.find		= prioflow_find,
+	.dump		= prioflow_dump_class,
+	.dump_stats	= prioflow_dump_class_stats,
+	.walk		= prioflow_walk,
+};
+
+struct Qdisc_ops prioflow_qdisc_ops __read_mostly = {
+	.cl_ops		= &prioflow_class_ops,
+	.id		= "prioflow",
+	.priv_size	= sizeof(struct prioflow_sched),
+	.enqueue	= prioflow_enqueue,
+	.dequeue	= prioflow_dequeue,
+	.peek		= prioflow_peek,
+	.init		= prioflow_init,
+	.reset		= prioflow_reset,
+	.destroy	= prioflow_destroy,
+	.change		= prioflow_change,
+	.dump		= prioflow_dump,
+	.dump_stats	= prioflow_dump_stats,
+	.owner		= THIS_MODULE,
+};

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prioflow: what makes `tc` understand the qdisc's options and print its counters.
+ *
+ * tc loads q_prioflow.so from $TC_LIB_DIR or /usr/lib/<arch>/tc and looks for
+ * prioflow_qdisc_util.
+ */
+#include <errno.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../uapi/prioflow.h"
+#include "iproute2.h"
+
+#define ROOM	4096
+
+static const char * const sources[] = { "dscp", "tos", "pcp", "priority" };
+static const int entries[] = { 64, 16, 8, 16 };
+
+static void explain(void)
+{
+	fprintf(stderr,
+		"Usage: ... prioflow [ limit PACKETS ] [ bytes BYTES ]\n"
+		"                    [ by dscp|tos|pcp|priority ] [ table LEVEL,LEVEL,... ]\n"
+		"                    [ send-level LEVEL [ for MILLISECONDS ] ]\n");
+}
+
+static int parse_number(const char *text, const char *what, unsigned long max, unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = text ? strtoul(text, &end, 0) : 0;
+	if (text && *text && !*end && !errno && *value <= max)
+		return 0;
+	fprintf(stderr, "prioflow: %s takes a number up to %lu\n", what, max);
+	return -1;
+}
+
+static int parse_table(char *text, unsigned char *table, int *count)
+{
+	char *entry, *rest = text;
+	unsigned long level;
+
+	*count = 0;
+	while (rest && (entry = strsep(&rest, ","))) {
+		if (*count == PRIOFLOW_TABLE_SIZE ||
+		    parse_number(entry, "table", PRIOFLOW_TOP_LEVEL, &level))
+			return -1;
+		table[(*count)++] = level;
+	}
+	return *count ? 0 : -1;
+}
+
+static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
+			  struct nlmsghdr *message, const char *dev)
+{
+	struct rtattr *options = addattr_nest(message, ROOM,
+						TCA_OPTIONS | NLA_F_NESTED);
+
+	for (; argc > 0; argc -= 2, argv += 2) {
+		char *value = argc > 1 ? argv[1] : NULL;
+		unsigned char table[PRIOFLOW_TABLE_SIZE], byte;
+		unsigned int word;
+		unsigned long n;
+		int i, count;
+
+		if (!strcmp(argv[0], "limit") || !strcmp(argv[0], "bytes")) {
+			if (parse_number(value, argv[0], 0xffffffff, &n))
+				return -1;
+			word = n;
+			addattr_l(message, ROOM, *argv[0] == 'l' ? TCA_PRIOFLOW_LIMIT :
+				  TCA_PRIOFLOW_BYTES, &word, sizeof(word));
+		} else if (!strcmp(argv[0], "by")) {
+			for (i = 0; i <= PRIOFLOW_SOURCE_MAX; i++)
+				if (value && !strcmp(value, sources[i]))
+					break;
+			if (i > PRIOFLOW_SOURCE_MAX) {
+				explain();
+				return -1;
+			}
+			byte = i;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_SOURCE, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "table")) {
+			if (parse_table(value, table, &count))
+				return -1;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_TABLE, table, count);
+		} else if (!strcmp(argv[0], "send-level")) {
+			if (parse_number(value, "send-level", PRIOFLOW_TOP_LEVEL, &n))
+				return -1;
+			byte = n;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_SEND_LEVEL, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "for")) {
+			unsigned long long ns;
+
+			if (parse_number(value, "for", 0xffffffff, &n))
+				return -1;
+			ns = n * 1000000ULL;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_LIFETIME, &ns, sizeof(ns));
+		} else {
+			explain();
+			return -1;
+		}
+	}
+	addattr_nest_end(message, options);
+	return 0;
+}
+
+static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *options)
+{
+	struct rtattr *tb[TCA_PRIOFLOW_MAX + 1];
+	unsigned char source, *table;
+	unsigned long long ns;
+	int i;
+
+	if (!options)
+		return 0;
+	parse_rtattr_flags(tb, TCA_PRIOFLOW_MAX, RTA_DATA(options), RTA_PAYLOAD(options),
+			   NLA_F_NESTED);
+	if (tb[TCA_PRIOFLOW_LIMIT])
+		fprintf(file, "limit %up ", *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_LIMIT]));
+	if (tb[TCA_PRIOFLOW_BYTES] &&
+	    *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_BYTES]) != 0xffffffff)
+		fprintf(file, "bytes %u ", *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_BYTES]));
+	if (tb[TCA_PRIOFLOW_SOURCE] && tb[TCA_PRIOFLOW_TABLE]) {
+		source = *(unsigned char *)RTA_DATA(tb[TCA_PRIOFLOW_SOURCE]);
+		table = RTA_DATA(tb[TCA_PRIOFLOW_TABLE]);
+		if (source > PRIOFLOW_SOURCE_MAX ||
+		    RTA_PAYLOAD(tb[TCA_PRIOFLOW_TABLE]) < entries[source])
+			return -1;
+		fprintf(file, "by %s table ", sources[source]);
+		for (i = 0; i < entries[source]; i++)
+			fprintf(file, "%s%u", i ? "," : "", table[i]);
+	}
+	if (tb[TCA_PRIOFLOW_SEND_LEVEL])
+		fprintf(file, " send-level %u",
+			*(unsigned char *)RTA_DATA(tb[TCA_PRIOFLOW_SEND_LEVEL]));
+	if (tb[TCA_PRIOFLOW_LIFETIME]) {
+		memcpy(&ns, RTA_DATA(tb[TCA_PRIOFLOW_LIFETIME]), sizeof(ns));
+		if (ns)
+			fprintf(file, " for %llu ms", ns / 1000000);
+	}
+	return 0;
+}
+
+static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtattr *xstats)
+{
+	struct tc_prioflow_xstats stats;
+	int i;
+
+	if (!xstats)
+		return 0;
+	if (RTA_PAYLOAD(xstats) < sizeof(stats))
+		return -1;
+	memcpy(&stats, RTA_DATA(xstats), sizeof(stats));
+	fprintf(file, " level     queued       sent    dropped  longest wait      paused\n");
+	for (i = PRIOFLOW_TOP_LEVEL; i >= 0; i--) {
+		const struct tc_prioflow_level *level = &stats.level[i];
+
+		if (!level->sent && !level->queued && !level->dropped && !level->pauses)
+			continue;
+		fprintf(file, " %5d %10u %10llu %10llu %10llu us %6ux %llu ms\n", i, level->queued,
+			level->sent, level->dropped, level->longest_wait_ns / 1000, level->pauses,
+			level->paused_ns / 1000000);
+	}
+	return 0;
+}
+
+struct qdisc_util prioflow_qdisc_util = {
+	.id		= "prioflow",
+	.parse_qopt	= prioflow_parse,
+	.print_qopt	= prioflow_print,
+	.print_xstats	= prioflow_print_stats,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * prioflow: options and counters of the queueing discipline, as netlink carries
+ * them (TCA_OPTIONS and TCA_STATS_APP of a qdisc of kind "prioflow").
+ */
+#ifndef _UAPI_PRIOFLOW_H
+#define _UAPI_PRIOFLOW_H
+
+#include <linux/types.h>
+
+#define PRIOFLOW_LEVELS		16
+#define PRIOFLOW_TOP_LEVEL	15
+
+/* What a frame's level is taken from. */
+enum {
+	PRIOFLOW_SOURCE_DSCP,		/* 64 entries, default: its upper four bits */
+	PRIOFLOW_SOURCE_TOS,		/* 16 entries, RFC 1349's four property bits */
+	PRIOFLOW_SOURCE_PCP,		/* 8 entries of IEEE 802.1Q, default: 2 * PCP + 1 */
+	PRIOFLOW_SOURCE_PRIORITY,	/* 16 entries, skb->priority (SO_PRIORITY) */
+
+	__PRIOFLOW_SOURCE_MAX
+#define PRIOFLOW_SOURCE_MAX	(__PRIOFLOW_SOURCE_MAX - 1)
+};
+
+#define PRIOFLOW_TABLE_SIZE	64
+
+enum {
+	TCA_PRIOFLOW_UNSPEC,
+	TCA_PRIOFLOW_LIMIT,		/* u32, packets */
+	TCA_PRIOFLOW_BYTES,		/* u32, bytes */
+	TCA_PRIOFLOW_SOURCE,		/* u8, PRIOFLOW_SOURCE_* */
+	TCA_PRIOFLOW_TABLE,		/* u8 [entries of the source], levels */
+	TCA_PRIOFLOW_SEND_LEVEL,	/* u8: nothing below leaves the device; 0: all does */
+	TCA_PRIOFLOW_LIFETIME,		/* u64, ns until the send level expires; 0: never */
+	TCA_PRIOFLOW_PAD,
+
+	__TCA_PRIOFLOW_MAX
+#define TCA_PRIOFLOW_MAX	(__TCA_PRIOFLOW_MAX - 1)
+};
+
+/* One level's counters. */
+struct tc_prioflow_level {
+	__u64 sent;
+	__u64 sent_bytes;
+	__u64 dropped;
+	__u64 longest_wait_ns;
+	__u64 paused_ns;	/* of the device */
+	__u32 pauses;		/* of the device */
+	__u32 queued;
+	__u64 queued_bytes;
+};
+
+/* TCA_STATS_APP of the qdisc. */
+struct tc_prioflow_xstats {
+	__u32 send_level;
+	__u32 unused;
+	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
+};
+
+#endif /* _UAPI_PRIOFLOW_H */
