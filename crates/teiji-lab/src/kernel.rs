@@ -8,6 +8,7 @@ pub(crate) mod headers;
 mod image;
 mod modinfo;
 mod modules;
+mod plugin;
 mod source;
 mod spec;
 pub(crate) mod toolchain;
@@ -22,6 +23,7 @@ use crate::cache::{item, lock::Lease};
 pub use build::{BuildError, Strictness};
 pub use headers::Headers;
 pub use modules::ModuleFile;
+pub use plugin::{Plugin, PluginError};
 pub use source::ModuleSource;
 pub use spec::{DebianKernel, KernelSpec};
 

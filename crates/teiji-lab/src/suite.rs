@@ -6,6 +6,7 @@
 //! ```text
 //! # module: vtsn          a kernel module to load, Teiji's or the kernel's
 //! # package: iproute2     a Debian package whose programs it calls
+//! # plugin: prioflow/tc/q_prioflow.c   a plug-in for its tc or ip, from kernel/
 //! # cpus: 2               so many processors (all scripts run with the most of any)
 //! # limit: 300            most seconds of the guest's time (default 600)
 //! ```
@@ -42,6 +43,8 @@ pub struct Needs {
     pub modules: Vec<String>,
     /// Debian packages.
     pub packages: Vec<String>,
+    /// Sources of plug-ins for iproute2, below `kernel/`.
+    pub plugins: Vec<String>,
     /// Processors of the guest.
     pub cpus: u16,
     /// Most time it may take, in the guest's time.
@@ -51,14 +54,20 @@ pub struct Needs {
 impl Needs {
     /// Reads the comment at the head of a script.
     pub fn of(script: &str) -> Self {
-        let mut needs =
-            Self { modules: Vec::new(), packages: Vec::new(), cpus: 1, limit: DEFAULT_LIMIT };
+        let mut needs = Self {
+            modules: Vec::new(),
+            packages: Vec::new(),
+            plugins: Vec::new(),
+            cpus: 1,
+            limit: DEFAULT_LIMIT,
+        };
         for line in script.lines().take_while(|line| line.starts_with('#')) {
             let Some((key, value)) = line.trim_start_matches('#').split_once(':') else { continue };
             let value = value.trim().to_owned();
             match key.trim() {
                 "module" => needs.modules.push(value),
                 "package" => needs.packages.push(value),
+                "plugin" => needs.plugins.push(value),
                 "cpus" => needs.cpus = value.parse().unwrap_or(1),
                 "limit" => needs.limit = value.parse().map_or(DEFAULT_LIMIT, Duration::from_secs),
                 _ => {}
@@ -139,10 +148,11 @@ mod tests {
     fn a_script_says_at_its_head_what_it_needs() {
         let needs = Needs::of(
             "#!/bin/sh\n# Gates.\n# module: vtsn\n# package: iproute2\n# package: linuxptp\n\
-             # limit: 30\n# cpus: 2\n. /suite/lib\n# module: none\n",
+             # limit: 30\n# cpus: 2\n# plugin: m/tc/q_m.c\n. /suite/lib\n# module: none\n",
         );
         assert_eq!(needs.modules, ["vtsn"]);
         assert_eq!(needs.packages, ["iproute2", "linuxptp"]);
+        assert_eq!(needs.plugins, ["m/tc/q_m.c"]);
         assert_eq!((needs.limit, needs.cpus), (Duration::from_secs(30), 2));
         assert_eq!(Needs::of("true\n").limit, DEFAULT_LIMIT);
     }

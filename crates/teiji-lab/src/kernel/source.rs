@@ -72,6 +72,11 @@ impl ModuleSource {
         &self.name
     }
 
+    /// Whether it has this file: its path below `kernel/`.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        self.files.iter().any(|(file, _)| file == path)
+    }
+
     /// SHA-256 over paths and contents.
     pub(crate) fn sha256(&self) -> String {
         let mut hash = Sha256::new();

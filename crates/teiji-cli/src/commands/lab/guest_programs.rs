@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use teiji_lab::cache::{Cache, Progress};
-use teiji_lab::kernel::Kernel;
+use teiji_lab::kernel::{Kernel, Plugin};
 
 use crate::lab::GuestFile;
 
@@ -38,6 +38,15 @@ const AT_HAND: [&str; 22] = [
 /// Those of them that this kernel has.
 pub fn at_hand(kernel: &Kernel) -> Vec<&'static str> {
     AT_HAND.into_iter().filter(|module| kernel.has_module(module)).collect()
+}
+
+/// The named plug-ins for iproute2, where its programs look for them.
+pub fn plugin_files(names: &[&str]) -> anyhow::Result<Vec<GuestFile>> {
+    let file = |name: &&str| {
+        let plugin = Plugin::build(name)?;
+        Ok((plugin.path, 0o644, plugin.library))
+    };
+    names.iter().map(file).collect()
 }
 
 /// The programs of a guest.

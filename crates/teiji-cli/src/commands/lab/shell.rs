@@ -11,7 +11,7 @@ use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
 use teiji_lab::vm;
 
 use super::KernelArgs;
-use super::guest_programs::{GuestPrograms, at_hand};
+use super::guest_programs::{GuestPrograms, at_hand, plugin_files};
 use crate::exit::Exit;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
 use crate::output;
@@ -37,6 +37,10 @@ pub struct Args {
     /// they need; may be given several times.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
+    /// Let the tc or ip of the package iproute2 know this module's options: a plug-in's
+    /// source below kernel/, as `prioflow/tc/q_prioflow.c`; may be given several times.
+    #[arg(long, value_name = "SOURCE")]
+    plugin: Vec<String>,
     /// Virtual CPUs.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
     cpus: u16,
@@ -84,6 +88,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut files = files_inside(&args.file)?;
     files.push(("etc/profile".to_owned(), 0o644, profile(&args.command).into_bytes()));
     files.extend(programs.files);
+    let plugins: Vec<&str> = args.plugin.iter().map(String::as_str).collect();
+    files.extend(plugin_files(&plugins)?);
     let contents = GuestContents {
         loaded: &loaded,
         at_hand: &at_hand(&kernel),

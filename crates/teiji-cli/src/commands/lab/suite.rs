@@ -15,7 +15,7 @@ use teiji_lab::suite::{self, Needs, Report, ScriptReport, gate};
 use teiji_lab::vm::{self, Supervision};
 
 use super::KernelArgs;
-use super::guest_programs::{GuestPrograms, at_hand};
+use super::guest_programs::{GuestPrograms, at_hand, plugin_files};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
@@ -63,6 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
     let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
     let packages = distinct(needs.iter().flat_map(|needs| &needs.packages));
+    let plugins = distinct(needs.iter().flat_map(|needs| &needs.plugins));
 
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
@@ -83,6 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let mut files = guest_files(&scripts, &read_includes(&args.scripts)?);
     files.extend(programs.files);
+    files.extend(plugin_files(&plugins)?);
     let loaded = [&["virtio_pci", "virtio_console", "i6300esb"], &modules[..]].concat();
     let contents = GuestContents {
         loaded: &loaded,
