@@ -1,0 +1,75 @@
+#!/bin/sh
+# Taking prioflow away under load, in every way. Topology in port.inc; whether the kernel
+# complains is judged at the end, and whether the module can be unloaded.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+
+# Until the test ends it, more than the wire carries.
+load() {
+    a teiji talk v0 10.0.0.2 --priority 4 --frames 1000000 --payload 1000 --period 100us \
+        --no-stamps >/dev/null 2>&1 &
+    loader=$!
+}
+unload() {
+    kill "$loader"
+    wait "$loader"
+}
+works() {
+    before=$(came)
+    wait_for 5 has_come $((before + 5))
+}
+repeat() {
+    count=$1
+    shift
+    while [ "$count" -gt 0 ]; do
+        "$@" || return 1
+        count=$((count - 1))
+    done
+}
+
+add_delete() { a tc qdisc add dev v0 root prioflow limit 50 && a tc qdisc del dev v0 root; }
+replace() { a tc qdisc replace dev v0 root pfifo && a tc qdisc replace dev v0 root prioflow; }
+close_delete() { a tc qdisc replace dev v0 root prioflow send-level 9 && a tc qdisc del dev v0 root; }
+down_up() { ip -n A link set v0 down && ip -n A link set v0 up; }
+toggle() {
+    a tc qdisc change dev v0 root prioflow send-level 5 for 3 &&
+        a tc qdisc change dev v0 root prioflow send-level 0
+}
+
+wire_up
+load
+check "it comes and goes" repeat 30 add_delete
+check "it goes while its gate is closed" repeat 30 close_delete
+check "it is replaced, and replaces" repeat 30 replace
+check "its gate opens and closes" repeat 30 toggle
+check "then packets still come" works
+prioflow limit 50
+check "the port goes down and up" repeat 10 down_up
+unload
+load
+check "and works after it" works
+change send-level 9
+refused "while it is in use the module stays" rmmod prioflow
+unload
+wire_down
+
+sysctl -qw net.core.default_qdisc=prioflow
+wire_up
+contains "it can be what every device begins with" prioflow "$(shown)"
+load
+check "which works" works
+sysctl -qw net.core.default_qdisc=pfifo_fast
+# The namespace dies with packets in the queue.
+ip netns del A
+unload
+ip netns del B
+wait_for 5 no_port
+check "then the module can go" rmmod prioflow
+check "and come back" modprobe prioflow
+end
