@@ -12,7 +12,10 @@
 
 static const u32 vtsn_rates[] = { SPEED_10, SPEED_100, SPEED_1000, SPEED_2500, SPEED_10000 };
 
-/* Per queue: "txN_..." in this order, that of struct vtsn_txq_stats. */
+/*
+ * Per queue: "txN_..." in this order, that of struct vtsn_txq_stats. A queue that was
+ * taken away stays: what it has sent was sent.
+ */
 static const char * const vtsn_queue_stats[] = {
 	"packets", "bytes", "launch_late", "launch_delayed", "launch_horizon",
 	"gate_waits", "gate_never", "credit_waits", "pause_waits", "busy_waits",
@@ -190,18 +193,18 @@ static int vtsn_get_sset_count(struct net_device *dev, int set)
 	if (set != ETH_SS_STATS)
 		return -EOPNOTSUPP;
 	return ARRAY_SIZE(vtsn_port_stats) +
-	       dev->real_num_tx_queues * ARRAY_SIZE(vtsn_queue_stats);
+	       vtsn_port(dev)->queues_counted * ARRAY_SIZE(vtsn_queue_stats);
 }
 
 static void vtsn_get_strings(struct net_device *dev, u32 set, u8 *data)
 {
-	u32 q, i;
+	u32 queues = vtsn_port(dev)->queues_counted, q, i;
 
 	if (set != ETH_SS_STATS)
 		return;
 	memcpy(data, vtsn_port_stats, sizeof(vtsn_port_stats));
 	data += sizeof(vtsn_port_stats);
-	for (q = 0; q < dev->real_num_tx_queues; q++)
+	for (q = 0; q < queues; q++)
 		for (i = 0; i < ARRAY_SIZE(vtsn_queue_stats); i++) {
 			snprintf(data, ETH_GSTRING_LEN, "tx%u_%s", q, vtsn_queue_stats[i]);
 			data += ETH_GSTRING_LEN;
@@ -233,7 +236,7 @@ static void vtsn_get_ethtool_stats(struct net_device *dev, struct ethtool_stats 
 	*data++ = port->faults.stats.corrupted;
 	*data++ = port->faults.stats.reordered;
 	*data++ = port->faults.stats.delayed;
-	for (q = 0; q < dev->real_num_tx_queues; q++) {
+	for (q = 0; q < port->queues_counted; q++) {
 		memcpy(data, &port->txq[q].stats, sizeof(port->txq[q].stats));
 		data += ARRAY_SIZE(vtsn_queue_stats);
 	}

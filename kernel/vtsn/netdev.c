@@ -432,6 +432,7 @@ int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues)
 	if (!err) {
 		port->tx_ring = tx_ring;
 		port->rx_ring = rx_ring;
+		port->queues_counted = max_t(u32, port->queues_counted, queues);
 	}
 	if (running) {
 		for (q = 0; q < VTSN_MAX_QUEUES && !err; q++)

@@ -200,6 +200,7 @@ struct vtsn_port {
 	u32 sending;		/* mask of queues that hold a frame to be released */
 	bool strict;		/* queue 0 first, then 1, ...; else round robin */
 	u8 last_queue;
+	u8 queues_counted;	/* as many as the port has ever had */
 	s64 next_raw;		/* next departure, as of the last event */
 	s64 free_raw;		/* the MAC may start the next frame, gap included */
 	u8 free_tenths;		/* and this many tenths of a ns later */

@@ -86,6 +86,18 @@ accounted "overruns are accounted for"
 $B ethtool -C vap rx-usecs 0
 must $B ethtool -G vap rx 256
 
+# flows spread over queues by their port numbers, and some of those queues go
+must $A ethtool -L va tx 16
+for flow in 1 2 3 4 5 6 7 8 9; do
+    $A teiji talk va "10.0.0.2:80$flow$flow" --frames 5 --no-stamps >talk.log
+done
+must $A ethtool -L va tx 1
+sleep 0.2
+equal "a queue that is taken away keeps its counters" \
+    "$($A cat /sys/class/net/va/statistics/tx_packets)" "$(sum A va 'tx[0-9]*_packets')"
+must $A ethtool -L va tx 4
+accounted "with other numbers of queues every frame is accounted for"
+
 # down with frames in the queue
 flushed=$(sum A va 'tx[0-9]*_flushed')
 echo 65535 >"$faults/stuck_queues"

@@ -13,14 +13,21 @@
 . /suite/lib
 . /suite/wire.inc
 
-# traffic: both ways for a while, whatever happens; ends by itself.
+# traffic: both ways, whatever happens, until quiet. Fast enough that every change meets
+# frames, slow enough that a debug kernel keeps up.
 traffic() {
-    a teiji talk v0 10.0.0.2:9000 --frames 100000 --period 100us --payload 200 --no-stamps \
-        --csv >/dev/null 2>&1 &
-    b teiji talk v0p 10.0.0.1:9000 --frames 100000 --period 100us --payload 200 --no-stamps \
-        --csv >/dev/null 2>&1 &
+    ip netns exec A teiji talk v0 10.0.0.2:9000 --frames 1000000 --period 500us --payload 200 \
+        --no-stamps --csv >/dev/null 2>&1 &
+    from_a=$!
+    ip netns exec B teiji talk v0p 10.0.0.1:9000 --frames 1000000 --period 500us --payload 200 \
+        --no-stamps --csv >/dev/null 2>&1 &
+    from_b=$!
 }
-quiet() { killall teiji; wait; }
+# A talker may have ended by itself: where its port has gone.
+quiet() {
+    kill "$from_a" "$from_b" 2>/dev/null
+    wait
+}
 
 # moving: frames arrive at both ends.
 moving() {
