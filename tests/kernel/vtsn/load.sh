@@ -16,10 +16,10 @@
 # traffic: both ways, whatever happens, until quiet. Fast enough that every change meets
 # frames, slow enough that a debug kernel keeps up.
 traffic() {
-    ip netns exec A teiji talk v0 10.0.0.2:9000 --frames 1000000 --period 500us --payload 200 \
+    ip netns exec A teiji talk v0 10.0.0.2:9000 --frames 1000000 --period 2ms --payload 200 \
         --no-stamps --csv >/dev/null 2>&1 &
     from_a=$!
-    ip netns exec B teiji talk v0p 10.0.0.1:9000 --frames 1000000 --period 500us --payload 200 \
+    ip netns exec B teiji talk v0p 10.0.0.1:9000 --frames 1000000 --period 2ms --payload 200 \
         --no-stamps --csv >/dev/null 2>&1 &
     from_b=$!
 }
