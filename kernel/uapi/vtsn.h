@@ -10,6 +10,10 @@ enum {
 	VTSN_INFO_UNSPEC,
 	/* struct ifinfomsg and link attributes of the other end, as VETH_INFO_PEER */
 	VTSN_INFO_PEER,
+	/* Only told, not taken: u32 each */
+	VTSN_INFO_RATE_MBPS,	/* set by ethtool -s */
+	VTSN_INFO_DELAY_NS,	/* propagation; set in sysfs */
+	VTSN_INFO_PHC_INDEX,	/* N of /dev/ptpN */
 
 	__VTSN_INFO_MAX
 #define VTSN_INFO_MAX	(__VTSN_INFO_MAX - 1)

@@ -257,8 +257,31 @@ static unsigned int vtsn_num_rx_queues(void)
 	return 1;
 }
 
+static size_t vtsn_get_size(const struct net_device *dev)
+{
+	return 3 * nla_total_size(sizeof(u32));
+}
+
+/* What `ip -d link` shows. */
+static int vtsn_fill_info(struct sk_buff *message, const struct net_device *dev)
+{
+	const struct vtsn_port *port = netdev_priv(dev);
+
+	if (nla_put_u32(message, VTSN_INFO_RATE_MBPS, READ_ONCE(port->wire->mbps)) ||
+	    nla_put_u32(message, VTSN_INFO_DELAY_NS, READ_ONCE(port->wire->delay_ns)) ||
+	    nla_put_u32(message, VTSN_INFO_PHC_INDEX, ptp_clock_index(port->phc.clock)))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static const struct nla_policy vtsn_policy[VTSN_INFO_MAX + 1] = {
 	[VTSN_INFO_PEER]	= { .len = sizeof(struct ifinfomsg) },
+	[VTSN_INFO_RATE_MBPS]	= { .type = NLA_REJECT,
+				    .reject_message = "vtsn: the rate is set by ethtool -s" },
+	[VTSN_INFO_DELAY_NS]	= { .type = NLA_REJECT,
+				    .reject_message = "vtsn: the delay is set in sysfs" },
+	[VTSN_INFO_PHC_INDEX]	= { .type = NLA_REJECT,
+				    .reject_message = "vtsn: the kernel numbers PTP clocks" },
 };
 
 struct rtnl_link_ops vtsn_link_ops = {
@@ -270,6 +293,8 @@ struct rtnl_link_ops vtsn_link_ops = {
 	.validate		= vtsn_validate,
 	.newlink		= compat_newlink_vtsn_newlink,
 	.dellink		= vtsn_dellink,
+	.get_size		= vtsn_get_size,
+	.fill_info		= vtsn_fill_info,
 	.get_link_net		= vtsn_get_link_net,
 	.get_num_tx_queues	= vtsn_num_tx_queues,
 	.get_num_rx_queues	= vtsn_num_rx_queues,
