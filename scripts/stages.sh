@@ -10,6 +10,7 @@ failed=0
 skipped=0
 skips=()
 failures=()
+left_out=()
 
 # check_test_tools: notes what only the tests need.
 check_test_tools() {
@@ -158,7 +159,8 @@ readonly PROGRESS='^(test .* \.\.\. |test result: |     Running |   Doc-tests |t
 harness_args=(--show-output)
 
 # cargo_tests NAME ARGS…: runs `cargo test ARGS` and adds up its counts. A test that
-# prints a line "SKIP: reason" counts as skipped, not as passed.
+# prints a line "SKIP: reason" counts as skipped, not as passed; "left out: what and
+# why" is said at the end.
 cargo_tests() {
     local name=$1 log="$TEST_TOOLS/$1.log" started=$SECONDS status=0
     shift
@@ -175,6 +177,7 @@ cargo_tests() {
     failed=$((failed + bad))
     skipped=$((skipped + ${#skip_lines[@]}))
     [ ${#skip_lines[@]} = 0 ] || skips+=("${skip_lines[@]/#/$name: }")
+    mapfile -t -O ${#left_out[@]} left_out < <(sed -n 's/^left out: //p' "$log")
     if [ "$status" != 0 ] && [ "$bad" = 0 ]; then
         # It did not compile, a test crashed, or its time was over.
         failed=$((failed + 1))
@@ -220,6 +223,10 @@ summary() {
     if [ ${#skips[@]} -gt 0 ]; then
         say "Skipped:"
         for line in "${skips[@]}"; do say "  $line"; done
+    fi
+    if [ ${#left_out[@]} -gt 0 ]; then
+        say "Left out of tests that passed:"
+        for line in "${left_out[@]}"; do say "  $line"; done
     fi
     if [ ${#failures[@]} -gt 0 ]; then
         say "Failed:"

@@ -49,6 +49,41 @@ fn the_modules_do_what_their_scripts_say_on_the_newest_kernel_with_preempt_rt() 
     every_suite_passes_on("debian:newest-rt");
 }
 
+/// `tests/upstream/generate` could not fetch the kernel's source.
+const NO_SOURCE: i32 = 75;
+
+#[test]
+fn the_kernels_own_tests_of_qdiscs_and_launch_times_pass_over_vtsn() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("upstream");
+    let generate = std::process::Command::new("python3")
+        .arg(repository().join("tests/upstream/generate"))
+        .arg(&folder)
+        .output();
+    let generate = match generate {
+        Err(why) => return println!("SKIP: no python3 here: {why}"),
+        Ok(done) => done,
+    };
+    let error = String::from_utf8_lossy(&generate.stderr);
+    if generate.status.code() == Some(NO_SOURCE) {
+        return println!("SKIP: {error}");
+    }
+    assert!(generate.status.success(), "{error}");
+    // Which cases do not apply, and why.
+    print!("{}", String::from_utf8_lossy(&generate.stdout));
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let files = ["so_txtime", "so_txtime.sh", "taprio_wait_for_admin.sh"].map(path);
+    let [program, script, wait] = &files;
+    let suite = path("suite");
+    let said =
+        teiji(&["lab", "suite", "--file", program, "--file", script, "--file", wait, &suite]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("in 6 scripts, 0 scripts failed, 3 sentences skipped"),
+        "{}",
+        said.out
+    );
+}
+
 /// The faults of `tests/faults` that a kernel survives, and what must be said of each.
 const SURVIVED: [(&str, &str); 5] = [
     ("rcu", "suspicious RCU usage"),

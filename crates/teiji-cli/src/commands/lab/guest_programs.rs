@@ -94,3 +94,13 @@ fn busybox_files(package: &Path, as_shell: bool) -> anyhow::Result<Vec<GuestFile
     }
     Ok(files)
 }
+
+/// The user's files, in the guest's `/root`.
+pub fn files_inside(files: &[PathBuf]) -> anyhow::Result<Vec<GuestFile>> {
+    let inside = files.iter().map(|path| {
+        let contents = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok((format!("root/{name}"), 0o755, contents))
+    });
+    inside.collect()
+}

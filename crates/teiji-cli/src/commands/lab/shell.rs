@@ -1,6 +1,5 @@
 //! `teiji lab shell`: a shell, or one command, in a guest.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -11,9 +10,9 @@ use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
 use teiji_lab::vm;
 
 use super::KernelArgs;
-use super::guest_programs::{GuestPrograms, at_hand, plugin_files};
+use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::Exit;
-use crate::lab::{GuestContents, GuestFile, write_initramfs};
+use crate::lab::{GuestContents, write_initramfs};
 use crate::output;
 use crate::progress::Progress;
 
@@ -142,14 +141,4 @@ fn profile(command: &[String]) -> String {
         profile.push_str("\nexit\n");
     }
     profile
-}
-
-/// The user's files, in the guest's `/root`.
-fn files_inside(files: &[PathBuf]) -> anyhow::Result<Vec<GuestFile>> {
-    let inside = files.iter().map(|path| {
-        let contents = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok((format!("root/{name}"), 0o755, contents))
-    });
-    inside.collect()
 }

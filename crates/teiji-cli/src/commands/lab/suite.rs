@@ -15,7 +15,7 @@ use teiji_lab::suite::{self, Needs, Report, ScriptReport, gate};
 use teiji_lab::vm::{self, Supervision};
 
 use super::KernelArgs;
-use super::guest_programs::{GuestPrograms, at_hand, plugin_files};
+use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
@@ -46,6 +46,9 @@ pub struct Args {
     /// times.
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
+    /// Put this file into the guest's /root; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
     /// Scripts, or folders whose `*.sh` are the scripts. The `*.inc` beside them
     /// are there to be sourced as /suite/NAME.inc.
     #[arg(required = true, value_name = "SCRIPT")]
@@ -84,6 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let mut files = guest_files(&scripts, &read_includes(&args.scripts)?);
     files.extend(programs.files);
+    files.extend(files_inside(&args.file)?);
     files.extend(plugin_files(&plugins)?);
     let loaded = [&["virtio_pci", "virtio_console", "i6300esb"], &modules[..]].concat();
     let contents = GuestContents {
