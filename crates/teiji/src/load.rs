@@ -26,6 +26,10 @@ use thiserror::Error;
 pub use datagrams::Flood;
 use pace::{Pace, Work};
 
+/// A load that reaches less than this share of its rate is not the load that was
+/// asked for.
+const LEAST_PERCENT: u64 = 80;
+
 /// What a load keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -36,9 +40,9 @@ pub enum LoadKind {
     Timer,
     /// Memory and caches: every CPU copies 16 MiB again and again.
     Memory,
-    /// Transmission: UDP datagrams as fast as the sending host can.
+    /// Transmission: UDP datagrams from the sending host, at a mean rate.
     UdpTx,
-    /// Reception: UDP datagrams to the sending host, as fast as its peer can.
+    /// Reception: UDP datagrams to the sending host, at a mean rate.
     UdpRx,
 }
 
@@ -128,15 +132,37 @@ pub struct LoadReport {
     pub unit: String,
     /// How long it ran, in milliseconds.
     pub ran_ms: u64,
+    /// How much it was to do in a second, if it has a rate.
+    #[serde(default)]
+    pub wanted_per_s: Option<u32>,
     /// Why what was measured beside it was not measured under this load.
     pub problem: Option<String>,
 }
 
 impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, done, unit, ran_ms, .. } = self;
-        let rate = u128::from(*done) * 1_000 / u128::from((*ran_ms).max(1));
-        write!(f, "{kind}: {done} {unit}, {rate} a second")
+        let Self { kind, done, unit, .. } = self;
+        write!(f, "{kind}: {done} {unit}, {} a second", self.per_s())?;
+        self.wanted_per_s.map_or(Ok(()), |wanted| write!(f, " ({wanted} wanted)"))
+    }
+}
+
+impl LoadReport {
+    /// How much it did in a second.
+    pub fn per_s(&self) -> u64 {
+        let rate = u128::from(self.done) * 1_000 / u128::from(self.ran_ms.max(1));
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
+    /// With what it did beside another member.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            done: self.done + other.done,
+            ran_ms: self.ran_ms + other.ran_ms,
+            problem: self.problem.or(other.problem),
+            ..self
+        }
     }
 }
 
@@ -147,6 +173,7 @@ pub struct Running {
     since: Instant<Monotonic>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<Work>>,
+    wanted_per_s: Option<u32>,
 }
 
 impl Running {
@@ -182,13 +209,20 @@ impl Running {
         let failed = |error| LoadError::Socket { kind, error };
         let (sink, source) = flood.open(from, to).map_err(failed)?;
         let mut running = Self::begin(kind);
+        running.wanted_per_s = Some(flood.rate);
         running.spawn(move |pace| datagrams::receive(&sink, pace))?;
         running.spawn(move |pace| datagrams::send(&source, pace))?;
         Ok(running)
     }
 
     fn begin(kind: LoadKind) -> Self {
-        Self { kind, since: clock::now(), stop: Arc::default(), workers: Vec::new() }
+        Self {
+            kind,
+            since: clock::now(),
+            stop: Arc::default(),
+            workers: Vec::new(),
+            wanted_per_s: None,
+        }
     }
 
     fn spawn(&mut self, work: impl FnOnce(&mut Pace) + Send + 'static) -> Result<(), LoadError> {
@@ -222,13 +256,20 @@ impl Running {
                 Err(_) => problem = Some("one of its threads panicked".to_owned()),
             }
         }
-        LoadReport {
+        let mut report = LoadReport {
             kind: self.kind,
             done,
             unit: self.kind.unit().to_owned(),
             ran_ms: u64::try_from(ran.as_ns() / 1_000_000).unwrap_or(0),
+            wanted_per_s: self.wanted_per_s,
             problem,
+        };
+        let (reached, wanted) = (report.per_s(), u64::from(self.wanted_per_s.unwrap_or(0)));
+        if report.problem.is_none() && reached * 100 < wanted * LEAST_PERCENT {
+            let why = format!("only {reached} of {wanted} datagrams a second arrived");
+            report.problem = Some(why);
         }
+        report
     }
 }
 

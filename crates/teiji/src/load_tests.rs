@@ -45,7 +45,7 @@ fn a_thread_that_stood_still_is_told() {
 #[test]
 fn a_flood_arrives_or_says_why_not() {
     let here = netns::current().unwrap();
-    let flood = |to: &str| Flood { to: to.parse().unwrap(), payload: 1_000 };
+    let flood = |to: &str| Flood { to: to.parse().unwrap(), payload: 1_000, rate: 1_000 };
     let over_loopback = flood("127.0.0.1:9");
     let Ok(namespace) = netns::create() else { return println!("SKIP: no new namespaces") };
     // A new namespace's loopback is down: nothing arrives there.
@@ -56,8 +56,13 @@ fn a_flood_arrives_or_says_why_not() {
     assert!(report.problem.is_some(), "{report:?}");
     match start(&here) {
         Ok(running) => {
-            let report = ran(running, 200);
-            assert_eq!(report.problem, None, "{report:?}");
+            let report = ran(running, 500);
+            // 1000 a second for half a second, and no more however fast loopback is;
+            // fewer where this machine is too busy, and then it is said.
+            let slow = report.problem.as_ref().is_some_and(|why| why.contains("of 1000 datagrams"));
+            assert!(report.done <= 600 && (slow || report.done >= 350), "{report:?}");
+            assert!(slow || report.problem.is_none(), "{report:?}");
+            assert!(report.to_string().ends_with("a second (1000 wanted)"), "{report}");
         }
         Err(error) => println!("SKIP: {error}"),
     }

@@ -1,4 +1,9 @@
-//! Floods of UDP datagrams from one host to another.
+//! Floods of UDP datagrams from one host to another, at a given mean rate.
+//!
+//! Their distances are random (a Poisson stream): such a load is the same from
+//! its first second to its last, keeps no step with any cycle, and does not
+//! depend on how fast it is received. A sender that was kept from its CPU makes up
+//! for what it missed, so the mean rate stays.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -6,7 +11,8 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
-use teiji_sys::netns;
+use teiji_core::time::{Instant, Monotonic, Span};
+use teiji_sys::{clock, netns};
 
 use super::pace::Pace;
 
@@ -17,13 +23,19 @@ const NO_ROOM: Duration = Duration::from_micros(100);
 /// How long a sender of whose datagrams none gets through keeps trying.
 const MOST_REFUSALS: u32 = 20_000;
 
-/// A flood: where it goes, and how long its datagrams are.
+/// What a sender is behind its schedule by more than this is not made up for: the
+/// machine cannot keep the rate.
+const BACKLOG: Span = Span::from_millis(50);
+
+/// A flood: where it goes, how long its datagrams are, how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flood {
     /// Address of the receiving host and the port to flood.
     pub to: SocketAddr,
     /// Bytes of a datagram, behind its UDP header.
     pub payload: u16,
+    /// Datagrams a second, on average.
+    pub rate: u32,
 }
 
 pub(super) struct Source {
@@ -59,7 +71,16 @@ pub(super) fn send(source: &Source, pace: &mut Pace) {
     pace.only_feeds();
     let payload = vec![0x54; source.flood.payload.into()];
     let mut refusals = 0;
+    let mut gaps = Gaps::of(source.flood.rate);
+    let mut due: Instant<Monotonic> = clock::now();
     while pace.goes_on() {
+        due += gaps.next();
+        let now = clock::now();
+        if due > now {
+            clock::sleep_until(due);
+        } else if now - due > BACKLOG {
+            due = now;
+        }
         match source.socket.send_to(&payload, source.flood.to) {
             Ok(_) => refusals = 0,
             // A full queue or a link that is away for a moment: a load goes on.
@@ -74,11 +95,50 @@ pub(super) fn send(source: &Source, pace: &mut Pace) {
     }
 }
 
+/// The distances of a Poisson stream: exponentially distributed, the same ones
+/// each time.
+struct Gaps {
+    mean_ns: f64,
+    state: u64,
+}
+
+impl Gaps {
+    fn of(rate: u32) -> Self {
+        Self { mean_ns: 1e9 / f64::from(rate.max(1)), state: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    fn next(&mut self) -> Span {
+        // xorshift64 (Marsaglia 2003): never 0, so the logarithm is finite.
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        let uniform = self.state as f64 / u64::MAX as f64;
+        #[expect(clippy::cast_possible_truncation, reason = "at most 45 times the mean")]
+        Span::from_ns((-uniform.ln() * self.mean_ns) as i64)
+    }
+}
+
 pub(super) fn receive(sink: &UdpSocket, pace: &mut Pace) {
     let mut datagram = [0; 2_048];
     while pace.goes_on() {
         if sink.recv(&mut datagram).is_ok() {
             pace.did(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gaps_of_a_flood_have_its_mean_and_are_exponential() {
+        let mut gaps = Gaps::of(4_000);
+        let taken: Vec<i64> = (0..20_000).map(|_| gaps.next().as_ns()).collect();
+        let mean = taken.iter().sum::<i64>() / 20_000;
+        assert!((245_000..255_000).contains(&mean), "{mean}");
+        // Of an exponential distribution 1 / e lie above the mean.
+        let above = taken.iter().filter(|gap| **gap > 250_000).count();
+        assert!((7_150..7_560).contains(&above), "{above}");
     }
 }
