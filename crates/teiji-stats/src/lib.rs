@@ -24,6 +24,6 @@ pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
-pub use margin::{Misses, Recommendation, Stations};
+pub use margin::{Forecast, Misses, Recommendation, Stations};
 pub use series::{Series, median};
 pub use tail::{Evidence, NoFit, TailBound, TailFit};

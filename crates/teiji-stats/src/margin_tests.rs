@@ -2,7 +2,9 @@
 
 use teiji_core::time::{Instant, Tai};
 
+use super::misses::contradicts;
 use super::*;
+use crate::tail::{Evidence, NoFit};
 
 const MARGIN: Span = Span::from_micros(400);
 const DELTA: Span = Span::from_micros(150);
@@ -72,8 +74,10 @@ fn frames_without_stamps_are_counted_not_guessed() {
     let dropped = FrameView { outcome: Outcome::Missed, ..without };
     let stations = Stations::of([without, dropped], MARGIN, Some(DELTA));
     assert_eq!((stations.count(), stations.unstamped, stations.dropped), (2, 1, 1));
-    assert!(stations.release().is_empty());
-    assert_eq!(Recommendation::of(&stations, 0.1), None);
+    // The dropped one waited for at least the whole of delta.
+    assert_eq!((stations.release(), stations.cut_short), (vec![150_001], 1));
+    let nothing = Stations::of([without], MARGIN, Some(DELTA));
+    assert_eq!(Recommendation::of(&[nothing], 0.1), None);
 }
 
 #[test]
@@ -84,18 +88,18 @@ fn the_margin_is_the_sum_of_both_bounds_in_whole_microseconds() {
         frame(k, (late + 1) * 100, 0, 2_000 + late * 10)
     });
     let stations = Stations::of(frames, MARGIN, Some(DELTA));
-    let recommended = Recommendation::of(&stations, 0.02).unwrap();
+    let recommended = Recommendation::of(std::slice::from_ref(&stations), 0.02).unwrap();
     // By order statistics for 1 %, four of 1000 may lie above: 99.6 µs, 11.95 µs.
     assert_eq!((recommended.reached, recommended.delta_ns), (true, 12_000));
     assert_eq!(recommended.margin_ns, 100_000 + 12_000);
     assert_eq!(recommended.evidence(), Some(Evidence::OrderStatistics));
-    assert_eq!(stations.predicted(Span::from_micros(112), Span::from_micros(12)), 0);
+    assert_eq!(stations.late_at(Span::from_micros(112), Span::from_micros(12)), 0);
 }
 
 #[test]
 fn too_few_samples_lower_the_claim_instead_of_making_it() {
     let stations = Stations::of((0..500).map(|k| frame(k, 9_000, 1_000, 2_000)), MARGIN, None);
-    let recommended = Recommendation::of(&stations, 1e-6).unwrap();
+    let recommended = Recommendation::of(std::slice::from_ref(&stations), 1e-6).unwrap();
     assert!(!recommended.reached && recommended.to_qdisc.upper_ns().is_some());
     assert_eq!(recommended.refused, Some(NoFit::TooFew));
     // 3 / 500 for each of the two stretches.
@@ -106,26 +110,62 @@ fn too_few_samples_lower_the_claim_instead_of_making_it() {
 fn just_below_is_where_the_measured_frames_begin_to_be_late() {
     let frames = (0..1_000).map(|k| frame(k, i64::try_from(k).unwrap() * 100, 0, 1_000));
     let stations = Stations::of(frames, MARGIN, Some(DELTA));
-    let (margin, delta) = stations.just_below(MARGIN, DELTA, 10).unwrap();
+    let members = [stations.clone()];
+    let (margin, delta) = just_below(&members, MARGIN, DELTA, 10).unwrap();
     // Frame k reaches the card after k × 100 ns + 1 µs.
     assert_eq!((margin, delta), (Span::from_micros(99), Span::from_ns(37_125)));
-    assert_eq!(stations.predicted(margin, delta), 19);
-    assert_eq!(stations.predicted(margin + Span::from_micros(1), delta), 9);
-    assert_eq!(stations.just_below(MARGIN, DELTA, 2_000), None);
+    assert_eq!(stations.late_at(margin, delta), 19);
+    assert_eq!(stations.late_at(margin + Span::from_micros(1), delta), 9);
+    assert_eq!(just_below(&members, MARGIN, DELTA, 2_000), None);
+}
+
+#[test]
+fn the_worst_member_decides_and_the_forecast_spans_all() {
+    // Two members, of which one is handed over in 10 to 20 µs, the other in 30 to 40 µs.
+    let member = |least: i64| {
+        Stations::of(
+            (0..1_000)
+                .map(|k| frame(k, least + i64::try_from(k * 619 % 1_000).unwrap() * 10, 0, 1_000)),
+            MARGIN,
+            Some(DELTA),
+        )
+    };
+    let members = [member(10_000), member(30_000)];
+    let recommended = Recommendation::of(&members, 0.04).unwrap();
+    // Of 2000 frames 28 may lie above (2 %), which is 39.7 µs; of the worst member's
+    // 1000 only 12, which is 39.8 µs and more: the whole microsecond is the same.
+    let bounds: Vec<i64> = recommended.members.iter().map(|own| own.to_qdisc_ns).collect();
+    assert!(bounds[0] < 20_000 && bounds[1] > 39_700, "{bounds:?}");
+    assert!(bounds[1] >= recommended.to_qdisc.order_ns.unwrap());
+    assert_eq!((recommended.margin_ns, recommended.delta_ns), (41_000, 1_000));
+    // At 35 µs all of the first are on time and half of the second are not.
+    let found = forecast(&members, Span::from_micros(36), Span::from_micros(1), 400);
+    assert_eq!((found.likely, found.least), (100, 0));
+    assert!((220..240).contains(&found.most), "{found:?}");
+}
+
+#[test]
+fn one_member_that_fails_refutes_a_margin_that_holds_for_the_others() {
+    let with = |late| Misses { frames: 1_000, late, ..Misses::default() };
+    // 40 expected of 4000; 30 of them in one member are not by chance.
+    assert!(!refuted(&[with(10), with(12), with(9), with(8)], 0.01));
+    assert!(refuted(&[with(0), with(0), with(30), with(0)], 0.01));
+    // Nor is it if each has a few more than it should.
+    assert!(refuted(&[with(16), with(16), with(16), with(16)], 0.01));
 }
 
 #[test]
 fn a_check_fails_on_misses_that_chance_does_not_explain() {
     // scipy: binom.sf(0, 60000, 1e-6) = 0.058, sf(0, 50000, 1e-6) = 0.0488,
     // sf(1, 60000, 1e-6) = 0.0017, sf(115, 100000, 1e-3) = 0.063, sf(117, …) = 0.0428.
-    assert!(!contradicts(0, 60_000, 1e-6));
-    assert!(!contradicts(1, 60_000, 1e-6));
-    assert!(contradicts(1, 50_000, 1e-6));
-    assert!(contradicts(2, 60_000, 1e-6));
-    assert!(!contradicts(116, 100_000, 1e-3));
-    assert!(contradicts(118, 100_000, 1e-3));
+    assert!(!contradicts(0, 60_000, 1e-6, 0.05));
+    assert!(!contradicts(1, 60_000, 1e-6, 0.05));
+    assert!(contradicts(1, 50_000, 1e-6, 0.05));
+    assert!(contradicts(2, 60_000, 1e-6, 0.05));
+    assert!(!contradicts(116, 100_000, 1e-3, 0.05));
+    assert!(contradicts(118, 100_000, 1e-3, 0.05));
     // Far from the first terms: 1000 ± 31 are expected.
-    assert!(!contradicts(1_000, 100_000, 1e-2));
-    assert!(contradicts(1_060, 100_000, 1e-2));
-    assert!(contradicts(5, 5, 0.1));
+    assert!(!contradicts(1_000, 100_000, 1e-2, 0.05));
+    assert!(contradicts(1_060, 100_000, 1e-2, 0.05));
+    assert!(contradicts(5, 5, 0.1, 0.05));
 }

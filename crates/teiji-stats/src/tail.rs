@@ -116,9 +116,7 @@ impl TailBound {
         let extremal_index =
             clusters::extremal_index(samples_ns, threshold(&sorted, tail(&sorted)));
         let effective = sorted.len() as f64 * extremal_index;
-        let order_ns = order::samples_above(effective, probability, CONFIDENCE)
-            .and_then(|above| sorted.len().checked_sub(above + 1))
-            .map(|rank| sorted[rank]);
+        let order_ns = by_order(&sorted, effective, probability);
         let fit = match order_ns {
             Some(_) => Err(NoFit::NotNeeded),
             None => fit(&sorted, probability, extremal_index),
@@ -144,6 +142,19 @@ impl TailBound {
         let upper = self.fit.as_ref().ok()?.upper_ns?;
         Some((upper.max(self.worst_ns), Evidence::TailFit))
     }
+}
+
+/// The upper bound by order statistics alone, as [`TailBound::order_ns`].
+pub fn order_bound(samples_ns: &[i64], probability: f64) -> Option<i64> {
+    let mut sorted = samples_ns.to_vec();
+    sorted.sort_unstable();
+    let index = clusters::extremal_index(samples_ns, threshold(&sorted, tail(&sorted)));
+    by_order(&sorted, sorted.len() as f64 * index, probability)
+}
+
+fn by_order(sorted: &[i64], effective: f64, probability: f64) -> Option<i64> {
+    let above = order::samples_above(effective, probability, CONFIDENCE)?;
+    sorted.len().checked_sub(above + 1).map(|rank| sorted[rank])
 }
 
 /// The largest number of samples that may be called the tail.

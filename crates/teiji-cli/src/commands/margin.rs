@@ -20,10 +20,12 @@ use crate::progress::Progress;
 ///
 /// Sends frames with much time to spare and takes their way apart: wake-up,
 /// hand-over to the qdisc, qdisc and driver. Then it recommends a margin and a
-/// delta, checks them in a run of their own, and shows what happens just below.
+/// delta, checks them in a run of their own, goes on with a longer margin if they do
+/// not hold, and shows what happens with shorter ones.
 /// TARGET is an experiment file with a launch-time flow, or an interface of this
 /// machine, which is used as it is set up: its frames go to the other end of the
-/// cable only. See docs/margin.md.
+/// cable only. Exits with 1 if no margin was found that holds, 3 if what was measured
+/// does not support the probability or a load did not run. See docs/margin.md.
 #[derive(clap::Args)]
 pub struct Args {
     /// An experiment file, or an interface of this machine.
@@ -35,7 +37,8 @@ pub struct Args {
     /// (both); several with commas.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     load: Vec<String>,
-    /// How many frames each run sends; for an interface 60 000 if not given.
+    /// How many frames each run sends, shared out among its members; for an
+    /// interface 60 000 if not given.
     #[arg(long, value_name = "N")]
     frames: Option<u64>,
     /// Where to run an experiment file.
@@ -52,7 +55,8 @@ pub struct Args {
     flow: Option<String>,
     #[command(flatten)]
     overrides: Overrides,
-    /// A seed of the laboratory; several pool their samples.
+    /// A start for each, several with commas; four from the experiment's own seed on
+    /// if not given. The worst of them decides.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     seed: Vec<u64>,
     /// The guest's kernel, as in `teiji run`.

@@ -5,20 +5,24 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use teiji::StopFlag;
-use teiji::load::LoadKind;
+use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, SendMode, reader::Cards};
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::RunFolder;
 use teiji_stats::{Misses, Stations};
 
-use super::{Bench, Etf, Trial};
+use super::{Bench, Etf, Member, Trial};
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
 use crate::progress::Progress;
 use crate::publish;
 use crate::run::{self, Finished, On, Request};
 use crate::setup::ObservedCase;
+
+/// Members of a run. One is one sample of how a machine starts and settles: its
+/// frames say little of another one's.
+const MEMBERS: u64 = 4;
 
 /// A flow with a launch time, the case it is in, and where that runs.
 pub struct FlowBench {
@@ -98,11 +102,13 @@ pub struct Wanted {
     pub overrides: Overrides,
     pub case: Option<String>,
     pub flow: Option<String>,
+    /// Frames of each run, shared out among its members.
     pub frames: Option<u64>,
     /// `None`: in the laboratory; otherwise on this machine with these bindings.
     pub bind: Option<String>,
     pub kernel: Option<String>,
-    /// The experiment's own if there is none.
+    /// One member for each; [`MEMBERS`] from the experiment's own on if there is
+    /// none.
     pub seeds: Vec<u64>,
     pub loads: Vec<LoadKind>,
     pub out: PathBuf,
@@ -116,7 +122,11 @@ impl FlowBench {
         let cards = cards(wanted.bind.as_deref());
         let (experiment, _) = experiment_file::load(&wanted.file, &wanted.overrides, cards)?;
         let chosen = Chosen::from(&experiment, wanted.case.as_deref(), wanted.flow.as_deref())?;
-        let seeds = if wanted.seeds.is_empty() { vec![chosen.seed] } else { wanted.seeds.clone() };
+        let seeds = if wanted.seeds.is_empty() {
+            (0..MEMBERS).map(|k| chosen.seed.wrapping_add(k)).collect()
+        } else {
+            wanted.seeds.clone()
+        };
         Ok(Self { wanted, seeds, chosen })
     }
 
@@ -134,9 +144,9 @@ impl FlowBench {
         put(format!("{flow_path}.margin"), format!("{}ns", margin.as_ns()));
         put(format!("{flow_path}.tx-stamps"), "true".to_owned());
         put(delta_path.clone(), format!("{}ns", delta.as_ns()));
-        if let Some(frames) = self.wanted.frames {
-            put(format!("{flow_path}.frames"), frames.to_string());
-        }
+        let frames = self.wanted.frames.unwrap_or(self.chosen.flow.frames);
+        let each = frames.div_ceil(self.seeds.len() as u64);
+        put(format!("{flow_path}.frames"), each.to_string());
         set
     }
 
@@ -199,8 +209,7 @@ impl Bench for FlowBench {
         let (_, manifest) = RunFolder::open(folder.path())?;
         publish::report(&folder, &manifest, &folder.read_summary()?)?;
         let mut trial = Trial {
-            stations: Stations::default(),
-            misses: Misses::default(),
+            members: Vec::new(),
             loads: Vec::new(),
             folder: Some(folder.path().to_owned()),
             kernel: None,
@@ -212,17 +221,17 @@ impl Bench for FlowBench {
                 .read_records(&case.name, *seed)
                 .with_context(|| format!("case {} seed {seed}", case.name))?;
             let views = || records.rows_of(*id).iter().map(teiji_record::FrameRow::view);
-            trial.stations.extend(Stations::of(views(), margin, Some(delta)));
+            let stations = Stations::of(views(), margin, Some(delta));
             let mut misses = Misses::of(views());
             let observed = manifest.observed.get(&format!("{}-s{seed}", case.name));
             let observed = observed
                 .and_then(|value| serde_json::from_value::<ObservedCase>(value.clone()).ok());
             if let Some(observed) = observed {
                 misses.late = misses.late.max(late_in_the_card(&observed, flow));
-                trial.loads.extend(observed.loads);
+                trial.loads = together(std::mem::take(&mut trial.loads), observed.loads);
                 trial.kernel = observed.machine.kernel_release;
             }
-            trial.misses = trial.misses.plus(misses);
+            trial.members.push(Member { stations, misses });
         }
         Ok(trial)
     }
@@ -240,9 +249,21 @@ impl Bench for FlowBench {
         (apart + delta, delta)
     }
 
+    fn period(&self) -> Span {
+        self.chosen.flow.period
+    }
+
     fn etf(&self) -> Etf {
         Etf::Ours
     }
+}
+
+/// What the loads did beside two or more members, each load once.
+fn together(sum: Vec<LoadReport>, more: Vec<LoadReport>) -> Vec<LoadReport> {
+    if sum.is_empty() {
+        return more;
+    }
+    sum.into_iter().zip(more).map(|(one, other)| one.plus(other)).collect()
 }
 
 /// Frames that a `vtsn` card says came to it after their launch time.

@@ -11,7 +11,7 @@ use teiji_experiment::SendMode;
 use teiji_record::{FlowPlan, FrameRow, join};
 use teiji_stats::{Misses, Stations};
 
-use super::{Bench, Etf, Trial};
+use super::{Bench, Etf, Member, Trial};
 use crate::loads;
 
 /// The group address "nearest bridge" (IEEE 802.1Q, table 8-1): no bridge
@@ -67,8 +67,10 @@ impl Bench for InterfaceBench {
         let joined = join(&[plan], &[log], &[], []);
         let views = || joined.rows.iter().map(FrameRow::view);
         Ok(Trial {
-            stations: Stations::of(views(), margin, self.delta),
-            misses: Misses::of(views()),
+            members: vec![Member {
+                stations: Stations::of(views(), margin, self.delta),
+                misses: Misses::of(views()),
+            }],
             loads,
             folder: None,
             kernel: running_kernel(),
@@ -79,6 +81,10 @@ impl Bench for InterfaceBench {
     fn generous(&self) -> (Span, Span) {
         let delta = self.delta.unwrap_or(Span::ZERO);
         (delta + Span::from_millis(4) + Span::from_ns(self.period.as_ns() / 2), delta)
+    }
+
+    fn period(&self) -> Span {
+        self.period
     }
 
     fn etf(&self) -> Etf {

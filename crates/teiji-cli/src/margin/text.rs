@@ -5,9 +5,9 @@ use std::path::Path;
 
 use teiji_core::time::Span;
 use teiji_stats::tail::NoFit;
-use teiji_stats::{Evidence, Misses, TailBound};
+use teiji_stats::{Evidence, Forecast, Misses, TailBound};
 
-use super::{Confirmation, Findings};
+use super::{Below, Confirmation, Findings};
 use crate::publish;
 
 /// All of it.
@@ -23,11 +23,14 @@ pub fn text(findings: &Findings, saved: Option<&Path>) -> String {
         let _ = writeln!(out, "! {problem}");
     }
     out.push('\n');
-    for run in
-        [Some(&findings.measured), Some(&findings.check), findings.below.as_ref().map(|b| &b.run)]
-    {
-        if let Some(folder) = run.and_then(|run| run.run.as_deref()) {
-            let _ = writeln!(out, "Run      {}", publish::shown(&folder.join("report.html")));
+    let runs = [(&findings.measured, "Measured")]
+        .into_iter()
+        .chain(findings.refuted.iter().map(|run| (run, "Refuted")))
+        .chain([(&findings.check, "Checked")])
+        .chain(findings.below.iter().map(|below| (&below.run, "Below")));
+    for (run, name) in runs {
+        if let Some(folder) = run.run.as_deref() {
+            let _ = writeln!(out, "{name:<8} {}", publish::shown(&folder.join("report.html")));
         }
     }
     if let Some(saved) = saved {
@@ -64,10 +67,15 @@ fn stretches(findings: &Findings) -> String {
             figure(stretch.bound_ns),
         ]);
     }
+    "\n".to_owned() + &table(&rows)
+}
+
+/// Columns of equal width; the first is words, the others are figures.
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let mut out = "\n".to_owned();
-    for row in &rows {
+    let mut out = String::new();
+    for row in rows {
         let _ = write!(out, "  {:<w$}", row[0], w = width(0));
         for (column, cell) in row.iter().enumerate().skip(1) {
             let _ = write!(out, "   {cell:>w$}", w = width(column));
@@ -83,10 +91,11 @@ fn recommendation(findings: &Findings) -> String {
     if !found.reached {
         let _ = writeln!(
             out,
-            "{} samples do not support {}: {}. What they do support is {}:",
+            "{} samples do not support {}: {}.\n{}\nWhat they do support is {}:",
             found.to_qdisc.samples,
             probability(findings.wanted_probability),
             why_not(findings),
+            next_step(findings),
             probability(found.probability)
         );
     }
@@ -98,10 +107,11 @@ fn recommendation(findings: &Findings) -> String {
     };
     let _ = writeln!(
         out,
-        "Margin for {}: {} ({evidence} on {} samples, 95 % upper bound; worst seen {})",
+        "Margin for {}: {} ({evidence} on {} samples of {}, 95 % upper bound; worst seen {})",
         probability(found.probability),
         ns(found.margin_ns),
         found.to_qdisc.samples,
+        counted(found.members.len(), "member"),
         ns(worst)
     );
     let _ = writeln!(
@@ -110,19 +120,74 @@ fn recommendation(findings: &Findings) -> String {
         ns(found.delta_ns),
         ns(found.release.worst_ns)
     );
-    let _ = writeln!(out, "  to the qdisc: {}", evidence_of(&found.to_qdisc));
-    let _ = writeln!(out, "  to the card:  {}", evidence_of(&found.release));
+    let _ = writeln!(
+        out,
+        "  to the qdisc: {}{}",
+        evidence_of(&found.to_qdisc),
+        spread(found.members.iter().map(|own| own.to_qdisc_ns))
+    );
+    let _ = writeln!(
+        out,
+        "  to the card:  {}{}",
+        evidence_of(&found.release),
+        spread(found.members.iter().map(|own| own.release_ns))
+    );
     out
 }
 
+/// How far the members' own bounds lie apart.
+fn spread(own: impl Iterator<Item = i64> + Clone) -> String {
+    match (own.clone().min(), own.max()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("; members by themselves {} to {}", ns(least), ns(most))
+        }
+        _ => String::new(),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn why_not(findings: &Findings) -> String {
-    let needed = 6.0 / findings.wanted_probability;
     let fit = match findings.recommendation.refused {
         Some(NoFit::NoThreshold) => "their tail has no form that could be continued",
         Some(_) => "too few of them differ to fit a tail",
         None => "the fit of their tail bounds nothing",
     };
-    format!("order statistics need {needed:.0} or more, and {fit}")
+    format!("order statistics need {} or more, and {fit}", frames_needed(findings))
+}
+
+/// About 3 / p for each of the two stretches at half the probability.
+fn frames_needed(findings: &Findings) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let needed = (6.0 / findings.wanted_probability).ceil() as u64;
+    needed
+}
+
+fn next_step(findings: &Findings) -> String {
+    let needed = frames_needed(findings);
+    let lasts = u128::from(needed) * u128::from(findings.period_ns.unsigned_abs()) / 1_000_000_000;
+    let here = u128::from(needed) * u128::from(findings.cost_ns) / 1_000_000_000;
+    let here = if findings.testbed == "lab" {
+        format!("{}, which take about {} to simulate here", duration(lasts), duration(here))
+    } else {
+        duration(lasts)
+    };
+    format!(
+        "Next step: `--frames {needed}` ({here}, for each run), or be content with what follows: \
+         `--probability {:.1e}`.",
+        findings.recommendation.probability
+    )
+}
+
+/// Seconds, for people.
+fn duration(seconds: u128) -> String {
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7_199 => format!("{} min", seconds / 60),
+        _ => format!("{:.1} h", seconds as f64 / 3_600.0),
+    }
 }
 
 fn evidence_of(bound: &TailBound) -> String {
@@ -152,29 +217,101 @@ fn confirmations(findings: &Findings) -> String {
         let delta = run.delta_ns.map_or_else(String::new, |delta| format!(", delta {}", ns(delta)));
         format!("{}{delta}", ns(run.margin_ns))
     };
+    let mut out = String::new();
+    for tried in &findings.refuted {
+        let _ = writeln!(
+            out,
+            "Check at {}: {}, too many: its frames were taken in",
+            at(tried),
+            shown(tried)
+        );
+    }
     let check = &findings.check;
     let verdict = if findings.confirmed { "passed" } else { "FAILED: do not use this margin" };
-    let mut out = format!("Check at {}: {}, {verdict}\n", at(check), misses(&check.misses));
-    match &findings.below {
-        Some(below) => {
+    let _ = writeln!(out, "Check at {}: {}, {verdict}", at(check), shown(check));
+    let frames = check.misses.frames;
+    if findings.confirmed {
+        let sees = 3.0 / frames.max(1) as f64;
+        if sees > findings.recommendation.probability {
             let _ = writeln!(
                 out,
-                "Below, at {}: {}; {} were predicted",
-                at(&below.run),
-                misses(&below.run.misses),
-                below.predicted
+                "  (its {frames} frames would show a probability above {}; for less the margin rests on \
+                 what was measured)",
+                probability(sees)
             );
         }
-        None => {
-            out.push_str("Below: no margin would have made enough of the measured frames late\n");
-        }
+        out.push_str(&below(findings));
+    } else if !findings.refuted.is_empty() {
+        out.push_str(&no_margin(findings));
     }
     out
 }
 
+/// What a check showed, and its worst member if there are several.
+fn shown(run: &Confirmation) -> String {
+    let mut text = misses(&run.misses);
+    let worst = run.members.iter().max_by_key(|member| member.total());
+    if let (Some(worst), true) = (worst, run.members.len() > 1 && run.misses.total() > 0) {
+        let _ = write!(text, ", worst member {} of {}", worst.total(), worst.frames);
+    }
+    text
+}
+
+/// Why the search ended without a margin, and what to do.
+fn no_margin(findings: &Findings) -> String {
+    let tried: Vec<String> = findings
+        .refuted
+        .iter()
+        .chain([&findings.check])
+        .map(|run| format!("{} at {}", run.misses.total(), ns(run.margin_ns)))
+        .collect();
+    format!(
+        "No margin was found that holds, because each check, with new starts, was later than all \
+         that was measured before ({} frames not on time).\nNext step: more starts \
+         (`--seed 1,2,3,4,5,6,7,8`), more frames, or a lesser load.\n",
+        tried.join(", ")
+    )
+}
+
+/// Late frames against margin, as a table.
+fn below(findings: &Findings) -> String {
+    if findings.below.is_empty() {
+        return "Below: no margin would have made enough of the measured frames late\n".to_owned();
+    }
+    let head = ["margin", "delta", "not on time", "foretold"].map(str::to_owned);
+    let mut rows = vec![head];
+    let mut notes = vec![String::new()];
+    let mut row = |run: &Confirmation, foretold: String, note: String| {
+        rows.push([
+            ns(run.margin_ns),
+            run.delta_ns.map_or_else(|| "–".to_owned(), ns),
+            format!("{} of {}", run.misses.total(), run.misses.frames),
+            foretold,
+        ]);
+        notes.push(note);
+    };
+    row(&findings.check, String::new(), "the margin".to_owned());
+    for Below { run, predicted } in &findings.below {
+        let Forecast { likely, least, most } = predicted;
+        row(run, format!("{likely} ({least} … {most})"), reasons(&run.misses));
+    }
+    let lines = table(&rows);
+    let lines = lines.lines().zip(notes).map(|(line, note)| format!("{line}   {note}"));
+    let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    format!("\nBelow it frames are late:\n{}\n", lines.join("\n"))
+}
+
 fn misses(misses: &Misses) -> String {
-    let Misses { frames, invalid, missed, send_failed, late, unsent } = *misses;
-    let mut text = format!("{} of {frames} frames not on time", misses.total());
+    let mut text = format!("{} of {} frames not on time", misses.total(), misses.frames);
+    let reasons = reasons(misses);
+    if !reasons.is_empty() {
+        let _ = write!(text, " ({reasons})");
+    }
+    text
+}
+
+fn reasons(misses: &Misses) -> String {
+    let Misses { frames: _, invalid, missed, send_failed, late, unsent } = *misses;
     let reasons: Vec<String> = [
         (invalid, "refused by ETF as invalid"),
         (missed, "dropped by ETF as missed"),
@@ -186,10 +323,7 @@ fn misses(misses: &Misses) -> String {
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} {what}"))
     .collect();
-    if !reasons.is_empty() {
-        let _ = write!(text, " ({})", reasons.join(", "));
-    }
-    text
+    reasons.join(", ")
 }
 
 /// 10⁻⁶, or 5.1 × 10⁻⁵.
