@@ -7,6 +7,7 @@ mod commands;
 mod exit;
 mod experiment_file;
 mod guest;
+mod headroom;
 mod interrupt;
 mod lab;
 mod loads;

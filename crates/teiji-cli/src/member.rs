@@ -11,6 +11,7 @@ use teiji_experiment::{Case, Experiment};
 use teiji_record::capture::{WireImport, sightings};
 use teiji_record::{About, FlowPlan, MemberSummary, Records, RunFolder, Sighting, join};
 
+use crate::headroom;
 use crate::outcome::Outcome;
 use crate::ptp::SyncSeries;
 
@@ -57,6 +58,10 @@ pub fn record(
         facts: joined.facts,
         rows: joined.rows,
     };
+    warnings.extend((0..).zip(&case.scenario.flows).filter_map(|(id, flow)| {
+        let said = headroom::warning(&case.scenario, flow, records.rows_of(id))?;
+        Some(format!("Case {}, seed {seed}: {said}", case.name))
+    }));
     let name = folder.write_records(&records)?;
     write_sync(folder, &name, &outcome.sync)?;
     let capture = captures.first().and_then(|path| {
