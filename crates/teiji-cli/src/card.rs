@@ -1,72 +1,37 @@
-//! What a card's counters say became of frames, in sentences.
+//! What the cards' counters say became of frames.
 
 use teiji_net::Observed;
 use teiji_net::observe::ObservedPort;
+use teiji_record::card::{CardCount, CardTrouble};
 
-/// One sentence for each kind of trouble that a `vtsn` port counted during the
-/// measurement.
-pub fn sentences(network: &Observed) -> Vec<String> {
+/// The trouble that `vtsn` ports counted during the measurement.
+pub fn counts(network: &Observed) -> Vec<CardCount> {
     network.ports.iter().flat_map(of_port).collect()
 }
 
-fn of_port(port: &ObservedPort) -> Vec<String> {
+fn of_port(port: &ObservedPort) -> Vec<CardCount> {
     // Other drivers give their own meaning to similar names.
     if port.driver.as_ref().is_none_or(|driver| driver.name != "vtsn") {
         return Vec::new();
     }
-    let per_queue = |name: &str| {
-        let of_queue = |key: &str| {
-            let (queue, counter) = key.strip_prefix("tx")?.split_once('_')?;
-            (counter == name).then(|| queue.parse::<u16>().ok()).flatten()
-        };
-        let mut total = 0;
-        let mut queues = Vec::new();
-        for (key, count) in &port.counters {
-            if let Some(queue) = of_queue(key).filter(|_| *count > 0) {
-                total += count;
-                queues.push(queue.to_string());
+    let of = |trouble: CardTrouble| {
+        let (mut frames, mut queues) = (0, Vec::new());
+        for (key, count) in port.counters.iter().filter(|(_, count)| **count > 0) {
+            let queue = key.strip_prefix("tx").and_then(|key| key.split_once('_'));
+            match queue {
+                Some((queue, name)) if name == trouble.counter() => {
+                    frames += count;
+                    queues.extend(queue.parse::<u16>());
+                }
+                _ if key == trouble.counter() => frames += count,
+                _ => {}
             }
         }
-        (total, queues.join(", "))
+        queues.sort_unstable();
+        let (host, wire) = (port.host.clone(), port.wire.clone());
+        (frames > 0).then_some(CardCount { host, wire, trouble, queues, frames })
     };
-    let whole = |name: &str| port.counters.get(name).copied().unwrap_or(0);
-    let at = format!("{} on {}", port.host, port.wire);
-    let mut said = Vec::new();
-    for (counter, meaning) in QUEUE_COUNTERS {
-        let (count, queues) = per_queue(counter);
-        if count > 0 {
-            said.push(format!("{at}: {} {meaning} (queue {queues}).", frames(count)));
-        }
-    }
-    for (counter, meaning) in PORT_COUNTERS {
-        let count = whole(counter);
-        if count > 0 {
-            said.push(format!("{at}: {} {meaning}.", frames(count)));
-        }
-    }
-    said
-}
-
-/// Counters of a transmit queue, `txN_NAME`, that tell of a frame that did not
-/// leave as it was meant to. Gates, credits and PAUSE make frames wait by design
-/// and are not among them.
-const QUEUE_COUNTERS: [(&str, &str); 6] = [
-    ("launch_late", "came to the card after the launch time and left at once: late in the card"),
-    ("launch_delayed", "left the card after the launch time, because the wire was busy"),
-    ("launch_horizon", "dropped by the card: the launch time lay beyond its horizon"),
-    ("gate_never", "dropped by the card: no gate is open long enough"),
-    ("no_memory", "dropped by the card's driver for want of memory"),
-    ("timeouts", "dropped by the card: the queue was stuck"),
-];
-
-const PORT_COUNTERS: [(&str, &str); 3] = [
-    ("rx_overrun", "lost by the receiving card: its ring was full"),
-    ("rx_crc_errors", "arrived damaged and dropped by the card"),
-    ("rx_down", "arrived while the port was down"),
-];
-
-fn frames(count: u64) -> String {
-    if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") }
+    CardTrouble::ALL.into_iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -86,19 +51,30 @@ mod tests {
     }
 
     #[test]
-    fn late_frames_are_named_with_their_queues() {
-        let counters = [("tx0_launch_late", 2), ("tx1_launch_late", 1), ("tx0_packets", 99)];
-        assert_eq!(
-            sentences(&port("vtsn", &counters)),
-            ["talker on line: 3 frames came to the card after the launch time and left at once: \
-              late in the card (queue 0, 1)."]
-        );
-        assert_eq!(sentences(&port("igb", &counters)), Vec::<String>::new());
+    fn late_frames_are_counted_with_their_queues() {
+        let counters = [
+            ("tx0_launch_late", 2),
+            ("tx10_launch_late", 1),
+            ("tx2_launch_late", 1),
+            ("tx0_packets", 99),
+            ("rx_overrun", 5),
+        ];
+        let count = |trouble, queues: &[u16], frames| CardCount {
+            host: "talker".to_owned(),
+            wire: "line".to_owned(),
+            trouble,
+            queues: queues.to_vec(),
+            frames,
+        };
+        let expected =
+            [count(CardTrouble::LaunchLate, &[0, 2, 10], 4), count(CardTrouble::RxOverrun, &[], 5)];
+        assert_eq!(counts(&port("vtsn", &counters)), expected);
+        assert_eq!(counts(&port("igb", &counters)), []);
     }
 
     #[test]
     fn waiting_by_design_is_no_trouble() {
         let counters = [("tx0_gate_waits", 7), ("tx2_credit_waits", 7), ("rx_packets", 3)];
-        assert_eq!(sentences(&port("vtsn", &counters)), Vec::<String>::new());
+        assert_eq!(counts(&port("vtsn", &counters)), []);
     }
 }

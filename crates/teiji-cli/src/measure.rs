@@ -22,7 +22,6 @@ use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
 use teiji_record::summary::ClockSummary;
 use teiji_sys::{clock, netns};
 
-use crate::card;
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
@@ -107,7 +106,6 @@ fn measure(
         .filter(|(_, flow)| plan.is_vtsn(&flow.wire))
         .map(|(id, _)| id)
         .collect();
-    logs.warnings.extend(card::sentences(&network));
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
     logs.clocks.clone_from(&sync);
     logs.sync = series;

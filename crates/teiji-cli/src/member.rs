@@ -9,8 +9,9 @@ use anyhow::Context;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment};
 use teiji_record::capture::{WireImport, sightings};
-use teiji_record::{About, FlowPlan, MemberSummary, Records, RunFolder, Sighting, join};
+use teiji_record::{About, FlowPlan, MemberSummary, Records, RunFolder, Sighting, join, on_wire};
 
+use crate::card;
 use crate::headroom;
 use crate::outcome::Outcome;
 use crate::ptp::SyncSeries;
@@ -52,6 +53,7 @@ pub fn record(
     } else if !outcome.computed.is_empty() {
         joined.facts.wire_resolution = Some(COMPUTED_RESOLUTION);
     }
+    let network = outcome.observed()?.network;
     let incomplete = !joined.facts.interrupted.is_empty();
     let records = Records {
         about: About { experiment: experiment.name.clone(), case: case.name.clone(), seed, flows },
@@ -72,8 +74,10 @@ pub fn record(
         records: Some(name),
         capture,
         flows: records.statistics(),
+        wire: on_wire(experiment, case, &records),
         incomplete,
         clocks: outcome.clocks.clone(),
+        cards: card::counts(&network),
     };
     Ok((member, warnings))
 }

@@ -71,6 +71,11 @@ impl Outcome {
         })
     }
 
+    /// The machine as observed.
+    pub fn observed(&self) -> anyhow::Result<ObservedCase> {
+        serde_json::from_str(&self.observed_json).context("cannot read what was observed")
+    }
+
     /// The machine as observed, as JSON for the manifest.
     pub fn observed_value(&self) -> anyhow::Result<serde_json::Value> {
         serde_json::from_str(&self.observed_json).context("cannot read what was observed")

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use teiji_experiment::JudgeBy;
 use teiji_record::summary::Testbed;
-use teiji_record::{Manifest, Records, RunFolder, Summary};
+use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary};
 use teiji_report::{Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, FrameView, Vantage};
 
@@ -55,12 +56,20 @@ fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>,
             let records = folder.read_records(&case.name, member.seed)?;
             for plan in &records.about.flows {
                 let Some(flow) = member.flows.get(&plan.name) else { continue };
+                // Nobody asks how regular load is.
+                if summary.background.contains(&plan.name) {
+                    continue;
+                }
                 let Some(vantage) = flow.judged_at else { continue };
                 let mut one = points_of(&records, plan.flow, vantage, flow);
                 one.case.clone_from(&case.name);
                 one.seed = member.seed;
                 one.flow.clone_from(&plan.name);
                 outliers.extend(outliers::of(&records, plan, &one));
+                let departure = member.wire.get(&plan.name).and_then(|w| w.departure.as_ref());
+                if let (JudgeBy::Schedule, Some(departure)) = (summary.judge.by, departure) {
+                    by_schedule(&mut one, records.rows_of(plan.flow), departure.min_ns);
+                }
                 one.thin(limit);
                 points.push(one);
             }
@@ -98,6 +107,23 @@ fn points_of(
     }
     points.of = points.seq.len() as u64;
     points
+}
+
+/// Makes of intervals departures: the earliest of all is `earliest_ns` after its plan.
+fn by_schedule(points: &mut Points, rows: &[FrameRow], earliest_ns: i64) {
+    let views = rows.iter().map(FrameRow::view);
+    let (deviations, _) = teiji_stats::fold::schedule_deviations(points.vantage, views);
+    let Some(least) = deviations.iter().map(|(_, deviation)| *deviation).min() else { return };
+    let start = rows.iter().find_map(|row| row.view().stamp_ns(points.vantage)).unwrap_or(0);
+    let at = |seq: &u64| {
+        let row = usize::try_from(*seq).ok().and_then(|seq| rows.get(seq));
+        row.and_then(|row| row.view().stamp_ns(points.vantage)).unwrap_or(start) - start
+    };
+    points.seq = deviations.iter().map(|(seq, _)| *seq).collect();
+    points.t_ns = points.seq.iter().map(at).collect();
+    points.deviation_ns =
+        deviations.iter().map(|(_, deviation)| deviation - least + earliest_ns).collect();
+    points.of = points.seq.len() as u64;
 }
 
 fn replay(folder: &RunFolder, manifest: &Manifest) -> Replay {

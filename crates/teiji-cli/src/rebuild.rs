@@ -2,12 +2,15 @@
 //! was full, before it could do so itself.
 
 use anyhow::bail;
-use teiji_record::summary::{self, ClockSummary, Testbed};
-use teiji_record::{CaseSummary, Manifest, MemberSummary, RunFolder, Summary};
+use teiji_experiment::{Case, Experiment};
+use teiji_record::summary::{self, Testbed};
+use teiji_record::{CaseSummary, Manifest, MemberSummary, RunFolder, Summary, on_wire};
 
+use crate::card;
 use crate::experiment_file;
 use crate::publish;
 use crate::run;
+use crate::setup::ObservedCase;
 
 /// The summary of what the run's records hold. An error says why there are
 /// none to read.
@@ -23,7 +26,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         let mut members = Vec::new();
         for &seed in &manifest.seeds {
             if folder.path().join(RunFolder::records_name(&case.name, seed)).is_file() {
-                members.push(member(folder, manifest, &case.name, seed)?);
+                members.push(member(folder, manifest, &experiment, &case, seed)?);
             } else {
                 warnings.push(format!("Case {} seed {seed} is missing: no records.", case.name));
             }
@@ -41,9 +44,11 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
     let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
     warnings.push(run::caveat(manifest.testbed == Testbed::Lab, emulated).to_owned());
     Ok(Summary {
+        background: experiment.background(),
         schema: summary::SCHEMA.to_owned(),
         experiment: experiment.name,
         question: experiment.question,
+        judge: experiment.judge,
         paper: experiment.paper,
         testbed: manifest.testbed,
         cases,
@@ -54,24 +59,27 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
 fn member(
     folder: &RunFolder,
     manifest: &Manifest,
-    case: &str,
+    experiment: &Experiment,
+    case: &Case,
     seed: u64,
 ) -> anyhow::Result<MemberSummary> {
-    let records = folder.read_records(case, seed)?;
-    let capture = RunFolder::capture_name(case, seed);
+    let records = folder.read_records(&case.name, seed)?;
+    let capture = RunFolder::capture_name(&case.name, seed);
+    let observed = observed(manifest, &case.name, seed);
     Ok(MemberSummary {
         seed,
-        records: Some(RunFolder::records_name(case, seed)),
+        records: Some(RunFolder::records_name(&case.name, seed)),
         capture: folder.path().join(&capture).is_file().then_some(capture),
         flows: records.statistics(),
+        wire: on_wire(experiment, case, &records),
         incomplete: !records.facts.interrupted.is_empty(),
-        clocks: clocks(manifest, case, seed),
+        clocks: observed.as_ref().map(|observed| observed.sync.clone()).unwrap_or_default(),
+        cards: observed.map(|observed| card::counts(&observed.network)).unwrap_or_default(),
     })
 }
 
-/// How the clocks followed, if the manifest got to know of that.
-fn clocks(manifest: &Manifest, case: &str, seed: u64) -> Vec<ClockSummary> {
-    let observed = manifest.observed.get(&format!("{case}-s{seed}"));
-    let sync = observed.and_then(|observed| observed.get("sync"));
-    sync.and_then(|sync| serde_json::from_value(sync.clone()).ok()).unwrap_or_default()
+/// The machine during the member, if the manifest got to know of that.
+fn observed(manifest: &Manifest, case: &str, seed: u64) -> Option<ObservedCase> {
+    let observed = manifest.observed.get(&format!("{case}-s{seed}"))?;
+    serde_json::from_value(observed.clone()).ok()
 }

@@ -373,6 +373,8 @@ fn summarise(
         schema: summary::SCHEMA.to_owned(),
         experiment: experiment.name.clone(),
         question: experiment.question.clone(),
+        judge: experiment.judge.clone(),
+        background: experiment.background(),
         paper: experiment.paper.clone(),
         testbed: bench.testbed(),
         cases,

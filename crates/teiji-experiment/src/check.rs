@@ -4,6 +4,7 @@
 
 mod address;
 mod flow;
+pub(crate) mod judge;
 mod load;
 mod port;
 mod ptp;

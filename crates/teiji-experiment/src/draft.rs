@@ -54,6 +54,7 @@ pub(crate) struct FlowDraft {
     pub listener_realtime: Found<u8>,
     pub cpu: Found<u16>,
     pub tx_stamps: Option<bool>,
+    pub background: Option<bool>,
 }
 
 pub(crate) struct ScenarioDraft {
@@ -143,6 +144,7 @@ impl FlowDraft {
             listener_realtime: self.listener_realtime.settle().ok()?,
             cpu: self.cpu.settle().ok()?,
             tx_stamps: self.tx_stamps?,
+            background: self.background?,
         })
     }
 }

@@ -35,6 +35,7 @@ mod tree;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
-    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, LeafQdisc, Nic, Phc, Port, Ptp, PtpProfile,
-    PtpRole, Qdisc, QueueRange, Scenario, SendMode, Taprio, TaprioMode, Transport, Wire,
+    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, Judge, JudgeBy, LeafQdisc, Nic, Phc, Port,
+    Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Scenario, SendMode, Taprio, TaprioMode, Transport,
+    Wire,
 };

@@ -4,6 +4,7 @@
 mod card;
 mod cbs;
 mod flow;
+pub(crate) mod judge;
 mod ptp;
 mod qdisc;
 mod taprio;

@@ -7,6 +7,7 @@ use crate::log::{CaseLabel, Log};
 use crate::mistake::Mistakes;
 use crate::overrides;
 use crate::read;
+use crate::read::judge::JudgeDraft;
 use crate::scenario::{Case, Experiment};
 use crate::schema;
 use crate::syntax;
@@ -97,7 +98,7 @@ impl Reader {
         log.enter_case(None);
         let cases: Option<Vec<Case>> = cases.into_iter().collect();
         let labels = resolved.into_iter().map(|case| case.label).collect();
-        (head.experiment(cases), labels)
+        (head.experiment(cases, self.cards, log), labels)
     }
 
     fn read_case(&self, case: &ResolvedCase, paper: &Found<String>, log: &Log) -> Option<Case> {
@@ -129,16 +130,20 @@ struct Head {
     question: Option<String>,
     paper: Found<String>,
     seed: Option<u64>,
+    judge: Option<JudgeDraft>,
 }
 
 impl Head {
-    fn experiment(self, cases: Option<Vec<Case>>) -> Option<Experiment> {
+    fn experiment(self, cases: Option<Vec<Case>>, cards: Cards, log: &Log) -> Option<Experiment> {
+        let cases = cases?;
+        let judge = check::judge::resolve(self.judge?, &cases, cards, log);
         Some(Experiment {
             name: self.name?,
             question: self.question?,
             paper: self.paper.settle().ok()?,
             seed: self.seed?,
-            cases: cases?,
+            judge,
+            cases,
         })
     }
 }
@@ -159,6 +164,7 @@ fn read_head(file: &Fields<'_>, log: &Log) -> Head {
             .number("seed", 0, i64::MAX, "")
             .and_then(|n| u64::try_from(n).ok())
             .or_default(1),
+        judge: read::judge::read(file, log),
     }
 }
 

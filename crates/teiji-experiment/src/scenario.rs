@@ -1,6 +1,7 @@
 //! What an experiment says, resolved: values only, defaults filled in.
 
 mod card;
+mod judge;
 mod qdisc;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -11,6 +12,7 @@ use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
+pub use judge::{Judge, JudgeBy};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
@@ -27,6 +29,8 @@ pub struct Experiment {
     pub paper: Option<String>,
     /// Seed used when the command line gives none.
     pub seed: u64,
+    /// What answers the question.
+    pub judge: Judge,
     /// The cases, in the file's order. Never empty.
     pub cases: Vec<Case>,
 }
@@ -56,6 +60,22 @@ pub struct Scenario {
     pub wires: Vec<Wire>,
     /// In the file's order; the index is the flow identifier on the wire.
     pub flows: Vec<Flow>,
+}
+
+impl Experiment {
+    /// The names of the flows that are load wherever they are sent.
+    pub fn background(&self) -> Vec<String> {
+        let all = || self.cases.iter().flat_map(|case| &case.scenario.flows);
+        let mut names: Vec<String> = Vec::new();
+        for flow in all() {
+            if !names.contains(&flow.name)
+                && all().filter(|other| other.name == flow.name).all(|other| other.background)
+            {
+                names.push(flow.name.clone());
+            }
+        }
+        names
+    }
 }
 
 impl Scenario {
@@ -218,6 +238,8 @@ pub struct Flow {
     pub cpu: Option<u16>,
     /// Ask the kernel for transmit time stamps.
     pub tx_stamps: bool,
+    /// It is load: nobody asks how regular it is.
+    pub background: bool,
 }
 
 impl Flow {
@@ -249,6 +271,25 @@ pub enum Transport {
         /// An 802.1Q tag to put in front.
         vlan: Option<VlanTag>,
     },
+}
+
+/// Preamble and start delimiter, FCS, inter-frame gap (IEEE 802.3).
+const AROUND_A_FRAME: u64 = 8 + 4 + 12;
+/// The shortest frame, without FCS; the card pads up to it.
+const SHORTEST_FRAME: u64 = 60;
+
+impl Transport {
+    /// The bytes that a frame with this payload occupies the wire for: everything
+    /// around it included.
+    pub fn octets(self, payload: u16) -> u64 {
+        let headers = match self {
+            Self::Udp4 { .. } => 14 + 20 + 8,
+            Self::Udp6 { .. } => 14 + 40 + 8,
+            Self::Ethernet { vlan: None } => 14,
+            Self::Ethernet { vlan: Some(_) } => 18,
+        };
+        (headers + u64::from(payload)).max(SHORTEST_FRAME) + AROUND_A_FRAME
+    }
 }
 
 /// When and how a frame is handed to the kernel.

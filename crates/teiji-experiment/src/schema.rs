@@ -62,6 +62,12 @@ pub const FILE: Section = Section {
             "`1`",
             "seed of the laboratory when the command line gives none",
         ),
+        key(
+            "judge",
+            "table `{ flow, cases, by }`",
+            "the intervals of the first flow",
+            "whose figures, and which, answer the question",
+        ),
         key("wires", "tables", "required", "the wires, `[wires.NAME]`"),
         key(
             "hosts",
@@ -71,6 +77,31 @@ pub const FILE: Section = Section {
         ),
         key("flows", "tables", "required", "what is sent, `[flows.NAME]`"),
         key("cases", "tables", "one case, `default`", "what is compared, `[cases.NAME]`"),
+    ],
+};
+
+/// What answers the question.
+pub const JUDGE: Section = Section {
+    header: "judge = { … } of the file",
+    keys: &[
+        key(
+            "flow",
+            "name",
+            "interval, shaping: the first flow that is no background; schedule: all of these; gates: all flows",
+            "the flow that decides",
+        ),
+        key(
+            "cases",
+            "list of two names",
+            "`normal` (or the first case), and the best of the others",
+            "interval: the two cases that the answer compares, the baseline first",
+        ),
+        key(
+            "by",
+            "`\"interval\"`, `\"schedule\"`, `\"gates\"` or `\"shaping\"`",
+            "`\"interval\"`",
+            "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), or whether its class keeps to bandwidth and burst (cbs)",
+        ),
     ],
 };
 
@@ -499,6 +530,12 @@ pub const FLOW: Section = Section {
             "`false`",
             "ask the kernel when each frame was sent; costs time between two frames",
         ),
+        key(
+            "background",
+            "true or false",
+            "`false`",
+            "it is load: told in one line a case; late or failed sends of it are no shortfall",
+        ),
     ],
 };
 
@@ -541,8 +578,9 @@ pub const CASE: Section = Section {
 };
 
 /// All sections, in the order of the documentation.
-pub const SECTIONS: [&Section; 14] = [
+pub const SECTIONS: [&Section; 15] = [
     &FILE,
+    &JUDGE,
     &WIRE,
     &HOST,
     &PTP,

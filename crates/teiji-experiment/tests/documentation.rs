@@ -81,6 +81,7 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
     };
     match section {
         "(top of the file)" => ["", "", "name = \"demo\"\nquestion = \"?\"\n"],
+        "judge = { … } of the file" => [HEAD, "[judge]\n", ""],
         "[wires.NAME]" => [HEAD, "[wires.other]\n", "between = [\"a\", \"b\"]\n"],
         "[hosts.NAME]" => [HEAD, "[hosts.a]\n", ""],
         "ptp = { … } of a host" => [VTSN, "[hosts.a.ptp]\n", ""],

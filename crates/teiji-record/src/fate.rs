@@ -33,11 +33,14 @@ pub(crate) fn emit(fate: Fate) -> String {
     match fate {
         Fate::Missed => "missed".to_owned(),
         Fate::Invalid => "invalid".to_owned(),
-        Fate::SendFailed(errno) => match ERRNO_NAMES.iter().find(|(number, _)| *number == errno) {
-            Some((_, name)) => format!("send-failed:{name}"),
-            None => format!("send-failed:{errno}"),
-        },
+        Fate::SendFailed(errno) => format!("send-failed:{}", errno_name(errno)),
     }
+}
+
+/// Linux's name of an error, or its number.
+pub(crate) fn errno_name(errno: i32) -> String {
+    let known = ERRNO_NAMES.iter().find(|(number, _)| *number == errno);
+    known.map_or_else(|| errno.to_string(), |(_, name)| (*name).to_owned())
 }
 
 /// The fate written as `text`; `None` if it is none.

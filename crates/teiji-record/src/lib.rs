@@ -7,12 +7,14 @@
 
 pub mod atomic;
 pub mod capture;
+pub mod card;
 mod columns;
 mod fate;
 pub mod frame;
 pub mod join;
 pub mod json;
 pub mod manifest;
+mod on_wire;
 pub mod parquet;
 pub mod plan;
 pub mod run_folder;
@@ -23,6 +25,7 @@ pub use frame::FrameRow;
 pub use join::{Facts, Joined, ListenerFacts, Sighting, join};
 pub use json::JsonFileError;
 pub use manifest::{LabManifest, Manifest};
+pub use on_wire::on_wire;
 pub use parquet::{About, Records, RecordsError};
 pub use plan::FlowPlan;
 pub use run_folder::{RunFolder, RunFolderError};

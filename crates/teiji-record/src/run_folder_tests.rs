@@ -53,7 +53,9 @@ fn summary() -> Summary {
         capture: None,
         flows: records.statistics(),
         incomplete: true,
+        wire: BTreeMap::default(),
         clocks: Vec::new(),
+        cards: Vec::new(),
     };
     let case = crate::CaseSummary {
         name: "normal".to_owned(),
@@ -65,6 +67,8 @@ fn summary() -> Summary {
         schema: summary::SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Is it?".to_owned(),
+        judge: teiji_experiment::Judge::default(),
+        background: Vec::new(),
         paper: None,
         testbed: Testbed::Lab,
         cases: vec![case],

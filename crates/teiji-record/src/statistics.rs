@@ -6,6 +6,7 @@ use teiji::Fate;
 use teiji_experiment::SendMode;
 use teiji_stats::{Departure, FlowStatistics, FlowTerms, FrameView, Outcome};
 
+use crate::fate;
 use crate::{Facts, FlowPlan, FrameRow, Records};
 
 impl Records {
@@ -16,7 +17,12 @@ impl Records {
             .iter()
             .map(|plan| {
                 let frames = self.rows_of(plan.flow).iter().map(FrameRow::view);
-                let statistics = FlowStatistics::from_frames(&plan.terms(&self.facts), frames);
+                let mut statistics = FlowStatistics::from_frames(&plan.terms(&self.facts), frames);
+                for row in self.rows_of(plan.flow) {
+                    if let Some(Fate::SendFailed(errno)) = row.fate {
+                        *statistics.send_errors.entry(fate::errno_name(errno)).or_default() += 1;
+                    }
+                }
                 (plan.name.clone(), statistics)
             })
             .collect()

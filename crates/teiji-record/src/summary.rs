@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use teiji_stats::FlowStatistics;
+use teiji_experiment::Judge;
+use teiji_stats::{FlowStatistics, WireStatistics};
 
+use crate::card::CardCount;
 use crate::json::{self, JsonFileError};
 
 /// Format name and version of the file this crate writes.
@@ -21,6 +23,13 @@ pub struct Summary {
     pub experiment: String,
     /// The question it asks.
     pub question: String,
+    /// Whose figures, and which, answer it; where nobody said, the intervals of the
+    /// first flow.
+    #[serde(default)]
+    pub judge: Judge,
+    /// Flows that are load.
+    #[serde(default)]
+    pub background: Vec<String>,
     /// Key of the paper beside it.
     pub paper: Option<String>,
     /// Where it ran.
@@ -81,6 +90,14 @@ pub struct MemberSummary {
     pub capture: Option<String>,
     /// Statistics of each flow by name.
     pub flows: BTreeMap<String, FlowStatistics>,
+    /// What each flow did on its wire, by name; of a wire whose time is computed more
+    /// than its rate.
+    #[serde(default)]
+    pub wire: BTreeMap<String, WireStatistics>,
+    /// Frames that did not leave or arrive as they were meant to, as the cards
+    /// counted them.
+    #[serde(default)]
+    pub cards: Vec<CardCount>,
     /// True if the run ended before all frames were sent.
     pub incomplete: bool,
     /// The clocks that PTP kept, card by card, then the system's; empty without PTP.

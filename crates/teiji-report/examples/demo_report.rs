@@ -70,6 +70,7 @@ fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
         vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
         wake_up: series((0..FRAMES).map(|_| 7_000 + numbers.bell(400.0).abs())).finish(),
         hand_over: series((0..FRAMES).map(|_| 15_000 + numbers.bell(900.0).abs())).finish(),
+        send_errors: BTreeMap::default(),
     }
 }
 
@@ -118,7 +119,9 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
                 capture: None,
                 flows,
                 incomplete: false,
+                wire: BTreeMap::default(),
                 clocks: Vec::new(),
+                cards: Vec::new(),
             }
         });
         CaseSummary {
@@ -182,6 +185,8 @@ fn main() -> ExitCode {
         schema: SCHEMA.to_owned(),
         experiment: "demo".to_owned(),
         question: "Does a launch time make periodic sending tighter than a plain send?".to_owned(),
+        judge: teiji_experiment::Judge::default(),
+        background: Vec::new(),
         paper: Some("etf".to_owned()),
         testbed: Testbed::Lab,
         cases,

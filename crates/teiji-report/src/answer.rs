@@ -1,67 +1,37 @@
 //! The answer to the experiment's question, in one sentence, from its figures
-//! alone.
+//! alone: of what the experiment says decides.
 //!
-//! It compares ranges (largest minus smallest deviation), the papers' figure of
-//! merit, and claims no more than members and resolution allow.
+//! * `intervals` – how regular a flow's intervals (or departures) are,
+//! * `schedule` – whether frames leave when they were planned to,
+//! * `gates` – whether they leave within the gates of their class,
+//! * `shaping` – whether a class keeps to what is reserved for it.
 
+mod gates;
+mod intervals;
+mod schedule;
+mod shaping;
+
+use teiji_experiment::JudgeBy;
 use teiji_record::Summary;
-use teiji_record::summary::Testbed;
 
-use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows};
-use crate::units::{Glyphs, count, duration, number};
-use crate::wording;
+use crate::units::Glyphs;
 
 /// One sentence, with the word it may begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// "Yes" or "No", if the question asks whether a case is better.
-    pub lead: Option<&'static str>,
+    /// "Yes", "No" or "Only with …", if the question asks for one.
+    pub lead: Option<String>,
     /// The rest, ends with a full stop.
     pub sentence: String,
 }
 
-/// Two ranges closer than this factor count as equal where there is but one
-/// member: a deterministic run is still one sample.
-const ONE_SAMPLE_FACTOR: f64 = 1.25;
-
 /// The answer that `summary` gives.
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
-    let comparisons: Vec<Comparison> = flows(summary)
-        .into_iter()
-        .map(|flow| Comparison::of(summary, flow, Measure::Interval, None))
-        .collect();
-    // With several flows the one with the widest range decides: the answer is
-    // never better than the worst flow.
-    let judged = comparisons.iter().max_by(|a, b| {
-        let widest = |c: &Comparison| {
-            c.cases
-                .iter()
-                .filter_map(|v| v.figure(Figure::Range))
-                .map(|s| s.median)
-                .fold(-1.0, f64::max)
-        };
-        widest(a).total_cmp(&widest(b))
-    });
-    let Some(comparison) = judged else {
-        return plain("No answer: no case was completed.".to_owned());
-    };
-    let with_range: Vec<(&CaseView, Spread)> =
-        comparison.cases.iter().filter_map(|c| Some((c, c.figure(Figure::Range)?))).collect();
-    let flow =
-        if comparisons.len() > 1 { format!(" of {}", comparison.flow) } else { String::new() };
-    match with_range.as_slice() {
-        [] => plain("No answer: no interval between two frames was seen.".to_owned()),
-        [(view, range)] => one_case(summary.testbed, comparison, view, range, &flow, glyphs),
-        several => {
-            if comparison.common_vantage().is_none() {
-                return plain(
-                    "No answer: the cases were not seen at the same place, so their figures \
-                     cannot be compared."
-                        .to_owned(),
-                );
-            }
-            two_cases(summary, comparison, several, &flow, glyphs)
-        }
+    match summary.judge.by {
+        JudgeBy::Interval => intervals::answer(summary, glyphs),
+        JudgeBy::Schedule => schedule::answer(summary, glyphs),
+        JudgeBy::Gates => gates::answer(summary, glyphs),
+        JudgeBy::Shaping => shaping::answer(summary, glyphs),
     }
 }
 
@@ -69,283 +39,75 @@ fn plain(sentence: String) -> Answer {
     Answer { lead: None, sentence }
 }
 
-fn one_case(
-    testbed: Testbed,
-    comparison: &Comparison,
-    view: &CaseView,
-    range: &Spread,
-    flow: &str,
-    glyphs: &Glyphs,
-) -> Answer {
-    let intervals: u64 = view.members.iter().filter_map(|m| m.deviation).map(|d| d.count).sum();
-    let period = comparison
-        .common_period_ns()
-        .map_or_else(|| "the period".to_owned(), |ns| duration(ns as f64, glyphs));
-    let extremes = view.figure(Figure::Min).zip(view.figure(Figure::Max)).map(|(low, high)| {
-        crate::units::Scale::fitting([low.min, high.max]).interval(low.min, high.max, glyphs)
+/// What one case says to a question whether something holds.
+struct Finding {
+    case: String,
+    /// Whether it holds; `None` if the case is there to be compared with.
+    holds: Option<bool>,
+    /// `none of 5 000 frames …`, to stand behind `with CASE`.
+    said: String,
+}
+
+/// The answer of several cases: "Yes" if it holds in all that count, "No" if in none.
+fn over_cases(question: &str, mut findings: Vec<Finding>) -> Answer {
+    findings.sort_by_key(|f| match f.holds {
+        Some(true) => 0,
+        Some(false) => 1,
+        None => 2,
     });
-    let sigma = view.figure(Figure::Stddev).map(|s| duration(s.median, glyphs));
-    let case = match testbed {
-        Testbed::Capture => "The".to_owned(),
-        Testbed::Lab | Testbed::Local => format!("With {} the", view.case.name),
+    let holding = |wanted: bool| -> Vec<&str> {
+        let those = findings.iter().filter(|finding| finding.holds == Some(wanted));
+        those.map(|finding| finding.case.as_str()).collect()
     };
-    plain(format!(
-        "{case} interval{flow} {} deviates by {} from {period}: a range of {}, standard deviation \
-         {}, over {} intervals{}.",
-        comparison.common_vantage().map_or("", wording::vantage),
-        extremes.unwrap_or_else(|| glyphs.none.to_owned()),
-        range_text(range, glyphs),
-        sigma.unwrap_or_else(|| glyphs.none.to_owned()),
-        count(intervals, glyphs),
-        losses(testbed, &[view], glyphs),
-    ))
-}
-
-fn two_cases(
-    summary: &Summary,
-    comparison: &Comparison,
-    cases: &[(&CaseView, Spread)],
-    flow: &str,
-    glyphs: &Glyphs,
-) -> Answer {
-    let baseline = cases.iter().position(|(c, _)| is_baseline(c)).unwrap_or(0);
-    let (plain_case, plain_range) = &cases[baseline];
-    let Some((best_case, best_range)) = cases
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| *i != baseline)
-        .map(|(_, c)| c)
-        .min_by(|a, b| a.1.median.total_cmp(&b.1.median))
-    else {
-        return plain("No answer: there is nothing to compare with.".to_owned());
+    let lead = match (holding(true).as_slice(), holding(false).as_slice()) {
+        _ if !asks_yes_or_no(question) => None,
+        ([], []) => None,
+        (_, []) => Some("Yes".to_owned()),
+        ([], _) => Some("No".to_owned()),
+        (cases, _) => Some(format!("Only with {}", cases.join(" and "))),
     };
-    let resolution = comparison.resolution_ns().map_or(0.0, |ns| ns as f64);
-    let verdict = judge(plain_range, best_range, resolution);
-    let (best, base) = (&best_case.case.name, &plain_case.case.name);
-    let place = comparison.common_vantage().map_or("", wording::vantage);
-    let stays = bound_text(best_range, resolution, glyphs);
-    let plain_text = range_text(plain_range, glyphs);
-    let relation = match verdict {
-        Verdict::Tighter { factor, at_least } => format!(
-            "{}{} times tighter than with {base} ({plain_text})",
-            if at_least { "at least " } else { "" },
-            factor_text(factor, at_least, glyphs)
-        ),
-        Verdict::Wider { factor } => format!(
-            "{} times wider than with {base} ({plain_text})",
-            factor_text(factor, false, glyphs)
-        ),
-        Verdict::Alike => {
-            format!("no clear difference from {base} ({plain_text})")
-        }
-        Verdict::Unresolved => {
-            format!("as far as the stamps can tell like {base} ({plain_text})")
-        }
-    };
-    let asks = asks_whether_better(&summary.question);
-    let lead = match verdict {
-        Verdict::Tighter { .. } if asks => Some("Yes"),
-        Verdict::Wider { .. } | Verdict::Alike if asks => Some("No"),
-        _ => None,
-    };
-    let with = if lead.is_some() { "with" } else { "With" };
-    Answer {
-        lead,
-        sentence: format!(
-            "{with} {best} the interval{flow} {place} stays within {stays}, {relation}{}.",
-            losses(summary.testbed, &[plain_case, best_case], glyphs)
-        ),
+    let parts: Vec<String> =
+        findings.iter().map(|finding| format!("with {} {}", finding.case, finding.said)).collect();
+    let mut sentence = parts.join("; ") + ".";
+    if lead.is_none() {
+        sentence.replace_range(..1, "W");
     }
+    Answer { lead, sentence }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Verdict {
-    Tighter { factor: f64, at_least: bool },
-    Wider { factor: f64 },
-    Alike,
-    Unresolved,
-}
-
-/// Compares two ranges. Each may be wrong by twice the resolution, because it
-/// is the difference of two intervals, each the difference of two stamps.
-fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
-    let doubt = 2.0 * resolution_ns;
-    if plain.median <= doubt && best.median <= doubt {
-        return Verdict::Unresolved;
-    }
-    let apart = if plain.members > 1 && best.members > 1 {
-        plain.is_apart_from(best)
-    } else {
-        let factor = plain.median / best.median;
-        !(1.0 / ONE_SAMPLE_FACTOR..=ONE_SAMPLE_FACTOR).contains(&factor)
-    };
-    let low = (plain.median - doubt) / (best.median + doubt);
-    let high = (plain.median + doubt) / (best.median - doubt).max(0.0);
-    if !apart
-        || (low <= 1.0 && high >= 1.0 && doubt > 0.0)
-        || (best.median - plain.median).abs() < f64::EPSILON
-    {
-        return Verdict::Alike;
-    }
-    if best.median < plain.median {
-        // A range near the resolution allows a lower bound only.
-        let at_least = best.median <= doubt;
-        let factor = if at_least { low } else { plain.median / best.median };
-        Verdict::Tighter { factor, at_least }
-    } else {
-        Verdict::Wider { factor: best.median / plain.median }
-    }
-}
-
-/// The case that others are measured against: the paper's `normal`.
-fn is_baseline(view: &CaseView) -> bool {
-    view.case.paper_result.as_deref() == Some("normal") || view.case.name == "normal"
-}
-
-/// Whether a question can be answered with yes or no by saying which case is
-/// tighter: it starts with a verb and contains a comparative.
-fn asks_whether_better(question: &str) -> bool {
+/// Whether a question begins as one that is answered with yes or no.
+fn asks_yes_or_no(question: &str) -> bool {
     const VERBS: [&str; 9] = ["does", "do", "is", "are", "can", "will", "did", "has", "have"];
-    const COMPARATIVES: [&str; 15] = [
-        "more", "better", "tighter", "closer", "smaller", "less", "steadier", "than", "improve",
-        "improves", "lower", "narrower", "beat", "beats", "help",
-    ];
-    let lower = question.to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
-    words.next().is_some_and(|first| VERBS.contains(&first))
-        && words.any(|w| COMPARATIVES.contains(&w))
-}
-
-/// A range; of several members the median and its spread.
-fn range_text(range: &Spread, glyphs: &Glyphs) -> String {
-    let median = duration(range.median, glyphs);
-    if range.members < 2 || range.min >= range.max {
-        return median;
-    }
-    let scale = crate::units::Scale::fitting([range.min, range.max]);
-    let spread = scale.interval(range.min, range.max, glyphs);
-    format!("{spread}, median {median}")
-}
-
-/// What no member's range exceeds: `2 µs (range; the capture resolves 1 µs)`.
-/// Stamps too coarse to show any range bound it by their resolution.
-fn bound_text(range: &Spread, resolution_ns: f64, glyphs: &Glyphs) -> String {
-    let mut about = vec!["range".to_owned()];
-    if range.members > 1 {
-        about.push(format!("median {}", duration(range.median, glyphs)));
-    }
-    if range.max < resolution_ns {
-        let bound = duration(resolution_ns, glyphs);
-        return format!("what the stamps resolve, {bound} ({})", about[0]);
-    }
-    if range.median <= 2.0 * resolution_ns {
-        about.push(format!("the stamps resolve {}", duration(resolution_ns, glyphs)));
-    }
-    let seeds = match range.members {
-        0 | 1 => String::new(),
-        n => format!(" with each of {n} seeds"),
-    };
-    format!("{}{seeds} ({})", duration(range.max, glyphs), about.join("; "))
-}
-
-/// A factor; a lower bound is never rounded up.
-fn factor_text(factor: f64, at_least: bool, glyphs: &Glyphs) -> String {
-    let decimals = usize::from(factor < 10.0);
-    let step = if decimals == 0 { 1.0 } else { 10.0 };
-    let shown = if at_least { (factor * step).floor() / step } else { factor };
-    number(shown, decimals, glyphs)
-}
-
-/// What an answer must not hide: frames that did not get through.
-fn losses(testbed: Testbed, views: &[&CaseView], glyphs: &Glyphs) -> String {
-    let mut parts = Vec::new();
-    for view in views {
-        let c = view.counts();
-        let gone = c.planned.saturating_sub(c.received);
-        if gone > 0 && testbed == Testbed::Capture {
-            parts.push(format!(
-                "{} of {} frames missing from the capture",
-                count(gone, glyphs),
-                count(c.planned, glyphs)
-            ));
-        } else if gone > 0 {
-            parts.push(format!(
-                "{} of {} frames did not arrive with {}",
-                count(gone, glyphs),
-                count(c.planned, glyphs),
-                view.case.name
-            ));
-        }
-    }
-    if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) }
+    let first = question.split(|c: char| !c.is_alphanumeric()).find(|w| !w.is_empty());
+    first.is_some_and(|first| VERBS.contains(&first.to_lowercase().as_str()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn one(value: f64) -> Spread {
-        Spread::over([value]).unwrap()
-    }
-
     #[test]
-    fn a_range_at_the_resolution_allows_only_a_lower_bound() {
-        let verdict = judge(&one(23_000.0), &one(2_000.0), 1_000.0);
-        assert_eq!(verdict, Verdict::Tighter { factor: 5.25, at_least: true });
-    }
-
-    #[test]
-    fn two_ranges_below_the_resolution_are_not_told_apart() {
-        assert_eq!(judge(&one(2_000.0), &one(1_000.0), 1_000.0), Verdict::Unresolved);
-    }
-
-    #[test]
-    fn one_sample_that_is_a_little_better_is_no_improvement() {
-        assert_eq!(judge(&one(23_000.0), &one(20_000.0), 0.0), Verdict::Alike);
-        assert_eq!(judge(&one(20_000.0), &one(20_000.0), 0.0), Verdict::Alike);
-    }
-
-    #[test]
-    fn ensembles_that_overlap_are_no_improvement_however_far_their_medians() {
-        let plain = Spread::over([10.0, 50.0, 60.0]).unwrap();
-        let best = Spread::over([1.0, 2.0, 11.0]).unwrap();
-        assert_eq!(judge(&plain, &best, 0.0), Verdict::Alike);
-    }
-
-    #[test]
-    fn a_case_that_is_worse_is_said_to_be_worse() {
-        assert_eq!(judge(&one(10.0), &one(40.0), 0.0), Verdict::Wider { factor: 4.0 });
-    }
-
-    #[test]
-    fn no_member_exceeds_the_bound_that_is_claimed() {
-        let glyphs = &Glyphs::ASCII;
-        let range = Spread::over([2_000.0, 20_000.0]).unwrap();
-        let text = bound_text(&range, 1_000.0, glyphs);
-        assert_eq!(text, "20 us with each of 2 seeds (range; median 11 us)");
+    fn some_cases_hold_and_the_lead_names_them() {
+        let finding = |case: &str, holds| Finding {
+            case: case.to_owned(),
+            holds,
+            said: format!("said of {case}"),
+        };
+        let findings = || {
+            vec![finding("none", None), finding("soft", Some(false)), finding("hard", Some(true))]
+        };
+        let told = over_cases("Do they?", findings());
+        assert_eq!(told.lead.as_deref(), Some("Only with hard"));
         assert_eq!(
-            bound_text(&one(2_000.0), 1_000.0, glyphs),
-            "2 us (range; the stamps resolve 1 us)"
+            told.sentence,
+            "with hard said of hard; with soft said of soft; with none said of none."
         );
+        let lead = |n: usize| over_cases("Do they?", findings().split_off(n)).lead;
+        assert_eq!(lead(2).as_deref(), Some("Yes"));
         assert_eq!(
-            bound_text(&one(0.0), 1_000.0, glyphs),
-            "what the stamps resolve, 1 us (range)",
-            "a range of zero is not a claim that a coarse capture allows"
+            over_cases("Do they?", vec![finding("soft", Some(false))]).lead.as_deref(),
+            Some("No")
         );
-    }
-
-    #[test]
-    fn a_lower_bound_is_never_rounded_up() {
-        assert_eq!(factor_text(11.96, true, &Glyphs::ASCII), "11");
-        assert_eq!(factor_text(5.29, true, &Glyphs::ASCII), "5.2");
-        assert_eq!(factor_text(5.29, false, &Glyphs::ASCII), "5.3");
-    }
-
-    #[test]
-    fn only_questions_about_a_comparison_are_answered_with_yes_or_no() {
-        assert!(asks_whether_better("Does ETF keep a 1 ms cycle tighter than a plain send?"));
-        assert!(!asks_whether_better("How much tighter is ETF?"));
-        assert!(!asks_whether_better("Is a plain send good enough?"));
-        assert!(!asks_whether_better(""));
+        assert_eq!(over_cases("How many?", vec![finding("soft", Some(false))]).lead, None);
     }
 }

@@ -1,7 +1,10 @@
 //! The cases of a run beside each other: for one flow, at one vantage, over
 //! all members.
 
-use teiji_record::{CaseSummary, Summary};
+use std::collections::BTreeMap;
+
+use teiji_experiment::JudgeBy;
+use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_stats::{Counts, Deviation, FlowStatistics, Vantage, VantageStatistics};
 
 use crate::paper::{Paper, PaperFigures};
@@ -145,8 +148,23 @@ impl Spread {
     }
 }
 
-/// The names of all flows, in order of appearance.
+/// The flows that are told in full: the one that decides first, no load.
 pub fn flows(summary: &Summary) -> Vec<&str> {
+    let mut names = names(summary);
+    names.retain(|name| !summary.background.iter().any(|load| load == name));
+    // Stable: the others keep their order.
+    names.sort_by_key(|name| summary.judge.flow.as_deref() != Some(*name));
+    names
+}
+
+/// The flows that are load.
+pub fn background(summary: &Summary) -> Vec<&str> {
+    let mut names = names(summary);
+    names.retain(|name| summary.background.iter().any(|load| load == name));
+    names
+}
+
+fn names(summary: &Summary) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for member in summary.cases.iter().flat_map(|c| &c.members) {
         for name in member.flows.keys() {
@@ -156,6 +174,19 @@ pub fn flows(summary: &Summary) -> Vec<&str> {
         }
     }
     names
+}
+
+/// What the question asks of a flow's deviations.
+pub const fn measure(summary: &Summary) -> Measure {
+    match summary.judge.by {
+        JudgeBy::Schedule => Measure::Schedule,
+        JudgeBy::Interval | JudgeBy::Gates | JudgeBy::Shaping => Measure::Interval,
+    }
+}
+
+/// The flow that the answer and the published figures belong to.
+pub fn judged(summary: &Summary) -> Option<&str> {
+    flows(summary).into_iter().next()
 }
 
 impl<'a> Comparison<'a> {
@@ -168,9 +199,10 @@ impl<'a> Comparison<'a> {
         measure: Measure,
         paper: Option<&Paper>,
     ) -> Self {
-        let statistics = |case: &'a CaseSummary| -> Vec<(u64, &'a FlowStatistics)> {
-            case.members.iter().filter_map(|m| Some((m.seed, m.flows.get(flow)?))).collect()
+        let statistics = |case: &'a CaseSummary| -> Vec<(&'a MemberSummary, &'a FlowStatistics)> {
+            case.members.iter().filter_map(|m| Some((m, m.flows.get(flow)?))).collect()
         };
+        let paper = paper.filter(|_| judged(summary) == Some(flow));
         let with_flow: Vec<_> = summary
             .cases
             .iter()
@@ -187,12 +219,18 @@ impl<'a> Comparison<'a> {
                 let vantage = common.or_else(|| best_vantage(&own, measure));
                 let members = members
                     .into_iter()
-                    .map(|(seed, flow)| MemberView {
-                        seed,
-                        flow,
-                        deviation: vantage
-                            .and_then(|v| flow.vantages.get(&v))
-                            .and_then(|s| measure.of(s)),
+                    .map(|(member, statistics)| MemberView {
+                        seed: member.seed,
+                        flow: statistics,
+                        deviation: vantage.and_then(|v| {
+                            // Of a computed wire the departure itself is known.
+                            let departure = || member.wire.get(flow)?.departure.as_ref();
+                            let exact = measure == Measure::Schedule && v == Vantage::Wire;
+                            exact
+                                .then(departure)
+                                .flatten()
+                                .or_else(|| measure.of(statistics.vantages.get(&v)?))
+                        }),
                     })
                     .collect();
                 let paper = paper.zip(case.paper_result.as_deref());
@@ -284,6 +322,15 @@ impl CaseView<'_> {
     pub fn resolution_ns(&self) -> Option<i64> {
         let vantage = self.vantage?;
         self.members.iter().filter_map(|m| m.flow.vantages.get(&vantage)?.resolution_ns).max()
+    }
+
+    /// The errors that send calls failed with, over all members.
+    pub fn send_errors(&self) -> BTreeMap<&str, u64> {
+        let mut errors = BTreeMap::new();
+        for (name, count) in self.members.iter().flat_map(|m| &m.flow.send_errors) {
+            *errors.entry(name.as_str()).or_default() += count;
+        }
+        errors
     }
 
     /// The latest wake-up of all members, in ns.

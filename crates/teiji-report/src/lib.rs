@@ -8,18 +8,25 @@
 //! * [`terminal`] – the table of a run, and two runs side by side,
 //! * [`html`] – the report,
 //! * [`report`] – what the report shows beyond the summary,
-//! * [`clocks`] – how well the clocks followed,
+//! * [`clocks`] – how well the clocks followed; [`waits`], [`gates`], [`shaping`] – what
+//!   frames did on a wire whose time is computed; [`load`] – flows that are only load;
+//!   [`cards`] – frames that the cards counted as late, or dropped,
 //! * [`paper`] – the published figures that stand beside the measured ones.
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod cards;
 pub mod clocks;
 pub mod comparison;
+pub mod gates;
 pub mod html;
+pub mod load;
 pub mod paper;
 pub mod report;
+pub mod shaping;
 pub mod terminal;
 pub mod units;
+pub mod waits;
 pub mod wording;
 
 pub use paper::{Paper, PaperError, PaperFigures};

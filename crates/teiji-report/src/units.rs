@@ -214,6 +214,24 @@ pub fn count(n: u64, glyphs: &Glyphs) -> String {
     number(n as f64, 0, glyphs)
 }
 
+/// A rate of bits: `20.46 Mbit/s`, four digits at most.
+pub fn bit_rate(bps: u64, glyphs: &Glyphs) -> String {
+    let (divisor, unit) = match bps {
+        0..1_000 => (1.0, "bit/s"),
+        1_000..1_000_000 => (1e3, "kbit/s"),
+        1_000_000..1_000_000_000 => (1e6, "Mbit/s"),
+        _ => (1e9, "Gbit/s"),
+    };
+    let value = bps as f64 / divisor;
+    let text = number(value, usize::try_from(3 - magnitude(value.max(1.0))).unwrap_or(0), glyphs);
+    // 20.00 is 20.
+    let text = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole.to_owned(),
+        _ => text,
+    };
+    format!("{text}{}{unit}", glyphs.space)
+}
+
 /// A ratio with about three digits: `0.91×`, `11.7×`, `1 240×`; `None` where
 /// dividing says nothing (another sign, zero, not a number).
 pub fn ratio(numerator: f64, denominator: f64, glyphs: &Glyphs) -> Option<String> {
@@ -236,6 +254,18 @@ pub fn ratio(numerator: f64, denominator: f64, glyphs: &Glyphs) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_has_four_digits_and_no_idle_zeros() {
+        let text = |bps| bit_rate(bps, &Glyphs::ASCII);
+        assert_eq!(text(20_000_000), "20 Mbit/s");
+        assert_eq!(text(20_456_789), "20.46 Mbit/s");
+        assert_eq!(text(167_040_000), "167 Mbit/s");
+        assert_eq!(
+            (text(0), text(999), text(1_500)),
+            ("0 bit/s".into(), "999 bit/s".into(), "1.500 kbit/s".into())
+        );
+    }
 
     fn all(values: &[f64]) -> Vec<String> {
         let scale = Scale::fitting(values.iter().copied());

@@ -132,7 +132,10 @@ pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<
         ));
     }
     if c.send_failed > 0 {
-        out.push(format!("The send call failed for {}.", frames(c.send_failed, glyphs)));
+        let errors: Vec<String> = view.send_errors().into_keys().map(send_error).collect();
+        let why =
+            if errors.is_empty() { String::new() } else { format!(": {}", errors.join(", ")) };
+        out.push(format!("The send call failed for {}{why}.", frames(c.send_failed, glyphs)));
     }
     let attempted = c.sent + c.send_failed;
     if attempted < c.planned {
@@ -169,6 +172,15 @@ pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<
 }
 
 /// The frames that missed their time, with the reasons the kernel gave.
+/// The kernel's name of an error, with what it means for a frame.
+fn send_error(name: &str) -> String {
+    match name {
+        "EAGAIN" => "EAGAIN, the socket's send buffer was full of frames that waited".to_owned(),
+        "ENOBUFS" => "ENOBUFS, the queueing discipline dropped it".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
 fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     let c = view.counts();
     let dropped = c.dropped_missed + c.dropped_invalid;

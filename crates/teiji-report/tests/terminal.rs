@@ -7,10 +7,14 @@ mod terminal_runs;
 use std::fs;
 use std::path::PathBuf;
 
+use teiji_experiment::JudgeBy;
 use teiji_record::Summary;
+use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::summary::{ClockSummary, Testbed};
 use teiji_report::terminal::{Options, compare, render};
-use teiji_stats::{Deviation, Series, Vantage};
+use teiji_stats::{
+    Deviation, GateStatistics, Series, ShapingStatistics, Vantage, Wait, WireStatistics,
+};
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
 const WIDE: Options = Options { width: 100, color: false, unicode: true };
@@ -254,4 +258,106 @@ fn a_case_that_failed_in_one_run_or_both_is_not_passed_over() {
     after.cases[0].members.clear();
     after.cases[1].members.clear();
     golden("compare-failed", &compare(&before, &after, &WIDE), WIDE);
+}
+
+/// Shaped and gated, beside a load; frames wait for each other and come late.
+fn on_the_wire() -> Summary {
+    let mut summary = two_cases();
+    "Do frames leave inside the gates of their class only?".clone_into(&mut summary.question);
+    summary.judge.by = JudgeBy::Gates;
+    summary.background = vec!["load".to_owned()];
+    let outside = [(250, 97_000, Some("etf".to_owned())), (0, 0, None)];
+    for (case, (outside, worst_ns, gates_of)) in summary.cases.iter_mut().zip(outside) {
+        let member = &mut case.members[0];
+        let mut load = flow(Vantage::Wire, &[]);
+        load.counts.late = 900;
+        load.counts.send_failed = 10;
+        member.flows.insert("load".to_owned(), load);
+        let gates =
+            GateStatistics { frames: FRAMES, outside, worst_ns, gates_of: gates_of.clone() };
+        let shaping = ShapingStatistics {
+            frames: FRAMES,
+            bandwidth_bps: 20_413_000,
+            reserved_bps: 20_000_000,
+            burst_bytes: 58_046,
+            bound_bytes: 1_539,
+            reserved_in: gates_of,
+        };
+        let wait = |longest_ns| Wait {
+            waited_for: "load".to_owned(),
+            count: 7,
+            median_ns: 752,
+            longest_ns,
+        };
+        let cycle = WireStatistics {
+            waits: vec![wait(if outside > 0 { 752 } else { 8_530 })],
+            gates: Some(gates),
+            shaping: Some(shaping),
+            ..WireStatistics::default()
+        };
+        let load = WireStatistics { rate_bps: Some(84_470_000), ..WireStatistics::default() };
+        member.wire = [("cycle".to_owned(), cycle), ("load".to_owned(), load)].into();
+        // Of the delayed ones the waits tell; of the late ones only the card.
+        let count = |trouble, frames| CardCount {
+            host: "talker".to_owned(),
+            wire: "line".to_owned(),
+            trouble,
+            queues: vec![0],
+            frames,
+        };
+        member.cards =
+            vec![count(CardTrouble::LaunchDelayed, 7), count(CardTrouble::LaunchLate, outside)];
+        member.cards.retain(|count| count.frames > 0);
+    }
+    summary
+}
+
+#[test]
+fn what_frames_did_on_the_wire_is_told_and_load_in_one_line_a_case() {
+    golden("on-the-wire", &render(&on_the_wire(), &WIDE), WIDE);
+}
+
+#[test]
+fn frames_late_in_the_card_are_added_up_over_seeds() {
+    let mut summary = on_the_wire();
+    let mut second = summary.cases[0].members[0].clone();
+    second.seed = 2;
+    second.cards.iter_mut().for_each(|count| count.queues = vec![1]);
+    summary.cases[0].members.push(second);
+    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let late = "talker on line: 500 frames late in the card: handed to it after the launch time, \
+                sent at once (queues 0, 1).";
+    assert!(told.contains(late), "{told}");
+    assert!(told.contains("cycle waited for load 14 times, 752 ns each."), "{told}");
+}
+
+#[test]
+fn the_answer_by_shaping_or_schedule_tells_of_every_case() {
+    let mut summary = on_the_wire();
+    summary.judge.by = JudgeBy::Shaping;
+    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let shaping = "No: with etf 20.41 Mbit/s of the 20 Mbit/s reserved, in bursts of 58 046 bytes \
+                   (bound 1 539); with normal 20.41 Mbit/s where etf reserves 20 Mbit/s, in bursts \
+                   of 58 046 bytes (bound 1 539).";
+    assert!(told.replace(['\u{a0}', '\u{202f}'], " ").contains(shaping), "{told}");
+    summary.judge.by = JudgeBy::Schedule;
+    for (case, departures) in summary.cases.iter_mut().zip([[0, 816], [-2, 3]]) {
+        let wire = case.members[0].wire.get_mut("cycle").unwrap();
+        wire.departure = departures.into_iter().collect::<Series>().finish();
+        wire.resolution_ns = 3;
+    }
+    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let schedule = "Only with etf: with etf all 2 frames leave within 3 ns of their planned \
+                    departure; with normal 7 of 2 frames wait for another one, for up to 752 ns.";
+    assert!(told.replace(['\u{a0}', '\u{202f}'], " ").contains(schedule), "{told}");
+}
+
+#[test]
+fn two_named_cases_are_compared_and_no_other() {
+    let mut summary = two_cases();
+    summary.cases.push(case("other", vec![flow(Vantage::Wire, &between(-20_000, 19_000))]));
+    summary.judge.cases = Some(["normal".to_owned(), "other".to_owned()]);
+    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    assert!(told.contains("with other the interval on the wire"), "{told}");
+    assert!(told.contains("than with normal"), "{told}");
 }

@@ -53,6 +53,9 @@ pub struct FlowStatistics {
     pub wake_up: Option<Deviation>,
     /// Hand-over: send call returned minus woken.
     pub hand_over: Option<Deviation>,
+    /// The errors that send calls failed with, by the kernel's name.
+    #[serde(default)]
+    pub send_errors: BTreeMap<String, u64>,
 }
 
 /// Deviations seen at one vantage point.

@@ -148,6 +148,7 @@ impl FlowStatistics {
             vantages,
             wake_up: wake_up.map(Span::as_ns).collect::<Series>().finish(),
             hand_over: hand_over.map(Span::as_ns).collect::<Series>().finish(),
+            send_errors: BTreeMap::new(),
         }
     }
 }

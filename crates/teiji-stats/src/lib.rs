@@ -6,6 +6,8 @@
 //! * [`envelope`] – a series of any length becomes what a plot needs,
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
 //! * [`tail`] – a latency's far end: bounds for small probabilities,
+//! * [`wire`] – frames on a wire whose time is computed: their [`waits`] for each other,
+//!   the [`gates`] of their class, its [`shaping`],
 //! * [`compare`] – two series side by side, and an ensemble's spread.
 #![forbid(unsafe_code)]
 
@@ -15,15 +17,23 @@ pub mod deviation;
 pub mod envelope;
 pub mod flow;
 pub mod fold;
+pub mod gates;
 pub mod margin;
 pub mod series;
+pub mod shaping;
 pub mod tail;
+pub mod waits;
+pub mod wire;
 
 pub use compare::{Comparison, Ensemble, Interval, Spread};
 pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
+pub use gates::GateStatistics;
 pub use margin::{Forecast, Misses, Recommendation, Stations};
 pub use series::{Series, median};
+pub use shaping::ShapingStatistics;
 pub use tail::{Evidence, NoFit, TailBound, TailFit};
+pub use waits::Wait;
+pub use wire::{WireFrame, WireStatistics};

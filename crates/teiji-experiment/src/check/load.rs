@@ -14,11 +14,6 @@ const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
 /// Beyond this, instants would leave the range of 64 bits of nanoseconds.
 const TOO_LONG_NS: i128 = 365 * DAY_NS;
 
-/// Preamble and start delimiter, FCS, inter-frame gap (IEEE 802.3).
-const AROUND_A_FRAME: u64 = 8 + 4 + 12;
-/// The shortest frame, without FCS; the card pads up to it.
-const SHORTEST_FRAME: u64 = 60;
-
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for flow in &draft.flows {
         duration(flow, places, log);
@@ -80,12 +75,5 @@ fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
 
 /// Time on the wire with everything around the frame.
 pub(super) fn line_time(transport: Transport, payload: u16, rate: Rate) -> Span {
-    let headers = match transport {
-        Transport::Udp4 { .. } => 14 + 20 + 8,
-        Transport::Udp6 { .. } => 14 + 40 + 8,
-        Transport::Ethernet { vlan: None } => 14,
-        Transport::Ethernet { vlan: Some(_) } => 18,
-    };
-    let frame = (headers + u64::from(payload)).max(SHORTEST_FRAME);
-    rate.serialisation(frame + AROUND_A_FRAME)
+    rate.serialisation(transport.octets(payload))
 }

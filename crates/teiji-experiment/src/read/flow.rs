@@ -79,6 +79,7 @@ fn read_flow(
             .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
             .and_then(|n| u16::try_from(n).ok()),
         tx_stamps: fields.flag("tx-stamps").or_default(false),
+        background: fields.flag("background").or_default(false),
     }
 }
 

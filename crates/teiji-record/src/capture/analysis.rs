@@ -167,7 +167,9 @@ impl CaptureAnalysis {
             capture: Some(name.to_owned()),
             flows: BTreeMap::from([(flow.clone(), self.statistics.clone())]),
             incomplete: false,
+            wire: BTreeMap::default(),
             clocks: Vec::new(),
+            cards: Vec::new(),
         };
         let case = CaseSummary {
             name: "capture".to_owned(),
@@ -179,6 +181,8 @@ impl CaptureAnalysis {
             schema: summary::SCHEMA.to_owned(),
             experiment: name.to_owned(),
             question: "How regular is the periodic flow in this capture?".to_owned(),
+            judge: teiji_experiment::Judge::default(),
+            background: Vec::new(),
             paper: None,
             testbed: Testbed::Capture,
             cases: vec![case],

@@ -280,6 +280,7 @@ impl Track {
             vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
             wake_up: None,
             hand_over: None,
+            send_errors: BTreeMap::default(),
         };
         (statistics, self.envelope)
     }

@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::clocks::followed;
 use crate::report::{Report, SetupEntry};
 use crate::units::count;
-use crate::wording;
+use crate::{cards, gates, load, shaping, waits, wording};
 
 /// From the first line to the links to the sections.
 pub fn head(report: &Report<'_>, out: &mut String) {
@@ -63,7 +63,12 @@ fn contents(report: &Report<'_>, out: &mut String) {
         n => format!("{} warnings", count(n as u64, GLYPHS)),
     };
     let links = [
+        ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
+        ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),
+        ("waits", "Waits".to_owned(), !waits::rows(report.summary).is_empty()),
         ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),
+        ("cards", "Cards".to_owned(), !cards::sentences(report.summary, GLYPHS).is_empty()),
+        ("load", "Load".to_owned(), !load::rows(report.summary).is_empty()),
         ("clocks", "Clocks".to_owned(), !followed(report.summary).is_empty()),
         ("outliers", "Outliers".to_owned(), !report.outliers.is_empty()),
         ("setup", setup, !report.setup.is_empty()),

@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `on_wire`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -16,6 +16,7 @@ mod closing;
 mod data;
 mod escape;
 mod head;
+mod on_wire;
 mod outliers;
 mod page;
 mod plots;
@@ -41,9 +42,14 @@ const COLOURS: usize = 12;
 pub fn render(report: &Report<'_>) -> String {
     let mut body = String::new();
     head::head(report, &mut body);
+    on_wire::gates(report, &mut body);
+    on_wire::shaping(report, &mut body);
+    on_wire::waits(report, &mut body);
     for (index, flow) in flows(report.summary).into_iter().enumerate() {
         results::results(report, flow, index, &mut body);
     }
+    on_wire::cards(report, &mut body);
+    on_wire::load(report, &mut body);
     clocks::clocks(report, &mut body);
     outliers::outliers(report, &mut body);
     closing::setup(report, &mut body);

@@ -7,13 +7,14 @@ use teiji_record::summary::Testbed;
 
 use super::escape::text;
 use super::{GLYPHS, list, plots, still, tables};
-use crate::comparison::{Comparison, Measure};
+use crate::comparison::{Comparison, measure};
 use crate::report::Report;
 use crate::wording;
 
 /// The section of `flow`, the `index`th of the page.
 pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) {
-    let comparison = Comparison::of(report.summary, flow, Measure::Interval, report.paper.as_ref());
+    let comparison =
+        Comparison::of(report.summary, flow, measure(report.summary), report.paper.as_ref());
     let id = if index == 0 { "results".to_owned() } else { format!("results-{index}") };
     let _ = writeln!(
         out,

@@ -9,6 +9,7 @@ mod clocks;
 mod compare;
 mod figures;
 mod frames;
+mod on_wire;
 mod screen;
 mod table;
 
@@ -16,7 +17,7 @@ use teiji_record::Summary;
 use teiji_record::summary::Testbed;
 
 use crate::answer::answer;
-use crate::comparison::{Comparison, Measure, flows};
+use crate::comparison::{Comparison, flows, measure};
 use crate::paper::Paper;
 use crate::units::{count, duration};
 use crate::wording;
@@ -43,10 +44,12 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     let paper = summary.paper.as_deref().and_then(|key| Paper::load(key).ok());
     let comparisons: Vec<Comparison<'_>> = flows(summary)
         .into_iter()
-        .map(|flow| Comparison::of(summary, flow, Measure::Interval, paper.as_ref()))
+        .map(|flow| Comparison::of(summary, flow, measure(summary), paper.as_ref()))
         .collect();
     headline(summary, &comparisons, &mut screen);
     let label = label_width(summary, &screen);
+    on_wire::gates(summary, label, &mut screen);
+    on_wire::shaping(summary, label, &mut screen);
     if comparisons.is_empty() {
         frames::unmeasured(summary, label, &mut screen);
     }
@@ -60,6 +63,8 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         frames::advice(summary.testbed, comparison, &mut screen);
         figures::figures(comparison, paper.as_ref(), label, &mut screen);
     }
+    on_wire::waits_and_cards(summary, &mut screen);
+    on_wire::load(summary, label, &mut screen);
     clocks::clocks(summary, label, &mut screen);
     conclusion(summary, &mut screen);
     remarks(summary, &comparisons, &mut screen);

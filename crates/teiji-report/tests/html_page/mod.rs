@@ -35,6 +35,7 @@ fn statistics(deviations: &[i64]) -> FlowStatistics {
         vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
         wake_up: wake_up.finish(),
         hand_over: None,
+        send_errors: BTreeMap::default(),
     }
 }
 
@@ -49,7 +50,9 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             capture: None,
             flows: BTreeMap::from([("cycle".to_owned(), statistics(deviations))]),
             incomplete: false,
+            wire: BTreeMap::default(),
             clocks: Vec::new(),
+            cards: Vec::new(),
         }],
     }
 }
@@ -79,6 +82,8 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
         schema: SCHEMA.to_owned(),
         experiment: "synthetic <data>".to_owned(),
         question: NASTY.to_owned(),
+        judge: teiji_experiment::Judge::default(),
+        background: Vec::new(),
         paper: Some("etf".to_owned()),
         testbed: Testbed::Lab,
         cases: vec![case("normal", &wide), case("etf", &narrow)],

@@ -32,6 +32,7 @@ pub fn flow(vantage: Vantage, deviations: &[i64]) -> FlowStatistics {
         },
         wake_up: None,
         hand_over: None,
+        send_errors: BTreeMap::default(),
     }
 }
 
@@ -49,7 +50,9 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 capture: None,
                 flows: BTreeMap::from([("cycle".to_owned(), flow)]),
                 incomplete: false,
+                wire: BTreeMap::default(),
                 clocks: Vec::new(),
+                cards: Vec::new(),
             })
             .collect(),
     }
@@ -61,6 +64,8 @@ pub fn run(cases: Vec<CaseSummary>) -> Summary {
         schema: SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),
+        judge: teiji_experiment::Judge::default(),
+        background: Vec::new(),
         paper: Some("etf".to_owned()),
         testbed: Testbed::Lab,
         cases,

@@ -1,0 +1,108 @@
+//! What decides about the question, against the cases.
+
+use crate::log::Log;
+use crate::read::judge::JudgeDraft;
+use crate::reader::Cards;
+use crate::scenario::{Case, Flow, Judge, JudgeBy, LeafQdisc, Nic, Qdisc, Scenario};
+use crate::suggest::{did_you_mean, list};
+
+/// The judge with its flow named where one flow decides.
+pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], cards: Cards, log: &Log) -> Judge {
+    if let Some(flow) = &draft.judge.flow {
+        named_flow(flow, &draft, cases, log);
+    }
+    if matches!(draft.judge.by, JudgeBy::Gates | JudgeBy::Shaping) {
+        something_to_judge(&draft, cases, cards, log);
+    }
+    if let Some(pair) = &draft.judge.cases {
+        known_cases(pair, &draft, cases, log);
+    }
+    let Judge { flow, cases: pair, by } = draft.judge;
+    let first = || {
+        let flows = &cases.first()?.scenario.flows;
+        let chosen = flows.iter().find(|flow| !flow.background).or(flows.first())?;
+        Some(chosen.name.clone())
+    };
+    let flow = flow.or_else(|| if by.is_of_one_flow() { first() } else { None });
+    Judge { flow, cases: pair, by }
+}
+
+fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log) {
+    let known: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    if let Some(name) = pair.iter().find(|name| !known.contains(&name.as_str())) {
+        let guess = did_you_mean(name, known.iter().copied());
+        log.mistake(
+            draft.cases_at,
+            format!("`judge` names the case `{name}`, which there is not{guess}"),
+            format!("There is {}.", list(&known)),
+        );
+    }
+    if draft.judge.by != JudgeBy::Interval {
+        log.warning(
+            draft.cases_at,
+            "`cases` of `judge` has no effect: only intervals are compared in pairs",
+            "Leave it out; the answer tells of every case.",
+        );
+    }
+}
+
+fn named_flow(flow: &str, draft: &JudgeDraft, cases: &[Case], log: &Log) {
+    let lacks = |case: &&Case| case.scenario.flow(flow).is_none();
+    if let Some(case) = cases.iter().find(lacks) {
+        let known: Vec<&str> = case.scenario.flows.iter().map(|f| f.name.as_str()).collect();
+        let guess = did_you_mean(flow, known.iter().copied());
+        log.mistake(
+            draft.flow_at,
+            format!("`judge` names the flow `{flow}`, which case `{}` lacks{guess}", case.name),
+            format!("There is {}.", list(&known)),
+        );
+    } else if cases.iter().all(|c| c.scenario.flow(flow).is_some_and(|(_, f)| f.background)) {
+        log.mistake(
+            draft.flow_at,
+            format!("`judge` names the flow `{flow}`, which is background: it decides nothing"),
+            "Name another flow, or leave `background` out there.",
+        );
+    }
+}
+
+/// Gates and credits are seen on a wire whose time is computed, where a case
+/// sets them.
+fn something_to_judge(draft: &JudgeDraft, cases: &[Case], cards: Cards, log: &Log) {
+    let judged = |flow: &&Flow| draft.judge.flow.as_ref().is_none_or(|name| *name == flow.name);
+    let shapes = |case: &Case| {
+        let flows = case.scenario.flows.iter().filter(judged);
+        flows.into_iter().any(|flow| is_shaped(&case.scenario, flow, draft.judge.by))
+    };
+    let (by, what, key) = match draft.judge.by {
+        JudgeBy::Gates => ("gates", "no case has gates where the flow leaves", "kind = \"taprio\""),
+        _ => ("shaping", "no case has a shaper for the flow's class", "kind = \"cbs\""),
+    };
+    if !cases.iter().any(shapes) {
+        log.mistake(
+            draft.by_at,
+            format!("`judge` asks for {by}, but {what}"),
+            format!("Write {key} at the port it leaves by, or judge by \"interval\"."),
+        );
+    }
+    let sampled = cases.iter().flat_map(|c| &c.scenario.wires).find(|w| w.nic != Nic::Vtsn);
+    if let (Some(wire), Cards::Emulated) = (sampled, cards) {
+        log.mistake(
+            draft.by_at,
+            format!(
+                "`judge` asks for {by}, and the emulated {} of `{}` does not say to the nanosecond \
+                 when a frame is on the wire",
+                wire.nic, wire.name
+            ),
+            "Write nic = \"vtsn\" for it.",
+        );
+    }
+}
+
+fn is_shaped(scenario: &Scenario, flow: &Flow, by: JudgeBy) -> bool {
+    let qdisc = scenario.port(&flow.from, &flow.wire).and_then(|port| port.qdisc.as_ref());
+    let Some(qdisc) = qdisc else { return false };
+    match by {
+        JudgeBy::Gates => matches!(qdisc, Qdisc::Taprio(_)),
+        _ => matches!(qdisc.leaf_of(flow.priority), Some(LeafQdisc::Cbs(_))),
+    }
+}

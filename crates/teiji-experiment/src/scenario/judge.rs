@@ -1,0 +1,39 @@
+//! What decides about an experiment's question.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose figures, and which, answer the question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judge {
+    /// The flow; `None` for all.
+    pub flow: Option<String>,
+    /// Two cases that are compared, the baseline first; `None` for the baseline and the
+    /// best of the others.
+    #[serde(default)]
+    pub cases: Option<[String; 2]>,
+    /// The figure.
+    pub by: JudgeBy,
+}
+
+/// What a flow is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JudgeBy {
+    /// The deviation of each interval from the period.
+    #[default]
+    Interval,
+    /// The deviation of each departure from the planned one.
+    Schedule,
+    /// Frames that leave outside their class's gates (802.1Qbv).
+    Gates,
+    /// Bandwidth and burst of a shaped class (802.1Qav).
+    Shaping,
+}
+
+impl JudgeBy {
+    /// Whether it is one flow's figure. The others count frames, of all flows
+    /// where none is named.
+    pub const fn is_of_one_flow(self) -> bool {
+        matches!(self, Self::Interval | Self::Shaping)
+    }
+}

@@ -1,0 +1,245 @@
+//! What a case's frames did on its wires: from records and experiment to the
+//! statistics that need both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use teiji_core::quantity::Rate;
+use teiji_core::time::Span;
+use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, SendMode, Wire};
+use teiji_stats::gates::{self, Windows};
+use teiji_stats::shaping::{self, Reservation};
+use teiji_stats::wire::{self, PREAMBLE};
+use teiji_stats::{
+    GateStatistics, Series, ShapingStatistics, Wait, WireFrame, WireStatistics, median, waits,
+};
+
+use crate::Records;
+
+/// Stamps of a computed wire are whole nanoseconds, and so is a frame's time on it.
+const ROUNDING_NS: i64 = 2;
+
+/// The statistics of each flow that was seen on its wire, by name. `experiment` tells
+/// what the other cases set: a case without gates, or without reservation, is judged
+/// by the first that has them.
+pub fn on_wire(
+    experiment: &Experiment,
+    case: &Case,
+    records: &Records,
+) -> BTreeMap<String, WireStatistics> {
+    let mut all = BTreeMap::new();
+    for wire in &case.scenario.wires {
+        for host in &wire.between {
+            all.extend(Direction::new(experiment, case, records, wire, host).statistics());
+        }
+    }
+    all
+}
+
+/// One direction of a wire: whatever leaves by one port.
+struct Direction<'a> {
+    experiment: &'a Experiment,
+    case: &'a Case,
+    wire: &'a Wire,
+    host: &'a str,
+    flows: Vec<(u16, &'a Flow)>,
+    /// The flows' common first instant, in ns.
+    first_ns: i64,
+    /// In the order of departure.
+    frames: Vec<WireFrame>,
+    /// The stamps are exact: the wire's time is computed.
+    computed: bool,
+}
+
+impl<'a> Direction<'a> {
+    fn new(
+        experiment: &'a Experiment,
+        case: &'a Case,
+        records: &Records,
+        wire: &'a Wire,
+        host: &'a str,
+    ) -> Self {
+        let own = |flow: &Flow| flow.wire == wire.name && flow.from == host;
+        let flows: Vec<(u16, &Flow)> =
+            (0..).zip(&case.scenario.flows).filter(|(_, flow)| own(flow)).collect();
+        let exact = records.facts.wire_resolution == Some(Span::from_ns(1));
+        // Stamps are of the end of the start delimiter, at the far end.
+        let way = wire.delay.unwrap_or(Span::ZERO) + wire.rate.serialisation(PREAMBLE);
+        let mut frames: Vec<WireFrame> = Vec::new();
+        for (id, flow) in &flows {
+            let octets = flow.transport.octets(flow.payload);
+            let seen = records.rows_of(*id).iter().filter_map(|row| Some((row, row.wire?)));
+            frames.extend(seen.map(|(row, at)| WireFrame {
+                flow: *id,
+                planned_ns: row.scheduled.as_ns(),
+                start_ns: (at - way).as_ns(),
+                octets,
+            }));
+        }
+        frames.sort_by_key(|frame| frame.start_ns);
+        let first = flows.first().and_then(|(id, flow)| {
+            let plan = records.about.flows.iter().find(|plan| plan.flow == *id)?;
+            Some((plan.base - flow.offset).as_ns())
+        });
+        let first_ns = first.unwrap_or(0);
+        let computed = exact && wire.nic == Nic::Vtsn;
+        Self { experiment, case, wire, host, flows, first_ns, frames, computed }
+    }
+
+    fn statistics(&self) -> BTreeMap<String, WireStatistics> {
+        let launched = self.launched();
+        let offset = self.clock_offset(&launched);
+        let waits = if self.computed {
+            waits::waits(&self.frames, self.wire.rate, &launched)
+        } else {
+            BTreeMap::new()
+        };
+        let of_flow = |(id, flow): &(u16, &Flow)| {
+            let frames: Vec<WireFrame> =
+                self.frames.iter().filter(|frame| frame.flow == *id).copied().collect();
+            let late = || frames.iter().map(|frame| frame.late_ns() - offset);
+            let resolution = if launched.contains(id) { self.launch_resolution() } else { 0 };
+            let statistics = WireStatistics {
+                rate_bps: wire::rate_bps(&frames),
+                departure: late().collect::<Series>().finish().filter(|_| self.computed),
+                resolution_ns: resolution + ROUNDING_NS,
+                waits: self.waits_of(*id, &waits),
+                gates: self.gates(flow, &frames),
+                shaping: self.shaping(flow),
+            };
+            (flow.name.clone(), statistics)
+        };
+        self.flows.iter().map(of_flow).collect()
+    }
+
+    fn waits_of(&self, flow: u16, waits: &BTreeMap<(u16, u16), Vec<i64>>) -> Vec<Wait> {
+        let own = waits.iter().filter(|((waiting, _), _)| *waiting == flow);
+        own.filter_map(|((_, other), ns)| {
+            let (_, other) = self.flows.iter().find(|(id, _)| id == other)?;
+            Wait::over(&other.name, ns.clone())
+        })
+        .collect()
+    }
+
+    /// The flows whose launch times the card keeps.
+    fn launched(&self) -> BTreeSet<u16> {
+        let launched = |flow: &Flow| {
+            let exact = matches!(flow.mode, SendMode::LaunchTime { deadline: false, .. });
+            let leaf = qdisc(&self.case.scenario, self.host, self.wire)
+                .and_then(|qdisc| qdisc.leaf_of(flow.priority));
+            exact && matches!(leaf, Some(LeafQdisc::Etf(etf)) if etf.offload)
+        };
+        self.flows.iter().filter(|(_, flow)| launched(flow)).map(|(id, _)| *id).collect()
+    }
+
+    fn launch_resolution(&self) -> i64 {
+        let port = self.case.scenario.port(self.host, &self.wire.name);
+        port.and_then(|port| port.card.launch_resolution).map_or(1, Span::as_ns)
+    }
+
+    /// Cards whose clocks are not set start at `CLOCK_TAI` and run as it does.
+    fn runs_on_tai(&self) -> bool {
+        let clock_is_set = |host: &String| {
+            let port = self.case.scenario.port(host, &self.wire.name);
+            port.is_some_and(|port| port.card.phc != teiji_experiment::Phc::default())
+        };
+        let synchronised = self.case.scenario.hosts.iter().any(|host| host.ptp.is_some());
+        !synchronised && !self.wire.between.iter().any(clock_is_set)
+    }
+
+    /// The wire's clock minus the schedule's, in ns: what the earliest launched frame
+    /// says, or else the median of all, where the two are not known to be the same.
+    fn clock_offset(&self, launched: &BTreeSet<u16>) -> i64 {
+        if self.runs_on_tai() {
+            return 0;
+        }
+        let kept = self.frames.iter().filter(|frame| launched.contains(&frame.flow));
+        kept.map(WireFrame::late_ns).min().unwrap_or_else(|| {
+            let mut all: Vec<i64> = self.frames.iter().map(WireFrame::late_ns).collect();
+            median(&mut all).unwrap_or(0)
+        })
+    }
+
+    /// The first case whose qdisc at this port gives something: this one, or another
+    /// by name.
+    fn first_case<T>(&self, found: impl Fn(&Qdisc) -> Option<T>) -> Option<(T, Option<String>)> {
+        let of = |case: &Case| qdisc(&case.scenario, self.host, self.wire).and_then(&found);
+        of(self.case).map(|found| (found, None)).or_else(|| {
+            self.experiment.cases.iter().find_map(|case| Some((of(case)?, Some(case.name.clone()))))
+        })
+    }
+
+    fn gates(&self, flow: &Flow, frames: &[WireFrame]) -> Option<GateStatistics> {
+        let synchronised =
+            |host: &String| self.case.scenario.host(host).is_some_and(|host| host.ptp.is_some());
+        // Gates are of the talker's clock, stamps of the listener's.
+        let one_clock = self.runs_on_tai() || self.wire.between.iter().all(synchronised);
+        if !self.computed || !one_clock {
+            return None;
+        }
+        let (windows, gates_of) = self.first_case(|qdisc| windows(qdisc, flow.priority))?;
+        // Where nobody aligned the flows with the gates, the gates are with the flows.
+        let windows =
+            if gates_of.is_some() { windows.beginning_at(self.first_ns) } else { windows };
+        let judged = gates::judge(frames, self.wire.rate, &windows, ROUNDING_NS);
+        Some(GateStatistics { gates_of, ..judged })
+    }
+
+    /// Of all the class's frames.
+    fn shaping(&self, flow: &Flow) -> Option<ShapingStatistics> {
+        if !self.computed {
+            return None;
+        }
+        let ((reservation, class), reserved_in) =
+            self.first_case(|qdisc| reservation(qdisc, flow.priority))?;
+        let of_class = |id: u16| {
+            let flow = self.flows.iter().find(|(own, _)| *own == id);
+            flow.is_some_and(|(_, flow)| class.contains(&flow.priority))
+        };
+        let frames: Vec<WireFrame> =
+            self.frames.iter().filter(|frame| of_class(frame.flow)).copied().collect();
+        let judged = shaping::judge(&frames, self.wire.rate, &reservation)?;
+        Some(ShapingStatistics { reserved_in, ..judged })
+    }
+}
+
+fn qdisc<'a>(scenario: &'a Scenario, host: &str, wire: &Wire) -> Option<&'a Qdisc> {
+    scenario.port(host, &wire.name)?.qdisc.as_ref()
+}
+
+/// When frames of `priority` may leave.
+fn windows(qdisc: &Qdisc, priority: u8) -> Option<Windows> {
+    let Qdisc::Taprio(taprio) = qdisc else { return None };
+    let class = qdisc.class_of(priority)?;
+    let entries: Vec<(bool, i64)> = taprio
+        .entries
+        .iter()
+        .map(|gate| (gate.open.contains(&class), gate.interval.as_ns()))
+        .collect();
+    Windows::new(taprio.base_time.as_ns(), taprio.cycle.as_ns(), &entries)
+}
+
+/// What is reserved for the class of `priority`, and the priorities in it. Each queue
+/// of the class has a shaper.
+fn reservation(qdisc: &Qdisc, priority: u8) -> Option<(Reservation, Vec<u8>)> {
+    let Some(LeafQdisc::Cbs(cbs)) = qdisc.leaf_of(priority) else { return None };
+    let class = qdisc.class_of(priority);
+    let queues = match qdisc {
+        Qdisc::Mqprio { queues, .. } => Some(queues),
+        Qdisc::Taprio(taprio) => Some(&taprio.queues),
+        Qdisc::Prio { .. } | Qdisc::Leaf(_) => None,
+    };
+    let shapers = queues
+        .and_then(|queues| queues.get(usize::from(class?)))
+        .map_or(1, |range| u64::from(range.count));
+    let idle = u64::try_from(cbs.idleslope_kbps).ok()? * 1_000;
+    let credit = i64::from(cbs.hicredit_bytes) - i64::from(cbs.locredit_bytes);
+    let reservation = Reservation {
+        idle: Rate::from_bps(idle * shapers),
+        credit_bytes: u64::try_from(credit).ok()? * shapers,
+    };
+    Some((reservation, (0..16).filter(|p| qdisc.class_of(*p) == class).collect()))
+}
+
+#[cfg(test)]
+#[path = "on_wire_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+
+use teiji_core::time::Instant;
+use teiji_experiment::Experiment;
+use teiji_stats::WireStatistics;
+
+use super::*;
+use crate::columns::EMPTY;
+use crate::{About, Facts, FlowPlan, FrameRow};
+
+/// Two flows of 64-byte frames over a wire of 1 Gbit/s whose delay is 500 ns, in classes
+/// 0 and 1; `cases` follow.
+fn experiment(flow: &str, cases: &str) -> Experiment {
+    let text = format!(
+        r#"
+name = "demo"
+question = "Is it regular?"
+[wires.line]
+between = ["talker", "listener"]
+nic = "vtsn"
+[hosts.talker.ports.line.qdisc]
+kind = "mqprio"
+map = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
+queues = ["1@0", "1@1", "2@2"]
+hw = true
+[flows.a]
+from = "talker"
+to = "listener"
+period = "1ms"
+frames = 3
+payload = 24
+priority = 3
+{flow}
+[flows.b]
+from = "talker"
+to = "listener"
+period = "1ms"
+frames = 3
+payload = 24
+priority = 2
+{flow}
+{cases}
+"#
+    );
+    Experiment::parse(&text, "demo.toml").unwrap()
+}
+
+const BASE: i64 = 1_000_000_000;
+
+/// Frame `seq` of each flow leaves `late(flow, seq)` ns after its plan.
+fn told(
+    experiment: &Experiment,
+    case: usize,
+    late: impl Fn(u16, i64) -> i64,
+) -> BTreeMap<String, WireStatistics> {
+    let case = &experiment.cases[case];
+    let mut rows = Vec::new();
+    let mut flows = Vec::new();
+    for (id, flow) in (0_u16..).zip(&case.scenario.flows) {
+        flows.push(FlowPlan::new(id, flow, Instant::from_ns(BASE)));
+        for seq in 0..3 {
+            let scheduled = BASE + seq * 1_000_000;
+            // The stamp is of the end of the start delimiter, 8 byte times after the
+            // start, at the far end.
+            let wire = Some(Instant::from_ns(scheduled + late(id, seq) + 64 + 500));
+            let scheduled = Instant::from_ns(scheduled);
+            let seq = seq.unsigned_abs();
+            rows.push(FrameRow { flow: id, seq, scheduled, wire, ..EMPTY });
+        }
+    }
+    let facts = Facts { wire_resolution: Some(Span::from_ns(1)), ..Facts::default() };
+    let (name, seed) = (case.name.clone(), 1);
+    let about = About { experiment: "demo".to_owned(), case: name, seed, flows };
+    on_wire(experiment, case, &Records { about, facts, rows })
+}
+
+#[test]
+fn a_launched_frame_that_follows_another_waited_for_it_and_its_departure_is_known() {
+    let etf = "hosts.talker.ports.line.qdisc.classes";
+    let experiment = experiment(
+        "mode = \"launch-time\"\nmargin = \"500us\"",
+        &format!(
+            "[cases.etf]\n{etf}.0 = {{ kind = \"etf\", delta = \"200us\", offload = true }}\n\
+             {etf}.1 = {{ kind = \"etf\", delta = \"200us\", offload = true }}\n"
+        ),
+    );
+    // 42 + 24 + 4 bytes, preamble and gap: 90 bytes of 8 ns.
+    let told = told(&experiment, 0, |flow, _| i64::from(flow) * 720);
+    let (a, b) = (&told["a"], &told["b"]);
+    assert_eq!(a.waits, []);
+    let wait = Wait { waited_for: "a".to_owned(), count: 3, median_ns: 720, longest_ns: 720 };
+    assert_eq!(b.waits, [wait]);
+    let ends = |flow: &WireStatistics| {
+        let departure = flow.departure.as_ref().unwrap();
+        (departure.min_ns, departure.max_ns)
+    };
+    assert_eq!((ends(a), ends(b)), ((0, 0), (720, 720)));
+    assert_eq!(a.rate_bps, Some(720_000));
+}
+
+#[test]
+fn frames_are_judged_by_their_own_gates_or_by_those_of_the_first_case_that_has_some() {
+    let experiment = experiment(
+        "",
+        "[cases.none]\n[cases.gated]\n\
+         [cases.gated.hosts.talker.ports.line.qdisc]\nkind = \"taprio\"\n\
+         map = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]\nqueues = [\"1@0\", \"1@1\", \"2@2\"]\n\
+         entries = [{ open = [0], interval = \"300us\" }, { open = [1, 2], interval = \"700us\" }]\n",
+    );
+    // The last frame of each flow is outside; 624 ns pass until the end of its FCS.
+    let late = |flow, seq| if (flow == 0) == (seq == 2) { 310_000 } else { 20_000 };
+    let gated = told(&experiment, 1, late);
+    let outside = |told: &BTreeMap<String, WireStatistics>, flow: &str| {
+        let judged = told[flow].gates.clone().unwrap();
+        (judged.outside, judged.frames, judged.worst_ns, judged.gates_of)
+    };
+    assert_eq!(outside(&gated, "a"), (1, 3, 10_624, None));
+    assert_eq!(outside(&gated, "b"), (1, 3, 20_624, None));
+    let none = told(&experiment, 0, late);
+    assert_eq!(outside(&none, "a"), (1, 3, 10_624, Some("gated".to_owned())));
+}
+
+#[test]
+fn a_class_is_judged_by_what_is_reserved_for_it_and_another_by_nothing() {
+    let experiment = experiment(
+        "",
+        "[cases.none]\n[cases.shaped]\nhosts.talker.ports.line.qdisc.classes.0 = \
+         { kind = \"cbs\", bandwidth = \"1Mbit/s\" }\n",
+    );
+    let told = told(&experiment, 0, |_, _| 0);
+    assert_eq!(told["b"].shaping, None);
+    let shaping = told["a"].shaping.clone().unwrap();
+    // 90 bytes a millisecond; hiCredit 2, loCredit −1537 (rounded away from zero).
+    assert_eq!((shaping.bandwidth_bps, shaping.reserved_bps), (720_000, 1_000_000));
+    assert_eq!((shaping.burst_bytes, shaping.bound_bytes), (89, 2 + 1_537));
+    assert_eq!(shaping.reserved_in.as_deref(), Some("shaped"));
+}

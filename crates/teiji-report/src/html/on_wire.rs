@@ -1,0 +1,158 @@
+//! What frames did on a wire whose time is computed, and what the load was.
+
+use std::fmt::Write;
+
+use super::escape::text;
+use super::{GLYPHS, colour, list};
+use crate::report::Report;
+use crate::units::{bit_rate, count, duration};
+use crate::{cards, gates, load, shaping, waits};
+
+/// Frames against the gates of their class.
+pub fn gates(report: &Report<'_>, out: &mut String) {
+    let rows = gates::rows(report.summary);
+    if rows.is_empty() {
+        return;
+    }
+    open("gates", "Frames outside the gates of their class", out);
+    table(
+        &["flow", "outside", "of", "how far at worst"],
+        rows.iter().map(|row| {
+            let worst = match row.outside {
+                0 => GLYPHS.none.to_owned(),
+                _ => duration(row.worst_ns as f64, GLYPHS),
+            };
+            let cells =
+                [row.flow.to_owned(), count(row.outside, GLYPHS), count(row.frames, GLYPHS), worst];
+            (row.case, cells)
+        }),
+        report,
+        out,
+    );
+    list("caveats", gates::notes(&rows).iter().map(|note| text(note)), out);
+    let _ = writeln!(out, "</section>");
+}
+
+/// Shaped classes against their reservations.
+pub fn shaping(report: &Report<'_>, out: &mut String) {
+    let rows = shaping::rows(report.summary);
+    if rows.is_empty() {
+        return;
+    }
+    open("shaping", "Bandwidth and burst of shaped classes", out);
+    table(
+        &["class of", "bandwidth", "reserved", "burst, bytes", "bound, bytes"],
+        rows.iter().map(|row| {
+            let s = &row.shaping;
+            let cells = [
+                row.flow.to_owned(),
+                bit_rate(s.bandwidth_bps, GLYPHS),
+                bit_rate(s.reserved_bps, GLYPHS),
+                count(s.burst_bytes, GLYPHS),
+                count(s.bound_bytes, GLYPHS),
+            ];
+            (row.case, cells)
+        }),
+        report,
+        out,
+    );
+    list("caveats", shaping::notes(&rows).iter().map(|note| text(note)), out);
+    let _ = writeln!(out, "</section>");
+}
+
+/// Which flow waited for which.
+pub fn waits(report: &Report<'_>, out: &mut String) {
+    let rows = waits::rows(report.summary);
+    if rows.is_empty() {
+        return;
+    }
+    open("waits", "Frames that waited for the wire", out);
+    let _ = writeln!(
+        out,
+        "<p class=\"note\">Due at their launch time, and begun one inter-frame gap after \
+         another frame, which was on the wire.</p>"
+    );
+    table(
+        &["flow", "waited for", "times", "median", "longest"],
+        rows.iter().map(|row| {
+            let cells = [
+                row.flow.to_owned(),
+                row.waited_for.to_owned(),
+                count(row.count, GLYPHS),
+                duration(row.median_ns as f64, GLYPHS),
+                duration(row.longest_ns as f64, GLYPHS),
+            ];
+            (row.case, cells)
+        }),
+        report,
+        out,
+    );
+    let _ = writeln!(out, "</section>");
+}
+
+/// Frames that the cards counted as late or dropped.
+pub fn cards(report: &Report<'_>, out: &mut String) {
+    let all = cards::sentences(report.summary, GLYPHS);
+    if all.is_empty() {
+        return;
+    }
+    open("cards", "What the cards counted", out);
+    let said = all.iter().flat_map(|(case, sentences)| {
+        sentences.iter().map(move |said| format!("<b>{}:</b> {}", text(case), text(said)))
+    });
+    list("shortfalls", said, out);
+    let _ = writeln!(out, "</section>");
+}
+
+/// Flows that are load.
+pub fn load(report: &Report<'_>, out: &mut String) {
+    let rows = load::rows(report.summary);
+    if rows.is_empty() {
+        return;
+    }
+    open("load", "Load", out);
+    table(
+        &["flow", "sent", "received", "on the wire"],
+        rows.iter().map(|row| {
+            let rate =
+                row.rate_bps.map_or_else(|| GLYPHS.none.to_owned(), |bps| bit_rate(bps, GLYPHS));
+            let cells =
+                [row.flow.to_owned(), count(row.sent, GLYPHS), count(row.received, GLYPHS), rate];
+            (row.case, cells)
+        }),
+        report,
+        out,
+    );
+    let _ = writeln!(out, "</section>");
+}
+
+fn open(id: &str, heading: &str, out: &mut String) {
+    let _ = writeln!(out, "<section id=\"{id}\">\n<h2>{heading}</h2>");
+}
+
+/// A row for each case, with its colour; the texts are escaped here.
+fn table<'a, const N: usize, const M: usize>(
+    head: &[&str; M],
+    rows: impl Iterator<Item = (&'a str, [String; N])>,
+    report: &Report<'_>,
+    out: &mut String,
+) {
+    let _ = write!(out, "<div class=\"wide\"><table>\n<thead><tr><th></th>");
+    for name in head {
+        let _ = write!(out, "<th>{name}</th>");
+    }
+    let _ = writeln!(out, "</tr></thead>\n<tbody>");
+    for (case, cells) in rows {
+        let _ = write!(
+            out,
+            "<tr><th><i class=\"swatch c{}\"></i>{}</th>",
+            colour(report.summary, case),
+            text(case)
+        );
+        for cell in cells {
+            let _ = write!(out, "<td>{}</td>", text(&cell));
+        }
+        let _ = writeln!(out, "</tr>");
+    }
+    let _ = writeln!(out, "</tbody></table></div>");
+}
