@@ -285,6 +285,109 @@ fn etf_drops_are_counted_with_the_kernels_reason() {
 }
 
 #[test]
+fn every_late_frame_has_its_reason_over_all_seeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("late.toml");
+    // ETF hands a frame over 10 µs before its time, and that takes longer.
+    fs::write(
+        &file,
+        r#"
+name = "late"
+question = "Are late frames named?"
+[wires.line]
+between = ["a", "b"]
+nic = "vtsn"
+[hosts.a.ports.line.qdisc]
+kind = "mqprio"
+map = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
+queues = ["1@0", "1@1", "2@2"]
+hw = true
+classes.0 = { kind = "etf", delta = "10us", offload = true }
+[flows.cycle]
+from = "a"
+to = "b"
+period = "1ms"
+frames = 100
+priority = 3
+realtime = 80
+mode = "launch-time"
+margin = "45us"
+[cases.card]
+[cases.qdisc]
+flows.cycle.margin = "11us"
+"#,
+    )
+    .unwrap();
+    let out = dir.path().join("runs");
+    let run =
+        teiji(&["run", file.to_str().unwrap(), "--seeds", "1..2", "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(&out);
+    let member = |case: usize, member: usize| &summary["cases"][case]["members"][member];
+    let mut late = 0;
+    for index in 0..2 {
+        let cards = member(0, index)["cards"].as_array().unwrap();
+        let of_card = cards.iter().find(|count| count["trouble"] == "launch-late").unwrap();
+        late += of_card["frames"].as_u64().unwrap();
+        let departure = &member(0, index)["wire"]["cycle"]["departure"];
+        assert!(departure["max_ns"].as_i64().unwrap() > 0, "the wire shows it, too: {departure}");
+        let dropped = flow(&summary, "qdisc", index, "cycle");
+        let named = count(dropped, "dropped_invalid") + count(dropped, "dropped_missed");
+        assert_eq!(named + count(dropped, "received"), 100, "{}", dropped["counts"]);
+        assert!(named > 0);
+    }
+    let told = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(&format!("{late} frames late in the card")), "{}", run.out);
+    assert!(told.contains("dropped by ETF as \"invalid\""), "{}", run.out);
+}
+
+#[test]
+fn colliding_launch_times_say_which_frame_waited_for_which() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/etf-queues.toml");
+    let run = teiji(&[
+        "run",
+        file.to_str().unwrap(),
+        "--set",
+        "flows.first.frames=200",
+        "--set",
+        "flows.second.frames=200",
+        "--out",
+        dir.path().to_str().unwrap(),
+    ]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    // 8 + 78 + 4 + 12 bytes of 8 ns.
+    assert!(run.out.contains("second waited for first 200 times, 816 ns each."), "{}", run.out);
+    assert!(run.out.contains("first waited for second 200 times"), "{}", run.out);
+    assert!(!run.out.contains("because the wire was busy"), "told twice:\n{}", run.out);
+    assert!(run.out.contains("Only with apart:"), "{}", run.out);
+}
+
+#[test]
+fn gates_are_judged_frame_by_frame_with_and_without_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/taprio.toml");
+    let set = ["flows.critical.frames=100", "flows.early.frames=100", "flows.bulk.frames=400"];
+    let mut args = vec!["run", file.to_str().unwrap(), "--out", dir.path().to_str().unwrap()];
+    args.extend(set.iter().flat_map(|set| ["--set", set]));
+    let run = teiji(&args);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let outside = |case: usize, flow: &str| {
+        let gates = &summary["cases"][case]["members"][0]["wire"][flow]["gates"];
+        assert!(gates["frames"].as_u64().unwrap() >= 95, "{gates}");
+        gates["outside"].as_u64().unwrap()
+    };
+    assert_eq!(summary["cases"][0]["name"], "none");
+    // Handed over 300 µs after its gate would have closed.
+    assert!(outside(0, "early") >= 95);
+    assert_eq!(outside(0, "critical"), 0);
+    for flow in ["critical", "early", "bulk"] {
+        assert_eq!(outside(2, flow), 0, "the card opens the gates: {flow}");
+    }
+}
+
+#[test]
 fn a_machine_that_takes_too_long_is_stopped_and_its_console_is_quoted() {
     let dir = tempfile::tempdir().unwrap();
     let run = teiji(&[
