@@ -38,17 +38,15 @@ void vtsn_fault_roll(struct vtsn_port *port, struct vtsn_desc *desc)
 	u32 at;
 
 	raw_spin_lock_irqsave(&port->wire->lock, flags);
-	if (vtsn_hit(faults, faults->loss_ppm)) {
+	if (vtsn_hit(faults, faults->loss_ppm))
 		cb->lost = true;
-	}
 	if (vtsn_hit(faults, faults->corrupt_ppm)) {
 		at = prandom_u32_state(&faults->random) % desc->image->len;
 		desc->image->data[at] ^= BIT(prandom_u32_state(&faults->random) % 8);
 		cb->damaged = true;
 	}
-	if (faults->jitter_ns) {
+	if (faults->jitter_ns)
 		cb->delay_ns = prandom_u32_state(&faults->random) % faults->jitter_ns;
-	}
 	if (vtsn_hit(faults, faults->reorder_ppm)) {
 		cb->delay_ns += faults->reorder_ns;
 		cb->reordered = true;

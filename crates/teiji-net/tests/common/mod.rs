@@ -56,6 +56,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             listener_realtime: None,
             cpu: None,
             tx_stamps: false,
+            background: false,
         }],
     }
 }
