@@ -22,15 +22,25 @@ sum() {
     echo $total
 }
 
+# sent NS DEV: frames, duplicates included.
+sent() { echo $(($(sum "$1" "$2" 'tx[0-9]*_packets') + $(sum "$1" "$2" 'fault_duplicated'))); }
+
+# unchanged NS DEV NS DEV: reads both ends; true if the first sent nothing meanwhile.
+unchanged() {
+    sent=$(sent "$1" "$2")
+    lost=$(($(sum "$1" "$2" 'fault_lost') + $(sum "$3" "$4" 'rx_overrun') +
+        $(sum "$3" "$4" 'rx_crc_errors') + $(sum "$3" "$4" 'rx_down')))
+    found=$(sum "$3" "$4" 'rx_packets')
+    [ "$sent" = "$(sent "$1" "$2")" ]
+}
+
 # accounted SENTENCE: all that either end sent arrived, or was counted as lost.
 accounted() {
     for way in 'perf-a va perf-b vb' 'perf-b vb perf-a va'; do
         # shellcheck disable=SC2086 # four words
         set -- "$1" $way
-        sent=$(($(sum "$2" "$3" 'tx[0-9]*_packets') + $(sum "$2" "$3" 'fault_duplicated')))
-        lost=$(($(sum "$2" "$3" 'fault_lost') + $(sum "$4" "$5" 'rx_overrun') +
-            $(sum "$4" "$5" 'rx_crc_errors') + $(sum "$4" "$5" 'rx_down')))
-        found=$(sum "$4" "$5" 'rx_packets')
+        # The kernel sends frames of its own (ARP, IPv6): none between the readings.
+        wait_for 5 unchanged "$2" "$3" "$4" "$5"
         echo "$3 to $5: $sent sent, $found received, $lost lost and counted"
         equal "$1, $3 to $5: sent = received + counted losses" "$sent" $((found + lost))
     done
