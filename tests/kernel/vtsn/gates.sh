@@ -83,6 +83,31 @@ first=$(awk -F, 'NR == 2 { print $5 }' rx.csv)
 # From the preamble to the SFD, where stamps are taken, are 64 ns; clocks round them.
 within "and leave as soon as it has come" 62 100000 $((first - start))
 
+# extended NS: class 0 leaves in the second half of each cycle; the schedule ends 200 us after
+# the begin of one. How many frames leave in that rest, and how many after it?
+extended() {
+    must a tc qdisc del dev v0 root
+    must gates base-time 0 cycle-time-extension "$1" sched-entry S 02 500000 sched-entry S 01 500000
+    start=$((($(get_a phc | cut -d' ' -f2) + 1500000000) / 1000000 * 1000000 + 200000))
+    must gates base-time "$start" sched-entry S 02 1000000
+    receive 3
+    # Until 80 ms before it.
+    while [ "$(get_a phc | cut -d' ' -f2)" -lt $((start - 80000000)) ]; do sleep 0.01; done
+    send --frames 1500 --period 100us --priority 3 --no-stamps --payload 24
+    received
+    lead=$(clock_difference)
+    rest=$(rx "{ start = at - 64 - $lead - ${start#???????} }
+        start >= -200000 && start < 0 { odd++ } END { print odd + 0 }")
+    after=$(rx "{ start = at - 64 - $lead - ${start#???????} }
+        start >= 0 { odd++ } END { print odd + 0 }")
+}
+extended 300000
+within "a rest that is no longer than the extension draws out the cycle before it" 1 100 "$rest"
+equal "until the new schedule's base time" 0 "$after"
+extended 100000
+equal "a longer rest is a cycle of its own" 0 "$rest"
+within "both times frames left before" 1 1499 "$(frames)"
+
 must a tc qdisc del dev v0 root
 receive 2
 send --frames 10 --period 1ms --priority 3 --no-stamps

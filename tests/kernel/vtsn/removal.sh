@@ -50,19 +50,51 @@ check "the schedule goes while frames wait" $A tc qdisc del dev va root
 must ip netns del A
 must ip netns del B
 
-for state in plain etf taprio cbs stuck wander; do
+# etf AHEAD: launch times, in a clock that is so much ahead of CLOCK_TAI.
+etf() {
+    must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
+    must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta 150000 offload
+    must $A sh -c "echo $1 >$settings/phc_offset_ns"
+    traffic --margin 500us
+}
+# counted NAME: more than 0 at va, over all queues.
+counted() { $A ethtool -S va | grep -q "_$1: [1-9]"; }
+
+for state in plain etf late beyond back taprio pending replaced cbs stuck wander tiny full faults \
+    namespaces; do
     pair
     classes="num_tc 2 map 0 1 1 0 1 queues 1@0 1@1"
     case $state in
-        etf)
-            must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
-            must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta 150000 offload
-            must $A sh -c "echo -300000000 >$settings/phc_offset_ns"
-            traffic --margin 500us
+        # wait in the card; come too late; lie beyond the horizon; wait while the clock goes back
+        etf) etf -300000000 ;;
+        late)
+            etf 50000000
+            check "launch times have passed" wait_for 5 counted launch_late
+            ;;
+        beyond)
+            etf -2000000000
+            check "launch times are beyond the horizon" wait_for 5 counted launch_horizon
+            ;;
+        back)
+            etf -300000000
+            must $A sh -c "echo -3000000000 >$settings/phc_offset_ns"
+            check "what waited is dropped" wait_for 5 counted launch_horizon
             ;;
         taprio)
             must $A tc qdisc replace dev va root handle 100: taprio $classes base-time 0 sched-entry S 01 100000 sched-entry S 02 400000000 flags 0x2
             traffic
+            ;;
+        pending)
+            traffic
+            must gates base-time 0 sched-entry S 01 100000 sched-entry S 02 400000000
+            must gates base-time $(($(date +%s)000000000 + 3600000000000)) sched-entry S 03 1000000
+            ;;
+        replaced)
+            traffic
+            for window in 100000 200000 300000; do
+                must gates base-time 0 sched-entry S 01 $window sched-entry S 02 700000
+            done
+            must $A tc qdisc replace dev va root handle 200: mqprio $classes hw 1
             ;;
         cbs)
             must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
@@ -78,12 +110,34 @@ for state in plain etf taprio cbs stuck wander; do
             $A sh -c "while echo 10000 >$settings/phc_wander_ppb; do :; done" 2>/dev/null &
             traffic
             ;;
+        tiny)
+            must $A ethtool -G va tx 4 rx 4
+            must ip netns exec B ethtool -G vap tx 4 rx 4
+            traffic
+            ;;
+        full)
+            # Frames lie in the receiver's ring.
+            must ip netns exec B ethtool -C vap rx-usecs 10000
+            traffic
+            ;;
+        faults)
+            # Frames are on the wire for up to a second, in disorder and twice.
+            for file in /sys/kernel/debug/vtsn/*/jitter_ns; do echo 1000000000 >"$file"; done
+            for file in /sys/kernel/debug/vtsn/*/*_ppm; do echo 300000 >"$file"; done
+            traffic
+            ;;
+        namespaces)
+            # Their ports are taken down in the background.
+            traffic
+            ip netns del A
+            ip netns del B
+            ;;
         plain) traffic ;;
     esac
     check "the module unloads under traffic: $state" rmmod vtsn
     wait
-    must ip netns del A
-    must ip netns del B
+    ip netns del A 2>/dev/null
+    ip netns del B 2>/dev/null
     must modprobe vtsn
 done
 end
