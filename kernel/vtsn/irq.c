@@ -100,7 +100,7 @@ static enum hrtimer_restart vtsn_timer(struct hrtimer *timer)
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	port->timer_raw = VTSN_NEVER;
 	raise = vtsn_irq_cause(port, now_raw);
-	vtsn_wire_leave(port->wire, now_raw, flags);
+	vtsn_wire_watch(port->wire, now_raw, flags);
 	if (raise)
 		generic_handle_irq_safe(port->irq);
 	return HRTIMER_NORESTART;

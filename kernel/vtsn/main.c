@@ -67,6 +67,7 @@ static void vtsn_setup(struct net_device *dev)
 	port->dev = dev;
 	port->tx_ring = VTSN_DEFAULT_RING;
 	port->rx_ring = VTSN_DEFAULT_RING;
+	port->tx_usecs = VTSN_DEFAULT_TX_USECS;
 	port->queues_counted = VTSN_DEFAULT_QUEUES;
 	port->launch_resolution_ns = 1;
 	port->launch_horizon_ns = NSEC_PER_SEC;

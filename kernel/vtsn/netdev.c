@@ -241,9 +241,7 @@ int vtsn_poll(struct napi_struct *napi, int budget)
 	s64 now_raw;
 	u32 q;
 
-	now_raw = vtsn_wire_enter(port->wire, &flags);
-	sending = port->sending;
-	vtsn_wire_leave(port->wire, now_raw, flags);
+	sending = READ_ONCE(port->sending);
 	for_each_set_bit(q, &sending, VTSN_MAX_QUEUES)
 		more |= vtsn_clean_queue(port, q, budget);
 
@@ -261,7 +259,7 @@ int vtsn_poll(struct napi_struct *napi, int budget)
 	if (napi_complete_done(napi, work)) {
 		now_raw = vtsn_wire_enter(port->wire, &flags);
 		port->masked = false;
-		vtsn_wire_leave(port->wire, now_raw, flags);
+		vtsn_wire_watch(port->wire, now_raw, flags);
 	}
 	return work;
 }

@@ -38,6 +38,7 @@
 #define VTSN_MIN_RING		4
 #define VTSN_MAX_RING		4096
 #define VTSN_DEFAULT_RING	256	/* as igb */
+#define VTSN_DEFAULT_TX_USECS	100
 #define VTSN_NEVER		S64_MAX
 #define VTSN_CONTROL		VTSN_MAX_QUEUES	/* in place of a queue: a frame of the MAC's own */
 
@@ -118,6 +119,7 @@ struct vtsn_txq {
 	u32 tail;		/* next to be filled, by xmit */
 	u32 mac;		/* next to be sent, by the MAC */
 	u32 clean;		/* next to be released, by NAPI */
+	u32 urgent;		/* none before it, from clean on, waits for a stamp */
 	bool launch_time;	/* ETF offload is on */
 	struct vtsn_cbs cbs;
 	struct vtsn_txq_stats stats;
@@ -302,6 +304,8 @@ void vtsn_wire_set_rate(struct vtsn_wire *wire, u32 mbps);
 /* ... but these, which take and release it */
 s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags) __acquires(&wire->lock);
 void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
+	__releases(&wire->lock);
+void vtsn_wire_watch(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	__releases(&wire->lock);
 
 /* irq.c */

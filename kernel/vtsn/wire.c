@@ -311,25 +311,40 @@ static s64 vtsn_rx_cause(const struct vtsn_port *port, s64 now_raw)
 	return port->rx_frames ? min(due, next) : due;
 }
 
-/* When the interrupt for frames sent is due. */
+/*
+ * When the interrupt for what a queue has sent is due. Nobody misses a frame's buffer
+ * for a while; but a stamp is waited for, and so is room in a queue that is stopped.
+ */
+static s64 vtsn_queue_cause(struct vtsn_port *port, u32 queue)
+{
+	struct vtsn_txq *txq = &port->txq[queue];
+	s64 due = vtsn_slot(port, txq, txq->clean)->done_raw;
+
+	if (netif_xmit_stopped(netdev_get_tx_queue(port->dev, queue)))
+		return due;
+	due += port->tx_usecs * NSEC_PER_USEC;
+	if (port->tx_frames && txq->mac - txq->clean >= port->tx_frames) {
+		u32 last = txq->clean + port->tx_frames - 1;
+
+		due = min(due, vtsn_slot(port, txq, last)->done_raw);
+	}
+	if ((s32)(txq->urgent - txq->clean) < 0)
+		txq->urgent = txq->clean;
+	while (txq->urgent != txq->mac && !vtsn_slot(port, txq, txq->urgent)->stamp)
+		txq->urgent++;
+	if (txq->urgent != txq->mac)
+		due = min(due, vtsn_slot(port, txq, txq->urgent)->done_raw);
+	return due;
+}
+
 static s64 vtsn_tx_cause(struct vtsn_port *port)
 {
 	unsigned long sending = port->sending;
 	s64 best = VTSN_NEVER;
 	u32 q;
 
-	for_each_set_bit(q, &sending, VTSN_MAX_QUEUES) {
-		struct vtsn_txq *txq = &port->txq[q];
-		s64 due = vtsn_slot(port, txq, txq->clean)->done_raw +
-			  port->tx_usecs * NSEC_PER_USEC;
-
-		if (port->tx_frames && txq->mac - txq->clean >= port->tx_frames) {
-			u32 last = txq->clean + port->tx_frames - 1;
-
-			due = min(due, vtsn_slot(port, txq, last)->done_raw);
-		}
-		best = min(best, due);
-	}
+	for_each_set_bit(q, &sending, VTSN_MAX_QUEUES)
+		best = min(best, vtsn_queue_cause(port, q));
 	return best;
 }
 
@@ -364,13 +379,12 @@ s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
 	return now_raw;
 }
 
-/* Draws the consequences of what was changed at @now_raw, and releases the lock. */
-void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
+/* Releases the lock; what comes next on the wire was not changed since it was entered. */
+void vtsn_wire_watch(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	__releases(&wire->lock)
 {
 	u32 i;
 
-	vtsn_wire_run(wire, now_raw);
 	for (i = 0; i < 2; i++) {
 		struct vtsn_port *port = wire->port[i];
 
@@ -378,6 +392,14 @@ void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 			vtsn_irq_arm(port, min(port->next_raw, vtsn_next_cause(port, now_raw)));
 	}
 	raw_spin_unlock_irqrestore(&wire->lock, flags);
+}
+
+/* Draws the consequences of what was changed at @now_raw, and releases the lock. */
+void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
+	__releases(&wire->lock)
+{
+	vtsn_wire_run(wire, now_raw);
+	vtsn_wire_watch(wire, now_raw, flags);
 }
 
 void vtsn_wire_set_rate(struct vtsn_wire *wire, u32 mbps)

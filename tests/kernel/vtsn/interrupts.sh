@@ -44,6 +44,25 @@ within "rx-frames 4 does not wait for the fifth" 23 30 "$number"
 must b ethtool -C v0p rx-usecs 0 rx-frames 0
 refused "moderation beyond 10 ms is refused" b ethtool -C v0p rx-usecs 10001
 
+# released ARGUMENTS…: A's interrupts, for 100 frames 100 us apart; a few more are for
+# frames that the kernel itself exchanges.
+released() {
+    before=$(count_a interrupts)
+    send --frames 100 --period 100us --priority 0 "$@"
+    sleep 0.1
+    number=$(($(count_a interrupts) - before))
+}
+must a ethtool -C v0 tx-usecs 0
+released --no-stamps
+within "without moderation each frame sent has its interrupt" 95 130 "$number"
+must a ethtool -C v0 tx-usecs 1000
+released --no-stamps
+within "tx-usecs 1000 takes about ten together" 8 40 "$number"
+must a ethtool -C v0 tx-usecs 10000
+released
+within "which a stamp does not wait for" 95 130 "$number"
+equal "and each comes" 100 "$(awk -F, 'NR > 1 && $7 != ""' tx.csv | wc -l)"
+
 must sh -c 'ip netns exec B sh -c "echo 1 >/sys/class/net/v0p/threaded"'
 receive 2
 send --frames 50 --period 200us --priority 0 --no-stamps
@@ -51,6 +70,17 @@ received
 equal "NAPI works in a thread, too" 50 "$(frames)"
 contains "which there is" "napi/v0p" "$(ps)"
 must sh -c 'ip netns exec B sh -c "echo 0 >/sys/class/net/v0p/threaded"'
+
+# A ring of four with moderation of 10 ms: a hundred frames would take 250 ms.
+must a ethtool -G v0 tx 4
+receive 2
+send --frames 100 --period 100us --priority 0 --no-stamps
+received
+equal "a full ring does not wait either: all frames arrive" 100 "$(frames)"
+within "within less than half of that time" 1 100000000 \
+    "$(rx 'NR == 2 { first = at } { last = at } END { print last - first }')"
+must a ethtool -G v0 tx 256
+must a ethtool -C v0 tx-usecs 100
 
 one_queue
 inflight() { a cat /sys/class/net/v0/queues/tx-0/byte_queue_limits/inflight; }
