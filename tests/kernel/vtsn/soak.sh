@@ -64,9 +64,12 @@ sleep 0.1
 sent=$(total_a packets)
 within "all frames were sent" $((2 * ROUNDS * FRAMES)) 100000000 "$sent"
 within "many had to wait for their gate" $((ROUNDS * FRAMES / 50)) 100000000 "$(total_a gate_waits)"
+# A thousandth, within six standard deviations of such a count.
+mean=$((sent / 1000)) away=0
+while [ $((away * away)) -lt $((36 * mean)) ]; do away=$((away + 1)); done
 for fault in lost duplicated corrupted reordered; do
-    # A thousandth, within a third of it.
-    within "about a thousandth was $fault" $((sent / 1500)) $((sent / 700)) "$(count_a "fault_$fault")"
+    within "about a thousandth was $fault" $((away < mean ? mean - away : 1)) $((mean + away)) \
+        "$(count_a "fault_$fault")"
 done
 equal "every frame is accounted for" $((sent + $(count_a fault_duplicated))) \
     $(($(count_b rx_packets) + $(count_b rx_overrun) + $(count_b rx_crc_errors) + \
