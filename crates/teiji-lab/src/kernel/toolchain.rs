@@ -14,13 +14,17 @@ use crate::cache::item;
 use crate::elf::Needs;
 
 /// The variable that tells the scripts where the toolchain is. Without it they start
-/// the program as it is.
+/// the program with the system's libraries.
 pub(crate) const ROOT_VARIABLE: &str = "TEIJI_TOOLCHAIN";
 /// Ending of the program behind a script.
 const BEHIND: &str = "elf";
+/// Either loader tells the program the script's name: `objtool` of Debian's headers looks
+/// for the program of an architecture (`objtool.real-x86`) by the name it was called by.
 const SCRIPT: &str = r#"#!/bin/sh
 self=$(readlink -f "$0")
-if [ -z "${TEIJI_TOOLCHAIN:-}" ]; then exec "$self.elf" "$@"; fi
+if [ -z "${TEIJI_TOOLCHAIN:-}" ]; then
+    exec /lib64/ld-linux-x86-64.so.2 --argv0 "$self" "$self.elf" "$@"
+fi
 libraries=$TEIJI_TOOLCHAIN/usr/lib/x86_64-linux-gnu:$TEIJI_TOOLCHAIN/lib/x86_64-linux-gnu
 exec "$TEIJI_TOOLCHAIN/loader" --argv0 "$self" --library-path "$libraries" "$self.elf" "$@"
 "#;
@@ -101,31 +105,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrapped_program_works_alone_and_under_the_toolchains_loader() {
+    fn a_wrapped_program_knows_its_name_alone_and_under_the_toolchains_loader() {
         let loader = LOADERS.map(|path| Path::new("/").join(path)).into_iter().find(|p| p.exists());
-        let (Some(loader), Ok(program)) = (loader, fs::canonicalize("/bin/echo")) else {
-            println!("SKIP: no dynamically linked /bin/echo here");
+        let (Some(loader), Ok(program)) = (loader, fs::canonicalize("/bin/sh")) else {
+            println!("SKIP: no dynamically linked /bin/sh here");
             return;
         };
         let dir = tempfile::tempdir().unwrap();
-        let echo = dir.path().join("usr/bin/echo");
-        fs::create_dir_all(echo.parent().unwrap()).unwrap();
-        fs::copy(program, &echo).unwrap();
+        let shell = dir.path().join("usr/bin/shell");
+        fs::create_dir_all(shell.parent().unwrap()).unwrap();
+        fs::copy(program, &shell).unwrap();
         let place = dir.path().join(LOADERS[0]);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::copy(&loader, &place).unwrap();
         let libc = loader.with_file_name("libc.so.6");
         fs::copy(libc, place.with_file_name("libc.so.6")).unwrap();
         prepare(dir.path()).unwrap();
-        assert!(fs::read_to_string(&echo).unwrap().starts_with("#!/bin/sh"));
+        assert!(fs::read_to_string(&shell).unwrap().starts_with("#!/bin/sh"));
+        let name = fs::canonicalize(&shell).unwrap();
         for toolchain in [None, Some(dir.path())] {
-            let mut command = Command::new(&echo);
-            command.args(["two", "words here"]);
+            let mut command = Command::new(&shell);
+            command.args(["-c", "echo \"$0: two words here\""]).env_remove(ROOT_VARIABLE);
             if let Some(root) = toolchain {
                 command.env(ROOT_VARIABLE, root);
             }
             let output = command.output().unwrap();
-            assert_eq!(String::from_utf8_lossy(&output.stdout), "two words here\n", "{output:?}");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(said, format!("{}: two words here\n", name.display()), "{output:?}");
         }
     }
 }
