@@ -25,10 +25,15 @@ pair() {
     must ip -n B addr add 10.0.0.2/24 dev vap
     must ip -n A neigh add 10.0.0.2 lladdr "$(ip netns exec B cat /sys/class/net/vap/address)" dev va
 }
+# traffic ARGUMENTS…: frames from A, more than there is time for; returns when they flow.
 traffic() {
-    ip netns exec A teiji talk va 10.0.0.2:7001 --frames 500 --period 50us --no-stamps "$@" >talk.log 2>&1 &
-    sleep 0.02
+    ip netns exec A teiji talk va 10.0.0.2:7001 --frames 50000 --period 50us --no-stamps "$@" >talk.log 2>&1 &
+    talker=$!
+    must wait_for 20 flows
 }
+# UDP's count, which no qdisc and no card takes part in.
+flows() { $A awk '$1 == "Udp:" { out = $5 } END { exit !(out >= 10) }' /proc/net/snmp; }
+unload() { kill -0 "$talker" && rmmod vtsn; }
 
 # A gate that is closed until the year 2090, by a clock that drifts.
 pair
@@ -50,13 +55,16 @@ check "the schedule goes while frames wait" $A tc qdisc del dev va root
 must ip netns del A
 must ip netns del B
 
-# etf AHEAD: launch times, in a clock that is so much ahead of CLOCK_TAI.
+# etf AHEAD: launch times, in a clock that is so much ahead of CLOCK_TAI. They lie 200 ms
+# after the wake-up and ETF hands over at once: no kernel is too slow for the first frames.
 etf() {
     must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
-    must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta 150000 offload
+    must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta 200000000 offload
     must $A sh -c "echo $1 >$settings/phc_offset_ns"
-    traffic --margin 500us
+    traffic --margin 200ms
 }
+waits() { [ "$($A cat /sys/class/net/va/queues/tx-0/byte_queue_limits/inflight)" -gt 0 ]; }
+wait_long() { must $A sh -c "echo 100000000000 >$settings/launch_horizon_ns"; }
 # counted NAME: more than 0 at va, over all queues.
 counted() { $A ethtool -S va | grep -q "_$1: [1-9]"; }
 
@@ -66,9 +74,13 @@ for state in plain etf late beyond back taprio pending replaced cbs stuck wander
     classes="num_tc 2 map 0 1 1 0 1 queues 1@0 1@1"
     case $state in
         # wait in the card; come too late; lie beyond the horizon; wait while the clock goes back
-        etf) etf -300000000 ;;
+        etf)
+            wait_long
+            etf -50000000000
+            check "frames wait in the card" wait_for 5 waits
+            ;;
         late)
-            etf 50000000
+            etf 1000000000
             check "launch times have passed" wait_for 5 counted launch_late
             ;;
         beyond)
@@ -76,8 +88,10 @@ for state in plain etf late beyond back taprio pending replaced cbs stuck wander
             check "launch times are beyond the horizon" wait_for 5 counted launch_horizon
             ;;
         back)
-            etf -300000000
-            must $A sh -c "echo -3000000000 >$settings/phc_offset_ns"
+            wait_long
+            etf -50000000000
+            check "frames wait in the card" wait_for 5 waits
+            must $A sh -c "echo -200000000000 >$settings/phc_offset_ns"
             check "what waited is dropped" wait_for 5 counted launch_horizon
             ;;
         taprio)
@@ -131,10 +145,13 @@ for state in plain etf late beyond back taprio pending replaced cbs stuck wander
             traffic
             ip netns del A
             ip netns del B
+            # Which may end it.
+            unload() { rmmod vtsn; }
             ;;
         plain) traffic ;;
     esac
-    check "the module unloads under traffic: $state" rmmod vtsn
+    check "the module unloads under traffic: $state" unload
+    kill "$talker" 2>/dev/null
     wait
     ip netns del A 2>/dev/null
     ip netns del B 2>/dev/null
