@@ -173,6 +173,7 @@ fn scripts_that_fail_leave_early_or_hang_and_kernels_that_complain_fail_the_suit
         ("4-nothing.sh", "end\n"),
         ("5-complaint.sh", "ok 'all is well'\necho '<3>BUG: made up' >/dev/kmsg\nend\n"),
         ("6-good.sh", "check 'true is true' true\nend\n"),
+        ("7-set-up.sh", "must true\nmust sh -c 'echo no room; exit 7'\nok 'not reached'\nend\n"),
     ];
     for (name, text) in scripts {
         let script = format!("#!/bin/sh\n# limit: 5\n. /suite/lib\n{text}");
@@ -191,7 +192,9 @@ fn scripts_that_fail_leave_early_or_hang_and_kernels_that_complain_fail_the_suit
         "✓ 5-complaint.sh: 1 true",
         "✗ kernel: 5-complaint.sh: ",
         "✓ 6-good.sh: 1 true",
-        "4 scripts failed, 0 sentences skipped, 1 complaints of the kernel",
+        "✗ 7-set-up.sh: 0 true",
+        "failed: set-up: `sh -c echo no room; exit 7` ended with 7: no room",
+        "5 scripts failed, 0 sentences skipped, 1 complaints of the kernel",
     ] {
         assert!(said.out.contains(sentence), "no `{sentence}` in:\n{}", said.out);
     }

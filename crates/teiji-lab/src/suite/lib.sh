@@ -74,8 +74,7 @@ wait_for() {
 
 # must COMMAND…: needed to go on; if it fails, so does the script.
 must() {
-    if ! said=$("$@" 2>&1); then
-        fail "set-up: \`$*\` ended with $?: $said"
-        end
-    fi
+    said=$("$@" 2>&1) && return
+    fail "set-up: \`$*\` ended with $?: $said"
+    end
 }
