@@ -63,7 +63,7 @@ pub struct Member {
 impl Trial {
     /// All members' frames that were not on time.
     pub fn misses(&self) -> Misses {
-        self.members.iter().fold(Misses::default(), |sum, member| sum.plus(member.misses))
+        self.members.iter().map(|member| member.misses).sum()
     }
 }
 

@@ -12,9 +12,11 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let scenario: teiji_experiment::scenario::Scenario = todo!();
+//! use teiji_experiment::Experiment;
 //! use teiji_net::{Binding, Plan};
-//! let plan = Plan::compile(&scenario, &Binding::veth())?;
+//! # let text = "";
+//! let experiment = Experiment::parse(text, "etf.toml")?;
+//! let plan = Plan::compile(&experiment.cases[0].scenario, &Binding::veth())?;
 //! println!("{}", plan.script());
 //! let applied = plan.apply()?;
 //! let observed = applied.observe()?;

@@ -299,23 +299,7 @@ impl CaseView<'_> {
 
     /// What became of the frames, over all members.
     pub fn counts(&self) -> Counts {
-        self.members.iter().fold(Counts::default(), |a, m| {
-            let b = m.flow.counts;
-            Counts {
-                planned: a.planned + b.planned,
-                sent: a.sent + b.sent,
-                received: a.received + b.received,
-                lost: a.lost + b.lost,
-                duplicated: a.duplicated + b.duplicated,
-                reordered: a.reordered + b.reordered,
-                late: a.late + b.late,
-                dropped_missed: a.dropped_missed + b.dropped_missed,
-                dropped_invalid: a.dropped_invalid + b.dropped_invalid,
-                send_failed: a.send_failed + b.send_failed,
-                foreign: a.foreign + b.foreign,
-                tx_stamps_missing: a.tx_stamps_missing + b.tx_stamps_missing,
-            }
-        })
+        self.members.iter().map(|m| m.flow.counts).sum()
     }
 
     /// Resolution of the compared stamps, in ns, the coarsest of the members'.

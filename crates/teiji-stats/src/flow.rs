@@ -2,6 +2,7 @@
 //! vantage point that has time stamps.
 
 use std::collections::BTreeMap;
+use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
@@ -105,4 +106,23 @@ pub struct Counts {
     /// Frames that should have left and lack a transmit stamp that was asked
     /// for: all of them, or one of a kind that other frames of the flow got.
     pub tx_stamps_missing: u64,
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(members: I) -> Self {
+        members.fold(Self::default(), |a, b| Self {
+            planned: a.planned + b.planned,
+            sent: a.sent + b.sent,
+            received: a.received + b.received,
+            lost: a.lost + b.lost,
+            duplicated: a.duplicated + b.duplicated,
+            reordered: a.reordered + b.reordered,
+            late: a.late + b.late,
+            dropped_missed: a.dropped_missed + b.dropped_missed,
+            dropped_invalid: a.dropped_invalid + b.dropped_invalid,
+            send_failed: a.send_failed + b.send_failed,
+            foreign: a.foreign + b.foreign,
+            tx_stamps_missing: a.tx_stamps_missing + b.tx_stamps_missing,
+        })
+    }
 }

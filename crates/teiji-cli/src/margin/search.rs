@@ -137,7 +137,7 @@ fn at_least(mut found: Recommendation, (before, delta): (Span, Span)) -> Recomme
 fn longer(tried: &Recommendation, members: &[Member]) -> (Span, Span) {
     let more = |ns: i64| Span::from_ns((ns + ns / 2 + 999) / 1_000 * 1_000);
     let own = tried.margin_ns - tried.delta_ns;
-    let misses = members.iter().fold(Misses::default(), |sum, member| sum.plus(member.misses));
+    let misses = members.iter().map(|member| member.misses).sum::<Misses>();
     let stamped: u64 = members
         .iter()
         .map(|m| m.stations.late_at(Span::from_ns(tried.margin_ns), Span::from_ns(tried.delta_ns)))

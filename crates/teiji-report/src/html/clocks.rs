@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::escape::text;
-use super::{GLYPHS, colour};
+use super::GLYPHS;
+use super::rows::{open, table};
 use crate::clocks::followed;
 use crate::report::Report;
 use crate::units::duration;
@@ -16,26 +16,26 @@ pub fn clocks(report: &Report<'_>, out: &mut String) {
     }
     let seeds = report.summary.cases.iter().map(|case| case.members.len()).max().unwrap_or(0);
     let worst = if seeds > 1 { " Of the seeds, the worst." } else { "" };
+    open("clocks", "Clocks", out);
     let _ = writeln!(
         out,
-        "<section id=\"clocks\">\n<h2>Clocks</h2>\n<p class=\"note\">How far each clock was from \
-         the one it follows by PTP, seen during the measurement by reading both at one \
-         instant.{worst}</p>\n<div class=\"wide\"><table>\n<thead><tr><th></th><th>follows</th>\
-         <th>rms</th><th>worst</th><th>settled after</th></tr></thead>\n<tbody>"
+        "<p class=\"note\">How far each clock was from the one it follows by PTP, seen during the \
+         measurement by reading both at one instant.{worst}</p>"
     );
-    for row in rows {
-        let _ = writeln!(
-            out,
-            "<tr><th><i class=\"swatch c{}\"></i>{} <span class=\"what\">{}</span></th>\
-             <td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            colour(report.summary, row.case),
-            text(row.case),
-            text(row.clock),
-            text(row.reference),
-            text(&duration(row.rms_ns, GLYPHS)),
-            text(&duration(row.worst_ns, GLYPHS)),
-            text(&duration(row.settled_ns, GLYPHS)),
-        );
-    }
-    let _ = writeln!(out, "</tbody></table></div>\n</section>");
+    table(
+        &["clock", "follows", "rms", "worst", "settled after"],
+        rows.iter().map(|row| {
+            let cells = [
+                row.clock.to_owned(),
+                row.reference.to_owned(),
+                duration(row.rms_ns, GLYPHS),
+                duration(row.worst_ns, GLYPHS),
+                duration(row.settled_ns, GLYPHS),
+            ];
+            (row.case, cells)
+        }),
+        report,
+        out,
+    );
+    let _ = writeln!(out, "</section>");
 }

@@ -6,7 +6,7 @@
 //!
 //! * `page` – the file around it: styles, scripts, data,
 //! * `head`, `on_wire`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
-//! * `tables`, `plots`, `still` – what they show, over `axis` and `svg`,
+//! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
 
@@ -21,6 +21,7 @@ mod outliers;
 mod page;
 mod plots;
 mod results;
+mod rows;
 mod samples;
 mod still;
 mod svg;

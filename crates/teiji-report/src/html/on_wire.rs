@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::escape::text;
-use super::{GLYPHS, colour, list};
+use super::rows::{open, table};
+use super::{GLYPHS, list};
 use crate::report::Report;
 use crate::units::{bit_rate, count, duration};
 use crate::{cards, gates, load, shaping, waits};
@@ -124,35 +125,4 @@ pub fn load(report: &Report<'_>, out: &mut String) {
         out,
     );
     let _ = writeln!(out, "</section>");
-}
-
-fn open(id: &str, heading: &str, out: &mut String) {
-    let _ = writeln!(out, "<section id=\"{id}\">\n<h2>{heading}</h2>");
-}
-
-/// A row for each case, with its colour; the texts are escaped here.
-fn table<'a, const N: usize, const M: usize>(
-    head: &[&str; M],
-    rows: impl Iterator<Item = (&'a str, [String; N])>,
-    report: &Report<'_>,
-    out: &mut String,
-) {
-    let _ = write!(out, "<div class=\"wide\"><table>\n<thead><tr><th></th>");
-    for name in head {
-        let _ = write!(out, "<th>{name}</th>");
-    }
-    let _ = writeln!(out, "</tr></thead>\n<tbody>");
-    for (case, cells) in rows {
-        let _ = write!(
-            out,
-            "<tr><th><i class=\"swatch c{}\"></i>{}</th>",
-            colour(report.summary, case),
-            text(case)
-        );
-        for cell in cells {
-            let _ = write!(out, "<td>{}</td>", text(&cell));
-        }
-        let _ = writeln!(out, "</tr>");
-    }
-    let _ = writeln!(out, "</tbody></table></div>");
 }

@@ -1,5 +1,8 @@
 //! Frames that were not on time, by cause, and whether there are too many of them.
 
+use std::iter::Sum;
+use std::ops::Add;
+
 use serde::{Deserialize, Serialize};
 
 use crate::fold::{FrameView, Outcome};
@@ -43,9 +46,16 @@ impl Misses {
         misses
     }
 
-    /// With those of another member.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    /// All of them together.
+    pub fn total(&self) -> u64 {
+        self.invalid + self.missed + self.send_failed + self.late + self.unsent
+    }
+}
+
+impl Add for Misses {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
         Self {
             frames: self.frames + other.frames,
             invalid: self.invalid + other.invalid,
@@ -55,10 +65,11 @@ impl Misses {
             unsent: self.unsent + other.unsent,
         }
     }
+}
 
-    /// All of them together.
-    pub fn total(&self) -> u64 {
-        self.invalid + self.missed + self.send_failed + self.late + self.unsent
+impl Sum for Misses {
+    fn sum<I: Iterator<Item = Self>>(members: I) -> Self {
+        members.fold(Self::default(), Add::add)
     }
 }
 
@@ -66,7 +77,7 @@ impl Misses {
 /// them together, or of a single one. At most 5 % of such checks would be refuted by
 /// chance, so each of these tests may be so in its share of them.
 pub fn refuted(members: &[Misses], probability: f64) -> bool {
-    let all = members.iter().fold(Misses::default(), |sum, one| sum.plus(*one));
+    let all = members.iter().copied().sum::<Misses>();
     let tests = if members.len() > 1 { members.len() + 1 } else { 1 };
     let error = (1.0 - CONFIDENCE) / tests as f64;
     members
