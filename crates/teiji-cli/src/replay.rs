@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use teiji_record::manifest::sha256_of;
-use teiji_record::{RunFolder, Summary};
+use teiji_record::{Manifest, RunFolder, Summary};
 
 /// What comparing two runs gave.
 pub struct Verdict {
@@ -16,6 +16,7 @@ pub fn compare(
     original: &RunFolder,
     new: &RunFolder,
     summary: &Summary,
+    (before, after): (&Manifest, &Manifest),
 ) -> anyhow::Result<Verdict> {
     let mut compared = 0;
     let mut different = Vec::new();
@@ -37,11 +38,95 @@ pub fn compare(
         format!("identical to the last bit: {compared} of {compared} records files are equal")
     } else {
         format!(
-            "different records in {} of {compared}: {}. Compare the versions, kernels and QEMUs in \
-             the two manifests; in real time runs always differ.",
+            "different records in {} of {compared}: {}. {}",
             different.len(),
-            different.join(", ")
+            different.join(", "),
+            why(before, after)
         )
     };
     Ok(Verdict { identical, sentence })
+}
+
+/// What of that which decides over the records is not the same.
+fn why(before: &Manifest, after: &Manifest) -> String {
+    let (Some(before), Some(after)) = (&before.lab, &after.lab) else {
+        return "In real time runs always differ.".to_owned();
+    };
+    let mut other = Vec::new();
+    if before.program_sha256 != after.program_sha256 {
+        other.push("teiji is another build".to_owned());
+    }
+    if before.kernel.sha256 != after.kernel.sha256 {
+        other
+            .push(format!("the kernel is {}, not {}", after.kernel.release, before.kernel.release));
+    }
+    if before.qemu != after.qemu {
+        other.push(format!("QEMU is {}, not {}", after.qemu, before.qemu));
+    }
+    if before.qemu_command != after.qemu_command {
+        other.push("QEMU's command line is another".to_owned());
+    }
+    match &other[..] {
+        [] => "Program, kernel and QEMU are the same: please report this, with both run folders."
+            .to_owned(),
+        _ => format!("What made them differs: {}.", other.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use teiji_record::LabManifest;
+    use teiji_record::manifest::KernelManifest;
+    use teiji_record::summary::Testbed;
+
+    use super::*;
+
+    fn manifest(lab: Option<LabManifest>) -> Manifest {
+        Manifest {
+            schema: String::new(),
+            teiji: "1.0.0".to_owned(),
+            experiment: String::new(),
+            experiment_sha256: String::new(),
+            command: Vec::new(),
+            testbed: Testbed::Lab,
+            seeds: vec![1],
+            cases: Vec::new(),
+            started: String::new(),
+            finished: None,
+            lab,
+            settings: BTreeMap::new(),
+            observed: BTreeMap::new(),
+            replay: None,
+        }
+    }
+
+    #[test]
+    fn what_made_the_records_differ_is_named() {
+        let lab = LabManifest {
+            kernel: KernelManifest {
+                package: None,
+                release: "6.12.1-rt".to_owned(),
+                sha256: "11".to_owned(),
+            },
+            qemu: "10.0.2".to_owned(),
+            program_sha256: Some("22".to_owned()),
+            qemu_command: Vec::new(),
+            cpus: 1,
+            icount_shift: 1,
+            seed_meaning: String::new(),
+        };
+        let before = manifest(Some(lab.clone()));
+        assert!(why(&before, &before).contains("please report"), "{}", why(&before, &before));
+        let mut other = lab;
+        other.program_sha256 = Some("33".to_owned());
+        other.kernel.sha256 = "44".to_owned();
+        other.kernel.release = "6.12.2-rt".to_owned();
+        assert_eq!(
+            why(&before, &manifest(Some(other))),
+            "What made them differs: teiji is another build; the kernel is 6.12.2-rt, not 6.12.1-rt."
+        );
+        assert_eq!(why(&before, &manifest(None)), "In real time runs always differ.");
+    }
 }

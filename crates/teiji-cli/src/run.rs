@@ -441,6 +441,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
             sha256: kernel.image_sha256.clone(),
         },
         qemu: lab.qemu.version.to_string(),
+        program_sha256: std::fs::read("/proc/self/exe").ok().map(|it| manifest::sha256_of(&it)),
         qemu_command,
         cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
         icount_shift: machine::ICOUNT_SHIFT,

@@ -58,6 +58,10 @@ pub struct LabManifest {
     pub kernel: KernelManifest,
     /// Version of QEMU.
     pub qemu: String,
+    /// SHA-256 of the program, in hexadecimal: another build, of the same version too,
+    /// takes other instructions. `None` in runs of an older one.
+    #[serde(default)]
+    pub program_sha256: Option<String>,
     /// QEMU's command line, without paths of this machine where they do not
     /// matter.
     pub qemu_command: Vec<String>,

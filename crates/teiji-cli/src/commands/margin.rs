@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use clap::ValueEnum;
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
 use teiji_core::time::Span;
 
 use super::quantity::span;
+use super::run::Place;
 use crate::exit::Exit;
 use crate::experiment_file::Overrides;
 use crate::interrupt;
@@ -84,14 +84,6 @@ pub struct Args {
     /// Print the findings as JSON.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Place {
-    /// The virtual laboratory.
-    Lab,
-    /// This machine.
-    Local,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {

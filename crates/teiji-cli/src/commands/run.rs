@@ -75,8 +75,9 @@ pub struct Args {
     json: bool,
 }
 
+/// Where an experiment runs.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Place {
+pub(super) enum Place {
     /// The virtual laboratory.
     Lab,
     /// This machine.
@@ -120,7 +121,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let (request, original) = match &args.replay {
         Some(path) => {
             let (folder, manifest) = RunFolder::open(path)?;
-            (replay_request(args, &folder, &manifest)?, Some(folder))
+            (replay_request(args, &folder, &manifest)?, Some((folder, manifest)))
         }
         None => (request(args, &progress)?, None),
     };
@@ -129,7 +130,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let summary = folder.read_summary()?;
     publish::report(&folder, &manifest, &summary)?;
     let verdict = match &original {
-        Some(original) => Some(replay::compare(original, &folder, &summary)?),
+        Some((original, before)) => {
+            Some(replay::compare(original, &folder, &summary, (before, &manifest))?)
+        }
         None => None,
     };
     if args.json {

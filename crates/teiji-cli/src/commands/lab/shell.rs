@@ -46,7 +46,8 @@ pub struct Args {
     /// Let the guest's time run freely: deterministic, idle time is skipped.
     #[arg(long)]
     virtual_time: bool,
-    /// Run this command in the guest instead of a shell, then switch off.
+    /// Run this command in the guest instead of a shell, then switch off. A single
+    /// word is a line of shell: -- 'ip link; uname'.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -137,8 +138,30 @@ fn profile(command: &[String]) -> String {
                        cd /root\n"
         .to_owned();
     if !command.is_empty() {
-        profile.push_str(&command.join(" "));
+        profile.push_str(&line(command));
         profile.push_str("\nexit\n");
     }
     profile
+}
+
+/// One word is a line of shell, several are a command and its arguments.
+fn line(command: &[String]) -> String {
+    if let [line] = command {
+        return line.clone();
+    }
+    let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
+    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commands_arguments_stay_what_they_are() {
+        let line =
+            |words: &[&str]| line(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+        assert_eq!(line(&["ip link; uname"]), "ip link; uname");
+        assert_eq!(line(&["sh", "-c", "echo 'a'"]), r"'sh' '-c' 'echo '\''a'\'''");
+    }
 }
