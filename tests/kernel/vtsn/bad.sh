@@ -80,7 +80,7 @@ refused "a shaper beside gates" a tc qdisc replace dev v0 parent 100:1 \
     cbs idleslope 20000 sendslope -980000 hicredit 30 locredit -1470 offload 1
 must a tc qdisc del dev v0 root
 
-receive 2
+receive
 send --frames 20 --period 1ms --priority 0 --no-stamps
 received
 equal "after all that frames pass" 20 "$(frames)"

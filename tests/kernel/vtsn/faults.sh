@@ -14,7 +14,7 @@ fault() {
     must sh -c "echo $2 >$faults/$1"
     crc=$(count_b rx_crc_errors)
     before=$(count_a "fault_$3")
-    receive 3
+    receive
     send --frames 400 --period 50us --priority 0
     received
     must sh -c "echo 0 >$faults/$1"
@@ -34,7 +34,7 @@ fault corrupt_ppm 100000 corrupted
 within "a tenth is damaged" 20 70 "$number"
 equal "its check sum tells" "$number" "$crc"
 equal "and only the others arrive" $((400 - number)) "$(frames)"
-must sh -c "echo 200000 >$faults/reorder_ns"
+must sh -c "echo 20000000 >$faults/reorder_ns"
 fault reorder_ppm 100000 reordered
 within "a tenth is overtaken" 20 70 "$number"
 within "so that the order is broken" 10 200 \
@@ -70,7 +70,7 @@ send --frames 2 --period 50us --priority 0 --no-stamps
 timed_out() { [ "$(total_a timeouts)" -gt 0 ]; }
 check "a stuck queue is noticed by the stack and emptied" wait_for 20 timed_out
 release
-receive 2
+receive
 send --frames 10 --period 1ms --priority 0 --no-stamps
 received
 equal "after which frames pass again" 10 "$(frames)"

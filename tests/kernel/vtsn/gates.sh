@@ -18,7 +18,7 @@ gates() {
 
 # flood PAYLOAD: both classes at once, each more than its window holds for a while.
 flood() {
-    receive 3
+    receive
     a teiji talk v0 10.0.0.2 --flow 0 --priority 3 --frames 2000 --period 37us --payload "$1" \
         --no-stamps --csv >/dev/null &
     other=$!
@@ -61,7 +61,7 @@ within "waits for gates are counted" 100 100000 "$(total_a gate_waits)"
 # A window of 5 us is too short for 1400 bytes (11.7 us), and long enough for 24.
 must gates base-time 0 sched-entry S 01 5000 sched-entry S 02 995000
 sleep 0.1
-receive 2
+receive
 send --frames 5 --period 1ms --priority 3 --payload 1400 --no-stamps
 send --frames 5 --period 1ms --priority 3 --payload 24 --no-stamps
 received
@@ -71,33 +71,38 @@ equal "and it is counted" 5 "$(total_a gate_never)"
 # A base time ahead: the old schedule holds until then. Class 0 is shut until the change.
 must gates base-time 0 sched-entry S 02 1000000
 sleep 0.1
-start=$(($(get_a phc | cut -d' ' -f2) + 1000000000))
+start=$(($(get_a phc | cut -d' ' -f2) + 800000000 + 300000000 * slow))
 start=$((start / 1000000 * 1000000))
 must gates base-time "$start" sched-entry S 03 1000000
-receive 3
-send --frames 10 --period 1ms --priority 3 --no-stamps --payload 24 &
-sleep 2
+receive
+before=$(count_b rx_packets)
+send --frames 10 --period 1ms --priority 3 --no-stamps --payload 24
+equal "with its gate shut none leaves" "$before" "$(count_b rx_packets)"
+while [ "$(get_a phc | cut -d' ' -f2)" -lt "$start" ]; do sleep 0.1; done
 received
 equal "frames wait for the new schedule's base time" 10 "$(frames)"
 first=$(awk -F, 'NR == 2 { print $5 }' rx.csv)
 # From the preamble to the SFD, where stamps are taken, are 64 ns; clocks round them.
 within "and leave as soon as it has come" 62 100000 $((first - start))
 
-# extended NS: class 0 leaves in the second half of each cycle; the schedule ends 200 us after
-# the begin of one. How many frames leave in that rest, and how many after it?
+# extended NS: class 0 leaves in the second half of each cycle of 1 ms; the schedule ends
+# 200 us after the begin of one. How many frames leave in that rest, and how many after it?
+# All times are `slow`.
 extended() {
     must a tc qdisc del dev v0 root
-    must gates base-time 0 cycle-time-extension "$1" sched-entry S 02 500000 sched-entry S 01 500000
-    start=$((($(get_a phc | cut -d' ' -f2) + 1500000000) / 1000000 * 1000000 + 200000))
+    must gates base-time 0 cycle-time-extension $(($1 * slow)) \
+        sched-entry S 02 $((500000 * slow)) sched-entry S 01 $((500000 * slow))
+    start=$(($(get_a phc | cut -d' ' -f2) + 1100000000 + 300000000 * slow))
+    start=$((start / (1000000 * slow) * 1000000 * slow + 200000 * slow))
     must gates base-time "$start" sched-entry S 02 1000000
-    receive 3
-    # Until 80 ms before it.
-    while [ "$(get_a phc | cut -d' ' -f2)" -lt $((start - 80000000)) ]; do sleep 0.01; done
-    send --frames 1500 --period 100us --priority 3 --no-stamps --payload 24
+    receive
+    # Until 120 ms before it: the talker is ready soon after.
+    while [ "$(get_a phc | cut -d' ' -f2)" -lt $((start - 120000000 * slow)) ]; do sleep 0.01; done
+    send --frames 1500 --period $((100 * slow))us --priority 3 --no-stamps --payload 24
     received
     lead=$(clock_difference)
     rest=$(rx "{ start = at - 64 - $lead - ${start#???????} }
-        start >= -200000 && start < 0 { odd++ } END { print odd + 0 }")
+        start >= -200000 * $slow && start < 0 { odd++ } END { print odd + 0 }")
     after=$(rx "{ start = at - 64 - $lead - ${start#???????} }
         start >= 0 { odd++ } END { print odd + 0 }")
 }
@@ -109,7 +114,7 @@ equal "a longer rest is a cycle of its own" 0 "$rest"
 within "both times frames left before" 1 1499 "$(frames)"
 
 must a tc qdisc del dev v0 root
-receive 2
+receive
 send --frames 10 --period 1ms --priority 3 --no-stamps
 received
 equal "without the qdisc all gates are open" 10 "$(frames)"

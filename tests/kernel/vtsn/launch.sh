@@ -17,22 +17,30 @@ SFD=64
 # departures: how many frames did not leave when they should, given as rx's `off`.
 odd_departures() { rx "NR > 1 { off = at - due - $SFD - $lead; if ($1) odd++ } END { print odd + 0 }"; }
 
-# timed FRAMES ARGUMENTS…: frames with launch times, 1 ms apart.
+# timed FRAMES ARGUMENTS…: frames with launch times, 1 ms apart; all times are `slow`.
 timed() {
     frames=$1
     shift
-    receive 3
-    send --frames "$frames" --period 1ms --margin 20ms --priority 3 --realtime 80 "$@"
+    receive
+    send --frames "$frames" --period ${slow}ms --margin $((20 * slow))ms --priority 3 --realtime 80 "$@"
     received
     lead=$(clock_difference)
 }
+
+# amid COMMAND…: once twenty of the frames sent from now on have left.
+amid() {
+    sent=$(total_a packets)
+    wait_for 60 twenty_left
+    "$@"
+}
+twenty_left() { [ "$(total_a packets)" -ge $((sent + 20)) ]; }
 
 wire_up
 set_a delay_ns 0
 set_a phc_offset_ns 0
 set_b phc_offset_ns 0
 three_classes
-must a tc qdisc replace dev v0 parent 100:1 etf clockid CLOCK_TAI delta 10000000 offload
+must a tc qdisc replace dev v0 parent 100:1 etf clockid CLOCK_TAI delta $((10000000 * slow)) offload
 deep_queues
 contains "tc shows the offload" "offload on" "$(a tc qdisc show dev v0)"
 early=$(get_a phc_offset_ns)
@@ -43,13 +51,13 @@ equal "each leaves at its launch time, to 2 ns" 0 "$(odd_departures 'off < -2 ||
 equal "none is late" "0 0" "$(count_a tx0_launch_late) $(count_a tx0_launch_delayed)"
 
 set_a launch_resolution_ns 32
-timed 100 --period 1000007ns
+timed 100 --period $((1000007 * slow))ns
 equal "with the i210's 32 ns they leave up to 31 ns before" 0 \
     "$(odd_departures 'off < -33 || off > 2')"
 set_a launch_resolution_ns 1
 
 # A clock ahead of the system's makes every launch time one of the past.
-set_a phc_offset_ns 50000000
+set_a phc_offset_ns $((50000000 * slow))
 timed 20
 equal "frames whose time has passed are sent at once" 20 "$(frames)"
 equal "and counted as late" 20 "$(count_a tx0_launch_late)"
@@ -64,14 +72,24 @@ equal "also by the device" 20 "$(a cat /sys/class/net/v0/statistics/tx_dropped)"
 # The clock is set back while frames wait in the card.
 set_a phc_offset_ns "$early"
 before=$(count_a tx0_launch_horizon)
-(sleep 0.3; set_a phc_offset_ns -3000000000; sleep 0.1; set_a phc_offset_ns "$early") &
+back_and_forth() {
+    set_a phc_offset_ns -3000000000
+    sleep 0.1
+    set_a phc_offset_ns "$early"
+}
+amid back_and_forth &
 timed 700
 gone=$(($(count_a tx0_launch_horizon) - before))
 within "frames that wait when the clock is set back are dropped and counted" 1 200 "$gone"
 equal "all others arrive" $((700 - gone)) "$(frames)"
 
 # Something else is in the way.
-(sleep 0.3; hold; sleep 0.05; release) &
+hold_for_a_while() {
+    hold
+    sleep 0.05
+    release
+}
+amid hold_for_a_while &
 before=$(count_a tx0_launch_delayed)
 timed 700
 equal "held frames leave after all" 700 "$(frames)"

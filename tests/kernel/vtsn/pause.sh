@@ -12,7 +12,7 @@
 # burst: 100 frames at line rate towards a ring of 32 that is looked at every 2 ms.
 burst() {
     lost=$(count_b rx_overrun)
-    receive 3
+    receive
     hold
     send --frames 100 --period 10us --priority "${1:-0}" --payload 400 --no-stamps
     release

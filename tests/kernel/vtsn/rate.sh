@@ -13,7 +13,7 @@
 # spacing RATE PAYLOAD: 21 frames held back, then released at once.
 spacing() {
     rate "$1"
-    receive 2
+    receive
     hold
     send --frames 21 --period 100us --payload "$2" --priority 0 --no-stamps
     release

@@ -18,7 +18,7 @@ must a tc qdisc replace dev v0 root handle 100: mqprio num_tc 3 \
     map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 hw 1
 deep_queues
 contains "tc shows the classes" "queues:(0:0) (1:1) (2:2)" "$(a tc qdisc show dev v0)"
-receive 3
+receive
 hold
 send --frames 20 --flow 2 --period 100us --priority 0 --no-stamps
 send --frames 20 --flow 1 --period 100us --priority 2 --no-stamps
@@ -33,7 +33,7 @@ equal "of frames that wait, queue 0's leave first, then 1's, then the others" \
 # 20 of 1000 Mbit/s: a frame of 1066 bytes with all that surrounds it takes 426.4 us.
 must a tc qdisc replace dev v0 parent 100:1 cbs idleslope 20000 sendslope -980000 \
     hicredit 30 locredit -1470 offload 1
-receive 3
+receive
 hold
 send --frames 60 --period 20us --priority 3 --payload 1000 --no-stamps
 release
@@ -50,7 +50,7 @@ within "waits for credit are counted" $((sent - 1)) 60 "$(count_a tx0_credit_wai
 # Credit that grew while another class was sending is spent in a burst.
 must a tc qdisc replace dev v0 parent 100:1 cbs idleslope 500000 sendslope -500000 \
     hicredit 1500 locredit -1470 offload 1
-receive 3
+receive
 hold
 send --frames 4 --flow 1 --period 50us --priority 0 --payload 1472 --no-stamps
 release

@@ -14,7 +14,7 @@ wire_up
 for delay in 0 50 123456; do
     set_a delay_ns "$delay"
     equal "the delay is the wire's: B shows A's" "$delay" "$(get_b delay_ns)"
-    receive 2
+    receive
     send --frames 50 --period 1ms --priority 0
     received
     wanted=$((delay + $(clock_difference)))
@@ -30,11 +30,12 @@ for delay in 0 50 123456; do
 done
 set_a delay_ns 0
 
-# At 10 Mbit/s a frame of 1538 bytes takes 1.2 ms: ten of them wait for the first.
-rate 10
+# Ten frames of 42 + 1472 bytes wait for the first.
 one_queue
 set_a tx_stamp_slots 1
-receive 2
+receive
+hold
+release_at 15140 &
 send --frames 10 --period 100us --priority 0 --payload 1472
 received
 equal "with one slot, one of ten waiting frames gets a stamp" 1 \
@@ -42,6 +43,8 @@ equal "with one slot, one of ten waiting frames gets a stamp" 1 \
 equal "and the others are counted" 9 "$(total_a stamp_skipped)"
 equal "though all are sent" 10 "$(frames)"
 set_a tx_stamp_slots 0
+hold
+release_at 60560 &
 send --frames 40 --period 100us --priority 0 --payload 1472
 equal "without a limit all get theirs" 40 "$(awk -F, 'NR > 1 && $7 != ""' tx.csv | wc -l)"
 
