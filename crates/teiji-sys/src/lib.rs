@@ -9,6 +9,7 @@
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`process`] – children that die with their parent, writers with their reader,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
+//! * [`thread`] – scheduling of any thread,
 //! * [`sysfs`] – sysfs as a network namespace has it,
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
@@ -32,6 +33,7 @@ pub mod process;
 pub mod sched;
 pub mod socket;
 pub mod sysfs;
+pub mod thread;
 
 mod ioctl;
 

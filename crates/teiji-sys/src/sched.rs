@@ -192,9 +192,20 @@ pub fn allowed_cpus() -> Vec<u16> {
 
 /// Bit mask of CPUs, as large as the largest kernel configuration (8192).
 #[derive(Clone, Debug)]
-struct CpuSet([u64; 128]);
+pub(crate) struct CpuSet([u64; 128]);
 
 impl CpuSet {
+    /// Those of `cpus` that a kernel can have.
+    pub(crate) fn from_members(cpus: &[u16]) -> Self {
+        let mut set = Self([0; 128]);
+        for cpu in cpus {
+            if let Some(word) = set.0.get_mut(usize::from(cpu / 64)) {
+                *word |= 1 << (cpu % 64);
+            }
+        }
+        set
+    }
+
     fn single(cpu: u16) -> Option<Self> {
         let mut set = Self([0; 128]);
         *set.0.get_mut(usize::from(cpu / 64))? |= 1 << (cpu % 64);
@@ -202,24 +213,34 @@ impl CpuSet {
     }
 
     fn current() -> Result<Self, SysError> {
+        Self::of(0)
+    }
+
+    /// Those of a thread; 0 is the calling one.
+    pub(crate) fn of(tid: libc::pid_t) -> Result<Self, SysError> {
         let mut set = Self([0; 128]);
         // SAFETY: the kernel writes at most the given number of bytes into the
-        // array; any bit pattern is valid for it. pid 0 is the calling thread.
+        // array; any bit pattern is valid for it.
         let result =
-            unsafe { libc::sched_getaffinity(0, size_of_val(&set.0), set.0.as_mut_ptr().cast()) };
+            unsafe { libc::sched_getaffinity(tid, size_of_val(&set.0), set.0.as_mut_ptr().cast()) };
         check("sched_getaffinity", result).map(|_| set)
     }
 
-    fn members(&self) -> impl Iterator<Item = u16> + '_ {
+    pub(crate) fn members(&self) -> impl Iterator<Item = u16> + '_ {
         (0..u16::MAX).filter(|cpu| {
             self.0.get(usize::from(cpu / 64)).is_some_and(|word| (word >> (cpu % 64)) & 1 == 1)
         })
     }
 
     fn apply(&self) -> Result<(), SysError> {
+        self.apply_to(0)
+    }
+
+    /// Confines a thread to them; 0 is the calling one.
+    pub(crate) fn apply_to(&self, tid: libc::pid_t) -> Result<(), SysError> {
         // SAFETY: the kernel reads at most the given number of bytes.
         let result =
-            unsafe { libc::sched_setaffinity(0, size_of_val(&self.0), self.0.as_ptr().cast()) };
+            unsafe { libc::sched_setaffinity(tid, size_of_val(&self.0), self.0.as_ptr().cast()) };
         check("sched_setaffinity", result).map(drop)
     }
 }

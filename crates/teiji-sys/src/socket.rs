@@ -234,6 +234,14 @@ impl Socket {
         self.set("setsockopt SO_RCVTIMEO", libc::SOL_SOCKET, libc::SO_RCVTIMEO, &value)
     }
 
+    /// Lets receiving poll the card for `time`, in whole microseconds, before it
+    /// waits (`SO_BUSY_POLL`). Needs `CAP_NET_ADMIN`; `ENOPROTOOPT` where the
+    /// kernel cannot.
+    pub fn set_busy_poll(&self, time: Span) -> Result<(), SysError> {
+        let us = libc::c_int::try_from(time.as_ns() / 1_000).unwrap_or(libc::c_int::MAX);
+        self.set("setsockopt SO_BUSY_POLL", libc::SOL_SOCKET, libc::SO_BUSY_POLL, &us)
+    }
+
     /// Lets an `AF_PACKET` socket receive all frames on interface `index`,
     /// also those for other stations and of unknown VLANs, while it is open.
     pub fn set_promiscuous(&self, index: u32) -> Result<(), SysError> {

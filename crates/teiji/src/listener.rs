@@ -103,6 +103,9 @@ impl Listener {
         }
         socket.request_rx_stamps(hardware.is_some()).map_err(failed)?;
         socket.set_receive_timeout(WAIT).map_err(failed)?;
+        if let Some(time) = config.busy_poll {
+            socket.set_busy_poll(time).map_err(failed)?;
+        }
         match config.source {
             Source::Udp(address) => {
                 if let Some((name, _)) = interface {

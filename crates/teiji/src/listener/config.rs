@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use teiji_core::time::Span;
+
 use crate::scheduling::Scheduling;
 
 /// Everything a listener needs to know.
@@ -19,13 +21,16 @@ pub struct ListenerConfig {
     pub hardware_stamps: bool,
     /// Bytes of the socket's receive buffer.
     pub receive_buffer: u32,
+    /// Poll the card for this long before waiting for a frame, whole
+    /// microseconds (`SO_BUSY_POLL`).
+    pub busy_poll: Option<Span>,
     /// How the receiving thread is scheduled.
     pub scheduling: Scheduling,
 }
 
 impl ListenerConfig {
     /// The plainest listener: all interfaces, every test frame, kernel stamps,
-    /// a buffer of 4 MiB, ordinary scheduling.
+    /// a buffer of 4 MiB, no polling, ordinary scheduling.
     pub fn new(source: Source) -> Self {
         Self {
             source,
@@ -33,6 +38,7 @@ impl ListenerConfig {
             flows: Vec::new(),
             hardware_stamps: false,
             receive_buffer: 4 << 20,
+            busy_poll: None,
             scheduling: Scheduling::default(),
         }
     }
