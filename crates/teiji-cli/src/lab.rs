@@ -229,10 +229,14 @@ fn uses_ptp(scenario: &Scenario) -> bool {
     scenario.hosts.iter().any(|host| host.ptp.is_some())
 }
 
-/// As many virtual CPUs as hosts and flows name, counting from 0.
+/// As many virtual CPUs as hosts, ports and flows name, counting from 0.
 pub fn vcpus(scenario: &Scenario) -> u16 {
+    let ports = scenario.hosts.iter().flat_map(|host| &host.ports);
     let named = scenario.flows.iter().filter_map(|flow| flow.cpu).chain(scenario.cpus());
-    named.max().map_or(1, |last| last.saturating_add(1))
+    named
+        .chain(ports.flat_map(|port| port.processing.cpus()))
+        .max()
+        .map_or(1, |last| last.saturating_add(1))
 }
 
 /// One card per port, wire by wire; each wire is captured at its second end.

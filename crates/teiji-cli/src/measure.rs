@@ -395,6 +395,7 @@ impl<'a> Roles<'a> {
             interface: Some(to.ifname),
             flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
             hardware_stamps: true,
+            busy_poll: flow.listener_busy_poll,
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,
                 cpu: cpu(&flow.to),

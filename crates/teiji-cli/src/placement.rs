@@ -6,14 +6,12 @@
 //! on the same CPU once timers may not wander.
 
 use std::fs;
-use std::io;
 
 use anyhow::Context;
 use teiji::turns::{self, Turns};
 use teiji_experiment::Scenario;
-use teiji_net::Applied;
+use teiji_net::{Applied, interrupts};
 use teiji_sys::netns;
-use teiji_sys::sysfs::Sysfs;
 
 /// Round trips that say what the turns cost: 70 ms of virtual time.
 const ROUND_TRIPS: u32 = 200;
@@ -27,36 +25,22 @@ pub fn place(scenario: &Scenario, applied: &Applied) -> anyhow::Result<()> {
     let _ = fs::write("/proc/sys/kernel/timer_migration", "0");
     for host in &scenario.hosts {
         let Some(cpu) = host.cpu else { continue };
-        for port in &host.ports {
+        // Where the experiment says itself where they go, the plan has moved them.
+        for port in host.ports.iter().filter(|port| port.processing.irq.cpus.is_none()) {
             let (Some(namespace), Some(info)) =
                 (applied.namespace(&host.name), applied.port(&host.name, &port.wire))
             else {
                 continue;
             };
-            let irqs = netns::in_namespace(namespace, || interrupts(&info.ifname))?
+            let irqs = netns::in_namespace(namespace, || interrupts::of(&info.ifname))?
                 .with_context(|| format!("cannot find the interrupts of {}", info.ifname))?;
             for irq in irqs {
-                let path = format!("/proc/irq/{irq}/smp_affinity_list");
-                fs::write(&path, cpu.to_string())
+                fs::write(interrupts::affinity_file(irq), cpu.to_string())
                     .with_context(|| format!("cannot move interrupt {irq} to CPU {cpu}"))?;
             }
         }
     }
     Ok(())
-}
-
-/// The interrupts of an interface of the calling thread's namespace: a `vtsn`
-/// port names its own, a PCI card lists them, others have none.
-fn interrupts(ifname: &str) -> io::Result<Vec<u32>> {
-    let sysfs = Sysfs::open().map_err(io::Error::other)?;
-    if let Ok(text) = sysfs.read(&format!("class/net/{ifname}/vtsn/irq")) {
-        return Ok(text.parse().into_iter().collect());
-    }
-    let Ok(list) = fs::read_dir(sysfs.path(&format!("class/net/{ifname}/device/msi_irqs"))) else {
-        let text = sysfs.read(&format!("class/net/{ifname}/device/irq")).unwrap_or_default();
-        return Ok(text.parse().into_iter().collect());
-    };
-    Ok(list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// What turn-taking costs between the first host's CPU and each other's.

@@ -1,6 +1,8 @@
 //! The set-up of a run as sections for the report: what was observed, and
 //! beside it what was asked for.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
@@ -8,7 +10,7 @@ use teiji_experiment::{Case, Experiment, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{Handle, compile};
-use teiji_net::{Machine, Observed, vtsn};
+use teiji_net::{Machine, Observed, processing, vtsn};
 use teiji_record::Manifest;
 use teiji_record::summary::ClockSummary;
 use teiji_report::{SetupEntry, SetupSection};
@@ -60,6 +62,7 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
         let Some(case) = case.filter(|case| !seen_cases.contains(&case.as_str())) else { continue };
         seen_cases.push(case);
         let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == *case));
+        sections.extend(system(case, &observed.network, asked));
         sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));
     }
     sections.push(run(manifest));
@@ -133,6 +136,20 @@ fn turns(turns: &[Turns]) -> Option<SetupSection> {
         .then(|| SetupSection { title: "Virtual processors that take turns".to_owned(), entries })
 }
 
+/// What the kernel had of what the case changes of it.
+fn system(case: &str, network: &Observed, asked: Option<&Case>) -> Option<SetupSection> {
+    let hosts = asked.into_iter().flat_map(|case| &case.scenario.hosts);
+    let wanted: BTreeMap<String, String> = hosts.flat_map(teiji_net::system::asked).collect();
+    let entries = network.system.iter().map(|(key, value)| SetupEntry {
+        key: key.clone(),
+        observed: value.clone(),
+        asked: wanted.get(key).cloned(),
+    });
+    let entries: Vec<SetupEntry> = entries.collect();
+    let title = format!("Case {case}: the kernel");
+    (!entries.is_empty()).then_some(SetupSection { title, entries })
+}
+
 fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
     let wanted: Option<&Port> = asked.and_then(|case| case.scenario.port(&port.host, &port.wire));
     let mut entries = vec![entry("interface", &port.ifname)];
@@ -162,9 +179,13 @@ fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
 /// What the driver says of itself, and what it counted.
 fn settings(port: &ObservedPort, asked: Option<&Case>) -> Vec<SetupEntry> {
     let scenario = asked.map(|case| &case.scenario);
-    let wanted = scenario
-        .and_then(|s| Some(vtsn::asked(s.wire(&port.wire)?, s.port(&port.host, &port.wire)?)))
-        .unwrap_or_default();
+    let wanted = scenario.and_then(|scenario| {
+        let asked = scenario.port(&port.host, &port.wire)?;
+        let mut wanted = vtsn::asked(scenario.wire(&port.wire)?, asked);
+        wanted.extend(processing::asked(asked));
+        Some(wanted)
+    });
+    let wanted = wanted.unwrap_or_default();
     let mut entries = Vec::new();
     for (key, value) in &port.settings {
         let name = match key.as_str() {

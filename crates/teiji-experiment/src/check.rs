@@ -8,6 +8,7 @@ pub(crate) mod judge;
 mod load;
 mod port;
 mod ptp;
+mod system;
 
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
@@ -27,6 +28,7 @@ pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &
     }
     flow::own_ports(draft, &places, log);
     ptp::check(draft, &places, cards, log);
+    system::check(draft, &places, log);
     load::check(draft, &places, log);
 }
 

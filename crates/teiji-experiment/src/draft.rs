@@ -10,7 +10,8 @@ use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
 use crate::scenario::{
-    Card, Flow, Host, Nic, Port, Ptp, Qdisc, Scenario, SendMode, Transport, Wire,
+    Card, Flow, Host, Nic, Port, Processing, Ptp, Qdisc, Scenario, SendMode, System, Transport,
+    Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -36,6 +37,7 @@ pub(crate) struct PortDraft {
     pub queues: Found<u16>,
     pub qdisc: Found<Qdisc>,
     pub card: Option<Card>,
+    pub processing: Option<Processing>,
 }
 
 pub(crate) struct FlowDraft {
@@ -52,6 +54,7 @@ pub(crate) struct FlowDraft {
     pub priority: Option<u8>,
     pub realtime: Found<u8>,
     pub listener_realtime: Found<u8>,
+    pub listener_busy_poll: Found<Span>,
     pub cpu: Found<u16>,
     pub tx_stamps: Option<bool>,
     pub background: Option<bool>,
@@ -61,6 +64,8 @@ pub(crate) struct ScenarioDraft {
     pub hosts: Vec<HostDraft>,
     /// By host: absent, wrong, or its part.
     pub ptp: BTreeMap<String, Found<Ptp>>,
+    /// By host likewise: what its kernel does.
+    pub systems: BTreeMap<String, Found<System>>,
     pub wires: Vec<WireDraft>,
     pub ports: Vec<PortDraft>,
     pub flows: Vec<FlowDraft>,
@@ -80,7 +85,9 @@ impl ScenarioDraft {
         let mut hosts = Vec::new();
         for draft in self.hosts {
             let ptp = self.ptp.get(&draft.name).copied().unwrap_or(Found::Absent).settle().ok()?;
-            hosts.push(Host { ptp, ..draft.finish()? });
+            let system = self.systems.get(&draft.name).copied().unwrap_or(Found::Absent);
+            let system = system.or_default(System::default())?;
+            hosts.push(Host { ptp, system, ..draft.finish()? });
         }
         for draft in self.ports {
             let host = hosts.iter_mut().find(|h| h.name == draft.host)?;
@@ -94,7 +101,13 @@ impl ScenarioDraft {
 
 impl HostDraft {
     fn finish(self) -> Option<Host> {
-        Some(Host { name: self.name, cpu: self.cpu.settle().ok()?, ports: Vec::new(), ptp: None })
+        Some(Host {
+            name: self.name,
+            cpu: self.cpu.settle().ok()?,
+            ports: Vec::new(),
+            ptp: None,
+            system: System::default(),
+        })
     }
 }
 
@@ -122,6 +135,7 @@ impl PortDraft {
             queues: queues.or_else(|| qdisc.as_ref().and_then(Qdisc::queues)),
             qdisc,
             card: self.card?,
+            processing: self.processing?,
         })
     }
 }
@@ -142,6 +156,7 @@ impl FlowDraft {
             priority: self.priority?,
             realtime: self.realtime.settle().ok()?,
             listener_realtime: self.listener_realtime.settle().ok()?,
+            listener_busy_poll: self.listener_busy_poll.settle().ok()?,
             cpu: self.cpu.settle().ok()?,
             tx_stamps: self.tx_stamps?,
             background: self.background?,

@@ -5,8 +5,11 @@ mod card;
 mod cbs;
 mod flow;
 pub(crate) mod judge;
+mod policy;
+mod processing;
 mod ptp;
 mod qdisc;
+mod system;
 mod taprio;
 mod topology;
 
@@ -22,5 +25,6 @@ pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let (hosts, ports) = topology::hosts_and_ports(file, &wires, &names, log);
     let flows = flow::flows(file, &wires, &names, log);
     let ptp = ptp::read(file, log);
-    ScenarioDraft { hosts, ptp, wires, ports, flows }
+    let systems = system::read(file, log);
+    ScenarioDraft { hosts, ptp, systems, wires, ports, flows }
 }

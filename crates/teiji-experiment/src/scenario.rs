@@ -3,6 +3,7 @@
 mod card;
 mod judge;
 mod qdisc;
+mod system;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,6 +17,7 @@ pub use judge::{Judge, JudgeBy};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
+pub use system::{Irq, Napi, Policy, Processing, RtRuntime, System};
 
 /// A question with the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,6 +131,8 @@ pub struct Host {
     pub ports: Vec<Port>,
     /// Its part in clock synchronisation; `None`: its clocks run free.
     pub ptp: Option<Ptp>,
+    /// Priorities, budgets and limits of its kernel.
+    pub system: System,
 }
 
 /// A host's part in clock synchronisation (IEEE 1588, IEEE 802.1AS).
@@ -184,6 +188,8 @@ pub struct Port {
     pub qdisc: Option<Qdisc>,
     /// Settings of a `vtsn` card.
     pub card: Card,
+    /// Who processes its frames.
+    pub processing: Processing,
 }
 
 /// A wire between two hosts.
@@ -234,6 +240,9 @@ pub struct Flow {
     pub realtime: Option<u8>,
     /// `SCHED_FIFO` priority of the receiving thread.
     pub listener_realtime: Option<u8>,
+    /// How long the receiving socket polls the card before it waits
+    /// (`SO_BUSY_POLL`), whole microseconds.
+    pub listener_busy_poll: Option<Span>,
     /// CPU of the sending thread.
     pub cpu: Option<u16>,
     /// Ask the kernel for transmit time stamps.

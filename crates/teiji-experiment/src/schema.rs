@@ -148,6 +148,74 @@ pub const HOST: Section = Section {
             "none: its clocks run free",
             "its part in clock synchronisation",
         ),
+        key(
+            "system",
+            "table",
+            "the kernel as it is",
+            "threads, budgets and limits of its kernel, `[hosts.NAME.system]`",
+        ),
+    ],
+};
+
+/// What a host's kernel does for all its ports.
+pub const SYSTEM: Section = Section {
+    header: "[hosts.NAME.system]",
+    keys: &[
+        key(
+            "ksoftirqd",
+            "table `{ policy, priority }`",
+            "as it is: not real-time",
+            "the threads `ksoftirqd/N`, which take over softirqs that nobody finishes; of the host's CPU, or of all",
+        ),
+        key(
+            "ktimers",
+            "table `{ policy, priority }`",
+            "as it is: `fifo`, 1",
+            "the threads `ktimers/N`, which run timers with PREEMPT_RT; likewise",
+        ),
+        key(
+            "netdev-budget",
+            "whole number, 1 …",
+            "as it is: 300",
+            "frames that one receive softirq takes before `ksoftirqd` goes on (`net.core.netdev_budget`)",
+        ),
+        key(
+            "netdev-budget-time",
+            "duration",
+            "as it is: `\"8ms\"`",
+            "for how long it does, whole microseconds; newer kernels take two ticks at least (`net.core.netdev_budget_usecs`)",
+        ),
+        key(
+            "dev-weight",
+            "whole number, 1 …",
+            "as it is: 64",
+            "frames that it takes from the backlog, and hands to the card, in one go (`net.core.dev_weight`)",
+        ),
+        key(
+            "rt-runtime",
+            "duration or `\"unlimited\"`",
+            "as it is: `\"950ms\"`",
+            "how long real-time threads may run of each second, whole microseconds (`kernel.sched_rt_runtime_us`)",
+        ),
+    ],
+};
+
+/// How a thread of the kernel is scheduled.
+pub const THREAD: Section = Section {
+    header: "ksoftirqd, ktimers = { … } of a system",
+    keys: &[
+        key(
+            "policy",
+            "`\"fifo\"`, `\"rr\"` or `\"other\"`",
+            "`\"fifo\"`",
+            "its scheduling policy; `other` is not real-time. A case that changes it starts from an empty table",
+        ),
+        key(
+            "priority",
+            "whole number, 1 … 99",
+            "required for fifo and rr",
+            "its real-time priority",
+        ),
     ],
 };
 
@@ -235,7 +303,94 @@ pub const PORT: Section = Section {
             "`0`, any number",
             "vtsn: how many transmit stamps may be under way; real cards have 1 to 4",
         ),
+        key(
+            "irq",
+            "table `{ policy, priority, cpus }`",
+            "as they are",
+            "its interrupts and their threads",
+        ),
+        key(
+            "napi",
+            "table `{ threaded, … }`",
+            "as it is",
+            "how the kernel polls it: in threads or softirqs, with interrupts or without",
+        ),
+        key(
+            "rps",
+            "list of CPUs",
+            "none",
+            "the CPUs that process what any receive queue got (`rps_cpus`)",
+        ),
+        key(
+            "xps",
+            "list of lists of CPUs",
+            "the driver's choice",
+            "for each transmit queue from the first on, the CPUs that choose it (`xps_cpus`)",
+        ),
         key("qdisc", "table", "the kernel's default", "the queueing discipline, `[….qdisc]`"),
+    ],
+};
+
+/// A port's interrupts.
+pub const IRQ: Section = Section {
+    header: "irq = { … } of a port",
+    keys: &[
+        key(
+            "policy",
+            "`\"fifo\"`, `\"rr\"` or `\"other\"`",
+            "`\"fifo\"` with a priority",
+            "scheduling of the threads `irq/NUMBER-…`; with PREEMPT_RT every interrupt has one",
+        ),
+        key(
+            "priority",
+            "whole number, 1 … 99",
+            "required for fifo and rr",
+            "their real-time priority; 50 unless somebody changed it",
+        ),
+        key(
+            "cpus",
+            "list of CPUs",
+            "the CPU of its host in the laboratory",
+            "where they are handled (`/proc/irq/NUMBER/smp_affinity_list`); their threads go with them",
+        ),
+    ],
+};
+
+/// How a port is polled.
+pub const NAPI: Section = Section {
+    header: "napi = { … } of a port",
+    keys: &[
+        key(
+            "threaded",
+            "true or false",
+            "`true` with one of the next three",
+            "poll in threads `napi/PORT-NUMBER` instead of in softirqs",
+        ),
+        key(
+            "policy",
+            "`\"fifo\"`, `\"rr\"` or `\"other\"`",
+            "`\"fifo\"` with a priority",
+            "scheduling of these threads",
+        ),
+        key(
+            "priority",
+            "whole number, 1 … 99",
+            "required for fifo and rr",
+            "their real-time priority",
+        ),
+        key("cpus", "list of CPUs", "any", "where they run"),
+        key(
+            "defer-hard-irqs",
+            "whole number, 0 …",
+            "as it is: 0",
+            "poll this often without finding frames before interrupts come on again (`napi_defer_hard_irqs`)",
+        ),
+        key(
+            "gro-flush-timeout",
+            "duration",
+            "as it is: `0`",
+            "distance of these polls (`gro_flush_timeout`)",
+        ),
     ],
 };
 
@@ -523,6 +678,12 @@ pub const FLOW: Section = Section {
             "ordinary scheduling",
             "`SCHED_FIFO` priority of the receiving thread",
         ),
+        key(
+            "listener-busy-poll",
+            "duration",
+            "none",
+            "the receiving thread polls the card for this long before it waits, whole microseconds (`SO_BUSY_POLL`)",
+        ),
         key("cpu", "whole number", "any", "CPU of the sending thread, if it is not its host's"),
         key(
             "tx-stamps",
@@ -578,16 +739,20 @@ pub const CASE: Section = Section {
 };
 
 /// All sections, in the order of the documentation.
-pub const SECTIONS: [&Section; 15] = [
+pub const SECTIONS: [&Section; 19] = [
     &FILE,
     &JUDGE,
     &WIRE,
     &HOST,
     &PTP,
+    &SYSTEM,
+    &THREAD,
     &PORT,
     &RING,
     &MODERATION,
     &PHC,
+    &IRQ,
+    &NAPI,
     &QDISC,
     &CLASS,
     &GATE,

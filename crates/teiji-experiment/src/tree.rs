@@ -90,8 +90,8 @@ impl Table {
     }
 
     /// Lays `over` on top: tables merge key by key, everything else replaces.
-    /// A table that changes its `kind` replaces the old one as a whole, since
-    /// the other keys belonged to the other kind.
+    /// A table that changes its `kind` or `policy` replaces the old one as a
+    /// whole, since the other keys belonged to the other kind.
     pub fn merge(&mut self, over: &Self) {
         for entry in &over.entries {
             let Some(mine) = self.entries.iter_mut().find(|e| e.key == entry.key) else {
@@ -144,9 +144,11 @@ impl Node {
 }
 
 fn changes_kind(below: &Table, above: &Table) -> bool {
-    let kind = |table: &Table| match table.get("kind").map(|n| &n.value) {
+    let text = |table: &Table, key: &str| match table.get(key).map(|n| &n.value) {
         Some(Value::Text(kind)) => Some(kind.clone()),
         _ => None,
     };
-    matches!((kind(below), kind(above)), (Some(old), Some(new)) if old != new)
+    ["kind", "policy"].into_iter().any(
+        |key| matches!((text(below, key), text(above, key)), (Some(old), Some(new)) if old != new),
+    )
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use teiji_core::time::Span;
+use teiji_experiment::scenario::{Irq, Policy};
 use teiji_experiment::{
     Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, SendMode, Severity, Transport,
     reader::Cards, schema,
@@ -208,6 +209,24 @@ fn an_override_can_be_limited_to_one_case() {
     let experiment = Experiment::parse_with(&text, "test.toml", &set).unwrap();
     assert_eq!(case(&experiment, "a").scenario.flows[0].frames, 1000);
     assert_eq!(case(&experiment, "b").scenario.flows[0].frames, 5);
+}
+
+#[test]
+fn a_case_that_changes_a_threads_policy_starts_from_an_empty_table() {
+    let text = format!(
+        "{PLAIN}[hosts.talker]\nsystem.ksoftirqd = {{ policy = \"fifo\", priority = 1 }}\n\
+         ports.line.irq = {{ priority = 50, cpus = [1, 0, 1] }}\n\
+         [cases.a]\n[cases.b]\nhosts.talker.system.ksoftirqd = {{ policy = \"other\" }}\n\
+         hosts.talker.ports.line.irq.priority = 60\n"
+    );
+    let experiment = read(&text);
+    let asked = |name: &str| {
+        let host = &case(&experiment, name).scenario.hosts[0];
+        (host.system.ksoftirqd, host.ports[0].processing.irq.clone())
+    };
+    let irq = |priority| Irq { policy: Some(Policy::Fifo(priority)), cpus: Some(vec![0, 1]) };
+    assert_eq!(asked("a"), (Some(Policy::Fifo(1)), irq(50)));
+    assert_eq!(asked("b"), (Some(Policy::Other), irq(60)));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
 
+use crate::before::KernelBefore;
 use crate::card::{self, Before};
 use crate::error::{Cause, Failed, NetError, StepError, explain};
 use crate::keeper::{Keeper, KeeperProgram, UndoList};
@@ -21,6 +22,7 @@ use crate::netlink::address::Address;
 use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
 use crate::plan::{Action, Attachment, Plan, Step};
+use crate::threads::KernelThread;
 
 /// How long a port may take until it can send; a gigabit card negotiates for
 /// two to four seconds.
@@ -76,9 +78,13 @@ pub struct Applied {
     pub(crate) hosts: BTreeMap<String, Host>,
     /// By index into the plan's ports.
     pub(crate) attached: BTreeMap<usize, Attached>,
-    home: OwnedFd,
+    pub(crate) home: OwnedFd,
     /// The cards by port, as they were.
     before: BTreeMap<usize, Before>,
+    /// The machine's settings and threads, as they were.
+    kernel: KernelBefore,
+    /// The threads that poll a port, where the plan made them do so.
+    pub(crate) pollers: BTreeMap<usize, Vec<KernelThread>>,
     keeper: Option<Keeper>,
 }
 
@@ -93,14 +99,17 @@ impl Plan {
 
     /// As [`Plan::apply`], with options.
     pub fn apply_with(&self, options: &ApplyOptions<'_>) -> Result<Applied, NetError> {
+        let kernel = self.inspect_system()?;
         let before = self.inspect_cards()?;
-        let list = UndoList::new(before.values().cloned().collect());
+        let list = UndoList::new(before.values().cloned().collect(), kernel.clone());
         let mut applied = Applied {
             plan: self.clone(),
             hosts: BTreeMap::new(),
             attached: BTreeMap::new(),
             home: netns::current()?,
             before,
+            kernel,
+            pollers: BTreeMap::new(),
             keeper: Keeper::start(&options.keeper, &list)?,
         };
         for step in &self.steps {
@@ -134,7 +143,11 @@ impl Plan {
         let observe = |error| NetError::Observe { what: "this machine's interfaces".into(), error };
         let mut netlink = Netlink::open().map_err(observe)?;
         let look = |(index, port): (usize, &crate::plan::PlannedPort)| {
-            Ok((index, card::inspect(&mut netlink, &port.ifname)?))
+            let mut before = card::inspect(&mut netlink, &port.ifname)?;
+            if !port.processing.is_empty() {
+                before.remember_processing();
+            }
+            Ok((index, before))
         };
         cards.into_iter().map(look).collect()
     }
@@ -179,6 +192,7 @@ impl Applied {
     fn take_back(&mut self) -> Vec<String> {
         let mut left = Vec::new();
         let before = std::mem::take(&mut self.before);
+        let kernel = std::mem::take(&mut self.kernel);
         for (index, attached) in std::mem::take(&mut self.attached) {
             let port = &self.plan.ports[index];
             let Some(host) = self.hosts.get_mut(&port.host) else { continue };
@@ -203,6 +217,11 @@ impl Applied {
         self.hosts.clear();
         if !before.is_empty() {
             left.extend(restore_at(self.home.as_fd(), &before));
+        }
+        if !kernel.is_empty() {
+            let put_back = || kernel.put_back();
+            let done = netns::in_namespace(self.home.as_fd(), put_back);
+            left.extend(done.unwrap_or_else(|error| vec![error.to_string()]));
         }
         if let Some(keeper) = self.keeper.take() {
             keeper.dismiss();
@@ -248,6 +267,10 @@ impl Applied {
         if let Action::Move { port } = step.action {
             return self.take_card(port);
         }
+        if let Action::System { setting } = &step.action {
+            return netns::in_namespace(self.home.as_fd(), || setting.apply())
+                .map_err(|error| Cause::Text(error.to_string()))?;
+        }
         let Some(host) = self.hosts.get_mut(&step.host) else {
             return Err(Cause::Text(format!("host `{}` has no namespace yet", step.host)));
         };
@@ -256,7 +279,10 @@ impl Applied {
             self.attached.get(&port).copied().ok_or_else(missing)
         };
         match &step.action {
-            Action::Namespace | Action::Pair { .. } | Action::Move { .. } => Ok(()),
+            Action::Namespace
+            | Action::Pair { .. }
+            | Action::Move { .. }
+            | Action::System { .. } => Ok(()),
             Action::Sysctl { path, value } => host.sysctl(path, value),
             Action::LoopbackUp => host.loopback_up(),
             Action::Channels { port, queues } => {
@@ -265,6 +291,13 @@ impl Applied {
             Action::Setting { port, setting } => {
                 let index = attached(*port)?.index;
                 host.inside(|| setting.apply(&self.plan.ports[*port].ifname, index))?
+            }
+            Action::Processing { port, setting } => {
+                let pollers = host.inside(|| setting.apply(&self.plan.ports[*port].ifname))??;
+                if !pollers.is_empty() {
+                    self.pollers.insert(*port, pollers);
+                }
+                Ok(())
             }
             Action::Address { port, ip, prefix } => {
                 let plain = Address::plain(*ip, *prefix);
@@ -357,11 +390,12 @@ impl Action {
     /// The port it concerns.
     fn port(&self) -> Option<usize> {
         match self {
-            Self::Namespace | Self::Sysctl { .. } | Self::LoopbackUp => None,
+            Self::Namespace | Self::Sysctl { .. } | Self::LoopbackUp | Self::System { .. } => None,
             Self::Pair { near: port, .. }
             | Self::Move { port }
             | Self::Channels { port, .. }
             | Self::Setting { port, .. }
+            | Self::Processing { port, .. }
             | Self::Address { port, .. }
             | Self::Qdisc { port, .. }
             | Self::Up { port }

@@ -13,12 +13,17 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use teiji_core::wire::MacAddr;
 use teiji_sys::ethtool;
+use teiji_sys::sysfs::Sysfs;
 use thiserror::Error;
 
+use crate::before::KernelBefore;
+use crate::interrupts;
 use crate::netlink::address::Address;
 use crate::netlink::link::Link;
 use crate::netlink::{KernelError, Netlink, address, link, qdisc, route};
+use crate::processing;
 use crate::qdisc::Handle;
+use crate::threads;
 
 const EEXIST: i32 = 17;
 
@@ -35,6 +40,28 @@ pub struct Before {
     pub addresses: Vec<Address>,
     /// Its queues, if its driver can set them.
     pub channels: Option<Channels>,
+    /// Files below `/sys/class/net/NAME/` with their values, where the plan changes
+    /// who processes its frames.
+    #[serde(default)]
+    pub files: Vec<(String, String)>,
+    /// Where its interrupts were handled and how its threads were scheduled, likewise.
+    #[serde(default)]
+    pub kernel: KernelBefore,
+}
+
+impl Before {
+    /// Remembers who processes its frames. Works in the calling thread's namespace.
+    pub(crate) fn remember_processing(&mut self) {
+        self.files = processing::files(&self.ifname);
+        for irq in interrupts::of(&self.ifname).unwrap_or_default() {
+            self.kernel.remember_file(&interrupts::affinity_file(irq));
+        }
+        // Threads of interrupts end when the card goes down; these may stay.
+        let prefix = processing::thread_prefix(&self.ifname);
+        for thread in threads::list().iter().filter(|thread| thread.name.starts_with(&prefix)) {
+            self.kernel.remember_thread(thread);
+        }
+    }
 }
 
 /// The queues of a card, `ethtool -l`.
@@ -159,6 +186,8 @@ pub(crate) fn inspect(netlink: &mut Netlink, ifname: &str) -> Result<Before, Ref
         up: card.up,
         addresses: address::list(netlink, card.index).map_err(look)?,
         channels: Channels::of(ifname),
+        files: Vec::new(),
+        kernel: KernelBefore::default(),
     })
 }
 
@@ -231,6 +260,8 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
             left.push(format!("{ifname} was up and could not be set up again: {error}"));
         }
     }
+    left.extend(restore_files(&card.name, &before.files));
+    left.extend(before.kernel.put_back());
     for address in &before.addresses {
         match address::add(netlink, card.index, address) {
             Err(error) if error.errno != EEXIST => {
@@ -240,6 +271,26 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
         }
     }
     left
+}
+
+/// Writes the files that differ.
+fn restore_files(ifname: &str, files: &[(String, String)]) -> Vec<String> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let sysfs = match Sysfs::open() {
+        Ok(sysfs) => sysfs,
+        Err(error) => return vec![format!("{ifname}: its files were not restored: {error}")],
+    };
+    let restore = |(file, value): &(String, String)| {
+        let path = format!("class/net/{ifname}/{file}");
+        if sysfs.read(&path).is_ok_and(|is| is == *value) {
+            return None;
+        }
+        let error = sysfs.write(&path, value).err()?;
+        Some(format!("{ifname}: {file} = {value} was not restored: {error}"))
+    };
+    files.iter().filter_map(restore).collect()
 }
 
 /// The card by its name, or by its MAC address should the name be taken.

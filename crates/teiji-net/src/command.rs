@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::apply::CARRIER_WAIT;
+use crate::interrupts;
 use crate::plan::{Action, Attachment, Plan, PlannedPort, Step};
 
 impl Plan {
@@ -47,6 +48,17 @@ impl Plan {
                 "# (the cards come back down and without addresses; teiji itself restores both)\n",
             );
         }
+        let system = self.steps.iter().filter_map(|step| match &step.action {
+            Action::System { setting } => Some(setting.question()),
+            _ => None,
+        });
+        let questions: Vec<String> = system.collect();
+        if !questions.is_empty() {
+            text.push_str("# (the kernel's settings stay: look first what they were; teiji itself restores them)\n");
+            for question in questions {
+                let _ = writeln!(text, "# {question}");
+            }
+        }
         for command in self.undo_commands() {
             let _ = writeln!(text, "# {command}");
         }
@@ -82,6 +94,14 @@ impl Plan {
             Action::Setting { port, setting } => {
                 let command = setting.to_string().replace("DEV", &dev(*port));
                 format!("ip netns exec {host} {command}")
+            }
+            Action::System { setting } => setting.to_string(),
+            Action::Processing { port, setting } => {
+                let vtsn = self.ports[*port].attachment == Attachment::Vtsn;
+                let command = setting.to_string().replace("IRQS", interrupts::command(vtsn));
+                command
+                    .replace("IN ", &format!("ip netns exec {host} "))
+                    .replace("DEV", &dev(*port))
             }
             Action::Address { port, ip, prefix } => {
                 let nodad = if ip.is_ipv6() { " nodad" } else { "" };

@@ -9,10 +9,12 @@ use crate::card::Refusal;
 use crate::keeper::KeeperError;
 use crate::netlink::KernelError;
 use crate::plan::Action;
+use crate::system::{SystemRefusal, SystemSetting};
 use crate::vtsn::Setting;
 
 const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
+const EIO: i32 = 5;
 const EACCES: i32 = 13;
 const ENODEV: i32 = 19;
 const EEXIST: i32 = 17;
@@ -34,6 +36,9 @@ pub enum NetError {
     /// A card may not be taken. Nothing was changed.
     #[error("{0}. Nothing was changed.")]
     Refused(#[from] Refusal),
+    /// This machine lacks something that the plan changes. Nothing was changed.
+    #[error("{0}. Nothing was changed.")]
+    System(#[from] SystemRefusal),
     /// There is no keeper. Nothing was changed.
     #[error("{0}. Nothing was changed.")]
     Keeper(#[from] KeeperError),
@@ -181,6 +186,24 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
         _ => None,
     };
     match (error.errno, qdisc, failed.action) {
+        (EPERM, _, Action::System { .. } | Action::Processing { .. }) => Some(
+            "This needs CAP_SYS_NICE, and a control group with a real-time budget \
+             (cpu.rt_runtime_us): run it with sudo outside of containers, or with --on lab."
+                .to_owned(),
+        ),
+        (EINVAL, None, Action::System { setting: SystemSetting::Sysctl { path, .. } }) => {
+            Some(match *path {
+                "net/core/netdev_budget_usecs" => {
+                    "Newer kernels take two ticks of their timer at least: 8 ms with 250 Hz."
+                        .to_owned()
+                }
+                _ => "The kernel takes no such value; the one before is still there.".to_owned(),
+            })
+        }
+        (EIO | EINVAL, None, Action::Processing { .. }) => Some(
+            "The driver, or a CPU that is not there, forbids it: leave it out, or write other CPUs."
+                .to_owned(),
+        ),
         (EPERM | EACCES, _, _) => {
             Some("This needs root (CAP_NET_ADMIN): run it with sudo, or with --on lab.".to_owned())
         }

@@ -2,7 +2,8 @@
 //!
 //! When a program is killed, the kernel returns its cards to the initial
 //! network namespace, but bare: down, without addresses, with the experiment's
-//! number of queues. So before a card is taken, the program starts itself a
+//! number of queues. What it set of the machine itself, priorities of the kernel's
+//! threads and sysctls, stays. So before anything is changed, the program starts itself a
 //! second time as keeper and writes one line of JSON, the undo list, into its
 //! standard input. The keeper answers `ready` and waits. The word `done` ends
 //! it; the end of the pipe without that word means the program died, and the
@@ -17,6 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::before::KernelBefore;
 use crate::card::{self, Before};
 use crate::netlink::Netlink;
 
@@ -37,12 +39,15 @@ pub struct UndoList {
     version: u32,
     /// The cards, as they were.
     pub cards: Vec<Before>,
+    /// The machine's settings and threads, as they were.
+    #[serde(default)]
+    pub kernel: KernelBefore,
 }
 
 impl UndoList {
-    /// A list of these cards.
-    pub fn new(cards: Vec<Before>) -> Self {
-        Self { version: VERSION, cards }
+    /// A list of these cards and settings.
+    pub fn new(cards: Vec<Before>, kernel: KernelBefore) -> Self {
+        Self { version: VERSION, cards, kernel }
     }
 }
 
@@ -63,10 +68,10 @@ pub enum KeeperProgram {
 #[derive(Debug, Error)]
 pub enum KeeperError {
     /// It could not be started.
-    #[error("cannot start the keeper that would give the cards back after a crash: {0}")]
+    #[error("cannot start the keeper that would put everything back after a crash: {0}")]
     Start(io::Error),
     /// It started and did not answer.
-    #[error("the keeper that would give the cards back after a crash did not answer{}", detail(.0.as_ref()))]
+    #[error("the keeper that would put everything back after a crash did not answer{}", detail(.0.as_ref()))]
     NoAnswer(Option<io::Error>),
 }
 
@@ -88,7 +93,7 @@ impl Keeper {
         program: &KeeperProgram,
         list: &UndoList,
     ) -> Result<Option<Self>, KeeperError> {
-        if list.cards.is_empty() {
+        if list.cards.is_empty() && list.kernel.is_empty() {
             return Ok(None);
         }
         let mut command = match program {
@@ -211,6 +216,15 @@ fn restore(list: &UndoList) -> ExitCode {
         }
         left.extend(problems);
     }
+    if !list.kernel.is_empty() {
+        let problems = list.kernel.put_back();
+        if problems.is_empty() {
+            complain(format_args!(
+                "teiji ended abruptly; its keeper put the kernel's settings and threads back"
+            ));
+        }
+        left.extend(problems);
+    }
     for problem in &left {
         complain(format_args!("teiji keeper: {problem}"));
     }
@@ -223,13 +237,16 @@ mod tests {
     use teiji_core::wire::MacAddr;
 
     fn list() -> UndoList {
-        UndoList::new(vec![Before {
+        let card = Before {
             ifname: "enp3s0".into(),
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             up: true,
             addresses: Vec::new(),
             channels: None,
-        }])
+            files: Vec::new(),
+            kernel: KernelBefore::default(),
+        };
+        UndoList::new(vec![card], KernelBefore::default())
     }
 
     fn watch_text(text: &str) -> (Watch, String) {

@@ -4,6 +4,10 @@
 //! * [`plan`] – what will be changed, step by step, with equivalent commands,
 //! * [`qdisc`] – queueing disciplines as values,
 //! * [`vtsn`] – settings of a `vtsn` port,
+//! * [`system`] – settings of a host's kernel: its threads, budgets, limits,
+//! * [`processing`] – who processes a port's frames: interrupts, polling, steering,
+//! * [`interrupts`] – the interrupts of an interface,
+//! * [`before`] – what the kernel had before,
 //! * [`apply`] – doing it, and taking it back,
 //! * [`card`] – cards that exist before: what they had, when they are refused,
 //! * [`keeper`] – gives cards back when the program is killed,
@@ -29,16 +33,22 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod before;
 pub mod binding;
 pub mod card;
 mod command;
+mod cpus;
 pub mod error;
+pub mod interrupts;
 pub mod keeper;
 pub mod machine;
 mod netlink;
 pub mod observe;
 pub mod plan;
+pub mod processing;
 pub mod qdisc;
+pub mod system;
+mod threads;
 pub mod vtsn;
 
 pub use apply::{Applied, ApplyOptions, PortInfo};

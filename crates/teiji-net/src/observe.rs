@@ -14,8 +14,10 @@ use crate::card::Channels;
 use crate::error::NetError;
 use crate::netlink::qdisc::ObservedQdisc;
 use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
-use crate::plan::{Plan, PlannedPort};
+use crate::plan::{Action, Plan, PlannedPort};
+use crate::processing::{self, ProcessingSetting};
 use crate::qdisc::{PlannedQdisc, Settings};
+use crate::threads::KernelThread;
 use crate::vtsn::{self, Setting};
 
 const ENODEV: i32 = 19;
@@ -25,6 +27,9 @@ const ENODEV: i32 = 19;
 pub struct Observed {
     /// The ports, in the plan's order.
     pub ports: Vec<ObservedPort>,
+    /// Settings and threads of the machine, as far as the plan changes them.
+    #[serde(default)]
+    pub system: BTreeMap<String, String>,
 }
 
 /// A port as the kernel has it.
@@ -106,24 +111,32 @@ impl Applied {
     /// answer.
     pub fn observe(&self) -> Result<Observed, NetError> {
         let mut ports = Vec::new();
-        for port in &self.plan.ports {
+        for (index, port) in self.plan.ports.iter().enumerate() {
             if let Some(host) = self.hosts.get(&port.host) {
                 let what = format!("{} of {}", port.ifname, port.host);
-                let seen = netns::in_namespace(host.namespace.as_fd(), || observe_port(port))?;
+                let seen = netns::in_namespace(host.namespace.as_fd(), || {
+                    observe_port(port, self.pollers.get(&index).map_or(&[], Vec::as_slice))
+                })?;
                 ports.push(seen.map_err(|error| NetError::Observe { what, error })?);
             }
         }
-        Ok(Observed { ports })
+        let system = netns::in_namespace(self.home.as_fd(), || self.plan.observe_system())?;
+        Ok(Observed { ports, system })
     }
 }
 
 /// Looks at a port from inside its namespace.
-fn observe_port(port: &PlannedPort) -> Result<ObservedPort, KernelError> {
+fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<ObservedPort, KernelError> {
     let ifname = port.ifname.as_str();
     let mut netlink = Netlink::open()?;
     let link =
         link::find(&mut netlink, ifname)?.ok_or(KernelError { errno: ENODEV, extack: None })?;
     let addresses = address::list(&mut netlink, link.index)?;
+    let mut settings = vtsn::observe(ifname, link.index);
+    // Asked only where it matters: looking takes time, which the guest counts.
+    if !port.processing.is_empty() {
+        settings.extend(processing::observe(ifname, pollers));
+    }
     let veth = link.kind.as_deref() == Some("veth");
     Ok(ObservedPort {
         host: port.host.clone(),
@@ -140,7 +153,7 @@ fn observe_port(port: &PlannedPort) -> Result<ObservedPort, KernelError> {
         addresses: addresses.iter().map(ToString::to_string).collect(),
         qdiscs: qdisc::list(&mut netlink, link.index)?,
         stamps: stamps(ifname),
-        settings: vtsn::observe(ifname, link.index),
+        settings,
         counters: counters(ifname),
         tx_packets: link.tx_packets,
         rx_packets: link.rx_packets,
@@ -199,6 +212,13 @@ impl Observed {
                 Some(is) => all.compare_port(asked, is),
             }
         }
+        "the kernel".clone_into(&mut all.at);
+        for (what, asked) in plan.steps.iter().filter_map(|step| match &step.action {
+            Action::System { setting } => Some(setting.expected()),
+            _ => None,
+        }) {
+            all.compare_said(&what, &asked, self.system.get(&what));
+        }
         all.found
     }
 }
@@ -213,6 +233,16 @@ impl Differences {
     fn compare<T: PartialEq + fmt::Display + ?Sized>(&mut self, what: &str, asked: &T, is: &T) {
         if asked != is {
             self.found.push(format!("{}: asked for {what} {asked}, the kernel says {is}", self.at));
+        }
+    }
+
+    fn compare_said(&mut self, what: &str, asked: &String, said: Option<&String>) {
+        match said {
+            Some(is) => self.compare(what, asked, is),
+            None => self.found.push(format!(
+                "{}: asked for {what} {asked}, the driver says nothing of it",
+                self.at
+            )),
         }
     }
 
@@ -237,14 +267,10 @@ impl Differences {
         if !is.carrier {
             self.found.push(format!("{}: {} has no carrier ({})", self.at, is.ifname, is.state));
         }
-        for (what, asked) in asked.settings.iter().flat_map(Setting::expected) {
-            match is.settings.get(&what) {
-                Some(is) => self.compare(&what, &asked, is),
-                None => self.found.push(format!(
-                    "{}: asked for {what} {asked}, the driver says nothing of it",
-                    self.at
-                )),
-            }
+        let settings = asked.settings.iter().flat_map(Setting::expected);
+        let processing = asked.processing.iter().flat_map(ProcessingSetting::expected);
+        for (what, asked) in settings.chain(processing) {
+            self.compare_said(&what, &asked, is.settings.get(&what));
         }
         for qdisc in &asked.qdiscs {
             self.compare_qdisc(qdisc, &is.qdiscs);
@@ -327,6 +353,7 @@ mod tests {
                 queues: Some(4),
                 qdiscs: vec![etf],
                 settings: vec![Setting::Speed { mbps: 1_000 }],
+                processing: Vec::new(),
             }],
             steps: Vec::new(),
         }
@@ -334,6 +361,7 @@ mod tests {
 
     fn observed(settings: Settings, parent: Handle, combined: u32) -> Observed {
         Observed {
+            system: BTreeMap::new(),
             ports: vec![ObservedPort {
                 host: "talker".into(),
                 wire: "line".into(),

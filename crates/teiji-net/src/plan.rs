@@ -14,7 +14,9 @@ use teiji_experiment::scenario::{Host, Nic, Port, Qdisc, Scenario, Transport, Wi
 use thiserror::Error;
 
 use crate::binding::{Binding, BindingError};
+use crate::processing::{self, ProcessingSetting};
 use crate::qdisc::{self, PlannedQdisc, QdiscError};
+use crate::system::{self, SystemSetting};
 use crate::vtsn::{self, Setting};
 
 /// Prefix of a wire's IPv4 network.
@@ -64,6 +66,16 @@ pub enum PlanError {
         /// Why.
         error: QdiscError,
     },
+    /// A veth pair has no interrupts.
+    #[error(
+        "{host}'s port on `{wire}` would be the end of a veth pair, which has no interrupts: leave `irq` out, write nic = \"vtsn\", bind the wire to cards (--bind), or run with --on lab"
+    )]
+    NoInterrupts {
+        /// The host.
+        host: String,
+        /// The wire.
+        wire: String,
+    },
 }
 
 /// How a port comes to be.
@@ -101,6 +113,8 @@ pub struct PlannedPort {
     pub qdiscs: Vec<PlannedQdisc>,
     /// Settings of a `vtsn` card; of its wire at the wire's first end.
     pub settings: Vec<Setting>,
+    /// Who processes its frames.
+    pub processing: Vec<ProcessingSetting>,
 }
 
 impl PlannedPort {
@@ -145,6 +159,14 @@ pub(crate) enum Action {
     Setting {
         port: usize,
         setting: Setting,
+    },
+    /// Set something of the host's kernel, outside its namespace.
+    System {
+        setting: SystemSetting,
+    },
+    Processing {
+        port: usize,
+        setting: ProcessingSetting,
     },
     Address {
         port: usize,
@@ -195,6 +217,11 @@ impl Plan {
                 step(Action::Sysctl { path, value });
             }
             step(Action::LoopbackUp);
+        }
+        for host in &scenario.hosts {
+            for setting in system::of_host(host) {
+                steps.push(Step { host: host.name.clone(), action: Action::System { setting } });
+            }
         }
         for &(near, far) in &wires {
             if ports[near].attachment != Attachment::Interface {
@@ -272,6 +299,13 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
                 (None, Some(_)) => Attachment::Vtsn,
                 (None, None) => Attachment::Veth,
             };
+            let processing = processing::of_port(port);
+            if attachment == Attachment::Veth
+                && processing.iter().any(ProcessingSetting::needs_interrupts)
+            {
+                let (host, wire) = (host.name.clone(), port.wire.clone());
+                return Err(PlanError::NoInterrupts { host, wire });
+            }
             ports.push(PlannedPort {
                 host: host.name.clone(),
                 wire: port.wire.clone(),
@@ -282,6 +316,7 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
                 ipv6: ipv6.then_some(port.ipv6),
                 queues: queues(&host.name, port, attachment == Attachment::Veth)?,
                 settings: vtsn.map_or_else(Vec::new, |wire| settings(host, port, wire)),
+                processing,
                 qdiscs: port.qdisc.as_ref().map_or(Ok(Vec::new()), qdisc::compile).map_err(
                     |error| PlanError::Qdisc {
                         host: host.name.clone(),
@@ -351,6 +386,9 @@ fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
     actions.push(Action::Up { port });
     let qdiscs = planned.qdiscs.iter().cloned();
     actions.extend(qdiscs.map(|qdisc| Action::Qdisc { port, qdisc }));
+    // Interrupts have their threads only now.
+    let processing = planned.processing.iter().cloned();
+    actions.extend(processing.map(|setting| Action::Processing { port, setting }));
     actions
 }
 

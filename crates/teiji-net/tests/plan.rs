@@ -6,8 +6,8 @@ use common::{PAPER_MAP, UDP4, UDP6, etf, paper_mqprio, pfifo, scenario};
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{
-    Cbs, Gate, Host, LeafQdisc, Nic, Phc, Qdisc, QueueRange, Taprio, TaprioMode, Wire,
-    largest_frame_on_the_wire,
+    Cbs, Gate, Host, Irq, LeafQdisc, Napi, Nic, Phc, Policy, Processing, Qdisc, QueueRange,
+    RtRuntime, Scenario, System, Taprio, TaprioMode, Wire, largest_frame_on_the_wire,
 };
 use teiji_net::{Binding, Plan};
 
@@ -231,7 +231,13 @@ fn bindings_that_make_no_sense_are_explained() {
     let mut port = scenario.hosts[0].ports[0].clone();
     port.wire = "ring".into();
     scenario.hosts[0].ports.push(port.clone());
-    scenario.hosts.push(Host { name: "robot".into(), cpu: None, ports: vec![port], ptp: None });
+    scenario.hosts.push(Host {
+        name: "robot".into(),
+        cpu: None,
+        ports: vec![port],
+        ptp: None,
+        system: System::default(),
+    });
     let between = ["talker".into(), "robot".into()];
     let ring = Wire { name: "ring".into(), between, ..scenario.wires[0].clone() };
     scenario.wires.push(ring);
@@ -249,4 +255,98 @@ fn interface_names_a_shell_would_take_apart_are_quoted() {
     let script = Plan::compile(&scenario, &binding).unwrap().script();
     assert!(script.contains("ip link set dev 'a;b' netns talker"), "{script}");
     assert!(script.contains("ip link set dev '$(x)' netns listener"), "{script}");
+}
+
+/// A vtsn wire whose first host asks for everything about its kernel and its card.
+fn prioritised() -> Scenario {
+    let mut scenario = scenario(None, UDP4);
+    scenario.wires[0].nic = Nic::Vtsn;
+    let host = &mut scenario.hosts[0];
+    host.cpu = Some(1);
+    host.system = System {
+        ksoftirqd: Some(Policy::Fifo(1)),
+        ktimers: Some(Policy::Other),
+        netdev_budget: Some(200),
+        netdev_budget_time: Some(Span::from_millis(12)),
+        dev_weight: Some(32),
+        rt_runtime: Some(RtRuntime::Unlimited),
+    };
+    host.ports[0].processing = Processing {
+        irq: Irq { policy: Some(Policy::Fifo(50)), cpus: Some(vec![0, 1]) },
+        napi: Napi {
+            threaded: Some(true),
+            policy: Some(Policy::Rr(40)),
+            cpus: Some(vec![1]),
+            defer_hard_irqs: Some(2),
+            gro_flush_timeout: Some(Span::from_micros(20)),
+        },
+        rps: Some(vec![1]),
+        xps: Some(vec![vec![0], vec![1]]),
+    };
+    scenario
+}
+
+#[test]
+fn priorities_budgets_and_steering_print_as_plain_commands() {
+    let script = Plan::compile(&prioritised(), &Binding::veth()).unwrap().script();
+    let line = "ip netns exec talker sh -c 'echo";
+    for expected in [
+        "sysctl -qw net.core.netdev_budget=200",
+        "sysctl -qw net.core.netdev_budget_usecs=12000",
+        "sysctl -qw net.core.dev_weight=32",
+        "sysctl -qw kernel.sched_rt_runtime_us=-1",
+        "chrt -f -p 1 $(pgrep -x ksoftirqd/1)",
+        "chrt -o -p 0 $(pgrep -x ktimers/1)",
+        &format!("{line} 2 > /sys/class/net/line/napi_defer_hard_irqs'"),
+        &format!("{line} 20000 > /sys/class/net/line/gro_flush_timeout'"),
+        "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/rx-*; do echo 00000002 > $q/rps_cpus; done'",
+        "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do echo 0-1 > /proc/irq/$i/smp_affinity_list; done",
+        "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do for t in $(pgrep \"^irq/$i-\"); do chrt -f -p 50 $t; done; done",
+        "# sysctl kernel.sched_rt_runtime_us",
+        "# chrt -p $(pgrep -x ksoftirqd/1)",
+    ] {
+        assert!(script.lines().any(|line| line == expected), "{expected}\n{script}");
+    }
+    // The card has its interrupt only once it is up, its NAPI threads only in threads.
+    let place = |word: &str| script.find(word).unwrap_or_else(|| panic!("{word}\n{script}"));
+    assert!(place("link set dev line up") < place("smp_affinity_list"));
+    assert!(place("echo 1 > /sys/class/net/line/threaded") < place("chrt -r -p 40 $t"));
+    assert!(place("ksoftirqd") < place("link add name line"), "the kernel comes first");
+}
+
+#[test]
+fn every_cpus_threads_are_meant_where_a_host_has_none_of_its_own() {
+    let mut scenario = prioritised();
+    scenario.hosts[0].cpu = None;
+    let script = Plan::compile(&scenario, &Binding::veth()).unwrap().script();
+    let line = "for t in $(pgrep '^ksoftirqd/'); do chrt -f -p 1 $t; done";
+    assert!(script.lines().any(|l| l == line), "{script}");
+}
+
+#[test]
+fn a_veth_pair_has_no_interrupts_to_give_a_priority() {
+    let mut scenario = prioritised();
+    scenario.wires[0].nic = Nic::Igb;
+    let refused = |scenario: &Scenario| Plan::compile(scenario, &Binding::veth()).unwrap_err();
+    let error = refused(&scenario).to_string();
+    assert!(
+        error.starts_with("talker's port on `line` would be the end of a veth pair"),
+        "{error}"
+    );
+    assert!(error.contains("or run with --on lab"), "{error}");
+    scenario.hosts[0].ports[0].processing.irq = Irq::default();
+    assert!(Plan::compile(&scenario, &Binding::veth()).is_ok());
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_refused_before_anything_is_changed() {
+    let mut scenario = scenario(None, UDP4);
+    scenario.hosts[0].ports[0].processing.rps = Some(vec![0, 8_000]);
+    let plan = Plan::compile(&scenario, &Binding::veth()).unwrap();
+    let error = plan.apply().unwrap_err().to_string();
+    assert!(
+        error.starts_with("CPU 8000 does not exist here or is offline; there are 0"),
+        "{error}"
+    );
+    assert!(error.ends_with("Nothing was changed."), "{error}");
 }

@@ -4,6 +4,7 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::{Probe, TEIJI_UDP_PORT, VlanTag};
 
+use super::system;
 use crate::draft::{FlowDraft, WireDraft};
 use crate::fields::{Fields, Found, Named};
 use crate::log::Log;
@@ -75,6 +76,14 @@ fn read_flow(
             .or_default(0),
         realtime: small(fields.number("realtime", 1, 99, realtime)),
         listener_realtime: small(fields.number("listener-realtime", 1, 99, realtime)),
+        listener_busy_poll: system::micros(
+            &fields,
+            "listener-busy-poll",
+            "\"50us\"",
+            Span::from_micros(1),
+            Span::from_secs(1),
+            log,
+        ),
         cpu: fields
             .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
             .and_then(|n| u16::try_from(n).ok()),

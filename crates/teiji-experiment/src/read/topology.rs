@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
 
-use super::{card, qdisc};
+use super::{card, processing, qdisc};
 use crate::draft::{HostDraft, PortDraft, WireDraft};
 use crate::fields::{Fields, Found, Named, valid_name};
 use crate::log::Log;
@@ -194,5 +194,6 @@ fn read_port(
         queues,
         qdisc: qdisc::read_root(&fields, &label, wire.rate, log),
         card: card::read(&fields, &label, nic, log),
+        processing: processing::read(&fields, &label, log),
     }
 }

@@ -8,8 +8,8 @@ use std::process::Command;
 use teiji_core::time::{ClockId, Span};
 use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{
-    Card, Etf, Flow, Host, LeafQdisc, Nic, Port, Qdisc, QueueRange, Scenario, SendMode, Transport,
-    Wire,
+    Card, Etf, Flow, Host, LeafQdisc, Nic, Port, Processing, Qdisc, QueueRange, Scenario, SendMode,
+    System, Transport, Wire,
 };
 use teiji_sys::netns::{self, NetnsError};
 
@@ -28,9 +28,15 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
         queues: None,
         qdisc,
         card: Card::default(),
+        processing: Processing::default(),
     };
-    let host =
-        |name: &str, port| Host { name: name.into(), cpu: None, ports: vec![port], ptp: None };
+    let host = |name: &str, port| Host {
+        name: name.into(),
+        cpu: None,
+        ports: vec![port],
+        ptp: None,
+        system: System::default(),
+    };
     Scenario {
         hosts: vec![host("talker", port(1, qdisc)), host("listener", port(2, None))],
         wires: vec![Wire {
@@ -54,6 +60,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             priority: 3,
             realtime: None,
             listener_realtime: None,
+            listener_busy_poll: None,
             cpu: None,
             tx_stamps: false,
             background: false,

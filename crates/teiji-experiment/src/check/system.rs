@@ -1,0 +1,61 @@
+//! Hosts of one machine share a kernel: what they ask of it must agree.
+
+use std::fmt::Display;
+
+use super::Places;
+use crate::draft::{HostDraft, ScenarioDraft};
+use crate::fields::Found;
+use crate::log::Log;
+use crate::scenario::{RtRuntime, System};
+use teiji_core::quantity::format_span;
+
+pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
+    for (index, host) in draft.hosts.iter().enumerate() {
+        for earlier in &draft.hosts[..index] {
+            let system = |host: &HostDraft| draft.systems.get(&host.name)?.as_value().copied();
+            let (Some(before), Some(this)) = (system(earlier), system(host)) else { continue };
+            let agree = Agree { names: [&earlier.name, &host.name], places, log };
+            // A host without a CPU of its own runs on all of them.
+            let own_cpus = match (earlier.cpu, host.cpu) {
+                (Found::Value(a), Found::Value(b)) => a != b,
+                _ => false,
+            };
+            if !own_cpus {
+                agree.on("ksoftirqd", before.ksoftirqd, this.ksoftirqd);
+                agree.on("ktimers", before.ktimers, this.ktimers);
+            }
+            agree.on("netdev-budget", before.netdev_budget, this.netdev_budget);
+            let time = |system: System| system.netdev_budget_time.map(format_span);
+            agree.on("netdev-budget-time", time(before), time(this));
+            agree.on("dev-weight", before.dev_weight, this.dev_weight);
+            let runtime = |system: System| {
+                Some(match system.rt_runtime? {
+                    RtRuntime::Unlimited => "unlimited".to_owned(),
+                    RtRuntime::Limited(span) => format_span(span),
+                })
+            };
+            agree.on("rt-runtime", runtime(before), runtime(this));
+        }
+    }
+}
+
+struct Agree<'a> {
+    names: [&'a str; 2],
+    places: &'a Places<'a>,
+    log: &'a Log,
+}
+
+impl Agree<'_> {
+    fn on<T: PartialEq + Display>(&self, key: &str, before: Option<T>, this: Option<T>) {
+        let [earlier, host] = self.names;
+        match (before, this) {
+            (Some(before), Some(this)) if before != this => self.log.mistake(
+                self.places.at(&["hosts", host, "system", key]),
+                format!("`{earlier}` wants {key} {before} and `{host}` {this}"),
+                "Hosts share one kernel: write it at one of them. (`ksoftirqd` and `ktimers` may \
+                 differ where both hosts have a `cpu` of their own.)",
+            ),
+            _ => {}
+        }
+    }
+}

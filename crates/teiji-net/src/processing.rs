@@ -1,0 +1,317 @@
+//! Who processes a port's frames, as a plan has it and as the kernel says it:
+//! interrupts and their threads, polling (NAPI), steering of queues (RPS, XPS).
+
+mod command;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use teiji_experiment::scenario::{Policy, Port, Processing};
+use teiji_sys::sysfs::Sysfs;
+
+use crate::cpus;
+use crate::error::Cause;
+use crate::interrupts;
+use crate::netlink::KernelError;
+use crate::threads::{self, KernelThread};
+
+/// One setting of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessingSetting {
+    /// A file below `/sys/class/net/NAME/`.
+    File {
+        /// Its name.
+        name: &'static str,
+        /// What is written.
+        value: i64,
+    },
+    /// CPUs for every receive queue.
+    Rps(Vec<u16>),
+    /// CPUs for each transmit queue from the first on.
+    Xps(Vec<Vec<u16>>),
+    /// CPUs that handle its interrupts.
+    IrqCpus(Vec<u16>),
+    /// Scheduling of its interrupts' threads.
+    IrqPolicy(Policy),
+    /// Polling in threads or softirqs; how the threads are scheduled, and where.
+    Napi {
+        /// In threads.
+        threaded: bool,
+        /// Of these.
+        policy: Option<Policy>,
+        /// Of these.
+        cpus: Option<Vec<u16>>,
+    },
+}
+
+const INTERRUPT_CPUS: &str = "interrupts' CPUs";
+const INTERRUPT_THREADS: &str = "interrupt threads";
+const NAPI_THREADED: &str = "NAPI threaded";
+const NAPI_THREADS: &str = "NAPI threads";
+const NAPI_CPUS: &str = "NAPI threads' CPUs";
+const RPS: &str = "rps_cpus";
+const XPS: &str = "xps_cpus";
+/// The files whose values are kept as they are.
+const FILES: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
+const THREADED: &str = "threaded";
+
+/// What a port needs.
+pub(crate) fn of_port(port: &Port) -> Vec<ProcessingSetting> {
+    use ProcessingSetting as S;
+    let Processing { irq, napi, rps, xps } = &port.processing;
+    let file = |name, value: Option<i64>| Some(S::File { name, value: value? });
+    let all = [
+        file(FILES[0], napi.defer_hard_irqs.map(i64::from)),
+        file(FILES[1], napi.gro_flush_timeout.map(teiji_core::time::Span::as_ns)),
+        rps.clone().map(S::Rps),
+        xps.clone().map(S::Xps),
+        irq.cpus.clone().map(S::IrqCpus),
+        irq.policy.map(S::IrqPolicy),
+        napi.threaded.map(|threaded| S::Napi {
+            threaded,
+            policy: napi.policy,
+            cpus: napi.cpus.clone(),
+        }),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What an experiment asks of a port, by the keys of
+/// [`ObservedPort::settings`](crate::observe::ObservedPort::settings).
+pub fn asked(port: &Port) -> BTreeMap<String, String> {
+    of_port(port).iter().flat_map(ProcessingSetting::expected).collect()
+}
+
+fn open() -> Result<Sysfs, Cause> {
+    Sysfs::open().map_err(|error| Cause::Text(error.to_string()))
+}
+
+fn io(error: &std::io::Error) -> Cause {
+    Cause::Kernel(KernelError::from_io(error))
+}
+
+/// The numbers of an interface's queues of one direction, `rx` or `tx`.
+fn queues(sysfs: &Sysfs, ifname: &str, direction: &str) -> Vec<u16> {
+    let entries = fs::read_dir(sysfs.path(&format!("class/net/{ifname}/queues")));
+    let names = entries.into_iter().flatten().flatten();
+    let number = |name: &str| name.strip_prefix(direction)?.strip_prefix('-')?.parse().ok();
+    let mut found: Vec<u16> =
+        names.filter_map(|entry| number(entry.file_name().to_str()?)).collect();
+    found.sort_unstable();
+    found
+}
+
+fn queue_file(ifname: &str, direction: &str, queue: u16, file: &str) -> String {
+    format!("class/net/{ifname}/queues/{direction}-{queue}/{file}")
+}
+
+/// The threads of an interface's interrupts.
+fn irq_threads(irqs: &[u32], all: &[KernelThread]) -> Vec<KernelThread> {
+    let prefixes: Vec<String> = irqs.iter().map(|irq| interrupts::thread_prefix(*irq)).collect();
+    let ours = |thread: &&KernelThread| prefixes.iter().any(|p| thread.name.starts_with(p));
+    all.iter().filter(ours).cloned().collect()
+}
+
+impl ProcessingSetting {
+    /// True if it schedules threads.
+    pub(crate) fn schedules(&self) -> bool {
+        match self {
+            Self::IrqPolicy(_) => true,
+            Self::Napi { policy, cpus, .. } => policy.is_some() || cpus.is_some(),
+            _ => false,
+        }
+    }
+
+    /// True if it needs interrupts, which a veth pair has not.
+    pub(crate) const fn needs_interrupts(&self) -> bool {
+        matches!(self, Self::IrqCpus(_) | Self::IrqPolicy(_))
+    }
+
+    /// The CPUs it names.
+    pub(crate) fn cpus(&self) -> Vec<u16> {
+        match self {
+            Self::Rps(cpus) | Self::IrqCpus(cpus) => cpus.clone(),
+            Self::Xps(queues) => queues.concat(),
+            Self::Napi { cpus, .. } => cpus.clone().unwrap_or_default(),
+            Self::File { .. } | Self::IrqPolicy(_) => Vec::new(),
+        }
+    }
+
+    /// Sets it on an interface of the calling thread's namespace. Returns the threads
+    /// that poll it, if it is about these.
+    pub(crate) fn apply(&self, ifname: &str) -> Result<Vec<KernelThread>, Cause> {
+        let write = |sysfs: &Sysfs, path: String, value: &str| {
+            sysfs.write(&path, value).map_err(|error| io(&error))
+        };
+        match self {
+            Self::File { name, value } => {
+                write(&open()?, format!("class/net/{ifname}/{name}"), &value.to_string())?;
+            }
+            Self::Rps(cpus) => {
+                let sysfs = open()?;
+                for queue in queues(&sysfs, ifname, "rx") {
+                    write(&sysfs, queue_file(ifname, "rx", queue, RPS), &cpus::mask(cpus))?;
+                }
+            }
+            Self::Xps(lists) => {
+                let sysfs = open()?;
+                let there = queues(&sysfs, ifname, "tx").len();
+                if lists.len() > there {
+                    return Err(Cause::Text(format!(
+                        "CPUs are given for {} transmit queues, {ifname} has {there}",
+                        lists.len()
+                    )));
+                }
+                for (queue, cpus) in (0..).zip(lists) {
+                    write(&sysfs, queue_file(ifname, "tx", queue, XPS), &cpus::mask(cpus))?;
+                }
+            }
+            Self::IrqCpus(cpus) => {
+                for irq in some_interrupts(ifname)? {
+                    fs::write(interrupts::affinity_file(irq), cpus::list(cpus))
+                        .map_err(|error| io(&error))?;
+                }
+            }
+            Self::IrqPolicy(policy) => {
+                let irqs = some_interrupts(ifname)?;
+                let all = threads::list();
+                let ours = irq_threads(&irqs, &all);
+                if ours.is_empty() {
+                    return Err(Cause::Text(format!(
+                        "the interrupts of {ifname} have no threads; there are: {}. A kernel with \
+                         PREEMPT_RT has one for each, another one with `threadirqs` on its command \
+                         line",
+                        threads::there(&all)
+                    )));
+                }
+                ours.iter().try_for_each(|thread| threads::schedule(thread, *policy))?;
+            }
+            Self::Napi { threaded, policy, cpus } => {
+                return set_napi(ifname, *threaded, *policy, cpus.as_deref());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// What [`observe`] should say afterwards, by its keys.
+    pub(crate) fn expected(&self) -> Vec<(String, String)> {
+        let said = |key: &str, value: String| (key.to_owned(), value);
+        match self {
+            Self::File { name, value } => vec![said(name, value.to_string())],
+            Self::Rps(cpus) => vec![said(RPS, cpus::list(cpus))],
+            Self::Xps(lists) => (0_u16..)
+                .zip(lists)
+                .map(|(queue, cpus)| (format!("{XPS} of tx-{queue}"), cpus::list(cpus)))
+                .collect(),
+            Self::IrqCpus(cpus) => vec![said(INTERRUPT_CPUS, cpus::list(cpus))],
+            Self::IrqPolicy(policy) => vec![said(INTERRUPT_THREADS, policy.to_string())],
+            Self::Napi { threaded, policy, cpus } => {
+                let on = if *threaded { "on" } else { "off" };
+                let policy = policy.map(|policy| said(NAPI_THREADS, policy.to_string()));
+                let cpus = cpus.as_ref().map(|cpus| said(NAPI_CPUS, cpus::list(cpus)));
+                [Some(said(NAPI_THREADED, on.to_owned())), policy, cpus]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+        }
+    }
+}
+
+fn some_interrupts(ifname: &str) -> Result<Vec<u32>, Cause> {
+    let irqs = interrupts::of(ifname).map_err(|error| io(&error))?;
+    if irqs.is_empty() {
+        return Err(Cause::Text(format!("{ifname} has no interrupts of its own")));
+    }
+    Ok(irqs)
+}
+
+/// The threads that poll an interface have its name, which an interface of another
+/// namespace may have, too: new ones are ours.
+fn set_napi(
+    ifname: &str,
+    threaded: bool,
+    policy: Option<Policy>,
+    cpus: Option<&[u16]>,
+) -> Result<Vec<KernelThread>, Cause> {
+    let before = threads::list();
+    let path = format!("class/net/{ifname}/{THREADED}");
+    open()?.write(&path, if threaded { "1" } else { "0" }).map_err(|error| io(&error))?;
+    if !threaded {
+        return Ok(Vec::new());
+    }
+    let all = threads::list();
+    let named = |thread: &&KernelThread| thread.name.starts_with(&thread_prefix(ifname));
+    let new = |thread: &&KernelThread| named(thread) && !before.contains(thread);
+    let mut ours: Vec<KernelThread> = all.iter().filter(new).cloned().collect();
+    if ours.is_empty() {
+        // They were threaded before.
+        ours = all.iter().filter(named).cloned().collect();
+    }
+    if ours.is_empty() {
+        return Err(Cause::Text(format!(
+            "nothing polls {ifname} in threads, for its driver does without NAPI; threads about \
+             packets and interrupts are: {}",
+            threads::there(&all)
+        )));
+    }
+    for thread in &ours {
+        policy.map_or(Ok(()), |policy| threads::schedule(thread, policy))?;
+        cpus.map_or(Ok(()), |cpus| threads::confine(thread, cpus))?;
+    }
+    Ok(ours)
+}
+
+/// The beginning of the names of the threads that poll an interface.
+pub(crate) fn thread_prefix(ifname: &str) -> String {
+    format!("napi/{ifname}-")
+}
+
+/// The files below `/sys/class/net/NAME/` that settings write, with their values.
+pub(crate) fn files(ifname: &str) -> Vec<(String, String)> {
+    let Ok(sysfs) = Sysfs::open() else { return Vec::new() };
+    let below = |file: String| file[format!("class/net/{ifname}/").len()..].to_owned();
+    let all = [FILES[0], FILES[1], THREADED].map(|name| format!("class/net/{ifname}/{name}"));
+    let rx = queues(&sysfs, ifname, "rx").into_iter().map(|q| queue_file(ifname, "rx", q, RPS));
+    let tx = queues(&sysfs, ifname, "tx").into_iter().map(|q| queue_file(ifname, "tx", q, XPS));
+    let values = all.into_iter().chain(rx).chain(tx);
+    values.filter_map(|file| Some((below(file.clone()), sysfs.read(&file).ok()?))).collect()
+}
+
+/// What the kernel says of all this about an interface of the calling thread's
+/// namespace, which `pollers` poll. What it does not say is not there.
+pub(crate) fn observe(ifname: &str, pollers: &[KernelThread]) -> BTreeMap<String, String> {
+    let mut said = BTreeMap::new();
+    let mut say = |key: &str, value: Option<String>| {
+        value.map(|value| said.insert(key.to_owned(), value));
+    };
+    if let Ok(irqs) = interrupts::of(ifname) {
+        let numbers: Vec<String> = irqs.iter().map(u32::to_string).collect();
+        say("interrupts", (!irqs.is_empty()).then(|| numbers.join(", ")));
+        let mut places: Vec<String> = irqs
+            .iter()
+            .filter_map(|irq| fs::read_to_string(interrupts::affinity_file(*irq)).ok())
+            .map(|text| text.trim().to_owned())
+            .collect();
+        places.dedup();
+        say(INTERRUPT_CPUS, (!places.is_empty()).then(|| places.join("; ")));
+        say(INTERRUPT_THREADS, threads::policies(&irq_threads(&irqs, &threads::list())));
+    }
+    say(NAPI_THREADS, threads::policies(pollers));
+    say(NAPI_CPUS, threads::places(pollers));
+    for (file, value) in files(ifname) {
+        let cpus = || cpus::parse_mask(&value).map(|cpus| cpus::list(&cpus));
+        match file.strip_prefix("queues/").and_then(|rest| rest.split_once('/')) {
+            Some((queue, XPS)) => say(&format!("{XPS} of {queue}"), cpus()),
+            // One for all queues; the first stands for them.
+            Some(("rx-0", RPS)) => say(RPS, cpus()),
+            Some(_) => {}
+            None if file == THREADED => {
+                let on = if value == "0" { "off" } else { "on" };
+                say(NAPI_THREADED, Some(on.to_owned()));
+            }
+            None => say(&file, Some(value)),
+        }
+    }
+    said
+}

@@ -1,0 +1,335 @@
+//! Settings of a host's kernel, as a plan has them and as the kernel says them:
+//! threads of its CPUs, budgets, the limit of real-time threads. They are the
+//! machine's, not a namespace's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+
+use teiji_experiment::scenario::{Host, Policy, RtRuntime, System};
+use teiji_sys::sched::{self, Capability};
+use thiserror::Error;
+
+use crate::before::KernelBefore;
+use crate::cpus;
+use crate::error::Cause;
+use crate::netlink::KernelError;
+use crate::plan::{Action, Plan};
+use crate::threads::{self, KernelThread};
+
+/// One setting of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SystemSetting {
+    /// A sysctl of the machine.
+    Sysctl {
+        /// Its path below `/proc/sys`.
+        path: &'static str,
+        /// What is written.
+        value: i64,
+    },
+    /// How threads `NAME/CPU` are scheduled.
+    Threads {
+        /// What they are called before the `/`.
+        name: &'static str,
+        /// Of this CPU; `None`: of all.
+        cpu: Option<u16>,
+        /// So.
+        policy: Policy,
+    },
+}
+
+/// Why a plan cannot be applied to this machine. Nothing has been changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SystemRefusal {
+    /// No thread has such a name.
+    #[error("this kernel has no thread `{name}`; those about packets and interrupts are: {there}{}", hint(.name))]
+    NoThread {
+        /// What was asked for.
+        name: String,
+        /// What is there.
+        there: String,
+    },
+    /// The kernel has no such setting.
+    #[error(
+        "there is no `{name}` here: this kernel lacks it, or this is a container with a network namespace of its own; leave it out, or run with --on lab"
+    )]
+    NoSysctl {
+        /// Its name.
+        name: String,
+    },
+    /// A CPU is missing.
+    #[error("CPU {cpu} does not exist here or is offline; there are {online}")]
+    NoCpu {
+        /// What was asked for.
+        cpu: u16,
+        /// What is there, as a list.
+        online: String,
+    },
+    /// Threads may not be scheduled.
+    #[error(
+        "no right to schedule other threads: CAP_SYS_NICE is missing; run it with sudo, or with --on lab"
+    )]
+    NoRight,
+    /// A setting may not be written.
+    #[error("no right to change `{name}` ({error}); run it with sudo, or with --on lab")]
+    ReadOnly {
+        /// Its name.
+        name: String,
+        /// What the kernel said.
+        error: KernelError,
+    },
+}
+
+fn hint(name: &str) -> &'static str {
+    if name.starts_with("ktimers") { " (only a kernel with PREEMPT_RT has ktimers)" } else { "" }
+}
+
+/// What a host needs.
+pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
+    let System { ksoftirqd, ktimers, netdev_budget, netdev_budget_time, dev_weight, rt_runtime } =
+        host.system;
+    let threads = |name, policy: Option<Policy>| {
+        Some(SystemSetting::Threads { name, cpu: host.cpu, policy: policy? })
+    };
+    let sysctl = |path, value: Option<i64>| Some(SystemSetting::Sysctl { path, value: value? });
+    let runtime = rt_runtime.map(|runtime| match runtime {
+        RtRuntime::Unlimited => -1,
+        RtRuntime::Limited(span) => span.as_ns() / 1_000,
+    });
+    let time = netdev_budget_time.map(|time| time.as_ns() / 1_000);
+    let all = [
+        sysctl("net/core/netdev_budget", netdev_budget.map(i64::from)),
+        sysctl("net/core/netdev_budget_usecs", time),
+        sysctl("net/core/dev_weight", dev_weight.map(i64::from)),
+        sysctl("kernel/sched_rt_runtime_us", runtime),
+        threads("ksoftirqd", ksoftirqd),
+        threads("ktimers", ktimers),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What an experiment asks of a host's kernel, by the keys of
+/// [`Observed::system`](crate::observe::Observed::system).
+pub fn asked(host: &Host) -> BTreeMap<String, String> {
+    of_host(host).iter().map(SystemSetting::expected).collect()
+}
+
+/// `ksoftirqd/0`, or `ksoftirqd` for those of all CPUs.
+fn thread_name(name: &str, cpu: Option<u16>) -> String {
+    cpu.map_or_else(|| name.to_owned(), |cpu| format!("{name}/{cpu}"))
+}
+
+/// The threads that a name means.
+fn find(name: &str, cpu: Option<u16>, all: &[KernelThread]) -> Vec<KernelThread> {
+    let exact = thread_name(name, cpu);
+    let fits = |thread: &&KernelThread| match cpu {
+        Some(_) => thread.name == exact,
+        None => thread.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')),
+    };
+    all.iter().filter(fits).cloned().collect()
+}
+
+fn sysctl_file(path: &str) -> String {
+    format!("/proc/sys/{path}")
+}
+
+fn sysctl_name(path: &str) -> String {
+    path.replace('/', ".")
+}
+
+impl SystemSetting {
+    /// Sets it on this machine; sysctls are those of the calling thread's namespace.
+    pub(crate) fn apply(&self) -> Result<(), Cause> {
+        match self {
+            Self::Sysctl { path, value } => fs::write(sysctl_file(path), value.to_string())
+                .map_err(|error| Cause::Kernel(KernelError::from_io(&error))),
+            Self::Threads { name, cpu, policy } => {
+                let threads = find(name, *cpu, &threads::list());
+                threads.iter().try_for_each(|thread| threads::schedule(thread, *policy))
+            }
+        }
+    }
+
+    /// Under which key it is observed, and what should be there.
+    pub(crate) fn expected(&self) -> (String, String) {
+        match self {
+            Self::Sysctl { path, value } => (sysctl_name(path), value.to_string()),
+            Self::Threads { name, cpu, policy } => (thread_name(name, *cpu), policy.to_string()),
+        }
+    }
+
+    fn observe(&self, all: &[KernelThread]) -> Option<(String, String)> {
+        let (key, _) = self.expected();
+        let is = match self {
+            Self::Sysctl { path, .. } => {
+                fs::read_to_string(sysctl_file(path)).ok()?.trim().to_owned()
+            }
+            Self::Threads { name, cpu, .. } => threads::policies(&find(name, *cpu, all))?,
+        };
+        Some((key, is))
+    }
+
+    /// Looks whether it can be set, and remembers what there is.
+    fn inspect(
+        &self,
+        all: &[KernelThread],
+        before: &mut KernelBefore,
+    ) -> Result<(), SystemRefusal> {
+        match self {
+            Self::Sysctl { path, .. } => {
+                let (file, name) = (sysctl_file(path), sysctl_name(path));
+                if let Err(error) = OpenOptions::new().write(true).open(&file) {
+                    return Err(match error.kind() {
+                        std::io::ErrorKind::NotFound => SystemRefusal::NoSysctl { name },
+                        _ => SystemRefusal::ReadOnly { name, error: KernelError::from_io(&error) },
+                    });
+                }
+                before.remember_file(&file);
+            }
+            Self::Threads { name, cpu, .. } => {
+                let found = find(name, *cpu, all);
+                if found.is_empty() {
+                    let name = cpu.map_or_else(|| format!("{name}/0"), |_| thread_name(name, *cpu));
+                    return Err(SystemRefusal::NoThread { name, there: threads::there(all) });
+                }
+                for thread in &found {
+                    before.remember_thread(thread);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As a plain command.
+impl fmt::Display for SystemSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sysctl { path, value } => write!(f, "sysctl -qw {}={value}", sysctl_name(path)),
+            Self::Threads { name, cpu: Some(cpu), policy } => {
+                write!(f, "{} $(pgrep -x {name}/{cpu})", chrt(*policy))
+            }
+            Self::Threads { name, cpu: None, policy } => {
+                write!(f, "for t in $(pgrep '^{name}/'); do {} $t; done", chrt(*policy))
+            }
+        }
+    }
+}
+
+impl SystemSetting {
+    /// The command that tells what there is now.
+    pub(crate) fn question(&self) -> String {
+        match self {
+            Self::Sysctl { path, .. } => format!("sysctl {}", sysctl_name(path)),
+            Self::Threads { name, cpu: Some(cpu), .. } => {
+                format!("chrt -p $(pgrep -x {name}/{cpu})")
+            }
+            Self::Threads { name, cpu: None, .. } => {
+                format!("for t in $(pgrep '^{name}/'); do chrt -p $t; done")
+            }
+        }
+    }
+}
+
+/// The command that schedules a thread, up to its number.
+pub(crate) fn chrt(policy: Policy) -> String {
+    match policy {
+        Policy::Other => "chrt -o -p 0".to_owned(),
+        Policy::Fifo(priority) => format!("chrt -f -p {priority}"),
+        Policy::Rr(priority) => format!("chrt -r -p {priority}"),
+    }
+}
+
+impl Plan {
+    /// Looks whether this machine has what the plan changes of it, and remembers that.
+    /// Works in the calling thread's namespace.
+    pub(crate) fn inspect_system(&self) -> Result<KernelBefore, SystemRefusal> {
+        let mut before = KernelBefore::default();
+        let schedules = self.steps.iter().any(|step| match &step.action {
+            Action::System { setting } => matches!(setting, SystemSetting::Threads { .. }),
+            Action::Processing { setting, .. } => setting.schedules(),
+            _ => false,
+        });
+        if schedules && !sched::has(Capability::SysNice) {
+            return Err(SystemRefusal::NoRight);
+        }
+        self.inspect_cpus()?;
+        let all = if schedules { threads::list() } else { Vec::new() };
+        for step in &self.steps {
+            if let Action::System { setting } = &step.action {
+                setting.inspect(&all, &mut before)?;
+            }
+        }
+        Ok(before)
+    }
+
+    fn inspect_cpus(&self) -> Result<(), SystemRefusal> {
+        let named = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Processing { setting, .. } => Some(setting.cpus()),
+            _ => None,
+        });
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let Some(there) = cpus::parse_list(&online).filter(|there| !there.is_empty()) else {
+            return Ok(());
+        };
+        match named.flatten().find(|cpu| !there.contains(cpu)) {
+            Some(cpu) => Err(SystemRefusal::NoCpu { cpu, online: online.trim().to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the kernel says of the settings that the plan makes.
+    pub(crate) fn observe_system(&self) -> BTreeMap<String, String> {
+        let settings = || {
+            self.steps.iter().filter_map(|step| match &step.action {
+                Action::System { setting } => Some(setting),
+                _ => None,
+            })
+        };
+        let schedules = settings().any(|s| matches!(s, SystemSetting::Threads { .. }));
+        let all = if schedules { threads::list() } else { Vec::new() };
+        settings().filter_map(|setting| setting.observe(&all)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(names: &[&str]) -> Vec<KernelThread> {
+        let thread =
+            |(tid, name): (u32, &&str)| KernelThread { tid, name: (*name).to_owned(), started: 0 };
+        (1..).zip(names).map(thread).collect()
+    }
+
+    #[test]
+    fn a_host_with_a_cpu_means_that_cpus_thread_and_one_without_all_of_them() {
+        let all = threads(&["ksoftirqd/0", "ksoftirqd/1", "ksoftirqd/10", "ksoftirqdx/1"]);
+        let names = |cpu| {
+            let found = find("ksoftirqd", cpu, &all);
+            found.into_iter().map(|thread| thread.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Some(1)), ["ksoftirqd/1"]);
+        assert_eq!(names(None), ["ksoftirqd/0", "ksoftirqd/1", "ksoftirqd/10"]);
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_is_refused_with_those_that_are() {
+        let all = threads(&["rcuc/0", "irq/24-eth0", "ksoftirqd/0"]);
+        let setting = |name, cpu| SystemSetting::Threads { name, cpu, policy: Policy::Fifo(1) };
+        let refusal = |setting: SystemSetting| {
+            setting.inspect(&all, &mut KernelBefore::default()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(setting("ksoftirqd", Some(3))),
+            "this kernel has no thread `ksoftirqd/3`; those about packets and interrupts are: \
+             irq/24-eth0, ksoftirqd/0"
+        );
+        assert!(
+            refusal(setting("ktimers", None))
+                .ends_with("irq/24-eth0, ksoftirqd/0 (only a kernel with PREEMPT_RT has ktimers)")
+        );
+        let refusal = refusal(SystemSetting::Sysctl { path: "net/core/no_such", value: 1 });
+        assert!(refusal.starts_with("there is no `net.core.no_such` here"), "{refusal}");
+    }
+}
