@@ -68,7 +68,7 @@ start() {
     rm -rf ./*-prio
     $teiji run prio.toml --on local --out . >log 2>&1 &
     run=$!
-    wait_for 20 polled || fail "the run set no priority: $(cat log)"
+    wait_for 60 polled || fail "the run set no priority: $(cat log)"
 }
 polled() { [ "$(scheduling napi/line-)" = 'SCHED_FIFO 40' ]; }
 as_before() { [ "$(kernel)" = "$before" ]; }
@@ -113,7 +113,7 @@ equal 'an interrupted run leaves the kernel as it was' "$before" "$(kernel)"
 start
 kill -KILL "$run"
 wait "$run" 2>/dev/null
-check 'a killed run leaves the kernel as it was, too' wait_for 20 as_before
+check 'a killed run leaves the kernel as it was, too' wait_for 60 as_before
 
 # What is not there is refused, and nothing stays.
 if [ -z "$irq" ]; then
