@@ -45,10 +45,15 @@ change send-level 0
 wait_for 5 has_come $((before + 3))
 prioflow limit 200 bytes 1000000 by priority send-level 15
 for level in 3 9 1 14; do send "$level" 5 400; done
-b teiji listen v0p --for 3s --csv >rx.csv 2>listen.log &
+before=$(came)
+ip netns exec B teiji listen v0p --csv >rx.csv 2>listen.log &
 listener=$!
-must wait_for 10 grep -q listening listen.log
+must wait_for 20 grep -q listening listen.log
 change send-level 0
+wait_for 20 has_come $((before + 20))
+# The listener reads them; others than these would come, too.
+sleep 1
+kill $listener
 wait $listener
 equal "all have come" 20 "$(awk 'NR > 1' rx.csv | wc -l)"
 equal "the highest first" "14 9 3 1" "$(flows)"

@@ -57,7 +57,7 @@ while [ "$round" -lt "$ROUNDS" ]; do
     wait "$other"
     round=$((round + 1))
 done
-check "the clocks are together" wait_for 10 close 20000
+check "the clocks are together" wait_for 60 close 20000
 end_ptp
 sleep 0.1
 
@@ -81,5 +81,9 @@ b ethtool -S v0p | grep -v ': 0$'
 wire_down
 lost=$((before - $(available)))
 echo "$sent frames; $lost KiB less memory available than before"
-within "no memory is lost" -100000 6000 "$lost"
+if [ "$slow" = 1 ]; then
+    within "no memory is lost" -100000 6000 "$lost"
+else
+    skip "memory is counted: KASAN holds back what is freed here, and kmemleak looks"
+fi
 end

@@ -34,7 +34,7 @@ must ip -n dump-b addr add 10.0.0.2/24 dev vb
 must ip -n dump-a neigh add 10.0.0.2 lladdr "$($B cat /sys/class/net/vb/address)" dev va
 must $A tc qdisc replace dev va parent root handle 100 mqprio num_tc 3 \
     map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2 hw 1
-must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta 150000 offload
+must $A tc qdisc replace dev va parent 100:1 etf clockid CLOCK_TAI delta $((150000 * slow)) offload
 
 $B tcpdump -Z root -i vb -B 8192 -j adapter_unsynced --time-stamp-precision=nano -n \
     --immediate-mode -w /tmp/capture.pcap udp >/tmp/tcpdump.log 2>&1 &
@@ -43,7 +43,7 @@ if ! wait_for 10 grep -q listening /tmp/tcpdump.log; then
     fail "tcpdump listens with the card's time stamps: $(cat /tmp/tcpdump.log)"
 fi
 check "teiji sends 500 frames with launch times" \
-    $A teiji talk va 10.0.0.2 --frames 500 --period 1ms --margin 400us --realtime 80
+    $A teiji talk va 10.0.0.2 --frames 500 --period ${slow}ms --margin $((400 * slow))us --realtime 80
 sleep 1
 kill "$dump"
 wait "$dump" 2>/dev/null
@@ -54,9 +54,9 @@ status=$?
 echo "$analysis"
 equal "teiji analyze reads the capture" 0 "$status"
 contains "and finds all frames" "500/500" "$analysis"
-# Launch times lie 1 ms apart and no other frame is in the way: so lie the stamps.
-contains "they lie exactly 1 ms apart by the card's clock" \
-    "deviates by 0 … 0 ns from 1 ms" "$analysis"
+# Launch times lie that much apart and no other frame is in the way: so lie the stamps.
+contains "they lie exactly $slow ms apart by the card's clock" \
+    "deviates by 0 … 0 ns from $slow ms" "$analysis"
 # All launch times have one phase within the millisecond, and so have the stamps.
 phases=$(tcpdump -Z root -r /tmp/capture.pcap -n --time-stamp-precision=nano -tt 2>/dev/null |
     sed 's/^[0-9]*[.]...\([0-9]*\) .*/\1/' | sort -u | wc -l)

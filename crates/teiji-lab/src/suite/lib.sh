@@ -4,6 +4,12 @@
 
 set -u
 
+# How many times as long as any other kernel a debug kernel takes, at most: for periods,
+# margins and lifetimes that a command or a frame must be quicker than.
+# shellcheck disable=SC2034 # for the scripts
+slow=1
+[ ! -e /sys/kernel/debug/kmemleak ] || slow=20
+
 # ok SENTENCE: it is true.
 ok() { printf 'ok %s\n' "$*" >>"$RESULTS"; }
 
