@@ -8,6 +8,7 @@
 //! of the namespace.
 
 use std::fmt;
+use std::io;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -284,8 +285,12 @@ fn restore_files(ifname: &str, files: &[(String, String)]) -> Vec<String> {
     };
     let restore = |(file, value): &(String, String)| {
         let path = format!("class/net/{ifname}/{file}");
-        if sysfs.read(&path).is_ok_and(|is| is == *value) {
-            return None;
+        match sysfs.read(&path) {
+            Ok(is) if is == *value => return None,
+            // Some drivers (igb) count their queues when the card goes up first: what
+            // was a queue before is none now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            _ => {}
         }
         let error = sysfs.write(&path, value).err()?;
         Some(format!("{ifname}: {file} = {value} was not restored: {error}"))

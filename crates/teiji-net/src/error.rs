@@ -9,6 +9,7 @@ use crate::card::Refusal;
 use crate::keeper::KeeperError;
 use crate::netlink::KernelError;
 use crate::plan::Action;
+use crate::processing::ProcessingSetting;
 use crate::system::{SystemRefusal, SystemSetting};
 use crate::vtsn::Setting;
 
@@ -199,6 +200,12 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
                 }
                 _ => "The kernel takes no such value; the one before is still there.".to_owned(),
             })
+        }
+        (ENOENT, None, Action::Processing { setting: ProcessingSetting::Xps(_), .. }) => Some(
+            "A card with one transmit queue has nothing to choose: leave `xps` out.".to_owned(),
+        ),
+        (ENOENT, None, Action::Processing { .. }) => {
+            Some("This kernel does not have it: leave it out, or take a newer one.".to_owned())
         }
         (EIO | EINVAL, None, Action::Processing { .. }) => Some(
             "The driver, or a CPU that is not there, forbids it: leave it out, or write other CPUs."
