@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, bail};
-use teiji::load::{Flood, LoadKind, LoadReport, Running};
+use teiji::load::{Ends, Flood, LoadKind, LoadReport, Running};
 use teiji_experiment::Scenario;
+use teiji_experiment::scenario::Load;
 use teiji_net::Applied;
 
-/// The ports that are flooded, far from those of flows.
+/// The ports of loads, far from those of flows.
 const FLOODED: u16 = 9_009;
 /// Bytes of a flood's datagram: a frame of nearly the common length.
 const PAYLOAD: u16 = 1_400;
@@ -15,19 +16,36 @@ const PAYLOAD: u16 = 1_400;
 /// receive beside its other loads.
 const RATE: u32 = 4_000;
 
-/// Starts loads around the first flow: floods go over its wire, from its sender
-/// (`udp-tx`) or to it (`udp-rx`).
+/// Starts the experiment's loads and those of the command line, around the first
+/// flow: what goes over its wire goes from its sender (`…-tx`) or to it (`…-rx`), in
+/// threads on the CPUs of their hosts.
 pub fn start(
     kinds: &[LoadKind],
     scenario: &Scenario,
     applied: &Applied,
 ) -> anyhow::Result<Vec<Running>> {
-    kinds.iter().map(|kind| start_one(*kind, scenario, applied)).collect()
+    let mut all: Vec<LoadKind> = scenario.loads.iter().map(|load| kind(*load)).collect();
+    all.extend(
+        kinds.iter().filter(|kind| !scenario.loads.iter().any(|l| self::kind(*l) == **kind)),
+    );
+    all.iter().map(|kind| start_one(*kind, scenario, applied)).collect()
 }
 
 /// Ends them and gives what they did.
 pub fn stop(running: Vec<Running>) -> Vec<LoadReport> {
     running.into_iter().map(Running::stop).collect()
+}
+
+const fn kind(load: Load) -> LoadKind {
+    match load {
+        Load::Cpu => LoadKind::Cpu,
+        Load::Timer => LoadKind::Timer,
+        Load::Memory => LoadKind::Memory,
+        Load::UdpTx => LoadKind::UdpTx,
+        Load::UdpRx => LoadKind::UdpRx,
+        Load::TcpTx => LoadKind::TcpTx,
+        Load::TcpRx => LoadKind::TcpRx,
+    }
 }
 
 fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::Result<Running> {
@@ -36,7 +54,7 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
     }
     let Some(flow) = scenario.flows.first() else { bail!("the load `{kind}` needs a flow") };
     let (from, to, port) = match kind {
-        LoadKind::UdpRx => (&flow.to, &flow.from, FLOODED),
+        LoadKind::UdpRx | LoadKind::TcpRx => (&flow.to, &flow.from, FLOODED),
         _ => (&flow.from, &flow.to, FLOODED + 1),
     };
     let namespace =
@@ -46,8 +64,13 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
         .with_context(|| format!("host `{to}` has no port on `{}`", flow.wire))?
         .ipv4
         .into();
-    let flood = Flood { to: SocketAddr::new(ip, port), payload: PAYLOAD, rate: RATE };
-    Ok(Running::flood(kind, flood, namespace(from)?, namespace(to)?)?)
+    let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
+    let ends = Ends { from: namespace(from)?, to: namespace(to)?, cpus: [cpu(from), cpu(to)] };
+    let to = SocketAddr::new(ip, port);
+    if matches!(kind, LoadKind::TcpTx | LoadKind::TcpRx) {
+        return Ok(Running::stream(kind, to, ends)?);
+    }
+    Ok(Running::flood(kind, Flood { to, payload: PAYLOAD, rate: RATE }, ends)?)
 }
 
 /// Why the case was not measured under its loads, a sentence for each.

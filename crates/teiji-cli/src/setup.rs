@@ -44,7 +44,6 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
                 sections.push(machine("Machine", &observed.machine));
                 sections.extend(lab(manifest));
                 sections.extend(turns(&observed.turns));
-                sections.extend(loads(&observed.loads));
             }
             // A case may have a kernel of its own.
             Some(seen) if seen.kernel_version != observed.machine.kernel_version => {
@@ -62,6 +61,7 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
         let Some(case) = case.filter(|case| !seen_cases.contains(&case.as_str())) else { continue };
         seen_cases.push(case);
         let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == *case));
+        sections.extend(loads(case, &observed.loads));
         sections.extend(system(case, &observed.network, asked));
         sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));
     }
@@ -110,12 +110,13 @@ fn lab(manifest: &Manifest) -> Option<SetupSection> {
     Some(SetupSection { title: "Laboratory (emulated)".to_owned(), entries })
 }
 
-/// What the virtual processors cost each other.
-fn loads(loads: &[LoadReport]) -> Option<SetupSection> {
+/// What a case's loads did.
+fn loads(case: &str, loads: &[LoadReport]) -> Option<SetupSection> {
     let entries = loads.iter().map(|load| entry(load.kind.name(), load.to_string())).collect();
-    (!loads.is_empty()).then(|| SetupSection { title: "Loads".to_owned(), entries })
+    (!loads.is_empty()).then(|| SetupSection { title: format!("Case {case}: loads"), entries })
 }
 
+/// What the virtual processors cost each other.
 fn turns(turns: &[Turns]) -> Option<SetupSection> {
     let mut entries = vec![entry(
         "turns",

@@ -15,7 +15,7 @@ pub(crate) struct ResolvedCase {
     /// Where `paper` was written.
     pub paper_at: Origin,
     pub kernel: Option<String>,
-    /// Its `wires`, `hosts` and `flows`.
+    /// Its `wires`, `hosts`, `flows` and `loads`.
     pub table: Table,
 }
 
@@ -103,7 +103,7 @@ fn fields<'a>(case: &Named<'a>, log: &'a Log) -> Fields<'a> {
 }
 
 fn scenario_part(table: &Table) -> Table {
-    let part = |e: &&Entry| ["wires", "hosts", "flows"].contains(&e.key.as_str());
+    let part = |e: &&Entry| ["wires", "hosts", "flows", "loads"].contains(&e.key.as_str());
     Table { entries: table.entries.iter().filter(part).cloned().collect() }
 }
 

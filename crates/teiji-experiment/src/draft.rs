@@ -10,8 +10,8 @@ use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
 use crate::scenario::{
-    Card, Flow, Host, Nic, Port, Processing, Ptp, Qdisc, Scenario, SendMode, System, Transport,
-    Wire,
+    Card, Flow, Host, Load, Nic, Port, Processing, Ptp, Qdisc, Scenario, SendMode, System,
+    Transport, Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -69,6 +69,7 @@ pub(crate) struct ScenarioDraft {
     pub wires: Vec<WireDraft>,
     pub ports: Vec<PortDraft>,
     pub flows: Vec<FlowDraft>,
+    pub loads: Option<Vec<Load>>,
 }
 
 impl ScenarioDraft {
@@ -95,7 +96,7 @@ impl ScenarioDraft {
         }
         let wires = self.wires.into_iter().map(WireDraft::finish).collect::<Option<_>>()?;
         let flows = self.flows.into_iter().map(FlowDraft::finish).collect::<Option<_>>()?;
-        Some(Scenario { hosts, wires, flows })
+        Some(Scenario { hosts, wires, flows, loads: self.loads? })
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn overlay(file: &Table, overrides: &[(String, String)], log: &Log) -
 
 /// The part of an overlay that concerns every case.
 pub(crate) fn for_cases(overlay: &Table) -> Table {
-    let shared = |e: &&Entry| ["wires", "hosts", "flows"].contains(&e.key.as_str());
+    let shared = |e: &&Entry| ["wires", "hosts", "flows", "loads"].contains(&e.key.as_str());
     Table { entries: overlay.entries.iter().filter(shared).cloned().collect() }
 }
 

@@ -5,6 +5,7 @@ mod card;
 mod cbs;
 mod flow;
 pub(crate) mod judge;
+mod load;
 mod policy;
 mod processing;
 mod ptp;
@@ -17,7 +18,7 @@ use crate::draft::ScenarioDraft;
 use crate::fields::Fields;
 use crate::log::Log;
 
-/// Reads the `wires`, `hosts` and `flows` of one case. `file` is a reader over
+/// Reads the `wires`, `hosts`, `flows` and `loads` of one case. `file` is a reader over
 /// the case's resolved table.
 pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let wires = topology::wires(file, log);
@@ -26,5 +27,6 @@ pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let flows = flow::flows(file, &wires, &names, log);
     let ptp = ptp::read(file, log);
     let systems = system::read(file, log);
-    ScenarioDraft { hosts, ptp, systems, wires, ports, flows }
+    let loads = load::read(file, log);
+    ScenarioDraft { hosts, ptp, systems, wires, ports, flows, loads }
 }

@@ -2,6 +2,7 @@
 
 mod card;
 mod judge;
+mod load;
 mod qdisc;
 mod system;
 
@@ -14,6 +15,7 @@ use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
 pub use judge::{Judge, JudgeBy};
+pub use load::Load;
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub wires: Vec<Wire>,
     /// In the file's order; the index is the flow identifier on the wire.
     pub flows: Vec<Flow>,
+    /// What the machine does beside.
+    pub loads: Vec<Load>,
 }
 
 impl Experiment {

@@ -76,6 +76,12 @@ pub const FILE: Section = Section {
             "what is special about a host, `[hosts.NAME]`; hosts exist by being named in a wire",
         ),
         key("flows", "tables", "required", "what is sent, `[flows.NAME]`"),
+        key(
+            "loads",
+            "list of `\"cpu\"`, `\"timer\"`, `\"memory\"`, `\"udp-tx\"`, `\"udp-rx\"`, `\"tcp-tx\"`, `\"tcp-rx\"`",
+            "none",
+            "what the machine does beside, in ordinary threads",
+        ),
         key("cases", "tables", "one case, `default`", "what is compared, `[cases.NAME]`"),
     ],
 };
@@ -735,6 +741,7 @@ pub const CASE: Section = Section {
         key("wires", "tables", "`{}`", "overrides `[wires.…]`"),
         key("hosts", "tables", "`{}`", "overrides `[hosts.…]`"),
         key("flows", "tables", "`{}`", "overrides `[flows.…]`"),
+        key("loads", "as above", "the file's", "replaces `loads`"),
     ],
 };
 

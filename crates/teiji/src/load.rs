@@ -8,8 +8,10 @@
 mod compute;
 mod datagrams;
 mod pace;
+mod streams;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::time::{Instant, Monotonic};
 use teiji_sys::clock;
 use teiji_sys::error::SysError;
-use teiji_sys::sched;
+use teiji_sys::sched::{self, Pinned};
 use thiserror::Error;
 
 pub use datagrams::Flood;
@@ -44,11 +46,16 @@ pub enum LoadKind {
     UdpTx,
     /// Reception: UDP datagrams to the sending host, at a mean rate.
     UdpRx,
+    /// Transmission: a TCP stream from the sending host, as fast as it goes.
+    TcpTx,
+    /// Reception: a TCP stream to the sending host, as fast as it goes.
+    TcpRx,
 }
 
 impl LoadKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Cpu, Self::Timer, Self::Memory, Self::UdpTx, Self::UdpRx];
+    pub const ALL: [Self; 7] =
+        [Self::Cpu, Self::Timer, Self::Memory, Self::UdpTx, Self::UdpRx, Self::TcpTx, Self::TcpRx];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -58,12 +65,14 @@ impl LoadKind {
             Self::Memory => "memory",
             Self::UdpTx => "udp-tx",
             Self::UdpRx => "udp-rx",
+            Self::TcpTx => "tcp-tx",
+            Self::TcpRx => "tcp-rx",
         }
     }
 
     /// It needs a peer.
     pub const fn needs_a_wire(self) -> bool {
-        matches!(self, Self::UdpTx | Self::UdpRx)
+        matches!(self, Self::UdpTx | Self::UdpRx | Self::TcpTx | Self::TcpRx)
     }
 
     /// What [`LoadReport::done`] counts.
@@ -73,6 +82,7 @@ impl LoadKind {
             Self::Timer => "timers",
             Self::Memory => "MiB copied",
             Self::UdpTx | Self::UdpRx => "datagrams received",
+            Self::TcpTx | Self::TcpRx => "kbit received",
         }
     }
 }
@@ -97,7 +107,7 @@ impl FromStr for LoadKind {
 pub enum LoadError {
     /// No such load.
     #[error(
-        "there is no load `{name}`; there are cpu, timer, memory, udp-tx and udp-rx (udp for both)"
+        "there is no load `{name}`; there are cpu, timer, memory, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
     )]
     Unknown {
         /// What was asked for.
@@ -111,7 +121,7 @@ pub enum LoadError {
         /// What the system says.
         error: SysError,
     },
-    /// The floods' socket or namespace.
+    /// The sockets or namespaces of one between hosts.
     #[error("the load `{kind}` cannot open its socket: {error}")]
     Socket {
         /// Which load.
@@ -166,6 +176,17 @@ impl LoadReport {
     }
 }
 
+/// The two ends of a load between hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// Namespace of the sending host.
+    pub from: BorrowedFd<'a>,
+    /// Namespace of the receiving host.
+    pub to: BorrowedFd<'a>,
+    /// CPUs of the sending and of the receiving thread; `None`: any.
+    pub cpus: [Option<u16>; 2],
+}
+
 /// A load that runs; it ends with [`Running::stop`] or when dropped.
 #[derive(Debug)]
 pub struct Running {
@@ -181,13 +202,15 @@ impl Running {
     ///
     /// # Errors
     /// If a thread cannot be started. [`LoadKind::needs_a_wire`] ones start with
-    /// [`Running::flood`].
+    /// [`Running::flood`] or [`Running::stream`].
     pub fn start(kind: LoadKind) -> Result<Self, LoadError> {
         let work = match kind {
             LoadKind::Cpu => compute::cpu,
             LoadKind::Timer => compute::timer,
             LoadKind::Memory => compute::memory,
-            LoadKind::UdpTx | LoadKind::UdpRx => return Ok(Self::begin(kind)),
+            LoadKind::UdpTx | LoadKind::UdpRx | LoadKind::TcpTx | LoadKind::TcpRx => {
+                return Ok(Self::begin(kind));
+            }
         };
         let mut running = Self::begin(kind);
         for _ in sched::allowed_cpus() {
@@ -200,19 +223,42 @@ impl Running {
     ///
     /// # Errors
     /// If a namespace cannot be entered, a socket opened or a thread started.
-    pub fn flood(
-        kind: LoadKind,
-        flood: Flood,
-        from: BorrowedFd<'_>,
-        to: BorrowedFd<'_>,
-    ) -> Result<Self, LoadError> {
+    pub fn flood(kind: LoadKind, flood: Flood, ends: Ends<'_>) -> Result<Self, LoadError> {
         let failed = |error| LoadError::Socket { kind, error };
-        let (sink, source) = flood.open(from, to).map_err(failed)?;
+        let (sink, source) = flood.open(ends.from, ends.to).map_err(failed)?;
         let mut running = Self::begin(kind);
         running.wanted_per_s = Some(flood.rate);
-        running.spawn(move |pace| datagrams::receive(&sink, pace))?;
-        running.spawn(move |pace| datagrams::send(&source, pace))?;
+        let [from, to] = ends.cpus;
+        running.spawn_on(to, move |pace| datagrams::receive(&sink, pace))?;
+        running.spawn_on(from, move |pace| datagrams::send(&source, pace))?;
         Ok(running)
+    }
+
+    /// Starts a TCP stream between two namespaces, to this address.
+    ///
+    /// # Errors
+    /// If a namespace cannot be entered, the connection made or a thread started.
+    pub fn stream(kind: LoadKind, to: SocketAddr, ends: Ends<'_>) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::Socket { kind, error };
+        let (sink, source) = streams::open(to, &ends).map_err(failed)?;
+        let mut running = Self::begin(kind);
+        let [from, to] = ends.cpus;
+        // The sender first: why it ended explains why nothing came.
+        running.spawn_on(from, move |pace| streams::send(source, pace))?;
+        running.spawn_on(to, move |pace| streams::receive(sink, pace))?;
+        Ok(running)
+    }
+
+    /// Starts a thread on a CPU, or on any.
+    fn spawn_on(
+        &mut self,
+        cpu: Option<u16>,
+        work: impl FnOnce(&mut Pace) + Send + 'static,
+    ) -> Result<(), LoadError> {
+        self.spawn(move |pace| match cpu.map(Pinned::to).transpose() {
+            Ok(_pinned) => work(pace),
+            Err(error) => pace.fail(error.to_string()),
+        })
     }
 
     fn begin(kind: LoadKind) -> Self {

@@ -1,6 +1,6 @@
 //! Loads run, say what they did, and notice when they did not.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use teiji_core::time::Span;
@@ -42,6 +42,30 @@ fn a_thread_that_stood_still_is_told() {
     assert_eq!(work.problem(Span::from_secs(100)), None);
 }
 
+/// Both ends in one namespace.
+fn within(space: &OwnedFd) -> Ends<'_> {
+    Ends { from: space.as_fd(), to: space.as_fd(), cpus: [None; 2] }
+}
+
+#[test]
+fn a_stream_flows_or_says_why_not() {
+    let here = netns::current().unwrap();
+    let to = "127.0.0.1:0".parse().unwrap();
+    let cpu = sched::allowed_cpus()[0];
+    let start = |cpus| Running::stream(LoadKind::TcpTx, to, Ends { cpus, ..within(&here) });
+    // A busy machine may need several attempts; a load that stood still says so.
+    let reports = [300, 1_000, 5_000].map(|ms| ran(start([Some(cpu); 2]).unwrap(), ms));
+    // Loopback carries far more than 1 Mbit/s.
+    let good = |report: &LoadReport| report.problem.is_none() && report.per_s() > 1_000;
+    assert!(reports.iter().any(good), "{reports:?}");
+    let report = ran(start([Some(8_000), None]).unwrap(), 100);
+    assert!(report.problem.unwrap().contains("CPU 8000 cannot be used"));
+    // A new namespace's loopback is down.
+    let Ok(namespace) = netns::create() else { return println!("SKIP: no new namespaces") };
+    let error = Running::stream(LoadKind::TcpRx, to, within(&namespace)).unwrap_err();
+    assert!(error.to_string().starts_with("the load `tcp-rx` cannot open its socket"), "{error}");
+}
+
 #[test]
 fn a_flood_arrives_or_says_why_not() {
     let here = netns::current().unwrap();
@@ -50,7 +74,7 @@ fn a_flood_arrives_or_says_why_not() {
     let Ok(namespace) = netns::create() else { return println!("SKIP: no new namespaces") };
     // A new namespace's loopback is down: nothing arrives there.
     let start = |space: &std::os::fd::OwnedFd| {
-        Running::flood(LoadKind::UdpTx, over_loopback, space.as_fd(), space.as_fd())
+        Running::flood(LoadKind::UdpTx, over_loopback, within(space))
     };
     let report = ran(start(&namespace).unwrap(), 100);
     assert!(report.problem.is_some(), "{report:?}");

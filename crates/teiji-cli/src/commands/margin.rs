@@ -33,8 +33,8 @@ pub struct Args {
     /// The share of frames that may miss their time.
     #[arg(long, value_name = "P", default_value_t = 1e-6)]
     probability: f64,
-    /// What the machine does beside: cpu, timer, memory, udp-tx, udp-rx, udp
-    /// (both); several with commas.
+    /// What the machine does beside: cpu, timer, memory, udp-tx, udp-rx, tcp-tx,
+    /// tcp-rx, udp or tcp (both ways); several with commas.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     load: Vec<String>,
     /// How many frames each run sends, shared out among its members; for an
@@ -178,12 +178,13 @@ fn measure(
     margin::measure(bench, subject, testbed, args.probability)
 }
 
-/// The loads by name; `udp` is both directions.
+/// The loads by name; `udp` and `tcp` are both directions.
 fn loads(names: &[String]) -> anyhow::Result<Vec<LoadKind>> {
     let mut loads = Vec::new();
     for name in names {
         match name.as_str() {
             "udp" => loads.extend([LoadKind::UdpTx, LoadKind::UdpRx]),
+            "tcp" => loads.extend([LoadKind::TcpTx, LoadKind::TcpRx]),
             name => loads.push(name.parse()?),
         }
     }

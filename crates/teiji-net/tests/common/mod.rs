@@ -65,6 +65,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             tx_stamps: false,
             background: false,
         }],
+        loads: Vec::new(),
     }
 }
 

@@ -1,0 +1,54 @@
+//! The loads of a case.
+
+use crate::fields::Fields;
+use crate::log::Log;
+use crate::scenario::Load;
+use crate::suggest::{did_you_mean, list};
+use crate::tree::{Node, Value};
+
+const EXAMPLE: &str = "[\"cpu\"]";
+
+/// None if `loads` was wrong.
+pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<Load>> {
+    let found = file.array("loads", EXAMPLE).and_then(|items| {
+        // All are looked at, so that all mistakes are told.
+        let read: Vec<Option<Load>> = items.iter().map(|item| read_one(item, log)).collect();
+        let loads: Option<Vec<Load>> = read.into_iter().collect();
+        let twice = |loads: &Vec<Load>| {
+            (0..loads.len()).find(|index| loads[..*index].contains(&loads[*index]))
+        };
+        if let Some(index) = loads.as_ref().and_then(twice) {
+            log.mistake(
+                items[index].at,
+                "this load is there twice",
+                "A load runs once a case; name each once.",
+            );
+            return None;
+        }
+        loads
+    });
+    found.or_default(Vec::new())
+}
+
+fn read_one(item: &Node, log: &Log) -> Option<Load> {
+    let names = Load::ALL.map(Load::name);
+    let text = match &item.value {
+        Value::Text(text) => text.as_str(),
+        Value::Broken => return None,
+        other => {
+            let message = format!("a load is named by text, not by {}", other.kind());
+            log.mistake(item.at, message, format!("Write for example loads = {EXAMPLE}"));
+            return None;
+        }
+    };
+    let found = Load::ALL.into_iter().find(|load| load.name() == text);
+    if found.is_none() {
+        let guess = did_you_mean(text, names.iter().copied());
+        log.mistake(
+            item.at,
+            format!("there is no load `{text}`{guess}"),
+            format!("There is {}.", list(&names)),
+        );
+    }
+    found
+}
