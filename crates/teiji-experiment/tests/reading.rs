@@ -92,6 +92,44 @@ fn the_etf_experiment_is_the_papers_at_full_size() {
 }
 
 #[test]
+fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_six_cells() {
+    let text = fs::read_to_string(repository("experiments/ksoftirqd.toml")).unwrap();
+    let experiment = read(&text);
+    let paper = fs::read_to_string(repository("papers/ksoftirqd.toml")).unwrap();
+    let paper: toml::de::DeTable<'_> = toml::de::DeTable::parse(&paper).unwrap().into_inner();
+    let number = |section: &str, key: &str| -> u8 {
+        let text = paper[section].get_ref()[key].get_ref().as_integer().unwrap();
+        text.as_str().parse().unwrap()
+    };
+    let mut cells = Vec::new();
+    for case in &experiment.cases {
+        let (board, flow) = (case.scenario.host("board").unwrap(), &case.scenario.flows[0]);
+        assert_eq!(flow.period, Span::from_millis(10));
+        // Headers of Ethernet, IPv4 and UDP.
+        assert_eq!(14 + 20 + 8 + flow.payload, u16::from(number("traffic", "packet_bytes")));
+        assert_eq!(flow.realtime, Some(number("rt_priority", "periodic_sender")));
+        let irq = Policy::Fifo(number("rt_priority", "ethernet_irq_thread"));
+        assert_eq!(board.ports[0].processing.irq.policy, Some(irq));
+        let loads: Vec<&str> = case.scenario.loads.iter().map(|load| load.name()).collect();
+        cells.push((loads.concat(), board.system.ksoftirqd.unwrap(), case.paper_result.clone()));
+    }
+    let cell =
+        |load: &str, policy, key: &str| (load.to_owned(), policy, Some(format!("jitter.{key}")));
+    let (other, rt1) = (Policy::Other, Policy::Fifo(1));
+    assert_eq!(
+        cells,
+        [
+            cell("", other, "none.not_rt"),
+            cell("", rt1, "none.rt1"),
+            cell("tcp-tx", other, "tcp_transmit.not_rt"),
+            cell("tcp-tx", rt1, "tcp_transmit.rt1"),
+            cell("tcp-rx", other, "tcp_receive.not_rt"),
+            cell("tcp-rx", rt1, "tcp_receive.rt1"),
+        ]
+    );
+}
+
+#[test]
 fn the_papers_a_file_may_name_are_those_of_the_repository() {
     let mut found: Vec<String> = fs::read_dir(repository("papers"))
         .unwrap()
