@@ -35,7 +35,7 @@ one_queue
 set_a tx_stamp_slots 1
 receive
 hold
-release_at 15140 &
+release_at 15140
 send --frames 10 --period 100us --priority 0 --payload 1472
 received
 equal "with one slot, one of ten waiting frames gets a stamp" 1 \
@@ -44,7 +44,7 @@ equal "and the others are counted" 9 "$(total_a stamp_skipped)"
 equal "though all are sent" 10 "$(frames)"
 set_a tx_stamp_slots 0
 hold
-release_at 30280 &
+release_at 30280
 send --frames 20 --period 100us --priority 0 --payload 1472
 equal "without a limit all get theirs" 20 "$(awk -F, 'NR > 1 && $7 != ""' tx.csv | wc -l)"
 
