@@ -1,6 +1,6 @@
 //! Suites of test scripts for kernel modules, run by a shell in one guest.
 //!
-//! A script is a file of dash with [`LIBRARY`] at its head; the comment lines before
+//! A script is a file of dash with [`LIBRARIES`] at its head; the comment lines before
 //! its first command may say what it needs:
 //!
 //! ```text
@@ -22,12 +22,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What scripts are written with; in the guest [`LIBRARY_PATH`].
-pub const LIBRARY: &str = include_str!("suite/lib.sh");
+/// What scripts are written with: where it is in the guest, and its text. Scripts begin with
+/// `. /suite/lib`; those that have allocations fail go on with `. /suite/failures`.
+pub const LIBRARIES: [(&str, &str); 2] = [
+    ("suite/lib", include_str!("suite/lib.sh")),
+    ("suite/failures", include_str!("suite/failures.sh")),
+];
 /// Folder of all that a suite needs in the guest; what scripts share lies here.
 pub const DIR: &str = "suite";
-/// Where scripts find it: `. /suite/lib`.
-pub const LIBRARY_PATH: &str = "suite/lib";
 /// Folder of the scripts in the guest.
 pub const SCRIPTS_DIR: &str = "suite/scripts";
 /// The word for init that makes a guest run a suite.

@@ -207,7 +207,8 @@ fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
 }
 
 fn guest_files(scripts: &[Script], includes: &[Script]) -> Vec<GuestFile> {
-    let library = (suite::LIBRARY_PATH.to_owned(), 0o644, suite::LIBRARY.as_bytes().to_vec());
+    let libraries =
+        suite::LIBRARIES.map(|(path, text)| (path.to_owned(), 0o644, text.as_bytes().to_vec()));
     let scripts = scripts.iter().map(|script| {
         let path = format!("{}/{}", suite::SCRIPTS_DIR, script.name);
         (path, 0o755, script.text.as_bytes().to_vec())
@@ -215,7 +216,7 @@ fn guest_files(scripts: &[Script], includes: &[Script]) -> Vec<GuestFile> {
     let includes = includes.iter().map(|include| {
         (format!("{}/{}", suite::DIR, include.name), 0o644, include.text.as_bytes().to_vec())
     });
-    std::iter::once(library).chain(scripts).chain(includes).collect()
+    libraries.into_iter().chain(scripts).chain(includes).collect()
 }
 
 /// Prints what was found; whether all of it is good.
