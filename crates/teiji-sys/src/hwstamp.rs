@@ -1,6 +1,10 @@
 //! Switching a card's hardware time stamps on, and back to what they were.
 #![expect(unsafe_code, reason = "the request structure promises to be the kernel's")]
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::interface::{InterfaceError, InterfaceName};
 use crate::ioctl::{ControlSocket, Request};
 
@@ -59,55 +63,81 @@ fn set_through(
     Ok(stamps)
 }
 
-/// Hardware stamps are on while this lives; dropping it restores the setting
-/// from before, also from a thread in another network namespace.
+/// An interface: the cookie of its network namespace, and its name.
+type Key = (u64, InterfaceName);
+
+/// What the guards of one interface share.
+#[derive(Debug)]
+struct Shared {
+    guards: usize,
+    before: HardwareStamps,
+    changed: bool,
+}
+
+/// The interfaces whose stamps this process has switched on. A card has one setting,
+/// so it is the last of its guards that restores it.
+static SHARED: Mutex<BTreeMap<Key, Shared>> = Mutex::new(BTreeMap::new());
+
+/// Hardware stamps are on while this lives. Dropping the last guard of an interface in
+/// this process restores the setting from before the first one, also from a thread in
+/// another network namespace.
 #[derive(Debug)]
 #[must_use = "the stamps are switched back when this is dropped"]
 pub struct Enabled {
     socket: ControlSocket,
-    name: InterfaceName,
-    before: HardwareStamps,
-    changed: bool,
+    key: Key,
 }
 
 impl Enabled {
     /// Switches stamps of interface `name` on: with `transmit` for frames that
     /// sockets ask to stamp, with `receive` for every received frame. What was
-    /// on stays on. Guards for one interface must be dropped in reverse order.
+    /// on stays on.
     pub fn on(name: &str, transmit: bool, receive: bool) -> Result<Self, InterfaceError> {
         let (socket, name) = (ControlSocket::open()?, InterfaceName::new(name)?);
+        let key = (socket.namespace()?, name);
+        let mut shared = lock();
         // A driver that cannot tell its setting starts with everything off.
-        let before = match get_through(&socket, name) {
-            Ok(before) => before,
+        let now = match get_through(&socket, name) {
+            Ok(now) => now,
             Err(InterfaceError::NotSupported { .. }) => HardwareStamps::OFF,
             Err(other) => return Err(other),
         };
-        let mut wanted = before;
+        let mut wanted = now;
         if transmit {
             wanted.tx_type = HardwareStamps::ALL.tx_type;
         }
         if receive {
             wanted.rx_filter = HardwareStamps::ALL.rx_filter;
         }
-        if wanted != before {
+        if wanted != now {
             set_through(&socket, name, wanted)?;
         }
-        Ok(Self { socket, name, before, changed: wanted != before })
-    }
-
-    /// What the card was set to before.
-    pub fn before(&self) -> HardwareStamps {
-        self.before
+        let of_interface =
+            shared.entry(key).or_insert(Shared { guards: 0, before: now, changed: false });
+        of_interface.guards += 1;
+        of_interface.changed |= wanted != now;
+        Ok(Self { socket, key })
     }
 }
 
 impl Drop for Enabled {
     fn drop(&mut self) {
-        // The interface may be gone; then there is nothing to restore.
-        if self.changed {
-            let _ = set_through(&self.socket, self.name, self.before);
+        let mut shared = lock();
+        let Entry::Occupied(mut of_interface) = shared.entry(self.key) else { return };
+        of_interface.get_mut().guards -= 1;
+        if of_interface.get().guards == 0 {
+            let Shared { before, changed, .. } = of_interface.remove();
+            // The interface may be gone; then there is nothing to restore.
+            if changed {
+                let _ = set_through(&self.socket, self.key.1, before);
+            }
         }
     }
+}
+
+fn lock() -> MutexGuard<'static, BTreeMap<Key, Shared>> {
+    // Nothing panics while it is held; what it guards is whole in any case.
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl InterfaceError {
 }
 
 /// An interface name in the kernel's form: zero-terminated, at most 15 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterfaceName(pub(crate) [u8; IFNAMSIZ]);
 
 impl InterfaceName {

@@ -29,6 +29,25 @@ impl ControlSocket {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
+    /// The cookie of its network namespace: a number that no other one ever has
+    /// (`SO_NETNS_COOKIE`, Linux 5.14).
+    pub(crate) fn namespace(&self) -> Result<u64, SysError> {
+        let mut cookie = 0_u64;
+        let mut size: libc::socklen_t = 8;
+        // SAFETY: the kernel writes at most `size` bytes to `cookie`, which has as many.
+        let result = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_NETNS_COOKIE,
+                (&raw mut cookie).cast(),
+                &raw mut size,
+            )
+        };
+        check("getsockopt SO_NETNS_COOKIE", result)?;
+        Ok(cookie)
+    }
+
     /// Sends a request whose `ifr_data` points to `data`.
     pub(crate) fn with_data<T: Request>(
         &self,
