@@ -4,11 +4,13 @@
 mod experiment;
 mod interface;
 mod search;
+mod section;
 mod text;
 
 pub use experiment::{FlowBench, Wanted};
 pub use interface::{InterfaceBench, NEAREST_BRIDGE};
 pub use search::measure;
+pub use section::publish;
 pub use text::text;
 
 use std::path::PathBuf;

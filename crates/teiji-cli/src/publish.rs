@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::Context;
 use teiji_experiment::JudgeBy;
 use teiji_record::summary::Testbed;
-use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary};
-use teiji_report::{Outlier, Paper, Points, Replay, Report};
+use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary, json};
+use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, FrameView, Vantage};
 
 use crate::outliers;
@@ -31,6 +31,7 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
         points,
         outliers,
         setup: setup::sections(manifest, experiment.as_ref()),
+        margin: margin(folder)?,
         replay: Some(replay(folder, manifest)),
         limits: limits(summary),
         generator: format!("teiji {}", manifest.teiji),
@@ -40,6 +41,19 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
     let html = teiji_report::html::render(&report);
     let path = folder.report_path();
     fs::write(&path, html).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The search for a margin that the run belongs to, if it does.
+fn margin(folder: &RunFolder) -> anyhow::Result<Option<MarginSearch>> {
+    let path = folder.margin_path();
+    Ok(path.exists().then(|| json::read(&path, MarginSearch::SCHEMA)).transpose()?)
+}
+
+/// Writes into the run folder which search it belongs to, and its report anew.
+pub fn with_margin(folder: &RunFolder, search: &MarginSearch) -> anyhow::Result<()> {
+    json::write(&folder.margin_path(), search)?;
+    let (_, manifest) = RunFolder::open(folder.path())?;
+    report(folder, &manifest, &folder.read_summary()?)
 }
 
 /// The points and outliers of every member with records.

@@ -65,6 +65,16 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
     // took as long as with a longer delta.
     let last = late(below.last().unwrap());
     assert!(last > late(&found["check"]) && last > 40, "{}", said.out);
+    // All of it is in the report of the check, with the way to each run.
+    let folder = std::path::Path::new(found["check"]["run"].as_str().unwrap());
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    let section = page.split_once("<section id=\"margin\">").expect("a section on the margin").1;
+    let section = section.split_once("</section>").unwrap().0;
+    assert_eq!(section.matches("<tr><th>").count() - 1, 2 + refuted.len() + below.len());
+    for (_, link) in section.match_indices("href=\"").map(|(at, _)| section[at..].split_at(6)) {
+        let link = link.split_once('"').unwrap().0;
+        assert!(folder.join(link).is_file(), "{link}");
+    }
     // What was saved is what was checked, and is the laboratory's.
     let saved: Value = serde_json::from_slice(&std::fs::read(&save).unwrap()).unwrap();
     assert_eq!(saved["margin_ns"], found["check"]["margin_ns"]);

@@ -67,7 +67,7 @@ pub enum JsonFileError {
 }
 
 /// Writes `value`, indented, whole or not at all.
-pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<(), JsonFileError> {
+pub fn write(path: &Path, value: &impl Serialize) -> Result<(), JsonFileError> {
     write_atomically(path, |file| {
         serde_json::to_writer_pretty(&mut *file, value)?;
         file.write_all(b"\n")
@@ -76,10 +76,7 @@ pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<(), JsonFileE
 }
 
 /// Reads a file whose `schema` must be `expected` (`name/version`).
-pub(crate) fn read<T: DeserializeOwned>(
-    path: &Path,
-    expected: &'static str,
-) -> Result<T, JsonFileError> {
+pub fn read<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, JsonFileError> {
     let text = std::fs::read(path)
         .map_err(|source| JsonFileError::Io { path: path.to_owned(), source })?;
     let invalid = |source| JsonFileError::Invalid { path: path.to_owned(), expected, source };

@@ -208,6 +208,11 @@ impl RunFolder {
         self.path.join("report.html")
     }
 
+    /// `margin.json`, in the run that a search for a margin ended with.
+    pub fn margin_path(&self) -> PathBuf {
+        self.path.join("margin.json")
+    }
+
     /// Where the records of a case at a seed belong, relative to the folder.
     pub fn records_name(case: &str, seed: u64) -> String {
         format!("records/{}-s{seed}.parquet", safe_name(case))

@@ -205,6 +205,7 @@ fn main() -> ExitCode {
         limits: vec!["It proves nothing: nothing was measured.".to_owned()],
         generator: format!("the demo of teiji-report {}", env!("CARGO_PKG_VERSION")),
         created: None,
+        margin: None,
         notice: Some("Synthetic data: this page shows the report, not a measurement.".to_owned()),
     });
     if let Err(error) = std::fs::write(&path, page) {

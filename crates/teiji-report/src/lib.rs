@@ -30,4 +30,6 @@ pub mod waits;
 pub mod wording;
 
 pub use paper::{Paper, PaperError, PaperFigures};
-pub use report::{Outlier, Points, Replay, Report, SetupEntry, SetupSection, Stamp};
+pub use report::{
+    MarginRun, MarginSearch, Outlier, Points, Replay, Report, SetupEntry, SetupSection, Stamp,
+};

@@ -1,5 +1,6 @@
 //! What the HTML report shows beyond the summary. The caller fills it in.
 
+use serde::{Deserialize, Serialize};
 use teiji_record::{FrameRow, Summary};
 use teiji_stats::Vantage;
 
@@ -19,6 +20,8 @@ pub struct Report<'a> {
     pub outliers: Vec<Outlier>,
     /// The set-up as observed.
     pub setup: Vec<SetupSection>,
+    /// The search for a margin that the run was the last check of.
+    pub margin: Option<MarginSearch>,
     /// How to repeat the run.
     pub replay: Option<Replay>,
     /// What this does not prove. Full sentences.
@@ -30,6 +33,43 @@ pub struct Report<'a> {
     /// One sentence above everything else, for pages that must not be mistaken
     /// for a measurement.
     pub notice: Option<String>,
+}
+
+/// What a search for a transmission margin found. `margin.json` of a run folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarginSearch {
+    /// [`MarginSearch::SCHEMA`].
+    pub schema: String,
+    /// The finding and its evidence. Full sentences.
+    pub sentences: Vec<String>,
+    /// The runs, in the order they were made.
+    pub runs: Vec<MarginRun>,
+    /// Why the figures are not what they should be. Full sentences.
+    pub problems: Vec<String>,
+}
+
+impl MarginSearch {
+    /// Format and version.
+    pub const SCHEMA: &'static str = "teiji-margin-search/1";
+}
+
+/// One run of a search, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarginRun {
+    /// What it was for: "measured", "check", "below".
+    pub what: String,
+    /// The transmission margin.
+    pub margin: String,
+    /// The delta of ETF, `–` without.
+    pub delta: String,
+    /// Frames that were not on time, of how many.
+    pub not_on_time: String,
+    /// How many were foretold, with an interval; empty if nothing was.
+    pub foretold: String,
+    /// What became of them.
+    pub reasons: String,
+    /// Name of its folder, beside this one's.
+    pub folder: Option<String>,
 }
 
 /// The deviations of one flow, seen at one vantage, in one member of one case.

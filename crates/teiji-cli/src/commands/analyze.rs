@@ -128,6 +128,7 @@ fn write_report(path: &Path, analysis: &CaptureAnalysis, summary: &Summary) -> a
         limits: publish::limits(summary),
         generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
         created: None,
+        margin: None,
         notice: None,
     };
     fs::write(path, teiji_report::html::render(&report))

@@ -97,6 +97,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         of_interface(args, loads)?
     };
     let saved = calibration(&findings).write(&args.save);
+    margin::publish(&findings)?;
     if args.json {
         output::json(&findings)?;
     } else {

@@ -18,7 +18,10 @@ pub fn text(findings: &Findings, saved: Option<&Path>) -> String {
     }
     out.push_str(&stretches(findings));
     out.push_str(&recommendation(findings));
-    out.push_str(&confirmations(findings));
+    out.push_str(&checks(findings));
+    if findings.confirmed {
+        out.push_str(&below(findings));
+    }
     for problem in &findings.problems {
         let _ = writeln!(out, "! {problem}");
     }
@@ -49,11 +52,11 @@ fn place(findings: &Findings) -> String {
     format!("{place}, {kernel}")
 }
 
-fn ns(ns: i64) -> String {
+pub(super) fn ns(ns: i64) -> String {
     Span::from_ns(ns).to_string()
 }
 
-fn stretches(findings: &Findings) -> String {
+pub(super) fn stretches(findings: &Findings) -> String {
     let half = probability(findings.recommendation.probability / 2.0);
     let head = ["", "median", "p99.9", "worst", &format!("bound for {half}")].map(str::to_owned);
     let mut rows = vec![head];
@@ -85,7 +88,7 @@ fn table<const N: usize>(rows: &[[String; N]]) -> String {
     out
 }
 
-fn recommendation(findings: &Findings) -> String {
+pub(super) fn recommendation(findings: &Findings) -> String {
     let found = &findings.recommendation;
     let mut out = "\n".to_owned();
     if !found.reached {
@@ -212,7 +215,8 @@ fn evidence_of(bound: &TailBound) -> String {
     }
 }
 
-fn confirmations(findings: &Findings) -> String {
+/// The checks, one line each.
+pub(super) fn checks(findings: &Findings) -> String {
     let at = |run: &Confirmation| {
         let delta = run.delta_ns.map_or_else(String::new, |delta| format!(", delta {}", ns(delta)));
         format!("{}{delta}", ns(run.margin_ns))
@@ -240,7 +244,6 @@ fn confirmations(findings: &Findings) -> String {
                 probability(sees)
             );
         }
-        out.push_str(&below(findings));
     } else if !findings.refuted.is_empty() {
         out.push_str(&no_margin(findings));
     }
@@ -248,7 +251,7 @@ fn confirmations(findings: &Findings) -> String {
 }
 
 /// What a check showed, and its worst member if there are several.
-fn shown(run: &Confirmation) -> String {
+pub(super) fn shown(run: &Confirmation) -> String {
     let mut text = misses(&run.misses);
     let worst = run.members.iter().max_by_key(|member| member.total());
     if let (Some(worst), true) = (worst, run.members.len() > 1 && run.misses.total() > 0) {
@@ -310,7 +313,7 @@ fn misses(misses: &Misses) -> String {
     text
 }
 
-fn reasons(misses: &Misses) -> String {
+pub(super) fn reasons(misses: &Misses) -> String {
     let Misses { frames: _, invalid, missed, send_failed, late, unsent } = *misses;
     let reasons: Vec<String> = [
         (invalid, "refused by ETF as invalid"),

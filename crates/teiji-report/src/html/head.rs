@@ -63,6 +63,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
         n => format!("{} warnings", count(n as u64, GLYPHS)),
     };
     let links = [
+        ("margin", "Margin".to_owned(), report.margin.is_some()),
         ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
         ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),
         ("waits", "Waits".to_owned(), !waits::rows(report.summary).is_empty()),

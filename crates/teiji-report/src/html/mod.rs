@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `on_wire`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `margin`, `on_wire`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -16,6 +16,7 @@ mod closing;
 mod data;
 mod escape;
 mod head;
+mod margin;
 mod on_wire;
 mod outliers;
 mod page;
@@ -43,6 +44,7 @@ const COLOURS: usize = 12;
 pub fn render(report: &Report<'_>) -> String {
     let mut body = String::new();
     head::head(report, &mut body);
+    margin::margin(report, &mut body);
     on_wire::gates(report, &mut body);
     on_wire::shaping(report, &mut body);
     on_wire::waits(report, &mut body);

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use teiji_record::summary::{SCHEMA, Testbed};
 use teiji_record::{CaseSummary, MemberSummary, Summary};
-use teiji_report::{Outlier, Paper, Points, Replay, Report, SetupEntry, SetupSection, Stamp, html};
+use teiji_report::{
+    MarginRun, MarginSearch, Outlier, Paper, Points, Replay, Report, SetupEntry, SetupSection,
+    Stamp, html,
+};
 use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
 
 /// A question that must stay one.
@@ -113,6 +116,20 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
                 asked: Some("4".to_owned()),
             }],
         }],
+        margin: Some(MarginSearch {
+            schema: MarginSearch::SCHEMA.to_owned(),
+            sentences: vec!["Margin for <one> in a hundred: 177 µs.".to_owned()],
+            runs: vec![MarginRun {
+                what: "check".to_owned(),
+                margin: "177 µs".to_owned(),
+                delta: "123 µs".to_owned(),
+                not_on_time: "0 of <b>2000".to_owned(),
+                foretold: String::new(),
+                reasons: String::new(),
+                folder: Some("run-<1>".to_owned()),
+            }],
+            problems: vec!["It is <invented>.".to_owned()],
+        }),
         replay: Some(Replay { command: "teiji run --replay x".to_owned(), note: "n".to_owned() }),
         limits: vec!["It is made up.".to_owned()],
         generator: "teiji test".to_owned(),

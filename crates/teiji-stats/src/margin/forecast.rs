@@ -89,8 +89,9 @@ impl Stations {
 /// The smallest count that a Poisson distribution of this mean does not exceed
 /// with a probability above 1 − `share`.
 fn poisson_quantile(mean: f64, share: f64) -> u64 {
-    if mean > 1_000.0 {
-        // Normal from here on (the error is below one in a hundred standard deviations).
+    // The first term, e^−mean, is 0 to a computer from a mean of 745 on.
+    if mean > 600.0 {
+        // Normal from here on (the error is about one count).
         let normal = if share < 0.5 { -1.959_964 } else { 1.959_964 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
         return (mean + normal * mean.sqrt()).round() as u64;
@@ -117,6 +118,10 @@ mod tests {
         }
         // The terms give 3877; the normal distribution is one beside it.
         assert_eq!(poisson_quantile(4_000.0, 0.025), 3_876);
+        for mean in 1..2_000_u32 {
+            let at = |share| poisson_quantile(mean.into(), share);
+            assert!(at(0.025) < mean.into() && at(0.975) > mean.into(), "{mean}");
+        }
         assert_eq!((poisson_quantile(0.0, 0.025), poisson_quantile(0.0, 0.975)), (0, 0));
     }
 }
