@@ -81,7 +81,11 @@ pub enum SystemRefusal {
 }
 
 fn hint(name: &str) -> &'static str {
-    if name.starts_with("ktimers") { " (only a kernel with PREEMPT_RT has ktimers)" } else { "" }
+    if name.starts_with("ktimers") {
+        " (only some kernels with PREEMPT_RT have ktimers)"
+    } else {
+        ""
+    }
 }
 
 /// What a host needs.
@@ -325,10 +329,9 @@ mod tests {
             "this kernel has no thread `ksoftirqd/3`; those about packets and interrupts are: \
              irq/24-eth0, ksoftirqd/0"
         );
-        assert!(
-            refusal(setting("ktimers", None))
-                .ends_with("irq/24-eth0, ksoftirqd/0 (only a kernel with PREEMPT_RT has ktimers)")
-        );
+        assert!(refusal(setting("ktimers", None)).ends_with(
+            "irq/24-eth0, ksoftirqd/0 (only some kernels with PREEMPT_RT have ktimers)"
+        ));
         let refusal = refusal(SystemSetting::Sysctl { path: "net/core/no_such", value: 1 });
         assert!(refusal.starts_with("there is no `net.core.no_such` here"), "{refusal}");
     }
