@@ -13,6 +13,12 @@
 # plugin: vtsn/ip/link_vtsn.c
 . /suite/lib
 
+# The debug kernels have neither ktimers nor RPS, which this asks for.
+if [ "$slow" != 1 ]; then
+    skip 'the priorities of an experiment: a debug kernel has neither ktimers nor RPS'
+    end
+fi
+
 teiji=/init
 must modprobe vtsn
 # The run wants random numbers, for which a guest without devices has nothing yet;
