@@ -149,7 +149,14 @@ impl ProcessingSetting {
             }
             Self::Rps(cpus) => {
                 let sysfs = open()?;
-                for queue in queues(&sysfs, ifname, "rx") {
+                let queues = queues(&sysfs, ifname, "rx");
+                if queues.is_empty() {
+                    return Err(Cause::Text(format!(
+                        "this kernel shows no receive queues of {ifname}: it was built without \
+                         RPS (CONFIG_RPS); leave `rps` out"
+                    )));
+                }
+                for queue in queues {
                     write(&sysfs, queue_file(ifname, "rx", queue, RPS), &cpus::mask(cpus))?;
                 }
             }
