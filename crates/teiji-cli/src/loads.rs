@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use anyhow::{Context, bail};
 use teiji::load::{Ends, Flood, LoadKind, LoadReport, Running};
 use teiji_experiment::Scenario;
-use teiji_experiment::scenario::Load;
 use teiji_net::Applied;
 
 /// The ports of loads, far from those of flows.
@@ -24,28 +23,14 @@ pub fn start(
     scenario: &Scenario,
     applied: &Applied,
 ) -> anyhow::Result<Vec<Running>> {
-    let mut all: Vec<LoadKind> = scenario.loads.iter().map(|load| kind(*load)).collect();
-    all.extend(
-        kinds.iter().filter(|kind| !scenario.loads.iter().any(|l| self::kind(*l) == **kind)),
-    );
+    let mut all = scenario.loads.clone();
+    all.extend(kinds.iter().filter(|kind| !scenario.loads.contains(kind)));
     all.iter().map(|kind| start_one(*kind, scenario, applied)).collect()
 }
 
 /// Ends them and gives what they did.
 pub fn stop(running: Vec<Running>) -> Vec<LoadReport> {
     running.into_iter().map(Running::stop).collect()
-}
-
-const fn kind(load: Load) -> LoadKind {
-    match load {
-        Load::Cpu => LoadKind::Cpu,
-        Load::Timer => LoadKind::Timer,
-        Load::Memory => LoadKind::Memory,
-        Load::UdpTx => LoadKind::UdpTx,
-        Load::UdpRx => LoadKind::UdpRx,
-        Load::TcpTx => LoadKind::TcpTx,
-        Load::TcpRx => LoadKind::TcpRx,
-    }
 }
 
 fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::Result<Running> {

@@ -8,11 +8,13 @@
 //!   signed spans between them,
 //! * [`quantity`] – durations, rates and sizes as people write them,
 //! * [`cycle`] – the arithmetic of a periodic schedule,
+//! * [`load`] – what a machine does beside, by name,
 //! * [`wire`] – Ethernet, VLAN, IP, UDP and Teiji's own test header, byte by
 //!   byte.
 #![forbid(unsafe_code)]
 
 pub mod cycle;
+pub mod load;
 pub mod quantity;
 pub mod time;
 pub mod wire;

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use teiji_core::load::LoadKind;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
 use crate::scenario::{
-    Card, Flow, Host, Load, Nic, Port, Processing, Ptp, Qdisc, Scenario, SendMode, System,
-    Transport, Wire,
+    Card, Flow, Host, Nic, Port, Processing, Ptp, Qdisc, Scenario, SendMode, System, Transport,
+    Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -69,7 +70,7 @@ pub(crate) struct ScenarioDraft {
     pub wires: Vec<WireDraft>,
     pub ports: Vec<PortDraft>,
     pub flows: Vec<FlowDraft>,
-    pub loads: Option<Vec<Load>>,
+    pub loads: Option<Vec<LoadKind>>,
 }
 
 impl ScenarioDraft {

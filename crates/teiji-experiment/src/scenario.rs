@@ -2,20 +2,19 @@
 
 mod card;
 mod judge;
-mod load;
 mod qdisc;
 mod system;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
+use teiji_core::load::LoadKind;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
 pub use judge::{Judge, JudgeBy};
-pub use load::Load;
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
@@ -65,7 +64,7 @@ pub struct Scenario {
     /// In the file's order; the index is the flow identifier on the wire.
     pub flows: Vec<Flow>,
     /// What the machine does beside.
-    pub loads: Vec<Load>,
+    pub loads: Vec<LoadKind>,
 }
 
 impl Experiment {

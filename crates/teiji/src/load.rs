@@ -13,7 +13,6 @@ mod streams;
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -27,92 +26,15 @@ use thiserror::Error;
 
 pub use datagrams::Flood;
 use pace::{Pace, Work};
+pub use teiji_core::load::LoadKind;
 
 /// A load that reaches less than this share of its rate is not the load that was
 /// asked for.
 const LEAST_PERCENT: u64 = 80;
 
-/// What a load keeps busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LoadKind {
-    /// Every CPU, computing.
-    Cpu,
-    /// The kernel's timers: every CPU sleeps for 100 µs again and again.
-    Timer,
-    /// Memory and caches: every CPU copies 16 MiB again and again.
-    Memory,
-    /// Transmission: UDP datagrams from the sending host, at a mean rate.
-    UdpTx,
-    /// Reception: UDP datagrams to the sending host, at a mean rate.
-    UdpRx,
-    /// Transmission: a TCP stream from the sending host, as fast as it goes.
-    TcpTx,
-    /// Reception: a TCP stream to the sending host, as fast as it goes.
-    TcpRx,
-}
-
-impl LoadKind {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Cpu, Self::Timer, Self::Memory, Self::UdpTx, Self::UdpRx, Self::TcpTx, Self::TcpRx];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Timer => "timer",
-            Self::Memory => "memory",
-            Self::UdpTx => "udp-tx",
-            Self::UdpRx => "udp-rx",
-            Self::TcpTx => "tcp-tx",
-            Self::TcpRx => "tcp-rx",
-        }
-    }
-
-    /// It needs a peer.
-    pub const fn needs_a_wire(self) -> bool {
-        matches!(self, Self::UdpTx | Self::UdpRx | Self::TcpTx | Self::TcpRx)
-    }
-
-    /// What [`LoadReport::done`] counts.
-    const fn unit(self) -> &'static str {
-        match self {
-            Self::Cpu => "rounds of 10 000 steps",
-            Self::Timer => "timers",
-            Self::Memory => "MiB copied",
-            Self::UdpTx | Self::UdpRx => "datagrams received",
-            Self::TcpTx | Self::TcpRx => "kbit received",
-        }
-    }
-}
-
-impl fmt::Display for LoadKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for LoadKind {
-    type Err = LoadError;
-
-    fn from_str(text: &str) -> Result<Self, LoadError> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        kind.ok_or_else(|| LoadError::Unknown { name: text.to_owned() })
-    }
-}
-
 /// Why a load cannot run.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// No such load.
-    #[error(
-        "there is no load `{name}`; there are cpu, timer, memory, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
-    )]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
     /// A thread could not be started.
     #[error("cannot start a thread of the load `{kind}`: {error}")]
     Thread {

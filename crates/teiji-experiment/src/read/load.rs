@@ -1,20 +1,21 @@
 //! The loads of a case.
 
+use teiji_core::load::LoadKind;
+
 use crate::fields::Fields;
 use crate::log::Log;
-use crate::scenario::Load;
 use crate::suggest::{did_you_mean, list};
 use crate::tree::{Node, Value};
 
 const EXAMPLE: &str = "[\"cpu\"]";
 
 /// None if `loads` was wrong.
-pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<Load>> {
+pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<LoadKind>> {
     let found = file.array("loads", EXAMPLE).and_then(|items| {
         // All are looked at, so that all mistakes are told.
-        let read: Vec<Option<Load>> = items.iter().map(|item| read_one(item, log)).collect();
-        let loads: Option<Vec<Load>> = read.into_iter().collect();
-        let twice = |loads: &Vec<Load>| {
+        let read: Vec<Option<LoadKind>> = items.iter().map(|item| read_one(item, log)).collect();
+        let loads: Option<Vec<LoadKind>> = read.into_iter().collect();
+        let twice = |loads: &Vec<LoadKind>| {
             (0..loads.len()).find(|index| loads[..*index].contains(&loads[*index]))
         };
         if let Some(index) = loads.as_ref().and_then(twice) {
@@ -30,8 +31,8 @@ pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<Load>> {
     found.or_default(Vec::new())
 }
 
-fn read_one(item: &Node, log: &Log) -> Option<Load> {
-    let names = Load::ALL.map(Load::name);
+fn read_one(item: &Node, log: &Log) -> Option<LoadKind> {
+    let names = LoadKind::ALL.map(LoadKind::name);
     let text = match &item.value {
         Value::Text(text) => text.as_str(),
         Value::Broken => return None,
@@ -41,7 +42,7 @@ fn read_one(item: &Node, log: &Log) -> Option<Load> {
             return None;
         }
     };
-    let found = Load::ALL.into_iter().find(|load| load.name() == text);
+    let found = text.parse().ok();
     if found.is_none() {
         let guess = did_you_mean(text, names.iter().copied());
         log.mistake(
