@@ -47,21 +47,22 @@ impl ModuleSource {
         })
     }
 
-    /// The module in `dir` (its name is the folder's), with the shared folders of this program.
+    /// The module in `dir` (its name is the folder's), with the shared folders beside it;
+    /// those that are not there are this program's.
     pub fn read(dir: &Path) -> io::Result<Self> {
+        let dir = dir.canonicalize()?;
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let shared = FILES
-            .iter()
-            .filter(|(path, _)| path.split_once('/').is_some_and(|(dir, _)| SHARED.contains(&dir)));
-        let mut files: Vec<_> =
-            shared.map(|(path, bytes)| ((*path).to_owned(), Cow::Borrowed(*bytes))).collect();
-        for entry in fs::read_dir(dir)? {
-            let path = entry?.path();
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let generated = file.contains(".mod.");
-            if file == KBUILD || is_header(&path) || (is_unit(&path) && !generated) {
-                files.push((format!("{name}/{file}"), Cow::Owned(fs::read(&path)?)));
+        let mut files = files_in(&dir, &name)?;
+        for shared in SHARED {
+            let beside = dir.with_file_name(shared);
+            if beside.is_dir() {
+                files.extend(files_in(&beside, shared)?);
+                continue;
             }
+            let ours = FILES.iter().filter(|(path, _)| {
+                path.split_once('/').is_some_and(|(folder, _)| folder == shared)
+            });
+            files.extend(ours.map(|(path, bytes)| ((*path).to_owned(), Cow::Borrowed(*bytes))));
         }
         files.sort();
         Ok(Self { name, files })
@@ -105,6 +106,20 @@ impl ModuleSource {
         }
         Ok(())
     }
+}
+
+/// What a module is built from of `dir`, as files of the folder `name`.
+fn files_in(dir: &Path, name: &str) -> io::Result<Vec<(String, Cow<'static, [u8]>)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let generated = file.contains(".mod.");
+        if file == KBUILD || is_header(&path) || (is_unit(&path) && !generated) {
+            files.push((format!("{name}/{file}"), Cow::Owned(fs::read(&path)?)));
+        }
+    }
+    Ok(files)
 }
 
 fn is_unit(path: &Path) -> bool {
@@ -163,5 +178,12 @@ mod tests {
         let own: Vec<_> = source.files.iter().map(|(path, _)| path.as_str()).collect();
         let own: Vec<_> = own.into_iter().filter(|path| path.starts_with("probe/")).collect();
         assert_eq!((source.name(), &own[..]), ("probe", &["probe/Kbuild", "probe/probe.c"][..]));
+        assert!(source.contains("compat/compat.h"), "this program's, for there is none beside it");
+
+        let shared = dir.path().join("compat");
+        fs::create_dir(&shared).unwrap();
+        fs::write(shared.join("beside.h"), "y").unwrap();
+        let source = ModuleSource::read(&module).unwrap();
+        assert!(source.contains("compat/beside.h") && !source.contains("compat/compat.h"));
     }
 }
