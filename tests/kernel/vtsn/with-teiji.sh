@@ -157,6 +157,6 @@ ip netns del peer
 for tid in $(pgrep '^ksoftirqd/'); do must chrt -o -p 0 "$tid"; done
 for tid in $(pgrep '^ktimers/'); do must chrt -f -p 1 "$tid"; done
 must sysctl -qw net.core.netdev_budget=300 net.core.netdev_budget_usecs=8000 \
-    net.core.dev_weight=64 kernel.sched_rt_runtime_us=950000
+    net.core.dev_weight=64 kernel.sched_rt_runtime_us="${before##* }"
 equal 'the script leaves the kernel as it was' "$before" "$(kernel)"
 end
