@@ -9,6 +9,7 @@
 
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/netdevice.h>
 #include <linux/timekeeping.h>
 #include <linux/version.h>
@@ -30,6 +31,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock_id, mode);
 	timer->function = function;
 }
+#endif
+
+/* 6.14: a worker that is created has to be woken, too, or it counts as load. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define kthread_run_worker	kthread_create_worker
 #endif
 
 /* 6.5: taprio says by a command what it said by a flag. */

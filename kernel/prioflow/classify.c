@@ -19,9 +19,9 @@
 #include <net/ipv6.h>
 #include <net/ndisc.h>
 
+#include "frame.h"
 #include "prioflow.h"
 
-#define PRIOFLOW_ETHERTYPE	0x88b5	/* IEEE 802 local experimental ethertype 1 */
 #define PRIOFLOW_PTP_EVENT	319
 #define PRIOFLOW_PTP_GENERAL	320
 

@@ -8,12 +8,22 @@
 
 static int __init prioflow_module_init(void)
 {
-	return register_qdisc(&prioflow_qdisc_ops);
+	int err = prioflow_link_module_init();
+
+	if (err)
+		return err;
+	err = register_qdisc(&prioflow_qdisc_ops);
+	if (err)
+		prioflow_link_module_exit();
+	return err;
 }
 
 static void __exit prioflow_module_exit(void)
 {
 	unregister_qdisc(&prioflow_qdisc_ops);
+	prioflow_link_module_exit();
+	/* Frames that were on their way in when the last port went are through then. */
+	synchronize_net();
 	rcu_barrier();
 }
 

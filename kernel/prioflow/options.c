@@ -15,6 +15,9 @@ static const struct nla_policy prioflow_policy[TCA_PRIOFLOW_MAX + 1] = {
 	[TCA_PRIOFLOW_TABLE]		= { .type = NLA_BINARY, .len = PRIOFLOW_TABLE_SIZE },
 	[TCA_PRIOFLOW_SEND_LEVEL]	= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_TOP_LEVEL),
 	[TCA_PRIOFLOW_LIFETIME]		= { .type = NLA_U64 },
+	[TCA_PRIOFLOW_LINK]		= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_LINK_MAX),
+	[TCA_PRIOFLOW_RECEIVE_LEVEL]	= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_TOP_LEVEL),
+	[TCA_PRIOFLOW_STORM]		= { .type = NLA_U32 },
 };
 
 /* A map as the options describe it; NULL if they say nothing about it. */
@@ -49,13 +52,55 @@ static struct prioflow_map *prioflow_parse_map(const struct prioflow_map *old,
 	return map;
 }
 
+/* The options of the device: all that can be wrong with them. */
+static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *tb[],
+			       struct netlink_ext_ack *extack)
+{
+	u8 mode = tb[TCA_PRIOFLOW_LINK] ? nla_get_u8(tb[TCA_PRIOFLOW_LINK]) : port->link.mode;
+
+	if (tb[TCA_PRIOFLOW_LIFETIME]) {
+		if (!tb[TCA_PRIOFLOW_SEND_LEVEL]) {
+			NL_SET_ERR_MSG(extack, "prioflow: a lifetime needs a send level to end");
+			return -EINVAL;
+		}
+		if (nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) > S64_MAX / 2) {
+			NL_SET_ERR_MSG(extack, "prioflow: the lifetime is beyond 146 years");
+			return -ERANGE;
+		}
+	}
+	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL] && nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]) &&
+	    mode == PRIOFLOW_LINK_OFF) {
+		NL_SET_ERR_MSG(extack, "prioflow: a receive level needs a link that tells it to the peer");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
+{
+	if (tb[TCA_PRIOFLOW_STORM]) {
+		spin_lock_bh(&port->lock);
+		port->link.storm_ns = nla_get_u32(tb[TCA_PRIOFLOW_STORM]) * (u64)NSEC_PER_MSEC;
+		spin_unlock_bh(&port->lock);
+	}
+	if (tb[TCA_PRIOFLOW_SEND_LEVEL])
+		prioflow_port_set_level(port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
+					tb[TCA_PRIOFLOW_LIFETIME] ?
+					nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) : 0);
+	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL]) {
+		u8 level = nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]);
+
+		prioflow_port_ask(port, port->hand_receive_level, level);
+		port->hand_receive_level = level;
+	}
+}
+
 /* Validates all options, then stores all. */
 int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_PRIOFLOW_MAX + 1] = {};
 	struct prioflow_map *old = rtnl_dereference(q->map), *map;
-	u64 lifetime_ns = 0;
 	int err;
 
 	if (opt) {
@@ -63,20 +108,19 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 		if (err < 0)
 			return err;
 	}
-	if (tb[TCA_PRIOFLOW_LIFETIME]) {
-		if (!tb[TCA_PRIOFLOW_SEND_LEVEL]) {
-			NL_SET_ERR_MSG(extack, "prioflow: a lifetime needs a send level to end");
-			return -EINVAL;
-		}
-		lifetime_ns = nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]);
-		if (lifetime_ns > S64_MAX / 2) {
-			NL_SET_ERR_MSG(extack, "prioflow: the lifetime is beyond 146 years");
-			return -ERANGE;
-		}
-	}
+	err = prioflow_check_port(q->port, tb, extack);
+	if (err)
+		return err;
 	map = prioflow_parse_map(old, tb, extack);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
+	if (tb[TCA_PRIOFLOW_LINK]) {
+		err = prioflow_link_set_mode(q->port, nla_get_u8(tb[TCA_PRIOFLOW_LINK]), extack);
+		if (err) {
+			kfree(map);
+			return err;
+		}
+	}
 
 	sch_tree_lock(sch);
 	if (tb[TCA_PRIOFLOW_LIMIT])
@@ -88,9 +132,7 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	sch_tree_unlock(sch);
 	if (map && old)
 		kfree_rcu(old, rcu);
-	if (tb[TCA_PRIOFLOW_SEND_LEVEL])
-		prioflow_port_set_level(q->port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
-					lifetime_ns);
+	prioflow_store_port(q->port, tb);
 	return 0;
 }
 
@@ -98,22 +140,29 @@ int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_map *map = rtnl_dereference(q->map);
-	u64 until_ns = 0, now_ns;
+	struct prioflow_port *port = q->port;
+	struct prioflow_hold hand;
 	struct nlattr *nest;
-	u8 level;
+	u64 now_ns;
 
 	nest = nla_nest_start(skb, TCA_OPTIONS);
 	if (!nest)
 		return -EMSGSIZE;
-	level = prioflow_port_gate(q->port, &until_ns);
+	spin_lock_bh(&port->lock);
 	now_ns = ktime_get_ns();
+	prioflow_port_expire(port, now_ns);
+	hand = port->hold[PRIOFLOW_BY_HAND];
+	spin_unlock_bh(&port->lock);
 	if (nla_put_u32(skb, TCA_PRIOFLOW_LIMIT, READ_ONCE(q->limit)) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_BYTES, READ_ONCE(q->limit_bytes)) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_SOURCE, map->source) ||
 	    nla_put(skb, TCA_PRIOFLOW_TABLE, prioflow_map_entries(map->source), map->level) ||
-	    nla_put_u8(skb, TCA_PRIOFLOW_SEND_LEVEL, level) ||
-	    nla_put_u64_64bit(skb, TCA_PRIOFLOW_LIFETIME, until_ns > now_ns ? until_ns - now_ns : 0,
-			      TCA_PRIOFLOW_PAD)) {
+	    nla_put_u8(skb, TCA_PRIOFLOW_SEND_LEVEL, hand.level) ||
+	    nla_put_u64_64bit(skb, TCA_PRIOFLOW_LIFETIME,
+			      hand.until_ns ? hand.until_ns - now_ns : 0, TCA_PRIOFLOW_PAD) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_LINK, port->link.mode) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->hand_receive_level) ||
+	    nla_put_u32(skb, TCA_PRIOFLOW_STORM, div_u64(port->link.storm_ns, NSEC_PER_MSEC))) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

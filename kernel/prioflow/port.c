@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: a device's transmit level: nothing below it leaves.
+ * prioflow: a device's transmit level, below which nothing leaves, and its receive
+ * level, below which it wants nothing.
  *
  * A level that was set for a while ends by itself: who asked for silence may have
  * gone. The end needs no timer of its own; whoever looks finds that it has come,
@@ -32,6 +33,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	port->users = 1;
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->qdiscs);
+	prioflow_link_init(&port->link);
 	list_add(&port->list, &prioflow_ports);
 	return port;
 }
@@ -42,8 +44,9 @@ void prioflow_port_put(struct prioflow_port *port)
 	ASSERT_RTNL();
 	if (--port->users)
 		return;
+	prioflow_link_end(port);
 	list_del(&port->list);
-	kfree(port);
+	kfree_rcu(port, rcu);	/* a frame may be on its way in */
 }
 
 void prioflow_port_join(struct prioflow_port *port, struct prioflow_sched *sched)
@@ -76,13 +79,38 @@ static void prioflow_port_account(struct prioflow_port *port, u8 level, u64 now_
 	WRITE_ONCE(port->send_level, level);
 }
 
-/* Ends a level whose time is over, at the instant at which it was. */
-static void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
+/* The highest level held is in force, until the first of them ends. */
+static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 {
-	if (!port->until_ns || now_ns < port->until_ns)
-		return;
-	prioflow_port_account(port, 0, port->until_ns);
-	WRITE_ONCE(port->until_ns, 0);
+	u64 until_ns = 0;
+	u8 level = 0;
+	u32 i;
+
+	for (i = 0; i < PRIOFLOW_HOLDS; i++) {
+		const struct prioflow_hold *hold = &port->hold[i];
+
+		level = max(level, hold->level);
+		if (hold->until_ns && (!until_ns || hold->until_ns < until_ns))
+			until_ns = hold->until_ns;
+	}
+	if (level != port->send_level)
+		prioflow_port_account(port, level, now_ns);
+	port->until_ns = until_ns;
+}
+
+/* Ends the holds whose time is over, at the instant at which it was. The port's lock. */
+void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
+{
+	u32 i;
+
+	while (port->until_ns && now_ns >= port->until_ns) {
+		u64 end_ns = port->until_ns;
+
+		for (i = 0; i < PRIOFLOW_HOLDS; i++)
+			if (port->hold[i].until_ns == end_ns)
+				port->hold[i] = (struct prioflow_hold) {};
+		prioflow_port_apply(port, end_ns);
+	}
 }
 
 /* The level in force, and when it expires (0: never). Any context. */
@@ -101,26 +129,52 @@ u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns)
 }
 
 /*
- * Sets the transmit level for @lifetime_ns, or for good if that is 0. Released
- * packets leave in this context, or in that of whoever holds the qdisc.
+ * Holds the transmit level at @level for @lifetime_ns, or for good if that is 0.
+ * Released packets leave in this context once softirqs are on again, or in that of
+ * whoever holds the qdisc. The port's lock, softirqs off.
  */
-void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_ns)
+void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u8 level,
+			u64 lifetime_ns, u64 now_ns)
 {
 	struct prioflow_sched *sched;
-	u64 now_ns = ktime_get_ns();
+	u8 before;
 
-	/* With softirqs off the transmission that is asked for runs at the end, here. */
-	local_bh_disable();
-	rcu_read_lock();
-	spin_lock(&port->lock);
 	prioflow_port_expire(port, now_ns);
-	prioflow_port_account(port, level, now_ns);
-	WRITE_ONCE(port->until_ns, level && lifetime_ns ? now_ns + lifetime_ns : 0);
+	before = port->send_level;
+	port->hold[holder].level = level;
+	port->hold[holder].until_ns = level && lifetime_ns ? now_ns + lifetime_ns : 0;
+	prioflow_port_apply(port, now_ns);
+	if (port->send_level == before)
+		return;		/* who waits for the end looks again at the old one */
+	rcu_read_lock();
 	list_for_each_entry(sched, &port->qdiscs, list)
 		__netif_schedule(qdisc_root(sched->qdisc));
-	spin_unlock(&port->lock);
 	rcu_read_unlock();
-	local_bh_enable();
+}
+
+/* Sets the transmit level by hand. */
+void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_ns)
+{
+	spin_lock_bh(&port->lock);
+	prioflow_port_hold(port, PRIOFLOW_BY_HAND, level, lifetime_ns, ktime_get_ns());
+	spin_unlock_bh(&port->lock);
+}
+
+/* One who asked the peer for level @from asks for @to now; the highest counts. Any context. */
+void prioflow_port_ask(struct prioflow_port *port, u8 from, u8 to)
+{
+	u8 level;
+
+	spin_lock_bh(&port->lock);
+	port->asking[from]--;
+	port->asking[to]++;
+	for (level = PRIOFLOW_TOP_LEVEL; level && !port->asking[level]; level--)
+		;
+	if (level != port->receive_level) {
+		WRITE_ONCE(port->receive_level, level);
+		prioflow_link_ask(&port->link);
+	}
+	spin_unlock_bh(&port->lock);
 }
 
 /* The device's part of the counters. */
@@ -132,6 +186,8 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	spin_lock_bh(&port->lock);
 	prioflow_port_expire(port, now_ns);
 	stats->send_level = port->send_level;
+	stats->receive_level = port->receive_level;
+	prioflow_link_fill(&port->link, &stats->link);
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats->level[i].pauses = port->pauses[i];
 		stats->level[i].paused_ns = port->paused_ns[i];

@@ -24,6 +24,18 @@ enum {
 
 #define PRIOFLOW_TABLE_SIZE	64
 
+/* Level frames with the other end of the wire (docs/protocol.md). */
+enum {
+	PRIOFLOW_LINK_OFF,		/* none are sent, none are listened to */
+	PRIOFLOW_LINK_MAC_CONTROL,	/* sent with ethertype 0x8808 */
+	PRIOFLOW_LINK_EXPERIMENTAL,	/* with 0x88b5, for MACs that swallow the other */
+
+	__PRIOFLOW_LINK_MAX
+#define PRIOFLOW_LINK_MAX	(__PRIOFLOW_LINK_MAX - 1)
+};
+
+#define PRIOFLOW_STORM_MS	10000	/* default of TCA_PRIOFLOW_STORM */
+
 enum {
 	TCA_PRIOFLOW_UNSPEC,
 	TCA_PRIOFLOW_LIMIT,		/* u32, packets */
@@ -33,6 +45,9 @@ enum {
 	TCA_PRIOFLOW_SEND_LEVEL,	/* u8: nothing below leaves the device; 0: all does */
 	TCA_PRIOFLOW_LIFETIME,		/* u64, ns until the send level expires; 0: never */
 	TCA_PRIOFLOW_PAD,
+	TCA_PRIOFLOW_LINK,		/* u8, PRIOFLOW_LINK_*, of the device */
+	TCA_PRIOFLOW_RECEIVE_LEVEL,	/* u8: the peer shall send nothing below; 0: all */
+	TCA_PRIOFLOW_STORM,		/* u32, ms: a peer that pauses for longer is ignored; 0: none */
 
 	__TCA_PRIOFLOW_MAX
 #define TCA_PRIOFLOW_MAX	(__TCA_PRIOFLOW_MAX - 1)
@@ -50,11 +65,24 @@ struct tc_prioflow_level {
 	__u64 queued_bytes;
 };
 
+/* Level frames of the device. Received ones are obeyed, or counted once more below. */
+struct tc_prioflow_link {
+	__u64 frames_sent;
+	__u64 frames_received;
+	__u64 malformed;	/* not in frames_received */
+	__u64 stale;		/* older than one that came before */
+	__u64 limited;		/* more a second than are listened to */
+	__u64 ignored;		/* from a peer that had paused for too long */
+	__u32 storms;		/* how often it had */
+	__u32 unused;
+};
+
 /* TCA_STATS_APP of the qdisc. */
 struct tc_prioflow_xstats {
-	__u32 send_level;
-	__u32 unused;
+	__u32 send_level;	/* in force, by whoever holds it */
+	__u32 receive_level;	/* asked of the peer */
 	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
+	struct tc_prioflow_link link;
 };
 
 #endif /* _UAPI_PRIOFLOW_H */

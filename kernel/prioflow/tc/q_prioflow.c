@@ -19,6 +19,7 @@
 #define ROOM	4096
 
 static const char * const sources[] = { "dscp", "tos", "pcp", "priority" };
+static const char * const links[] = { "off", "mac-control", "experimental" };
 static const int entries[] = { 64, 16, 8, 16 };
 
 static void explain(void)
@@ -26,7 +27,9 @@ static void explain(void)
 	fprintf(stderr,
 		"Usage: ... prioflow [ limit PACKETS ] [ bytes BYTES ]\n"
 		"                    [ by dscp|tos|pcp|priority ] [ table LEVEL,LEVEL,... ]\n"
-		"                    [ send-level LEVEL [ for MILLISECONDS ] ]\n");
+		"                    [ send-level LEVEL [ for MILLISECONDS ] ]\n"
+		"                    [ link off|mac-control|experimental ] [ receive-level LEVEL ]\n"
+		"                    [ storm MILLISECONDS ]\n");
 }
 
 static int parse_number(const char *text, const char *what, unsigned long max, unsigned long *value)
@@ -38,6 +41,20 @@ static int parse_number(const char *text, const char *what, unsigned long max, u
 	if (text && *text && !*end && !errno && *value <= max)
 		return 0;
 	fprintf(stderr, "prioflow: %s takes a number up to %lu\n", what, max);
+	return -1;
+}
+
+static int parse_word(const char *text, const char * const *words, int last, unsigned char *value)
+{
+	int i;
+
+	for (i = 0; text && i <= last; i++) {
+		if (!strcmp(text, words[i])) {
+			*value = i;
+			return 0;
+		}
+	}
+	explain();
 	return -1;
 }
 
@@ -67,7 +84,7 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 		unsigned char table[PRIOFLOW_TABLE_SIZE], byte;
 		unsigned int word;
 		unsigned long n;
-		int i, count;
+		int count;
 
 		if (!strcmp(argv[0], "limit") || !strcmp(argv[0], "bytes")) {
 			if (parse_number(value, argv[0], 0xffffffff, &n))
@@ -76,24 +93,28 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 			addattr_l(message, ROOM, *argv[0] == 'l' ? TCA_PRIOFLOW_LIMIT :
 				  TCA_PRIOFLOW_BYTES, &word, sizeof(word));
 		} else if (!strcmp(argv[0], "by")) {
-			for (i = 0; i <= PRIOFLOW_SOURCE_MAX; i++)
-				if (value && !strcmp(value, sources[i]))
-					break;
-			if (i > PRIOFLOW_SOURCE_MAX) {
-				explain();
+			if (parse_word(value, sources, PRIOFLOW_SOURCE_MAX, &byte))
 				return -1;
-			}
-			byte = i;
 			addattr_l(message, ROOM, TCA_PRIOFLOW_SOURCE, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "link")) {
+			if (parse_word(value, links, PRIOFLOW_LINK_MAX, &byte))
+				return -1;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_LINK, &byte, sizeof(byte));
 		} else if (!strcmp(argv[0], "table")) {
 			if (parse_table(value, table, &count))
 				return -1;
 			addattr_l(message, ROOM, TCA_PRIOFLOW_TABLE, table, count);
-		} else if (!strcmp(argv[0], "send-level")) {
-			if (parse_number(value, "send-level", PRIOFLOW_TOP_LEVEL, &n))
+		} else if (!strcmp(argv[0], "send-level") || !strcmp(argv[0], "receive-level")) {
+			if (parse_number(value, argv[0], PRIOFLOW_TOP_LEVEL, &n))
 				return -1;
 			byte = n;
-			addattr_l(message, ROOM, TCA_PRIOFLOW_SEND_LEVEL, &byte, sizeof(byte));
+			addattr_l(message, ROOM, *argv[0] == 's' ? TCA_PRIOFLOW_SEND_LEVEL :
+				  TCA_PRIOFLOW_RECEIVE_LEVEL, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "storm")) {
+			if (parse_number(value, "storm", 0xffffffff, &n))
+				return -1;
+			word = n;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_STORM, &word, sizeof(word));
 		} else if (!strcmp(argv[0], "for")) {
 			unsigned long long ns;
 
@@ -144,6 +165,14 @@ static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *op
 		if (ns)
 			fprintf(file, " for %llu ms", ns / 1000000);
 	}
+	if (tb[TCA_PRIOFLOW_LINK] && tb[TCA_PRIOFLOW_RECEIVE_LEVEL] && tb[TCA_PRIOFLOW_STORM]) {
+		unsigned char mode = *(unsigned char *)RTA_DATA(tb[TCA_PRIOFLOW_LINK]);
+
+		fprintf(file, " link %s receive-level %u storm %u",
+			mode <= PRIOFLOW_LINK_MAX ? links[mode] : "?",
+			*(unsigned char *)RTA_DATA(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]),
+			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_STORM]));
+	}
 	return 0;
 }
 
@@ -157,6 +186,11 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 	if (RTA_PAYLOAD(xstats) < sizeof(stats))
 		return -1;
 	memcpy(&stats, RTA_DATA(xstats), sizeof(stats));
+	fprintf(file, " transmit level %u, receive level %u\n", stats.send_level,
+		stats.receive_level);
+	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u\n",
+		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,
+		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms);
 	fprintf(file, " level     queued       sent    dropped  longest wait      paused\n");
 	for (i = PRIOFLOW_TOP_LEVEL; i >= 0; i--) {
 		const struct tc_prioflow_level *level = &stats.level[i];

@@ -6,9 +6,11 @@
 # module: prioflow
 # package: iproute2
 # package: ethtool
+# package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
 . /suite/lib
 . /suite/port.inc
+. /suite/link.inc
 
 # Until the test ends it, more than the wire carries.
 load() {
@@ -41,6 +43,8 @@ toggle() {
     a tc qdisc change dev v0 root prioflow send-level 5 for 3 &&
         a tc qdisc change dev v0 root prioflow send-level 0
 }
+link_on_off() { change link mac-control && change link off; }
+link_delete() { a tc qdisc replace dev v0 root prioflow link mac-control && a tc qdisc del dev v0 root; }
 
 wire_up
 load
@@ -54,6 +58,14 @@ check "the port goes down and up" repeat 10 down_up
 unload
 load
 check "and works after it" works
+# Level frames come all the time: hold, and hold again, from one who never releases.
+flood "0180c2000001$(plain "$peer")8808$(frame 5 20 1)" 20000 &
+flooder=$!
+check "a link comes and goes while frames come" repeat 30 link_on_off
+check "so does the qdisc that has it" repeat 30 link_delete
+wait $flooder
+prioflow limit 50
+check "then all is as before" works
 change send-level 9
 refused "while it is in use the module stays" rmmod prioflow
 unload
@@ -72,4 +84,7 @@ ip netns del B
 wait_for 5 no_port
 check "then the module can go" rmmod prioflow
 check "and come back" modprobe prioflow
+sleep 0.1
+equal "with a thread that sleeps, and is no load" S \
+    "$(awk '$2 == "(prioflow)" { print $3 }' /proc/[0-9]*/stat)"
 end

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * prioflow: level frames, byte by byte (docs/protocol.md). For the kernel and for
+ * programs that test it.
+ */
+#ifndef PRIOFLOW_FRAME_H
+#define PRIOFLOW_FRAME_H
+
+#include <linux/types.h>
+
+#define PRIOFLOW_ETHERTYPE	0x88b5	/* IEEE 802 local experimental ethertype 1 */
+#define PRIOFLOW_FRAME_SIZE	46	/* octets after the ethertype, without FCS */
+
+/* How long a level may be asked for, and is by this side. */
+#define PRIOFLOW_LIFETIME_MAX_MS	1000
+#define PRIOFLOW_LIFETIME_MS		100
+
+struct prioflow_frame {
+	__u8 level;		/* send nothing below it; 0: send all */
+	__u16 lifetime_ms;	/* 0 with level 0 */
+	__u32 instance;		/* who asks: another number after each start */
+	__u32 sequence;		/* of what it asked: modulo 2^32 */
+};
+
+enum prioflow_verdict {
+	PRIOFLOW_FRAME_GOOD,
+	PRIOFLOW_FRAME_FOREIGN,		/* somebody else's: leave it alone */
+	PRIOFLOW_FRAME_MALFORMED,
+};
+
+enum prioflow_verdict prioflow_frame_parse(const __u8 *octets, __u32 length,
+					   struct prioflow_frame *frame);
+void prioflow_frame_build(const struct prioflow_frame *frame, __u8 *octets);
+
+#endif /* PRIOFLOW_FRAME_H */

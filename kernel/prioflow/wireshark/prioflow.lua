@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: GPL-2.0
+-- prioflow's level frames (docs/protocol.md) in Wireshark and tshark:
+--     tshark -X lua_script:prioflow.lua -r capture.pcap
+-- or in Wireshark's folder of personal Lua plug-ins (Help > About > Folders).
+
+local OPCODE, OUI, VERSION, SIZE = 0xfffe, 0x02544a, 1, 46
+local MAX_LEVEL, MAX_LIFETIME_MS = 15, 1000
+
+local prioflow = Proto("prioflow", "Teiji level frame")
+local f = prioflow.fields
+f.opcode = ProtoField.uint16("prioflow.opcode", "MAC control opcode", base.HEX)
+f.oui = ProtoField.uint24("prioflow.oui", "Extension of", base.HEX)
+f.version = ProtoField.uint8("prioflow.version", "Version")
+f.level = ProtoField.uint8("prioflow.level", "Send nothing below level")
+f.lifetime = ProtoField.uint16("prioflow.lifetime_ms", "For (ms)")
+f.instance = ProtoField.uint32("prioflow.instance", "Instance", base.HEX)
+f.sequence = ProtoField.uint32("prioflow.sequence", "Sequence")
+local malformed = ProtoExpert.new("prioflow.malformed", "Malformed: it is not obeyed",
+    expert.group.MALFORMED, expert.severity.ERROR)
+prioflow.experts = { malformed }
+
+local ethertypes = DissectorTable.get("ethertype")
+local mac_control = ethertypes:get_dissector(0x8808)
+local data = Dissector.get("data")
+
+local function is_ours(buffer)
+    return buffer:len() >= 5 and buffer(0, 2):uint() == OPCODE and buffer(2, 3):uint() == OUI
+end
+
+-- Why it is not obeyed, or nil.
+local function fault(buffer)
+    if buffer:len() < SIZE then return "shorter than " .. SIZE .. " octets" end
+    if buffer(5, 1):uint() ~= VERSION then return "of another version" end
+    local level, lifetime_ms = buffer(6, 1):uint(), buffer(8, 2):uint()
+    if level > MAX_LEVEL then return "levels end at " .. MAX_LEVEL end
+    if lifetime_ms > MAX_LIFETIME_MS then return "lifetimes end at " .. MAX_LIFETIME_MS .. " ms" end
+    if (level == 0) ~= (lifetime_ms == 0) then return "a level above 0, and only that, has a lifetime" end
+end
+
+function prioflow.dissector(buffer, pinfo, tree)
+    if not is_ours(buffer) then
+        if pinfo.match_uint == 0x8808 and mac_control then return mac_control:call(buffer, pinfo, tree) end
+        return data:call(buffer, pinfo, tree)
+    end
+    pinfo.cols.protocol = "PRIOFLOW"
+    local part = tree:add(prioflow, buffer(0, math.min(buffer:len(), SIZE)))
+    part:add(f.opcode, buffer(0, 2))
+    part:add(f.oui, buffer(2, 3))
+    if buffer:len() >= 20 then
+        part:add(f.version, buffer(5, 1))
+        part:add(f.level, buffer(6, 1))
+        part:add(f.lifetime, buffer(8, 2))
+        part:add(f.instance, buffer(12, 4))
+        part:add(f.sequence, buffer(16, 4))
+    end
+    local why = fault(buffer)
+    if why then
+        part:add_proto_expert_info(malformed, "Not obeyed: " .. why)
+        pinfo.cols.info = "Level frame, malformed: " .. why
+    elseif buffer(6, 1):uint() == 0 then
+        pinfo.cols.info = "Send all"
+    else
+        pinfo.cols.info = "Send nothing below level " .. buffer(6, 1):uint() ..
+            " for " .. buffer(8, 2):uint() .. " ms"
+    end
+end
+
+ethertypes:add(0x8808, prioflow)
+ethertypes:add(0x88b5, prioflow)
