@@ -82,7 +82,8 @@ ip netns del A
 unload
 ip netns del B
 wait_for 5 no_port
-check "then the module can go" rmmod prioflow
+# A dying namespace gives its ports' interrupts back first, and their qdiscs after that.
+check "then the module can go" wait_for 5 rmmod prioflow
 check "and come back" modprobe prioflow
 sleep 0.1
 equal "with a thread that sleeps, and is no load" S \
