@@ -9,7 +9,8 @@ pub fn counts(network: &Observed) -> Vec<CardCount> {
     network.ports.iter().flat_map(of_port).collect()
 }
 
-fn of_port(port: &ObservedPort) -> Vec<CardCount> {
+/// The trouble that a `vtsn` port counted; none of another card.
+pub fn of_port(port: &ObservedPort) -> Vec<CardCount> {
     // Other drivers give their own meaning to similar names.
     if port.driver.as_ref().is_none_or(|driver| driver.name != "vtsn") {
         return Vec::new();

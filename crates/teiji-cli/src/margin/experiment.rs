@@ -10,9 +10,11 @@ use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, SendMode, reader::Cards};
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::RunFolder;
+use teiji_record::card::CardTrouble;
 use teiji_stats::{Misses, Stations};
 
 use super::{Bench, Etf, Member, Trial};
+use crate::card;
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
 use crate::progress::Progress;
@@ -268,8 +270,8 @@ fn together(sum: Vec<LoadReport>, more: Vec<LoadReport>) -> Vec<LoadReport> {
 
 /// Frames that a `vtsn` card says came to it after their launch time.
 fn late_in_the_card(observed: &ObservedCase, flow: &Flow) -> u64 {
-    observed.network.port(&flow.from, &flow.wire).map_or(0, |port| {
-        let late = |key: &str| key.starts_with("tx") && key.ends_with("_launch_late");
-        port.counters.iter().filter(|(key, _)| late(key)).map(|(_, count)| count).sum()
-    })
+    let counted = observed.network.port(&flow.from, &flow.wire).map(card::of_port);
+    let late =
+        counted.into_iter().flatten().filter(|count| count.trouble == CardTrouble::LaunchLate);
+    late.map(|count| count.frames).sum()
 }

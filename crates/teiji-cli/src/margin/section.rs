@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use teiji_record::RunFolder;
 use teiji_report::{MarginRun, MarginSearch};
 
 use super::text::{checks, ns, reasons, recommendation};
 use super::{Confirmation, Findings};
 use crate::publish;
-use teiji_record::RunFolder;
 
 /// Writes it into the run folder of the last check; an interface has none.
 pub fn publish(findings: &Findings) -> anyhow::Result<()> {

@@ -56,7 +56,7 @@ pub(super) fn ns(ns: i64) -> String {
     Span::from_ns(ns).to_string()
 }
 
-pub(super) fn stretches(findings: &Findings) -> String {
+fn stretches(findings: &Findings) -> String {
     let half = probability(findings.recommendation.probability / 2.0);
     let head = ["", "median", "p99.9", "worst", &format!("bound for {half}")].map(str::to_owned);
     let mut rows = vec![head];
@@ -251,7 +251,7 @@ pub(super) fn checks(findings: &Findings) -> String {
 }
 
 /// What a check showed, and its worst member if there are several.
-pub(super) fn shown(run: &Confirmation) -> String {
+fn shown(run: &Confirmation) -> String {
     let mut text = misses(&run.misses);
     let worst = run.members.iter().max_by_key(|member| member.total());
     if let (Some(worst), true) = (worst, run.members.len() > 1 && run.misses.total() > 0) {

@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 
+use teiji_core::quantity::format_span;
+
 use super::Places;
 use crate::draft::{HostDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
 use crate::scenario::{RtRuntime, System};
-use teiji_core::quantity::format_span;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for (index, host) in draft.hosts.iter().enumerate() {
