@@ -1,24 +1,7 @@
 //! Sets of CPUs in the two forms the kernel's files have: lists (`0-2,5`) and masks
 //! (`00000001,0000002f`).
 
-use std::fmt::Write as _;
-
-/// `0-2,5`; the CPUs are in ascending order.
-pub(crate) fn list(cpus: &[u16]) -> String {
-    let mut text = String::new();
-    let mut rest = cpus;
-    while let Some(&first) = rest.first() {
-        let run = rest.iter().zip(first..).take_while(|(cpu, next)| **cpu == *next).count();
-        let last = rest[run - 1];
-        let separator = if text.is_empty() { "" } else { "," };
-        let _ = match run {
-            1 => write!(text, "{separator}{first}"),
-            _ => write!(text, "{separator}{first}-{last}"),
-        };
-        rest = &rest[run..];
-    }
-    text
-}
+pub(crate) use teiji_sys::sched::cpu_list as list;
 
 /// The CPUs of a list; `None` if it is none.
 pub(crate) fn parse_list(text: &str) -> Option<Vec<u16>> {

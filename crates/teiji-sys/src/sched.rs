@@ -247,26 +247,21 @@ impl CpuSet {
 
 impl std::fmt::Display for CpuSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let is_set = |cpu: usize| self.0.get(cpu / 64).is_some_and(|w| (w >> (cpu % 64)) & 1 == 1);
-        let mut separator = "";
-        let mut cpu = 0;
-        while cpu < self.0.len() * 64 {
-            let first = cpu;
-            while is_set(cpu) {
-                cpu += 1;
-            }
-            match cpu - first {
-                0 => {}
-                1 => write!(f, "{separator}{first}")?,
-                _ => write!(f, "{separator}{first}-{}", cpu - 1)?,
-            }
-            if cpu > first {
-                separator = ",";
-            }
-            cpu += 1;
-        }
-        Ok(())
+        f.write_str(&cpu_list(&self.members().collect::<Vec<u16>>()))
     }
+}
+
+/// CPUs in ascending order as the kernel lists them: `0-2,5`.
+pub fn cpu_list(cpus: &[u16]) -> String {
+    let mut ranges = Vec::new();
+    let mut rest = cpus;
+    while let Some(&first) = rest.first() {
+        let run = rest.iter().zip(first..).take_while(|(cpu, next)| **cpu == *next).count();
+        let last = rest[run - 1];
+        ranges.push(if run == 1 { first.to_string() } else { format!("{first}-{last}") });
+        rest = &rest[run..];
+    }
+    ranges.join(",")
 }
 
 /// Locks the memory of the whole process into RAM, what it has now and (where
