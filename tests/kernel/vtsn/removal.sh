@@ -42,10 +42,13 @@ gates() {
         queues 1@0 1@1 "$@" flags 0x2
 }
 must $A sh -c "echo 100000 >$settings/phc_drift_ppb"
+never() { $A ethtool -S va | sed -n 's/ *tx0_gate_never: //p'; }
 check "a schedule that never opens a class is accepted" gates base-time 0 sched-entry S 02 300000
 check "and one from 2090 on that does" gates base-time 3786912000000000000 sched-entry S 01 300000
+# IPv6's own frames may have met the first schedule.
+before=$(never)
 $A teiji talk va 10.0.0.2:7001 --frames 5 --no-stamps >talk.log
-equal "its frames wait" "tx0_gate_never: 0" "$($A ethtool -S va | grep tx0_gate_never | tr -s ' ' | cut -c2-)"
+equal "its frames wait" "$before" "$(never)"
 faults=/sys/kernel/debug/vtsn/ptp$($A ethtool -T va | sed -n 's/PTP Hardware Clock: //p')
 refused "a step of the clock to where nothing can be computed" sh -c "echo 9000000000000000000 >$faults/phc_step_ns"
 check "a step of 80 years" sh -c "echo 2524608000000000000 >$faults/phc_step_ns"
