@@ -53,7 +53,7 @@ pub enum Command {
     #[command(hide = true)]
     Guest(crate::guest::Args),
     #[command(hide = true)]
-    GuestSuite,
+    GuestSuite(lab::GuestSuiteArgs),
 }
 
 impl Command {
@@ -74,7 +74,7 @@ impl Command {
             Self::Generate(args) => generate::run(args),
             Self::Keeper(args) => keeper::run(args),
             Self::Guest(args) => crate::guest::run(args),
-            Self::GuestSuite => lab::run_suite_in_guest(),
+            Self::GuestSuite(args) => lab::run_suite_in_guest(args),
         }
     }
 }

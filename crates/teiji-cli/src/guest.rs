@@ -55,10 +55,10 @@ impl Job {
 
 /// The arguments with which init starts this program again.
 pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
-    if init.rest.contains_key(teiji_lab::suite::INIT_WORD) {
-        return vec!["guest-suite".into()];
-    }
     let word = |key: &str| init.rest.get(key).cloned().unwrap_or_default();
+    if init.rest.contains_key(teiji_lab::suite::INIT_WORD) {
+        return ["guest-suite".into(), "--seed".into(), word("seed")].map(OsString::from).to_vec();
+    }
     ["guest".into(), "--case".into(), word("case"), "--seed".into(), word("seed")]
         .map(OsString::from)
         .to_vec()

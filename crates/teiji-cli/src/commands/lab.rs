@@ -5,7 +5,7 @@ mod guest_programs;
 mod shell;
 mod suite;
 
-pub use suite::run_in_guest as run_suite_in_guest;
+pub use suite::{GuestArgs as GuestSuiteArgs, run_in_guest as run_suite_in_guest};
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -20,8 +20,13 @@ const OUTPUT_BYTES: usize = 20_000;
 /// How often a script is looked at.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Runs every script in [`SCRIPTS_DIR`], in the order of names.
-pub fn run() -> io::Result<Report> {
+/// The tick of Debian's kernels, `CONFIG_HZ=250`.
+const TICK_US: u64 = 4_000;
+
+/// Runs every script in [`SCRIPTS_DIR`], in the order of names. `seed` decides the course
+/// of events, see [`vary`].
+pub fn run(seed: u64) -> io::Result<Report> {
+    vary(seed)?;
     let folder = Path::new("/").join(SCRIPTS_DIR);
     let mut scripts =
         fs::read_dir(&folder)?.map(|e| Ok(e?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -41,6 +46,15 @@ pub fn run() -> io::Result<Report> {
     }
     look_at_kernel(&mut report)?;
     Ok(report)
+}
+
+/// Another seed gives the kernel other random numbers, thus other delays and addresses,
+/// and another start in its tick.
+fn vary(seed: u64) -> io::Result<()> {
+    fs::write("/dev/urandom", seed.to_le_bytes())?;
+    // A prime, so that seeds near each other are far apart in the tick.
+    std::thread::sleep(Duration::from_micros(seed.wrapping_mul(997) % TICK_US));
+    Ok(())
 }
 
 /// Leaves a mark in the kernel's log and on the console, so that what the kernel says

@@ -39,9 +39,13 @@ pub struct Args {
     /// Most real time the guest may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
     wall_limit: u64,
-    /// Virtual CPUs: with several, code meets itself.
+    /// Virtual CPUs, at least; scripts say how many they need.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
     cpus: u16,
+    /// Another seed is another course of events: the kernel's own random delays and
+    /// addresses, and where in a tick the scripts start.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
     /// Build the module in this folder, whose name is the module's; may be given several
     /// times.
     #[arg(long, value_name = "DIR")]
@@ -99,19 +103,23 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let initramfs = scratch.path().join("initramfs");
     write_initramfs(&initramfs, &kernel, &contents)?;
-    let vcpus = needs.iter().map(|needs| needs.cpus).max().unwrap_or(1);
+    let vcpus = needs.iter().map(|needs| needs.cpus).fold(args.cpus, u16::max);
     let seconds: u64 = needs.iter().map(|needs| needs.limit.as_secs()).sum::<u64>() + 120;
     let console = scratch.path().join("console");
     let machine = MachineSpec {
         kernel: kernel.image.clone(),
         initramfs,
-        init_args: [format!("teiji.{}", suite::INIT_WORD), format!("teiji.deadline={seconds}")]
-            .into_iter()
-            .chain(KERNEL_WORDS.iter().chain(kernel.command_line()).map(|word| (*word).to_owned()))
-            .collect(),
+        init_args: [
+            format!("teiji.{}", suite::INIT_WORD),
+            format!("teiji.seed={}", args.seed),
+            format!("teiji.deadline={seconds}"),
+        ]
+        .into_iter()
+        .chain(KERNEL_WORDS.iter().chain(kernel.command_line()).map(|word| (*word).to_owned()))
+        .collect(),
         memory_mib: kernel.memory_mib(MEMORY_MIB),
         vcpus,
-        seed: 1,
+        seed: args.seed,
         clock: Clock::Virtual,
         console: Console::File(console.clone()),
         results: scratch.path().join("results"),
@@ -268,11 +276,18 @@ fn tell_death(path: &Path) -> anyhow::Result<()> {
 }
 
 /// `teiji guest-suite`, hidden: started by init in the guest.
-pub fn run_in_guest() -> anyhow::Result<Exit> {
+#[derive(clap::Args)]
+pub struct GuestArgs {
+    /// What the machine's seed is.
+    #[arg(long)]
+    seed: u64,
+}
+
+pub fn run_in_guest(args: &GuestArgs) -> anyhow::Result<Exit> {
     let installed =
         std::process::Command::new("/bin/busybox").args(["--install", "-s", "/bin"]).output();
     installed.context("cannot install busybox's programs")?;
-    let report = suite::guest::run().context("cannot run the scripts")?;
+    let report = suite::guest::run(args.seed).context("cannot run the scripts")?;
     let bytes = serde_json::to_vec(&report).context("cannot write down the result")?;
     fs::write(RESULT_PATH, bytes).context("cannot leave the result")?;
     Ok(Exit::Success)
