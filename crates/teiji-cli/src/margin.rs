@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use teiji::load::LoadReport;
 use teiji_core::time::Span;
-use teiji_stats::{Forecast, Misses, Recommendation, Stations};
+use teiji_stats::{Misses, Recommendation, Stations};
 
 /// What a margin is measured on.
 pub trait Bench {
@@ -146,6 +146,6 @@ pub struct Findings {
 pub struct Below {
     #[serde(flatten)]
     pub run: Confirmation,
-    /// Late frames that the measured frames foretell.
-    pub predicted: Forecast,
+    /// Late frames that the measured frames foretell, at most.
+    pub predicted_at_most: u64,
 }

@@ -64,7 +64,7 @@ pub struct MarginRun {
     pub delta: String,
     /// Frames that were not on time, of how many.
     pub not_on_time: String,
-    /// How many were foretold, with an interval; empty if nothing was.
+    /// How many were foretold, at most; empty if nothing was.
     pub foretold: String,
     /// What became of them.
     pub reasons: String,

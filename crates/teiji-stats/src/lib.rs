@@ -31,7 +31,7 @@ pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
 pub use gates::GateStatistics;
-pub use margin::{Forecast, Misses, Recommendation, Stations};
+pub use margin::{Misses, Recommendation, Stations};
 pub use series::{Series, median};
 pub use shaping::ShapingStatistics;
 pub use tail::{Evidence, NoFit, TailBound, TailFit};

@@ -17,7 +17,7 @@ mod forecast;
 mod misses;
 mod recommendation;
 
-pub use forecast::{Forecast, forecast, just_below};
+pub use forecast::{just_below, late_at_most};
 pub use misses::{Misses, refuted};
 pub use recommendation::{MemberBounds, Recommendation};
 

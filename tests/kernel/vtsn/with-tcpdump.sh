@@ -19,8 +19,6 @@ B='ip netns exec dump-b'
 # tcpdump looks up the user it is to become; the guest has none.
 [ -e /etc/passwd ] || echo 'root:x:0:0::/:/bin/sh' >/etc/passwd
 must modprobe vtsn
-must modprobe sch_mqprio
-must modprobe sch_etf
 must ip netns add dump-a
 must ip netns add dump-b
 must ip link add va type vtsn

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use teiji_core::time::Span;
-use teiji_stats::margin::{forecast, just_below, refuted};
+use teiji_stats::margin::{just_below, late_at_most, refuted};
 use teiji_stats::{Misses, Recommendation, Series, Stations, TailBound};
 
 use super::{Below, Bench, Confirmation, Etf, Findings, Member, Stretch, Trial};
@@ -172,8 +172,9 @@ fn shorter(
     for (margin, delta) in places {
         output::aside(format_args!("  showing what happens at {margin}"));
         let trial = run(margin, delta)?;
-        let predicted = forecast(seen, margin, delta, trial.misses().frames);
-        below.push(Below { run: Confirmation::of(margin, delta, bench, &trial), predicted });
+        let predicted_at_most = late_at_most(seen, margin, delta, trial.misses().frames);
+        below
+            .push(Below { run: Confirmation::of(margin, delta, bench, &trial), predicted_at_most });
         if trial.incomplete {
             break;
         }

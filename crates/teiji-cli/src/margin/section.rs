@@ -27,11 +27,12 @@ fn search(findings: &Findings) -> MarginSearch {
     let mut runs = vec![run("measured", &findings.measured, String::new())];
     runs.extend(findings.refuted.iter().map(|refuted| run("refuted", refuted, String::new())));
     runs.push(run("checked", &findings.check, String::new()));
-    runs.extend(findings.below.iter().map(|below| {
-        let foretold = &below.predicted;
-        let foretold = format!("{} ({} … {})", foretold.likely, foretold.least, foretold.most);
-        run("below", &below.run, foretold)
-    }));
+    runs.extend(
+        findings
+            .below
+            .iter()
+            .map(|below| run("below", &below.run, below.predicted_at_most.to_string())),
+    );
     MarginSearch {
         schema: MarginSearch::SCHEMA.to_owned(),
         sentences,

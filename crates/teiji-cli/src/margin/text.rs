@@ -5,7 +5,7 @@ use std::path::Path;
 
 use teiji_core::time::Span;
 use teiji_stats::tail::NoFit;
-use teiji_stats::{Evidence, Forecast, Misses, TailBound};
+use teiji_stats::{Evidence, Misses, TailBound};
 
 use super::{Below, Confirmation, Findings};
 use crate::publish;
@@ -281,7 +281,7 @@ fn below(findings: &Findings) -> String {
     if findings.below.is_empty() {
         return "Below: no margin would have made enough of the measured frames late\n".to_owned();
     }
-    let head = ["margin", "delta", "not on time", "foretold"].map(str::to_owned);
+    let head = ["margin", "delta", "not on time", "foretold, at most"].map(str::to_owned);
     let mut rows = vec![head];
     let mut notes = vec![String::new()];
     let mut row = |run: &Confirmation, foretold: String, note: String| {
@@ -294,9 +294,8 @@ fn below(findings: &Findings) -> String {
         notes.push(note);
     };
     row(&findings.check, String::new(), "the margin".to_owned());
-    for Below { run, predicted } in &findings.below {
-        let Forecast { likely, least, most } = predicted;
-        row(run, format!("{likely} ({least} … {most})"), reasons(&run.misses));
+    for Below { run, predicted_at_most } in &findings.below {
+        row(run, predicted_at_most.to_string(), reasons(&run.misses));
     }
     let lines = table(&rows);
     let lines = lines.lines().zip(notes).map(|(line, note)| format!("{line}   {note}"));

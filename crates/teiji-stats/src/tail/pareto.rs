@@ -187,7 +187,7 @@ fn maximise(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
 
 /// The quantile of the normal distribution, by Newton's method on its
 /// distribution function: exact to what f64 carries for common confidences.
-fn normal_quantile(probability: f64) -> f64 {
+pub(crate) fn normal_quantile(probability: f64) -> f64 {
     bisect(-10.0, 10.0, |x| normal(x) < probability)
 }
 
