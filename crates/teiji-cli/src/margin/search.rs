@@ -234,3 +234,7 @@ fn stretches(members: &[Stations], found: &Recommendation) -> Vec<Stretch> {
     })
     .collect()
 }
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
