@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
@@ -17,6 +16,7 @@ use teiji_sys::{ethtool, netns};
 use crate::before::KernelBefore;
 use crate::card::{self, Before};
 use crate::error::{Cause, Failed, NetError, StepError, explain};
+use crate::host::Host;
 use crate::keeper::{Keeper, KeeperProgram, UndoList};
 use crate::netlink::address::Address;
 use crate::netlink::link::{self, PairEnd};
@@ -24,14 +24,9 @@ use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
 use crate::plan::{Action, Attachment, Plan, Step};
 use crate::threads::KernelThread;
 
-/// How long a port may take until it can send; a gigabit card negotiates for
-/// two to four seconds.
-pub(crate) const CARRIER_WAIT: Duration = Duration::from_secs(10);
-
 /// How long a card may take to come home; the kernel does it at once.
 const HOME_WAIT: Duration = Duration::from_secs(5);
 
-const ENOENT: i32 = 2;
 const ENODEV: i32 = 19;
 
 /// How to apply a plan.
@@ -56,12 +51,6 @@ pub struct PortInfo {
     pub ipv4: Ipv4Addr,
     /// Its IPv6 address, /64, if a flow uses IPv6.
     pub ipv6: Option<Ipv6Addr>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Host {
-    pub(crate) namespace: OwnedFd,
-    pub(crate) netlink: Netlink,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -384,79 +373,4 @@ fn restore_at(home: BorrowedFd<'_>, before: &BTreeMap<usize, Before>) -> Vec<Str
     };
     // The thread may have wandered; the cards' home has not.
     netns::in_namespace(home, work).unwrap_or_else(|error| vec![error.to_string()])
-}
-
-impl Action {
-    /// The port it concerns.
-    fn port(&self) -> Option<usize> {
-        match self {
-            Self::Namespace | Self::Sysctl { .. } | Self::LoopbackUp | Self::System { .. } => None,
-            Self::Pair { near: port, .. }
-            | Self::Move { port }
-            | Self::Channels { port, .. }
-            | Self::Setting { port, .. }
-            | Self::Processing { port, .. }
-            | Self::Address { port, .. }
-            | Self::Qdisc { port, .. }
-            | Self::Up { port }
-            | Self::Carrier { port }
-            | Self::Neighbour { port, .. } => Some(*port),
-        }
-    }
-}
-
-impl Host {
-    fn create() -> Result<Self, Cause> {
-        let text = |error: netns::NetnsError| Cause::Text(error.to_string());
-        let namespace = netns::create().map_err(text)?;
-        let netlink = netns::in_namespace(namespace.as_fd(), Netlink::open).map_err(text)??;
-        Ok(Self { namespace, netlink })
-    }
-
-    fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Cause> {
-        netns::in_namespace(self.namespace.as_fd(), work).map_err(|e| Cause::Text(e.to_string()))
-    }
-
-    fn sysctl(&self, path: &str, value: &str) -> Result<(), Cause> {
-        let write = || std::fs::write(format!("/proc/sys/{path}"), value);
-        match self.inside(write)? {
-            // A kernel without IPv6 needs nobody to switch it off.
-            Err(e) if e.raw_os_error() == Some(ENOENT) && path.ends_with("disable_ipv6") => Ok(()),
-            Err(e) if e.raw_os_error() == Some(ENOENT) => Err(Cause::Text(
-                "this kernel has no IPv6, which a flow of the experiment uses".to_owned(),
-            )),
-            result => result.map_err(|e| Cause::Kernel(KernelError::from_io(&e))),
-        }
-    }
-
-    fn loopback_up(&mut self) -> Result<(), Cause> {
-        const LOOPBACK: u32 = 1;
-        Ok(link::set_up(&mut self.netlink, LOOPBACK, true)?)
-    }
-
-    fn set_queues(&mut self, ifname: &str, queues: u16) -> Result<(), Cause> {
-        let tx_queues = link::find(&mut self.netlink, ifname)?.map_or(0, |l| l.tx_queues);
-        self.inside(|| card::set_queues(ifname, queues, tx_queues))?.map_err(Cause::Text)
-    }
-
-    fn wait_for_carrier(
-        &mut self,
-        ifname: &str,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<(), Cause> {
-        const PAUSE: Duration = Duration::from_millis(10);
-        let started = Instant::now();
-        loop {
-            if link::find(&mut self.netlink, ifname)?.is_some_and(|l| l.carrier) {
-                return Ok(());
-            }
-            if interrupted() || started.elapsed() >= CARRIER_WAIT {
-                return Err(Cause::Text(format!(
-                    "{ifname} has no carrier after {} s; is the cable plugged in at both ends",
-                    CARRIER_WAIT.as_secs()
-                )));
-            }
-            thread::sleep(PAUSE);
-        }
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::apply::CARRIER_WAIT;
+use crate::host::CARRIER_WAIT;
 use crate::interrupts;
 use crate::plan::{Action, Attachment, Plan, PlannedPort, Step};
 

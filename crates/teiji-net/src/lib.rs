@@ -39,6 +39,7 @@ pub mod card;
 mod command;
 mod cpus;
 pub mod error;
+mod host;
 pub mod interrupts;
 pub mod keeper;
 pub mod machine;

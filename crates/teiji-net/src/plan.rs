@@ -7,6 +7,8 @@
 //!                                     └ commands(), script()
 //! ```
 
+mod step;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
@@ -16,8 +18,10 @@ use thiserror::Error;
 use crate::binding::{Binding, BindingError};
 use crate::processing::{self, ProcessingSetting};
 use crate::qdisc::{self, PlannedQdisc, QdiscError};
-use crate::system::{self, SystemSetting};
+use crate::system;
 use crate::vtsn::{self, Setting};
+
+pub(crate) use step::{Action, Step};
 
 /// Prefix of a wire's IPv4 network.
 pub(crate) const IPV4_PREFIX: u8 = 24;
@@ -123,72 +127,6 @@ impl PlannedPort {
         let v6 = self.ipv6.map(|ip| (IpAddr::V6(ip), IPV6_PREFIX));
         std::iter::once(v4).chain(v6)
     }
-}
-
-/// One change on one host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) host: String,
-    pub(crate) action: Action,
-}
-
-/// What a step does. Ports are indices into [`Plan::ports`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Make the host's network namespace.
-    Namespace,
-    /// Set a sysctl inside it, as path below `/proc/sys`.
-    Sysctl {
-        path: &'static str,
-        value: &'static str,
-    },
-    LoopbackUp,
-    /// Make a veth or vtsn pair with both ends in place.
-    Pair {
-        near: usize,
-        far: usize,
-    },
-    /// Move a card into the namespace.
-    Move {
-        port: usize,
-    },
-    Channels {
-        port: usize,
-        queues: u16,
-    },
-    Setting {
-        port: usize,
-        setting: Setting,
-    },
-    /// Set something of the host's kernel, outside its namespace.
-    System {
-        setting: SystemSetting,
-    },
-    Processing {
-        port: usize,
-        setting: ProcessingSetting,
-    },
-    Address {
-        port: usize,
-        ip: IpAddr,
-        prefix: u8,
-    },
-    Qdisc {
-        port: usize,
-        qdisc: PlannedQdisc,
-    },
-    Up {
-        port: usize,
-    },
-    /// Wait until the port can send.
-    Carrier {
-        port: usize,
-    },
-    Neighbour {
-        port: usize,
-        peer: usize,
-        ip: IpAddr,
-    },
 }
 
 /// What will be changed, in order.

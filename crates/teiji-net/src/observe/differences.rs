@@ -1,0 +1,266 @@
+//! Where the kernel has something else than was asked for.
+
+use std::fmt;
+
+use super::{Observed, ObservedPort};
+use crate::card::Channels;
+use crate::netlink::qdisc::ObservedQdisc;
+use crate::plan::{Action, Plan, PlannedPort};
+use crate::processing::ProcessingSetting;
+use crate::qdisc::{PlannedQdisc, Settings};
+use crate::vtsn::Setting;
+
+impl Observed {
+    /// Where the kernel has something else than `plan` asked for, one sentence
+    /// each. Empty if all is as planned.
+    pub fn differences(&self, plan: &Plan) -> Vec<String> {
+        let mut all = Differences::default();
+        for asked in plan.ports() {
+            all.at = format!("{}.{}", asked.host, asked.wire);
+            match self.port(&asked.host, &asked.wire) {
+                None => all.found.push(format!("{}: the port is not there", all.at)),
+                Some(is) => all.compare_port(asked, is),
+            }
+        }
+        "the kernel".clone_into(&mut all.at);
+        for (what, asked) in plan.steps.iter().filter_map(|step| match &step.action {
+            Action::System { setting } => Some(setting.expected()),
+            _ => None,
+        }) {
+            all.compare_said(&what, &asked, self.system.get(&what));
+        }
+        all.found
+    }
+}
+
+#[derive(Default)]
+struct Differences {
+    at: String,
+    found: Vec<String>,
+}
+
+impl Differences {
+    fn compare<T: PartialEq + fmt::Display + ?Sized>(&mut self, what: &str, asked: &T, is: &T) {
+        if asked != is {
+            self.found.push(format!("{}: asked for {what} {asked}, the kernel says {is}", self.at));
+        }
+    }
+
+    fn compare_said(&mut self, what: &str, asked: &String, said: Option<&String>) {
+        match said {
+            Some(is) => self.compare(what, asked, is),
+            None => self.found.push(format!(
+                "{}: asked for {what} {asked}, the driver says nothing of it",
+                self.at
+            )),
+        }
+    }
+
+    fn compare_port(&mut self, asked: &PlannedPort, is: &ObservedPort) {
+        if let (Some(asked), Some(is)) = (asked.mac, is.mac) {
+            self.compare("MAC address", &asked, &is);
+        }
+        for (ip, prefix) in asked.addresses() {
+            let address = format!("{ip}/{prefix}");
+            if !is.addresses.contains(&address) {
+                self.found.push(format!(
+                    "{}: asked for address {address}, the kernel has {}",
+                    self.at,
+                    if is.addresses.is_empty() { "none".into() } else { is.addresses.join(", ") }
+                ));
+            }
+        }
+        if let Some(queues) = asked.queues {
+            let in_use = is.channels.map_or(is.tx_queues, Channels::tx_queues);
+            self.compare("transmit queues", &u32::from(queues), &in_use);
+        }
+        if !is.carrier {
+            self.found.push(format!("{}: {} has no carrier ({})", self.at, is.ifname, is.state));
+        }
+        let settings = asked.settings.iter().flat_map(Setting::expected);
+        let processing = asked.processing.iter().flat_map(ProcessingSetting::expected);
+        for (what, asked) in settings.chain(processing) {
+            self.compare_said(&what, &asked, is.settings.get(&what));
+        }
+        for qdisc in &asked.qdiscs {
+            self.compare_qdisc(qdisc, &is.qdiscs);
+        }
+    }
+
+    fn compare_qdisc(&mut self, asked: &PlannedQdisc, there: &[ObservedQdisc]) {
+        let Some(is) = there.iter().find(|q| q.parent == asked.parent) else {
+            let kind = asked.settings.kind();
+            self.found.push(format!(
+                "{}: asked for {kind} at {}, the kernel has nothing there",
+                self.at, asked.parent
+            ));
+            return;
+        };
+        let port = std::mem::take(&mut self.at);
+        self.at = format!("{port} at {}", asked.parent);
+        self.compare_settings(&asked.settings, &is.settings);
+        self.at = port;
+    }
+
+    fn compare_settings(&mut self, asked: &Settings, is: &Settings) {
+        match (asked, is) {
+            (Settings::Etf(asked), Settings::Etf(is)) => {
+                self.compare("etf delta", &asked.delta, &is.delta);
+                self.compare("etf clockid", asked.clock.name(), is.clock.name());
+                for (what, asked, is) in [
+                    ("etf offload", asked.offload, is.offload),
+                    ("etf deadline_mode", asked.deadline_mode, is.deadline_mode),
+                    ("etf skip_sock_check", asked.skip_sock_check, is.skip_sock_check),
+                ] {
+                    self.compare(what, on_off(asked), on_off(is));
+                }
+            }
+            (asked, is) => {
+                let (asked, is) = (format!("`{asked}`"), format!("`{is}`"));
+                self.compare("qdisc", &asked, &is);
+            }
+        }
+    }
+}
+
+fn on_off(set: bool) -> &'static str {
+    if set { "on" } else { "off" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::netlink::qdisc::Counters;
+    use crate::plan::Attachment;
+    use crate::qdisc::{Handle, ROOT_HANDLE};
+    use teiji_core::time::{ClockId, Span};
+    use teiji_experiment::scenario::Etf;
+
+    fn etf(delta_us: i64, offload: bool) -> Settings {
+        Settings::Etf(Etf {
+            delta: Span::from_micros(delta_us),
+            clock: ClockId::Tai,
+            offload,
+            deadline_mode: false,
+            skip_sock_check: false,
+        })
+    }
+
+    /// A plan with one card that asks for `etf` as in the ETF study.
+    fn plan() -> Plan {
+        let etf =
+            PlannedQdisc { parent: ROOT_HANDLE.class(1), handle: None, settings: etf(150, true) };
+        Plan {
+            hosts: vec!["talker".into()],
+            ports: vec![PlannedPort {
+                host: "talker".into(),
+                wire: "line".into(),
+                ifname: "enp3s0".into(),
+                attachment: Attachment::Interface,
+                mac: None,
+                ipv4: [10, 1, 0, 1].into(),
+                ipv6: None,
+                queues: Some(4),
+                qdiscs: vec![etf],
+                settings: vec![Setting::Speed { mbps: 1_000 }],
+                processing: Vec::new(),
+            }],
+            steps: Vec::new(),
+        }
+    }
+
+    fn observed(settings: Settings, parent: Handle, combined: u32) -> Observed {
+        Observed {
+            system: BTreeMap::new(),
+            ports: vec![ObservedPort {
+                host: "talker".into(),
+                wire: "line".into(),
+                ifname: "enp3s0".into(),
+                driver: None,
+                mac: None,
+                mtu: 1_500,
+                state: "UP".into(),
+                carrier: true,
+                speed_mbps: Some(1_000),
+                channels: Some(Channels { rx: 0, tx: 0, combined }),
+                tx_queues: 8,
+                addresses: vec!["10.1.0.1/24".into()],
+                qdiscs: vec![ObservedQdisc {
+                    handle: Handle(0x8001_0000),
+                    parent,
+                    settings,
+                    counters: Counters::default(),
+                }],
+                stamps: None,
+                settings: [("speed (Mbit/s)".to_owned(), "1000".to_owned())].into(),
+                counters: BTreeMap::new(),
+                tx_packets: 0,
+                rx_packets: 0,
+            }],
+        }
+    }
+
+    #[test]
+    fn what_is_as_planned_is_no_difference() {
+        let same = observed(etf(150, true), ROOT_HANDLE.class(1), 4);
+        assert_eq!(same.differences(&plan()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_settings_of_the_same_qdisc_are_named_one_by_one() {
+        let other = observed(etf(200, false), ROOT_HANDLE.class(1), 2);
+        assert_eq!(
+            other.differences(&plan()),
+            [
+                "talker.line: asked for transmit queues 4, the kernel says 2",
+                "talker.line at 100:1: asked for etf delta 150 µs, the kernel says 200 µs",
+                "talker.line at 100:1: asked for etf offload on, the kernel says off",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_qdisc_and_a_missing_port_are_differences() {
+        let elsewhere = observed(Settings::Mq, Handle::ROOT, 4);
+        assert_eq!(
+            elsewhere.differences(&plan()),
+            ["talker.line: asked for etf at 100:1, the kernel has nothing there"]
+        );
+        assert_eq!(
+            Observed::default().differences(&plan()),
+            ["talker.line: the port is not there"]
+        );
+    }
+
+    #[test]
+    fn a_driver_with_another_setting_is_a_difference() {
+        let mut slow = observed(etf(150, true), ROOT_HANDLE.class(1), 4);
+        slow.ports[0].settings.insert("speed (Mbit/s)".to_owned(), "100".to_owned());
+        assert_eq!(
+            slow.differences(&plan()),
+            ["talker.line: asked for speed (Mbit/s) 1000, the kernel says 100"]
+        );
+    }
+
+    #[test]
+    fn counters_from_before_are_taken_off() {
+        let count = |n| {
+            let mut seen = observed(Settings::Mq, Handle::ROOT, 4);
+            seen.ports[0].counters.insert("tx_late".to_owned(), n);
+            seen
+        };
+        let mut after = count(7);
+        after.count_since(&count(4));
+        assert_eq!(after.ports[0].counters["tx_late"], 3);
+    }
+
+    #[test]
+    fn an_observation_is_read_back_from_json_as_it_was() {
+        let before = observed(etf(150, true), ROOT_HANDLE.class(1), 4);
+        let json = serde_json::to_string(&before).unwrap();
+        assert!(json.contains(r#""parent":"100:1","settings":{"kind":"etf""#), "{json}");
+        assert_eq!(serde_json::from_str::<Observed>(&json).unwrap(), before);
+    }
+}
