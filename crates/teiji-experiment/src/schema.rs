@@ -333,6 +333,12 @@ pub const PORT: Section = Section {
             "the driver's choice",
             "for each transmit queue from the first on, the CPUs that choose it (`xps_cpus`)",
         ),
+        key(
+            "bql",
+            "whole number, 1 … 2000000000",
+            "as it is",
+            "most bytes that lie in the ring of each transmit queue (`byte_queue_limits/limit_max`)",
+        ),
         key("qdisc", "table", "the kernel's default", "the queueing discipline, `[….qdisc]`"),
     ],
 };

@@ -1,5 +1,6 @@
 //! Who processes a port's frames, as a plan has it and as the kernel says it:
-//! interrupts and their threads, polling (NAPI), steering of queues (RPS, XPS).
+//! interrupts and their threads, polling (NAPI), steering of queues (RPS, XPS), limits of
+//! rings (BQL).
 
 mod command;
 
@@ -29,6 +30,8 @@ pub enum ProcessingSetting {
     Rps(Vec<u16>),
     /// CPUs for each transmit queue from the first on.
     Xps(Vec<Vec<u16>>),
+    /// Most bytes in each transmit ring.
+    Bql(u32),
     /// CPUs that handle its interrupts.
     IrqCpus(Vec<u16>),
     /// Scheduling of its interrupts' threads.
@@ -51,6 +54,7 @@ const NAPI_THREADS: &str = "NAPI threads";
 const NAPI_CPUS: &str = "NAPI threads' CPUs";
 const RPS: &str = "rps_cpus";
 const XPS: &str = "xps_cpus";
+const BQL: &str = "byte_queue_limits/limit_max";
 /// The files whose values are kept as they are.
 const FILES: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
 const THREADED: &str = "threaded";
@@ -58,13 +62,14 @@ const THREADED: &str = "threaded";
 /// What a port needs.
 pub(crate) fn of_port(port: &Port) -> Vec<ProcessingSetting> {
     use ProcessingSetting as S;
-    let Processing { irq, napi, rps, xps } = &port.processing;
+    let Processing { irq, napi, rps, xps, bql } = &port.processing;
     let file = |name, value: Option<i64>| Some(S::File { name, value: value? });
     let all = [
         file(FILES[0], napi.defer_hard_irqs.map(i64::from)),
         file(FILES[1], napi.gro_flush_timeout.map(teiji_core::time::Span::as_ns)),
         rps.clone().map(S::Rps),
         xps.clone().map(S::Xps),
+        bql.map(S::Bql),
         irq.cpus.clone().map(S::IrqCpus),
         irq.policy.map(S::IrqPolicy),
         napi.threaded.map(|threaded| S::Napi {
@@ -133,7 +138,7 @@ impl ProcessingSetting {
             Self::Rps(cpus) | Self::IrqCpus(cpus) => cpus.clone(),
             Self::Xps(queues) => queues.concat(),
             Self::Napi { cpus, .. } => cpus.clone().unwrap_or_default(),
-            Self::File { .. } | Self::IrqPolicy(_) => Vec::new(),
+            Self::File { .. } | Self::Bql(_) | Self::IrqPolicy(_) => Vec::new(),
         }
     }
 
@@ -173,6 +178,19 @@ impl ProcessingSetting {
                     write(&sysfs, queue_file(ifname, "tx", queue, XPS), &cpus::mask(cpus))?;
                 }
             }
+            Self::Bql(bytes) => {
+                let sysfs = open()?;
+                for queue in queues(&sysfs, ifname, "tx") {
+                    let path = queue_file(ifname, "tx", queue, BQL);
+                    if sysfs.read(&path).is_err() {
+                        return Err(Cause::Text(format!(
+                            "the driver of {ifname} counts no bytes in its rings, so they have no \
+                             limit; leave `bql` out"
+                        )));
+                    }
+                    write(&sysfs, path, &bytes.to_string())?;
+                }
+            }
             Self::IrqCpus(cpus) => {
                 for irq in some_interrupts(ifname)? {
                     fs::write(interrupts::affinity_file(irq), cpus::list(cpus))
@@ -210,6 +228,7 @@ impl ProcessingSetting {
                 .zip(lists)
                 .map(|(queue, cpus)| (format!("{XPS} of tx-{queue}"), cpus::list(cpus)))
                 .collect(),
+            Self::Bql(bytes) => vec![said(BQL, bytes.to_string())],
             Self::IrqCpus(cpus) => vec![said(INTERRUPT_CPUS, cpus::list(cpus))],
             Self::IrqPolicy(policy) => vec![said(INTERRUPT_THREADS, policy.to_string())],
             Self::Napi { threaded, policy, cpus } => {
@@ -280,7 +299,9 @@ pub(crate) fn files(ifname: &str) -> Vec<(String, String)> {
     let below = |file: String| file[format!("class/net/{ifname}/").len()..].to_owned();
     let all = [FILES[0], FILES[1], THREADED].map(|name| format!("class/net/{ifname}/{name}"));
     let rx = queues(&sysfs, ifname, "rx").into_iter().map(|q| queue_file(ifname, "rx", q, RPS));
-    let tx = queues(&sysfs, ifname, "tx").into_iter().map(|q| queue_file(ifname, "tx", q, XPS));
+    let tx = queues(&sysfs, ifname, "tx")
+        .into_iter()
+        .flat_map(|q| [XPS, BQL].map(|file| queue_file(ifname, "tx", q, file)));
     let values = all.into_iter().chain(rx).chain(tx);
     values.filter_map(|file| Some((below(file.clone()), sysfs.read(&file).ok()?))).collect()
 }
@@ -312,6 +333,7 @@ pub(crate) fn observe(ifname: &str, pollers: &[KernelThread]) -> BTreeMap<String
             Some((queue, XPS)) => say(&format!("{XPS} of {queue}"), cpus()),
             // One for all queues; the first stands for them.
             Some(("rx-0", RPS)) => say(RPS, cpus()),
+            Some(("tx-0", BQL)) => say(BQL, Some(value)),
             Some(_) => {}
             None if file == THREADED => {
                 let on = if value == "0" { "off" } else { "on" };

@@ -45,10 +45,11 @@ offsets c.txt 1 >c0.txt
 # 0.1 ns.
 paste c0.txt b1.txt | awk '{ print $1 - $2 }' >hop.txt
 at_most 10 "b0 against A's clock for 30 s, by the wire's time" 120 "$(summary <b0.txt)"
-at_most 10 "c0 against b1's clock" 120 "$(summary <hop.txt)"
+# C follows what phc2sys does to b1's clock, which is restless where its calls are slow.
+at_most $((10 * slow)) "c0 against b1's clock" 120 "$(summary <hop.txt)"
 # phc2sys reads one clock between two readings of the other, 2.8 us apart, and takes their
 # middle for the instant: what the three calls differ in is its error.
-at_most 100 "c0 against A's clock, through phc2sys" 120 "$(summary <c0.txt)"
+at_most $((100 * slow)) "c0 against A's clock, through phc2sys" 120 "$(summary <c0.txt)"
 tail -n 2 ptp-b.ptp ptp-c.ptp ptp-b.phc2sys
 end_ptp
 must ip -n ptp-a link del a0

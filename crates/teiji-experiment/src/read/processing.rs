@@ -1,4 +1,4 @@
-//! Who processes the frames of a port: interrupts, polling, steering.
+//! Who processes the frames of a port: interrupts, polling, steering, limits.
 
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
@@ -13,6 +13,8 @@ use crate::tree::{Node, Value};
 const XPS: &str = "[[0], [1]]";
 /// A frame that waits longer is lost to every protocol.
 const MAX_FLUSH: Span = Span::from_secs(1);
+/// `DQL_MAX_LIMIT` in bytes, rounded down (`include/linux/dynamic_queue_limits.h`).
+const MAX_BQL: i64 = 2_000_000_000;
 
 pub(super) fn read(port: &Fields<'_>, label: &str, log: &Log) -> Option<Processing> {
     // All are looked at, so that all mistakes are told.
@@ -26,11 +28,16 @@ pub(super) fn read(port: &Fields<'_>, label: &str, log: &Log) -> Option<Processi
     let napi = read_napi(port, label, log);
     let rps = policy::cpus(port, "rps", log).settle();
     let xps = read_xps(port, log).settle();
+    let bql = port
+        .number("bql", 1, MAX_BQL, "It is a number of bytes, such as 3028 for two full frames.")
+        .and_then(|bytes| u32::try_from(bytes).ok())
+        .settle();
     Some(Processing {
         irq: irq.or_default(Irq::default())?,
         napi: napi.or_default(Napi::default())?,
         rps: rps.ok()?,
         xps: xps.ok()?,
+        bql: bql.ok()?,
     })
 }
 

@@ -57,7 +57,7 @@ pub enum RtRuntime {
     Limited(Span),
 }
 
-/// Who processes the frames of a port, and where.
+/// Who processes the frames of a port, and where; how many may lie in its card.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processing {
     /// Its interrupts and their threads.
@@ -68,6 +68,8 @@ pub struct Processing {
     pub rps: Option<Vec<u16>>,
     /// For each transmit queue from the first on, the CPUs that choose it (XPS).
     pub xps: Option<Vec<Vec<u16>>>,
+    /// Most bytes in the ring of each transmit queue (byte queue limits).
+    pub bql: Option<u32>,
 }
 
 /// A port's interrupts.

@@ -32,6 +32,10 @@ impl fmt::Display for ProcessingSetting {
                 }
                 f.write_str("'")
             }
+            Self::Bql(bytes) => write!(
+                f,
+                "IN sh -c 'for q in {QUEUES}/tx-*; do echo {bytes} > $q/byte_queue_limits/limit_max; done'"
+            ),
             Self::IrqCpus(cpus) => write!(
                 f,
                 "for i in $(IN IRQS); do echo {} > /proc/irq/$i/smp_affinity_list; done",
