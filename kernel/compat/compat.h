@@ -38,6 +38,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define kthread_run_worker	kthread_create_worker
 #endif
 
+/*
+ * 6.6: a namespace's sysctls come with their number. A table ends with an empty entry
+ * before, which is none any more from 6.11 on.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define compat_register_net_sysctl(net, path, table, count)	register_net_sysctl(net, path, table)
+#else
+#define compat_register_net_sysctl	register_net_sysctl_sz
+#endif
+
 /* 6.5: taprio says by a command what it said by a flag. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define compat_taprio_is_replace(offload)	((offload)->enable)

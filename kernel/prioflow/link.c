@@ -316,6 +316,8 @@ void prioflow_link_init(struct prioflow_link *link)
 {
 	kthread_init_delayed_work(&link->work, prioflow_link_work);
 	link->storm_ns = PRIOFLOW_STORM_MS * NSEC_PER_MSEC;
+	link->reaction_us = PRIOFLOW_REACTION_US;
+	link->ring = PRIOFLOW_RING;
 	link->instance = get_random_u32();
 	link->sequence = get_random_u32();
 }
@@ -332,7 +334,7 @@ void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_lin
 	stats->storms = link->storms;
 }
 
-int __init prioflow_link_module_init(void)
+int prioflow_link_module_init(void)
 {
 	prioflow_worker = kthread_run_worker(0, "prioflow");
 	if (IS_ERR(prioflow_worker))

@@ -6,24 +6,46 @@
 
 #include "prioflow.h"
 
+/* In this order; taken back in the other. */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} prioflow_parts[] = {
+	{ prioflow_net_module_init, prioflow_net_module_exit },
+	{ prioflow_socket_module_init, prioflow_socket_module_exit },
+	{ prioflow_link_module_init, prioflow_link_module_exit },
+	{ prioflow_qdisc_module_init, prioflow_qdisc_module_exit },
+	{ prioflow_sockopt_module_init, prioflow_sockopt_module_exit },
+};
+
+static void prioflow_end(u32 parts)
+{
+	while (parts--)
+		prioflow_parts[parts].exit();
+}
+
 static int __init prioflow_module_init(void)
 {
-	int err = prioflow_link_module_init();
+	u32 i;
+	int err;
 
-	if (err)
-		return err;
-	err = register_qdisc(&prioflow_qdisc_ops);
-	if (err)
-		prioflow_link_module_exit();
-	return err;
+	for (i = 0; i < ARRAY_SIZE(prioflow_parts); i++) {
+		err = prioflow_parts[i].init();
+		if (err) {
+			prioflow_end(i);
+			return err;
+		}
+	}
+	return 0;
 }
 
 static void __exit prioflow_module_exit(void)
 {
-	unregister_qdisc(&prioflow_qdisc_ops);
-	prioflow_link_module_exit();
-	/* Frames that were on their way in when the last port went are through then. */
+	prioflow_end(ARRAY_SIZE(prioflow_parts));
+	/* Frames that were on their way in when the last port went are through then, */
 	synchronize_net();
+	/* and so is the text that let the module go at the end of a socket. */
+	synchronize_rcu_tasks();
 	rcu_barrier();
 }
 

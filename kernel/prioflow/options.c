@@ -18,6 +18,8 @@ static const struct nla_policy prioflow_policy[TCA_PRIOFLOW_MAX + 1] = {
 	[TCA_PRIOFLOW_LINK]		= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_LINK_MAX),
 	[TCA_PRIOFLOW_RECEIVE_LEVEL]	= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_TOP_LEVEL),
 	[TCA_PRIOFLOW_STORM]		= { .type = NLA_U32 },
+	[TCA_PRIOFLOW_REACTION]		= NLA_POLICY_RANGE(NLA_U32, 1, PRIOFLOW_REACTION_MAX_US),
+	[TCA_PRIOFLOW_RING]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_RING_MAX),
 };
 
 /* A map as the options describe it; NULL if they say nothing about it. */
@@ -87,12 +89,12 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 		prioflow_port_set_level(port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
 					tb[TCA_PRIOFLOW_LIFETIME] ?
 					nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) : 0);
-	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL]) {
-		u8 level = nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]);
-
-		prioflow_port_ask(port, port->hand_receive_level, level);
-		port->hand_receive_level = level;
-	}
+	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL])
+		prioflow_port_ask(port, nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]));
+	if (tb[TCA_PRIOFLOW_REACTION])
+		port->link.reaction_us = nla_get_u32(tb[TCA_PRIOFLOW_REACTION]);
+	if (tb[TCA_PRIOFLOW_RING])
+		port->link.ring = nla_get_u32(tb[TCA_PRIOFLOW_RING]);
 }
 
 /* Validates all options, then stores all. */
@@ -162,7 +164,9 @@ int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 			      hand.until_ns ? hand.until_ns - now_ns : 0, TCA_PRIOFLOW_PAD) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_LINK, port->link.mode) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->hand_receive_level) ||
-	    nla_put_u32(skb, TCA_PRIOFLOW_STORM, div_u64(port->link.storm_ns, NSEC_PER_MSEC))) {
+	    nla_put_u32(skb, TCA_PRIOFLOW_STORM, div_u64(port->link.storm_ns, NSEC_PER_MSEC)) ||
+	    nla_put_u32(skb, TCA_PRIOFLOW_REACTION, port->link.reaction_us) ||
+	    nla_put_u32(skb, TCA_PRIOFLOW_RING, port->link.ring)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -12,15 +12,14 @@
 
 #include "prioflow.h"
 
-static LIST_HEAD(prioflow_ports);	/* RTNL */
-
 /* The device's port; NULL without memory. RTNL. */
 struct prioflow_port *prioflow_port_get(struct net_device *dev)
 {
+	struct prioflow_net *net = prioflow_net_of(dev_net(dev));
 	struct prioflow_port *port;
 
 	ASSERT_RTNL();
-	list_for_each_entry(port, &prioflow_ports, list) {
+	list_for_each_entry(port, &net->ports, list) {
 		if (port->dev == dev) {
 			port->users++;
 			return port;
@@ -30,11 +29,12 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	if (!port)
 		return NULL;
 	port->dev = dev;
+	port->net = net;
 	port->users = 1;
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->qdiscs);
 	prioflow_link_init(&port->link);
-	list_add(&port->list, &prioflow_ports);
+	prioflow_net_add(net, port);
 	return port;
 }
 
@@ -44,8 +44,8 @@ void prioflow_port_put(struct prioflow_port *port)
 	ASSERT_RTNL();
 	if (--port->users)
 		return;
+	prioflow_net_remove(port->net, port);
 	prioflow_link_end(port);
-	list_del(&port->list);
 	kfree_rcu(port, rcu);	/* a frame may be on its way in */
 }
 
@@ -160,21 +160,33 @@ void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_
 	spin_unlock_bh(&port->lock);
 }
 
-/* One who asked the peer for level @from asks for @to now; the highest counts. Any context. */
-void prioflow_port_ask(struct prioflow_port *port, u8 from, u8 to)
+/* Asks the peer for the higher of what hand and sockets want. The port's lock. */
+static void prioflow_port_apply_receive(struct prioflow_port *port)
 {
-	u8 level;
+	u8 level = max(port->hand_receive_level, port->net_receive_level);
 
+	if (level == port->receive_level)
+		return;
+	port->receive_level = level;
+	prioflow_link_ask(&port->link);
+}
+
+/* Sets by hand what the peer is asked for. RTNL. */
+void prioflow_port_ask(struct prioflow_port *port, u8 level)
+{
 	spin_lock_bh(&port->lock);
-	port->asking[from]--;
-	port->asking[to]++;
-	for (level = PRIOFLOW_TOP_LEVEL; level && !port->asking[level]; level--)
-		;
-	if (level != port->receive_level) {
-		WRITE_ONCE(port->receive_level, level);
-		prioflow_link_ask(&port->link);
-	}
+	port->hand_receive_level = level;
+	prioflow_port_apply_receive(port);
 	spin_unlock_bh(&port->lock);
+}
+
+/* The namespace's sockets want the peer to be asked for this. The namespace's lock. */
+void prioflow_port_settle(struct prioflow_port *port, u8 level)
+{
+	spin_lock(&port->lock);
+	port->net_receive_level = level;
+	prioflow_port_apply_receive(port);
+	spin_unlock(&port->lock);
 }
 
 /* The device's part of the counters. */

@@ -7,15 +7,21 @@
  * the peer. All prioflow qdiscs of the device share it, so that a multiqueue device is
  * gated as one. Ports come and go with their qdiscs, under the RTNL.
  *
- * Locks: a qdisc's, then the port's.
+ * Sockets opt in: the packets of a sender are not dropped, a receiver has the peers of
+ * all ports of its namespace asked for silence.
+ *
+ * Locks: the RTNL, then a socket's; and a receiver's, then a namespace's, then a port's. A
+ * qdisc's comes before a port's, and is not held together with the others.
  */
 #ifndef PRIOFLOW_H
 #define PRIOFLOW_H
 
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/netfilter.h>
+#include <linux/rhashtable-types.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <net/pkt_sched.h>
@@ -47,6 +53,8 @@ struct prioflow_link {
 	u8 mode;			/* PRIOFLOW_LINK_*; changes under RTNL and the port's lock */
 	struct nf_hook_ops hook;
 	u64 storm_ns;			/* longest that a peer may hold the port; 0: no end */
+	u32 reaction_us;		/* from asking for silence to the last frame, rings aside */
+	u32 ring;			/* frames that wait in the rings of both ends */
 
 	/* received, under the port's lock; instants in CLOCK_MONOTONIC */
 	bool peer_known;
@@ -73,18 +81,32 @@ struct prioflow_link {
 	u32 storms;
 };
 
+/* What belongs to a network namespace. */
+struct prioflow_net {
+	spinlock_t lock;
+	struct list_head ports;		/* changes under RTNL and the lock */
+	u32 asking[PRIOFLOW_LEVELS];	/* how many of its sockets ask for each, under the lock */
+	u8 receive_level;		/* the highest of them, under the lock */
+	u64 reserved;			/* bytes, by senders, under the lock */
+	u32 send_room;			/* bytes */
+	u8 open_levels;
+	struct ctl_table *table;
+	struct ctl_table_header *sysctl;
+};
+
 struct prioflow_port {
-	struct list_head list;		/* all ports, RTNL */
+	struct list_head list;		/* of the namespace's ports */
+	struct prioflow_net *net;
 	struct rcu_head rcu;
 	struct net_device *dev;
 	u32 users;			/* RTNL */
-	u8 hand_receive_level;		/* RTNL */
+	u8 hand_receive_level;		/* changes under RTNL and the port's lock */
+	u8 net_receive_level;		/* by the namespace's sockets, under the lock */
 	spinlock_t lock;		/* protects the update side of what follows */
 	struct list_head qdiscs;
 	struct prioflow_hold hold[PRIOFLOW_HOLDS];
 	u8 send_level;
-	u8 receive_level;		/* the highest that is asked for */
-	u32 asking[PRIOFLOW_LEVELS];	/* how many ask for each */
+	u8 receive_level;		/* the higher of the two: what the peer is asked for */
 	struct prioflow_link link;
 	u64 until_ns;			/* CLOCK_MONOTONIC; 0: does not end by itself */
 	u64 paused_since_ns[PRIOFLOW_LEVELS];
@@ -92,9 +114,17 @@ struct prioflow_port {
 	u32 pauses[PRIOFLOW_LEVELS];
 };
 
+/* Whether a packet may be dropped to make room. */
+enum prioflow_fate {
+	PRIOFLOW_MAY_GO,
+	PRIOFLOW_IS_KEPT,		/* its socket has opted in */
+	PRIOFLOW_FATES
+};
+
 /* The packets of one level, under the qdisc's lock. */
 struct prioflow_level {
-	struct sk_buff_head queue;
+	struct sk_buff_head queue[PRIOFLOW_FATES];
+	u32 order;			/* of the packet that came last */
 	u64 bytes;
 	u64 sent;
 	u64 sent_bytes;
@@ -112,7 +142,36 @@ struct prioflow_sched {
 	u32 limit_bytes;
 	u16 one_queue;			/* + 1; 0: packets keep theirs */
 	u16 backlogged;			/* mask of levels that hold packets */
+	u16 may_drop;			/* mask of levels that hold packets that may be dropped */
+	u32 kept;			/* packets that may not, which no limit counts */
+	u64 kept_bytes;
 	struct prioflow_level level[PRIOFLOW_LEVELS];
+};
+
+#define PRIOFLOW_NO_LEVEL	(-1)
+
+/* A socket that wants the peers silent before its buffer is full (receive.c). */
+struct prioflow_receiver {
+	void (*ready)(struct sock *sk);	/* the socket's own callback of new data */
+	spinlock_t lock;
+	s8 level;			/* or PRIOFLOW_NO_LEVEL; under the lock, like all below */
+	u8 asked;			/* of the peers, now; 0: nothing */
+	u32 high;			/* bytes that it is charged with */
+	u32 low;
+	u32 headroom;			/* bytes of its buffer, for what is in flight */
+	u32 asks;
+	struct hrtimer timer;		/* runs while it asks, and refers to the socket */
+};
+
+/* What is known of a socket that has opted in (socket.c). */
+struct prioflow_socket {
+	struct rhash_head node;
+	struct rcu_head rcu;
+	struct sock *sk;
+	void (*destruct)(struct sock *sk);	/* the socket's own */
+	s8 send_level;			/* or PRIOFLOW_NO_LEVEL; under the socket's lock */
+	u32 reserve;			/* bytes, under the socket's lock */
+	struct prioflow_receiver receiver;
 };
 
 /* classify.c */
@@ -128,7 +187,8 @@ void prioflow_port_leave(struct prioflow_port *port, struct prioflow_sched *sche
 void prioflow_port_expire(struct prioflow_port *port, u64 now_ns);
 void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u8 level,
 			u64 lifetime_ns, u64 now_ns);
-void prioflow_port_ask(struct prioflow_port *port, u8 from, u8 to);
+void prioflow_port_ask(struct prioflow_port *port, u8 level);
+void prioflow_port_settle(struct prioflow_port *port, u8 level);
 void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_ns);
 u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns);
 void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *stats);
@@ -142,11 +202,39 @@ void prioflow_link_end(struct prioflow_port *port);
 void prioflow_link_ask(struct prioflow_link *link);
 void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats);
 
+/* net.c */
+int prioflow_net_module_init(void);
+void prioflow_net_module_exit(void);
+struct prioflow_net *prioflow_net_of(const struct net *net);
+bool prioflow_net_permits(const struct net *net, u8 level);
+int prioflow_net_reserve(struct prioflow_net *net, u32 from, u32 to);
+u64 prioflow_net_reserved(struct prioflow_net *net);
+void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port);
+void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port);
+void prioflow_net_ask(struct prioflow_net *net, u8 from, u8 to);
+
+/* socket.c */
+int prioflow_socket_module_init(void);
+void prioflow_socket_module_exit(void);
+struct prioflow_socket *prioflow_socket_find(const struct sock *sk);
+struct prioflow_socket *prioflow_socket_get(struct sock *sk);
+bool prioflow_socket_keeps(const struct sk_buff *skb, u8 level, const struct net *net);
+
+/* sockopt.c */
+int prioflow_sockopt_module_init(void);
+void prioflow_sockopt_module_exit(void);
+
+/* receive.c */
+void prioflow_receive_init(struct prioflow_socket *socket);
+void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_receive *set);
+int prioflow_receive_needs(const struct net *net, u32 payload, struct prioflow_receive *need);
+
 /* options.c */
 int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
 int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb);
 
 /* qdisc.c */
-extern struct Qdisc_ops prioflow_qdisc_ops;
+int prioflow_qdisc_module_init(void);
+void prioflow_qdisc_module_exit(void);
 
 #endif /* PRIOFLOW_H */

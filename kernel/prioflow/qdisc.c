@@ -4,7 +4,8 @@
  *
  * 16 queues, strict: the highest level that holds a packet is served first. When
  * the limit is reached, the youngest packet of the lowest level makes room for one
- * of a higher level. A level below the device's transmit level (port.c) is not
+ * of a higher level; but packets of sockets that have opted in (socket.c) are beside
+ * the limit, and never go. A level below the device's transmit level (port.c) is not
  * served at all: its packets wait, and stay charged to the sockets that sent them,
  * so that a sender whose buffer is full sleeps instead of losing packets.
  */
@@ -17,6 +18,8 @@
 /* In the skb's control block while it waits. */
 struct prioflow_wait {
 	u64 since_ns;	/* CLOCK_MONOTONIC; 0: it found the device free */
+	u32 order;	/* in its level, modulo 2^32 */
+	u8 fate;	/* enum prioflow_fate: which of the level's queues it is in */
 };
 
 static struct prioflow_wait *prioflow_wait(struct sk_buff *skb)
@@ -25,26 +28,72 @@ static struct prioflow_wait *prioflow_wait(struct sk_buff *skb)
 	return (struct prioflow_wait *)qdisc_skb_cb(skb)->data;
 }
 
+/* The oldest packet of a level that is not empty. */
+static struct sk_buff *prioflow_first(const struct prioflow_level *level)
+{
+	struct sk_buff *may_go = skb_peek(&level->queue[PRIOFLOW_MAY_GO]);
+	struct sk_buff *kept = skb_peek(&level->queue[PRIOFLOW_IS_KEPT]);
+
+	if (!may_go || !kept)
+		return may_go ?: kept;
+	return (s32)(prioflow_wait(may_go)->order - prioflow_wait(kept)->order) < 0 ? may_go : kept;
+}
+
+static u32 prioflow_queued(const struct prioflow_level *level)
+{
+	return skb_queue_len(&level->queue[PRIOFLOW_MAY_GO]) +
+	       skb_queue_len(&level->queue[PRIOFLOW_IS_KEPT]);
+}
+
+/* Puts a packet into its level, behind all others. */
+static void prioflow_link(struct Qdisc *sch, u32 number, struct sk_buff *skb, u8 fate)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct prioflow_level *level = &q->level[number];
+
+	prioflow_wait(skb)->order = ++level->order;
+	prioflow_wait(skb)->fate = fate;
+	__skb_queue_tail(&level->queue[fate], skb);
+	level->bytes += qdisc_pkt_len(skb);
+	q->backlogged |= BIT(number);
+	if (fate == PRIOFLOW_IS_KEPT) {
+		q->kept++;
+		q->kept_bytes += qdisc_pkt_len(skb);
+	} else {
+		q->may_drop |= BIT(number);
+	}
+	sch->q.qlen++;
+	qdisc_qstats_backlog_inc(sch, skb);
+}
+
 /* Takes a packet out of its level. */
 static void prioflow_unlink(struct Qdisc *sch, u32 number, struct sk_buff *skb)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_level *level = &q->level[number];
+	u8 fate = prioflow_wait(skb)->fate;
 
-	__skb_unlink(skb, &level->queue);
+	__skb_unlink(skb, &level->queue[fate]);
 	level->bytes -= qdisc_pkt_len(skb);
-	if (skb_queue_empty(&level->queue))
+	if (!prioflow_queued(level))
 		q->backlogged &= ~BIT(number);
+	if (fate == PRIOFLOW_IS_KEPT) {
+		q->kept--;
+		q->kept_bytes -= qdisc_pkt_len(skb);
+	} else if (skb_queue_empty(&level->queue[fate])) {
+		q->may_drop &= ~BIT(number);
+	}
 	sch->q.qlen--;
 	qdisc_qstats_backlog_dec(sch, skb);
 }
 
+/* Whether those that may be dropped, with this one, are more than the limits allow. */
 static bool prioflow_is_full(struct Qdisc *sch, const struct sk_buff *skb)
 {
 	const struct prioflow_sched *q = qdisc_priv(sch);
 
-	return sch->q.qlen >= q->limit ||
-	       (u64)sch->qstats.backlog + qdisc_pkt_len(skb) > q->limit_bytes;
+	return sch->q.qlen - q->kept >= q->limit ||
+	       sch->qstats.backlog - q->kept_bytes + qdisc_pkt_len(skb) > q->limit_bytes;
 }
 
 /*
@@ -59,12 +108,12 @@ static bool prioflow_make_room(struct Qdisc *sch, u32 number, struct sk_buff *sk
 	u32 lowest;
 
 	while (prioflow_is_full(sch, skb)) {
-		if (!q->backlogged)
+		if (!q->may_drop)
 			return false;
-		lowest = __ffs(q->backlogged);
+		lowest = __ffs(q->may_drop);
 		if (lowest >= number)
 			return false;
-		victim = skb_peek_tail(&q->level[lowest].queue);
+		victim = skb_peek_tail(&q->level[lowest].queue[PRIOFLOW_MAY_GO]);
 		prioflow_unlink(sch, lowest, victim);
 		q->level[lowest].dropped++;
 		*bytes += qdisc_pkt_len(victim);
@@ -78,14 +127,14 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number, packets = 0, bytes = 0;
-	struct prioflow_level *level;
-	bool room;
+	u8 fate;
 
 	number = prioflow_classify(rcu_dereference_bh(q->map), skb);
-	level = &q->level[number];
-	room = prioflow_make_room(sch, number, skb, to_free, &packets, &bytes);
-	if (unlikely(!room)) {
-		level->dropped++;
+	fate = prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch))) ? PRIOFLOW_IS_KEPT :
+									     PRIOFLOW_MAY_GO;
+	if (fate == PRIOFLOW_MAY_GO &&
+	    unlikely(!prioflow_make_room(sch, number, skb, to_free, &packets, &bytes))) {
+		q->level[number].dropped++;
 		if (packets)
 			qdisc_tree_reduce_backlog(sch, packets, bytes);
 		return qdisc_drop(skb, sch, to_free);
@@ -95,11 +144,7 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 		skb_set_queue_mapping(skb, q->one_queue - 1);
 	prioflow_wait(skb)->since_ns =
 		q->backlogged || READ_ONCE(q->port->send_level) ? ktime_get_ns() : 0;
-	__skb_queue_tail(&level->queue, skb);
-	level->bytes += qdisc_pkt_len(skb);
-	q->backlogged |= BIT(number);
-	sch->q.qlen++;
-	qdisc_qstats_backlog_inc(sch, skb);
+	prioflow_link(sch, number, skb, fate);
 	/* Not before, lest parents take it for empty while it is full. */
 	if (packets)
 		qdisc_tree_reduce_backlog(sch, packets, bytes);
@@ -129,7 +174,7 @@ static struct sk_buff *prioflow_peek(struct Qdisc *sch)
 	struct prioflow_sched *q = qdisc_priv(sch);
 	int number = prioflow_next(sch);
 
-	return number < 0 ? NULL : skb_peek(&q->level[number].queue);
+	return number < 0 ? NULL : prioflow_first(&q->level[number]);
 }
 
 static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
@@ -143,7 +188,7 @@ static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
 	if (number < 0)
 		return NULL;
 	level = &q->level[number];
-	skb = skb_peek(&level->queue);
+	skb = prioflow_first(level);
 	prioflow_unlink(sch, number, skb);
 	level->sent++;
 	level->sent_bytes += qdisc_pkt_len(skb);
@@ -163,8 +208,8 @@ static int prioflow_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 
 	q->qdisc = sch;
 	qdisc_watchdog_init(&q->watchdog, sch);
-	for (i = 0; i < PRIOFLOW_LEVELS; i++)
-		__skb_queue_head_init(&q->level[i].queue);
+	for (i = 0; i < PRIOFLOW_LEVELS * PRIOFLOW_FATES; i++)
+		__skb_queue_head_init(&q->level[i / PRIOFLOW_FATES].queue[i % PRIOFLOW_FATES]);
 	q->limit = max_t(u32, dev->tx_queue_len, 1);
 	q->limit_bytes = U32_MAX;
 	q->port = prioflow_port_get(dev);
@@ -192,12 +237,18 @@ static void prioflow_reset(struct Qdisc *sch)
 	u32 i;
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
-		rtnl_kfree_skbs(skb_peek(&q->level[i].queue), skb_peek_tail(&q->level[i].queue));
-		__skb_queue_head_init(&q->level[i].queue);
-		q->level[i].bytes = 0;
+	for (i = 0; i < PRIOFLOW_LEVELS * PRIOFLOW_FATES; i++) {
+		struct prioflow_level *level = &q->level[i / PRIOFLOW_FATES];
+		struct sk_buff_head *queue = &level->queue[i % PRIOFLOW_FATES];
+
+		rtnl_kfree_skbs(skb_peek(queue), skb_peek_tail(queue));
+		__skb_queue_head_init(queue);
+		level->bytes = 0;
 	}
 	q->backlogged = 0;
+	q->may_drop = 0;
+	q->kept = 0;
+	q->kept_bytes = 0;
 }
 
 static void prioflow_destroy(struct Qdisc *sch)
@@ -227,7 +278,7 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.level[i].sent_bytes = q->level[i].sent_bytes;
 		stats.level[i].dropped = q->level[i].dropped;
 		stats.level[i].longest_wait_ns = q->level[i].longest_wait_ns;
-		stats.level[i].queued = skb_queue_len(&q->level[i].queue);
+		stats.level[i].queued = prioflow_queued(&q->level[i]);
 		stats.level[i].queued_bytes = q->level[i].bytes;
 	}
 	sch_tree_unlock(sch);
@@ -263,7 +314,7 @@ static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, str
 
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
-	queue.qlen = skb_queue_len(&level->queue);
+	queue.qlen = prioflow_queued(level);
 	queue.backlog = level->bytes;
 	queue.drops = level->dropped;
 	u64_stats_set(&basic.packets, level->sent);
@@ -296,7 +347,7 @@ static const struct Qdisc_class_ops prioflow_class_ops = {
 	.walk		= prioflow_walk,
 };
 
-struct Qdisc_ops prioflow_qdisc_ops __read_mostly = {
+static struct Qdisc_ops prioflow_qdisc_ops __read_mostly = {
 	.cl_ops		= &prioflow_class_ops,
 	.id		= "prioflow",
 	.priv_size	= sizeof(struct prioflow_sched),
@@ -311,3 +362,13 @@ struct Qdisc_ops prioflow_qdisc_ops __read_mostly = {
 	.dump_stats	= prioflow_dump_stats,
 	.owner		= THIS_MODULE,
 };
+
+int prioflow_qdisc_module_init(void)
+{
+	return register_qdisc(&prioflow_qdisc_ops);
+}
+
+void prioflow_qdisc_module_exit(void)
+{
+	unregister_qdisc(&prioflow_qdisc_ops);
+}

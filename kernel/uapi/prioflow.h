@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * prioflow: options and counters of the queueing discipline, as netlink carries
- * them (TCA_OPTIONS and TCA_STATS_APP of a qdisc of kind "prioflow").
+ * them (TCA_OPTIONS and TCA_STATS_APP of a qdisc of kind "prioflow"), and options of
+ * sockets.
  */
 #ifndef _UAPI_PRIOFLOW_H
 #define _UAPI_PRIOFLOW_H
@@ -35,6 +36,10 @@ enum {
 };
 
 #define PRIOFLOW_STORM_MS	10000	/* default of TCA_PRIOFLOW_STORM */
+#define PRIOFLOW_REACTION_US	1000	/* and of TCA_PRIOFLOW_REACTION */
+#define PRIOFLOW_REACTION_MAX_US	32000
+#define PRIOFLOW_RING		64	/* and of TCA_PRIOFLOW_RING */
+#define PRIOFLOW_RING_MAX	32000
 
 enum {
 	TCA_PRIOFLOW_UNSPEC,
@@ -48,6 +53,8 @@ enum {
 	TCA_PRIOFLOW_LINK,		/* u8, PRIOFLOW_LINK_*, of the device */
 	TCA_PRIOFLOW_RECEIVE_LEVEL,	/* u8: the peer shall send nothing below; 0: all */
 	TCA_PRIOFLOW_STORM,		/* u32, ms: a peer that pauses for longer is ignored; 0: none */
+	TCA_PRIOFLOW_REACTION,		/* u32, us: asking for silence to last frame, rings aside */
+	TCA_PRIOFLOW_RING,		/* u32, frames that wait in the rings of both ends, at most */
 
 	__TCA_PRIOFLOW_MAX
 #define TCA_PRIOFLOW_MAX	(__TCA_PRIOFLOW_MAX - 1)
@@ -83,6 +90,53 @@ struct tc_prioflow_xstats {
 	__u32 receive_level;	/* asked of the peer */
 	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
 	struct tc_prioflow_link link;
+};
+
+/*
+ * Options of UDP sockets, for setsockopt and getsockopt at level IPPROTO_IP (AF_INET) or
+ * IPPROTO_IPV6 (AF_INET6). getsockopt reads the structure, too.
+ *
+ *   EPERM		the level is not open (net.prioflow.open_levels): CAP_NET_ADMIN
+ *   ENOBUFS		no room: getsockopt has the numbers
+ *   EOPNOTSUPP		neither UDP nor, by packet_socket, a packet socket
+ *   ERANGE		no such level; a receiver's is at most 14
+ *   EINVAL		not the structure's size; a low mark that is not below the high one
+ *   ENODEV, ENETDOWN	(receiver) no device of the namespace has a link; one has no rate now
+ *   ENOPROTOOPT	the module is not there
+ */
+#define PRIOFLOW_SO_SEND	0x5470
+#define PRIOFLOW_SO_RECEIVE	0x5471
+
+/*
+ * PRIOFLOW_SO_SEND: no prioflow qdisc of the namespace drops what the socket sends. To be
+ * set after SO_SNDBUF, and again when that becomes larger.
+ */
+struct prioflow_send {
+	__s32 level;		/* the highest at which that holds; -1: at none */
+	__s32 packet_socket;	/* descriptor of one for which this is meant; -1: this socket */
+	/* to user space only, in bytes */
+	__u32 reserve;		/* of the room, which a socket with this buffer takes */
+	__u32 buffer;		/* SO_SNDBUF */
+	__u32 room;		/* net.prioflow.send_room, for all senders of the namespace */
+	__u32 unused;
+	__u64 reserved;		/* of the room, by all */
+};
+
+/*
+ * PRIOFLOW_SO_RECEIVE: while the socket holds more than a mark, the peers of the
+ * namespace's devices are asked to send nothing up to this level. Bytes are what the
+ * kernel charges to the socket and compares with SO_RCVBUF.
+ */
+struct prioflow_receive {
+	__s32 level;		/* of what comes, 0 to 14; -1: ask for nothing */
+	__u32 payload;		/* smallest datagram that comes, octets */
+	__u32 high;		/* bytes from which it asks; 0: what the buffer allows */
+	__u32 low;		/* bytes from which it asks no more; 0: half of that */
+	/* to user space only */
+	__u32 headroom;		/* bytes for what can still come after asking */
+	__u32 frames;		/* as many frames */
+	__u32 buffer;		/* bytes: SO_RCVBUF */
+	__u32 asks;		/* how often it has asked */
 };
 
 #endif /* _UAPI_PRIOFLOW_H */

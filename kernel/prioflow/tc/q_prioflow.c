@@ -29,7 +29,7 @@ static void explain(void)
 		"                    [ by dscp|tos|pcp|priority ] [ table LEVEL,LEVEL,... ]\n"
 		"                    [ send-level LEVEL [ for MILLISECONDS ] ]\n"
 		"                    [ link off|mac-control|experimental ] [ receive-level LEVEL ]\n"
-		"                    [ storm MILLISECONDS ]\n");
+		"                    [ storm MILLISECONDS ] [ reaction MICROSECONDS ] [ ring FRAMES ]\n");
 }
 
 static int parse_number(const char *text, const char *what, unsigned long max, unsigned long *value)
@@ -110,11 +110,14 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 			byte = n;
 			addattr_l(message, ROOM, *argv[0] == 's' ? TCA_PRIOFLOW_SEND_LEVEL :
 				  TCA_PRIOFLOW_RECEIVE_LEVEL, &byte, sizeof(byte));
-		} else if (!strcmp(argv[0], "storm")) {
-			if (parse_number(value, "storm", 0xffffffff, &n))
+		} else if (!strcmp(argv[0], "storm") || !strcmp(argv[0], "reaction") ||
+			   !strcmp(argv[0], "ring")) {
+			if (parse_number(value, argv[0], 0xffffffff, &n))
 				return -1;
 			word = n;
-			addattr_l(message, ROOM, TCA_PRIOFLOW_STORM, &word, sizeof(word));
+			addattr_l(message, ROOM, *argv[0] == 's' ? TCA_PRIOFLOW_STORM :
+				  argv[0][1] == 'e' ? TCA_PRIOFLOW_REACTION : TCA_PRIOFLOW_RING,
+				  &word, sizeof(word));
 		} else if (!strcmp(argv[0], "for")) {
 			unsigned long long ns;
 
@@ -173,6 +176,10 @@ static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *op
 			*(unsigned char *)RTA_DATA(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]),
 			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_STORM]));
 	}
+	if (tb[TCA_PRIOFLOW_REACTION] && tb[TCA_PRIOFLOW_RING])
+		fprintf(file, " reaction %u ring %u",
+			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_REACTION]),
+			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_RING]));
 	return 0;
 }
 

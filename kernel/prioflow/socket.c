@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prioflow: what it knows of a socket that has opted in.
+ *
+ * It lives from the first option that was set until the socket is destructed, which is
+ * not before its last packet has left: its callbacks of destruction and of new data lead
+ * here. The table finds it; for sockets that have not opted in a look at the callback is
+ * all that a packet costs. Each holds the module.
+ */
+#include <linux/module.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+
+#include "prioflow.h"
+
+static const struct rhashtable_params prioflow_sockets_params = {
+	.key_len		= sizeof(struct sock *),
+	.key_offset		= offsetof(struct prioflow_socket, sk),
+	.head_offset		= offsetof(struct prioflow_socket, node),
+	.automatic_shrinking	= true,
+};
+
+static struct rhashtable prioflow_sockets;
+
+/*
+ * The last packet has left and nobody refers to the socket. In any context. After the
+ * module was let go this text still runs: the module's exit waits for it.
+ */
+static void prioflow_socket_destruct(struct sock *sk)
+{
+	struct prioflow_socket *socket = prioflow_socket_find(sk);
+
+	rhashtable_remove_fast(&prioflow_sockets, &socket->node, prioflow_sockets_params);
+	prioflow_net_reserve(prioflow_net_of(sock_net(sk)), socket->reserve, 0);
+	socket->destruct(sk);
+	kfree_rcu(socket, rcu);
+	module_put(THIS_MODULE);
+}
+
+/* What is known of the socket; NULL if it has not opted in. The caller refers to it. */
+struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
+{
+	if (likely(READ_ONCE(sk->sk_destruct) != prioflow_socket_destruct))
+		return NULL;
+	return rhashtable_lookup_fast(&prioflow_sockets, &sk, prioflow_sockets_params);
+}
+
+/* The same, made if there is none yet. The socket's lock; the caller holds the module. */
+struct prioflow_socket *prioflow_socket_get(struct sock *sk)
+{
+	struct prioflow_socket *socket = prioflow_socket_find(sk);
+	int err;
+
+	if (socket)
+		return socket;
+	socket = kzalloc(sizeof(*socket), GFP_KERNEL);
+	if (!socket)
+		return ERR_PTR(-ENOMEM);
+	socket->sk = sk;
+	socket->send_level = PRIOFLOW_NO_LEVEL;
+	prioflow_receive_init(socket);
+	err = rhashtable_lookup_insert_fast(&prioflow_sockets, &socket->node,
+					    prioflow_sockets_params);
+	if (err) {
+		kfree(socket);
+		return ERR_PTR(err);
+	}
+	__module_get(THIS_MODULE);
+	socket->destruct = sk->sk_destruct;
+	WRITE_ONCE(sk->sk_destruct, prioflow_socket_destruct);
+	return socket;
+}
+
+/*
+ * Whether the packet may not be dropped: its socket is of this namespace and has opted
+ * in up to this level, and all that it has under way fits into what it has reserved.
+ */
+bool prioflow_socket_keeps(const struct sk_buff *skb, u8 level, const struct net *net)
+{
+	const struct sock *sk = skb->sk;
+	struct prioflow_socket *socket;
+	bool keeps;
+
+	/* Only such a packet is charged to its socket, and keeps it from destruction. */
+	if (!sk || skb->destructor != sock_wfree)
+		return false;
+	rcu_read_lock();
+	socket = prioflow_socket_find(sk);
+	keeps = socket && level <= READ_ONCE(socket->send_level) &&
+		net_eq(sock_net(sk), net) &&
+		sk_wmem_alloc_get(sk) <= READ_ONCE(socket->reserve);
+	rcu_read_unlock();
+	return keeps;
+}
+
+int prioflow_socket_module_init(void)
+{
+	return rhashtable_init(&prioflow_sockets, &prioflow_sockets_params);
+}
+
+void prioflow_socket_module_exit(void)
+{
+	rhashtable_destroy(&prioflow_sockets);
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# From socket to socket over a wire of 100 Mbit/s: a loop of sends against a reader that
+# is slower. Without flow control frames are lost, each counted where; with it none is.
+# Topology in port.inc.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+. /suite/socket.inc
+
+gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
+frames=20000
+# over WORDS…: so many datagrams of 1200 octets to a reader that sleeps for 5 ms after each
+# 20; both have a level if it is among the words. What came is in $came.
+over() {
+    sent_before=$(sent 0)
+    dropped_before=$(dropped 0)
+    overflowed_before=$(overflowed)
+    b perl flow.pl receive payload=1200 count=$frames pause=0.005 idle=3 "$@" >reader.log &
+    reader=$!
+    must wait_for 10 grep -q ready reader.log
+    a perl flow.pl send size=1200 count=$frames sndbuf=200000 "$@" >flow.log &
+    wait_for 300 gone $!
+    wait_for 300 gone $reader
+    equal "all are sent" "sent=$frames again=0 errno=0" "$(cat flow.log)"
+    came=$(sed -n 's/came=\([0-9]*\) .*/\1/p' reader.log)
+    dropped=$(($(dropped 0) - dropped_before))
+    overflowed=$(($(overflowed) - overflowed_before))
+}
+
+wire_up
+must a ethtool -s v0 speed 100 duplex full autoneg off
+prioflow limit 50 link mac-control
+must b tc qdisc replace dev v0p root handle 1: prioflow link mac-control
+
+over
+within "without flow control the sender's queue loses" 1 $frames "$dropped"
+within "and so does the reader's socket" 1 $frames "$overflowed"
+equal "there and nowhere else" $frames $((came + dropped + overflowed))
+equal "and nobody was paused" 0 "$(count received)"
+
+over level=0
+equal "with it all come" "$frames 0 0" "$came $dropped $overflowed"
+within "because the reader has asked for silence" 1 $frames "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
+within "and was heard" 1 1000000 "$(count received)"
+equal "all have left the sender" "$frames 0" "$(($(sent 0) - sent_before)) $(queued 0)"
+
+over level=0 every=1000 pause=0.5
+equal "with long silences, too" "$frames 0 0" "$came $dropped $overflowed"
+check "at last nobody asks" wait_for 2 is_at 0
+wire_down
+end

@@ -1,0 +1,104 @@
+#!/bin/sh
+# Receivers that opt in ask the peer for silence before their buffer is full, and let go
+# when there is room or when they end. What cannot be lossless is refused. Topology in
+# port.inc: A sends, B reads.
+#
+# module: vtsn
+# module: prioflow
+# module: dummy
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+. /suite/socket.inc
+
+eperm=1 einval=22 enodev=19 erange=34 eopnotsupp=95 enetdown=100 enobufs=105
+gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
+ask() { b perl flow.pl ask as=receive "$@"; }
+# part NUMBER: of the structure that ask prints.
+part() { cut -d ' ' -f 1 | cut -d , -f "$1"; }
+
+wire_up
+prioflow limit 20 by priority link mac-control
+must b tc qdisc replace dev v0p root handle 1: prioflow by priority
+
+equal "without a link nobody could be asked" "refused errno=$enodev" "$(ask level=1 payload=1200)"
+peer_change link mac-control
+equal "nothing is open at first" "refused errno=$eperm" "$(ask level=1 payload=1200 uid=1000)"
+must b sysctl -qw net.prioflow.open_levels=2
+contains "levels are opened for all" "1," "$(ask level=1 payload=1200 uid=1000)"
+equal "up to one" "refused errno=$eperm" "$(ask level=2 payload=1200 uid=1000)"
+equal "level 15 is never paused" "refused errno=$erange" "$(ask level=15 payload=1200)"
+equal "TCP has its own" "refused errno=$eopnotsupp" "$(ask level=1 family=tcp)"
+
+# At 10 Mbit/s a thousand microseconds are 1250 octets, one frame of 1266 on the wire, or 14
+# of the smallest, 84; and one that was begun.
+peer_change reaction 1000 ring 10
+found=$(ask level=1 payload=1200)
+equal "what is in flight is counted" 11 "$(echo "$found" | part 6)"
+within "at what the kernel charges for it" $((11 * 2304)) $((11 * 2560)) "$(echo "$found" | part 5)"
+equal "the rest of the buffer may fill" "$(echo "$found" | part 7)" \
+    "$(($(echo "$found" | part 5) + $(echo "$found" | part 3)))"
+equal "it asks until half of that is free" "$(($(echo "$found" | part 3) / 2))" "$(echo "$found" | part 4)"
+equal "small frames are more" 25 "$(ask level=1 payload=1 | part 6)"
+must b ethtool -s v0p speed 100 duplex full autoneg off
+equal "so are those of a faster wire" 20 "$(ask level=1 payload=1200 | part 6)"
+equal "a buffer too small for them is refused" "refused errno=$enobufs" "$(ask level=1 payload=1200 rcvbuf=20000)"
+equal "with the numbers" "20 40000" "$(ask payload=1200 rcvbuf=20000 | tr , ' ' | cut -d ' ' -f 6,7)"
+equal "a high mark without headroom, too" "refused errno=$enobufs" "$(ask level=1 payload=1200 high=190000)"
+contains "one with it is taken" "1,1200,90000,45000," "$(ask level=1 payload=1200 high=90000)"
+equal "the low mark is below the high one" "refused errno=$einval" "$(ask level=1 payload=1200 high=9000 low=9000)"
+refused "the ring is limited" b tc qdisc change dev v0p root prioflow ring 32001
+refused "so is the reaction" b tc qdisc change dev v0p root prioflow reaction 0
+must ip -n B link add d0 type dummy
+must b tc qdisc replace dev d0 root prioflow link mac-control
+equal "without a rate nothing is known" "refused errno=$enetdown" "$(ask level=1 payload=1200)"
+must ip -n B link del d0
+
+# A reader that does not read. The sender has not opted in.
+mkfifo go
+b perl flow.pl receive level=2 payload=1000 count=2000 hold=1 <go >reader.log &
+reader=$!
+exec 3>go
+must wait_for 10 grep -q ready reader.log
+a perl flow.pl send level=2 priority=2 count=2000 >flow.log &
+sender=$!
+check "a full reader has the peer paused above its level" wait_for 10 is_at 3
+check "the sender sleeps" wait_for 10 blocked 2
+a perl flow.pl send priority=3 count=20
+equal "levels above go on" "20 0" "$(sent 3) $(queued 3)"
+equal "and nothing is lost" "0 0" "$(dropped 2) $(overflowed)"
+echo >&3
+wait_for 30 gone $reader
+contains "when it reads, all comes" "came=2000 " "$(cat reader.log)"
+check "and nothing is asked any more" wait_for 2 is_at 0
+wait_for 2 gone $sender
+
+# The highest of several; each lets go when it ends.
+# reads LEVEL PORT FIFO: a reader that reads nothing, full of frames; its process in PORT.pid.
+reads() {
+    b perl flow.pl receive level="$1" payload=1000 count=1 hold=1 port="$2" pid="$2.pid" <go >"$2.log" &
+    must wait_for 10 grep -q ready "$2.log"
+    a perl flow.pl send level=14 priority=14 count=200 port="$2" wait=poll >/dev/null &
+    must wait_for 10 is_at $(($1 + 1))
+}
+reads 3 7003
+reads 6 7006
+kill -9 "$(cat 7006.pid)"
+check "when the highest is killed, the next counts" wait_for 5 is_at 4
+kill -9 "$(cat 7003.pid)"
+check "when the last is killed, none does" wait_for 5 is_at 0
+# Readers of a level below what fills them: as many frames as the gate lets through.
+reads 5 7005
+must b tc qdisc del dev v0p root
+check "a port that goes asks no more" wait_for 2 is_at 0
+must b tc qdisc replace dev v0p root handle 1: prioflow by priority link mac-control
+check "one that comes asks for what is wanted" wait_for 2 is_at 6
+kill -9 "$(cat 7005.pid)"
+check "until nothing is" wait_for 5 is_at 0
+exec 3>&-
+wire_down
+end
