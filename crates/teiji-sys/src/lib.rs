@@ -6,6 +6,7 @@
 //! * [`netns`] – network namespaces,
 //! * [`interface`] – names, indices, addresses and sizes of interfaces,
 //! * [`ethtool`] – queues, driver, counters and time stamping of a card,
+//! * [`flow`] – what sockets ask of the kernel module prioflow,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`process`] – children that die with their parent, writers with their reader,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
@@ -25,6 +26,7 @@ compile_error!("teiji-sys knows the system calls of 64-bit Linux only");
 pub mod clock;
 pub mod error;
 pub mod ethtool;
+pub mod flow;
 pub mod guest;
 pub mod hwstamp;
 pub mod interface;

@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cycle;
+pub mod flow;
 mod hardware;
 pub mod listener;
 pub mod load;

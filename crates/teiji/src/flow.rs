@@ -1,0 +1,162 @@
+//! Nothing lost on the way from socket to socket: what a program says to the kernel module
+//! `prioflow` (kernel/prioflow/README.md).
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let talker = std::net::UdpSocket::bind("10.0.0.1:0")?;
+//! teiji::flow::never_drop(&talker, 4)?; // a send waits instead
+//!
+//! let listener = std::net::UdpSocket::bind("10.0.0.2:7000")?;
+//! teiji::flow::hold_back(&listener, 4, 1200)?; // its peer waits instead
+//! # Ok(()) }
+//! ```
+
+use std::os::fd::AsFd;
+
+use teiji_sys::error::SysError;
+use teiji_sys::flow::{self, Receive, Send};
+use thiserror::Error;
+
+const EPERM: i32 = 1;
+const ENODEV: i32 = 19;
+const ERANGE: i32 = 34;
+const ENOPROTOOPT: i32 = 92;
+const EOPNOTSUPP: i32 = 95;
+const ENETDOWN: i32 = 100;
+const ENOBUFS: i32 = 105;
+
+/// Why a socket could not opt in. Each text says what to do about it.
+#[derive(Debug, Error)]
+pub enum FlowError {
+    /// The module is not there.
+    #[error("the kernel has no flow control of sockets: load the module prioflow")]
+    NoModule,
+    /// The level needs a capability.
+    #[error(
+        "level {level} is not open to everybody: set the sysctl net.prioflow.open_levels above it, \
+         or give the program CAP_NET_ADMIN"
+    )]
+    NotOpen {
+        /// The level that was wanted.
+        level: u8,
+    },
+    /// There is no such level, or it is never paused.
+    #[error("level {level} is not possible: levels are 0 to {highest} here")]
+    NoLevel {
+        /// The level that was wanted.
+        level: u8,
+        /// The highest there is.
+        highest: u8,
+    },
+    /// Only UDP sockets can.
+    #[error("only UDP sockets take part in flow control: TCP has its own")]
+    NotUdp,
+    /// The senders' room is taken.
+    #[error(
+        "a send buffer of {buffer} bytes takes {reserve} bytes of room, and {reserved} of {room} are \
+         taken: make SO_SNDBUF smaller or the sysctl net.prioflow.send_room larger"
+    )]
+    NoRoom {
+        /// `SO_SNDBUF`, bytes.
+        buffer: u32,
+        /// What it reserves, bytes.
+        reserve: u32,
+        /// What all have reserved, bytes.
+        reserved: u64,
+        /// What they may reserve, bytes.
+        room: u32,
+    },
+    /// The receive buffer is too small for what is in flight.
+    #[error(
+        "{frames} frames can still come after asking for silence and take {headroom} bytes, but the \
+         receive buffer has {buffer}: make SO_RCVBUF larger, or the link's reaction and ring smaller"
+    )]
+    NoHeadroom {
+        /// Frames in flight.
+        frames: u32,
+        /// What they take, bytes.
+        headroom: u32,
+        /// `SO_RCVBUF`, bytes.
+        buffer: u32,
+    },
+    /// Nobody can be asked for silence.
+    #[error("no device here has flow control: tc qdisc add dev DEV root prioflow link mac-control")]
+    NoLink,
+    /// A device has no carrier, so nothing is known of its rate.
+    #[error("a device with flow control has no rate now: connect it first")]
+    NoRate,
+    /// Something else.
+    #[error(transparent)]
+    Sys(#[from] SysError),
+}
+
+/// Has no `prioflow` queue drop what this UDP socket sends at `level` or below: a send that
+/// finds no room sleeps, or says `WouldBlock` if the socket does not block. Set `SO_SNDBUF`
+/// before.
+pub fn never_drop(socket: impl AsFd, level: u8) -> Result<(), FlowError> {
+    let socket = socket.as_fd();
+    let mut value = Send::up_to(i32::from(level));
+    flow::set_send(socket, &value).map_err(|error| match error.errno() {
+        ENOBUFS if flow::send(socket, &mut value).is_ok() => {
+            let Send { buffer, reserve, reserved, room, .. } = value;
+            FlowError::NoRoom { buffer, reserve, reserved, room }
+        }
+        _ => explain(error, level, 15),
+    })
+}
+
+/// Asks the peers of this namespace's links to send nothing at `level` or below while this
+/// UDP socket's buffer is filled so far that what is in flight just fits. `payload` is the
+/// smallest datagram that comes, in octets: the smaller, the more room is kept. Set
+/// `SO_RCVBUF` before.
+pub fn hold_back(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowError> {
+    let socket = socket.as_fd();
+    let mut value = Receive::at(i32::from(level), payload);
+    flow::set_receive(socket, &value).map_err(|error| match error.errno() {
+        ENOBUFS if flow::receive(socket, &mut value).is_ok() => {
+            let Receive { frames, headroom, buffer, .. } = value;
+            FlowError::NoHeadroom { frames, headroom, buffer }
+        }
+        _ => explain(error, level, 14),
+    })
+}
+
+fn explain(error: SysError, level: u8, highest: u8) -> FlowError {
+    match error.errno() {
+        EPERM => FlowError::NotOpen { level },
+        ENODEV => FlowError::NoLink,
+        ERANGE => FlowError::NoLevel { level, highest },
+        ENOPROTOOPT => FlowError::NoModule,
+        EOPNOTSUPP => FlowError::NotUdp,
+        ENETDOWN => FlowError::NoRate,
+        _ => FlowError::Sys(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn without_the_module_the_error_names_it() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback");
+        match (never_drop(&socket, 3), hold_back(&socket, 3, 100)) {
+            (Err(FlowError::NoModule), Err(FlowError::NoModule)) => {}
+            // Where it is loaded, it answers.
+            (Ok(()) | Err(FlowError::NotOpen { .. }), _) => println!("SKIP: prioflow is loaded"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn numbers_of_the_kernel_are_told_with_what_they_mean() {
+        let refusal = |errno| SysError::new("setsockopt", std::io::Error::from_raw_os_error(errno));
+        let text = |errno| explain(refusal(errno), 9, 14).to_string();
+        assert!(text(EPERM).contains("level 9 is not open"));
+        assert!(text(ERANGE).contains("0 to 14"));
+        assert!(text(ENODEV).contains("no device here"));
+        assert!(text(22).starts_with("setsockopt: "));
+    }
+}
