@@ -18,6 +18,7 @@ use teiji::{Deadline, Listener, ListenerLog, Scheduling, StopFlag, TalkerLog};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, Qdisc, Scenario, SendMode, Taprio, Transport};
+use teiji_net::activity;
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
 use teiji_record::summary::ClockSummary;
 use teiji_sys::{clock, netns};
@@ -91,15 +92,18 @@ fn measure(
     };
     let synchronised = ptp::start(setup.scenario, applied, setup.stop)?;
     let before = applied.observe()?;
+    let looked = activity::look();
     let running = loads::start(setup.loads, setup.scenario, applied)?;
     let logs = run_flows(setup, applied, progress);
     let loads = loads::stop(running);
+    let mut activity = activity::look().since(&looked);
     let mut logs = logs?;
     let (sync, series) =
         synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), ptp::Synchronised::finish)?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
     let mut network = applied.observe()?;
     network.count_since(&before);
+    activity.requeues = network.requeues();
     let differences = network.differences(plan);
     logs.computed = (0..)
         .zip(&setup.scenario.flows)
@@ -109,8 +113,14 @@ fn measure(
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
     logs.clocks.clone_from(&sync);
     logs.sync = series;
-    let observed =
-        ObservedCase { machine: teiji_net::machine::observe(), network, turns, loads, sync };
+    let observed = ObservedCase {
+        machine: teiji_net::machine::observe(),
+        network,
+        turns,
+        loads,
+        sync,
+        activity,
+    };
     Outcome::new(&observed, differences, logs)
 }
 

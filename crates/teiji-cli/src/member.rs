@@ -53,7 +53,7 @@ pub fn record(
     } else if !outcome.computed.is_empty() {
         joined.facts.wire_resolution = Some(COMPUTED_RESOLUTION);
     }
-    let network = outcome.observed()?.network;
+    let observed = outcome.observed()?;
     let incomplete = !joined.facts.interrupted.is_empty();
     let records = Records {
         about: About { experiment: experiment.name.clone(), case: case.name.clone(), seed, flows },
@@ -77,7 +77,8 @@ pub fn record(
         wire: on_wire(experiment, case, &records),
         incomplete,
         clocks: outcome.clocks.clone(),
-        cards: card::counts(&network),
+        cards: card::counts(&observed.network),
+        activity: observed.activity,
     };
     Ok((member, warnings))
 }

@@ -74,7 +74,8 @@ fn member(
         wire: on_wire(experiment, case, &records),
         incomplete: !records.facts.interrupted.is_empty(),
         clocks: observed.as_ref().map(|observed| observed.sync.clone()).unwrap_or_default(),
-        cards: observed.map(|observed| card::counts(&observed.network)).unwrap_or_default(),
+        cards: observed.as_ref().map(|seen| card::counts(&seen.network)).unwrap_or_default(),
+        activity: observed.map(|observed| observed.activity).unwrap_or_default(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
+use teiji_core::activity::Activity;
 use teiji_experiment::{Case, Experiment, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
@@ -30,6 +31,9 @@ pub struct ObservedCase {
     /// How each clock followed, where clocks were synchronised.
     #[serde(default)]
     pub sync: Vec<ClockSummary>,
+    /// What the kernel's packet processing did meanwhile.
+    #[serde(default)]
+    pub activity: Activity,
 }
 
 /// The sections for the report, most important first.

@@ -13,6 +13,7 @@
 //!   byte.
 #![forbid(unsafe_code)]
 
+pub mod activity;
 pub mod cycle;
 pub mod load;
 pub mod quantity;

@@ -32,6 +32,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod activity;
 pub mod apply;
 pub mod before;
 pub mod binding;

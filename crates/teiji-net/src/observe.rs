@@ -17,6 +17,7 @@ use crate::netlink::qdisc::ObservedQdisc;
 use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::processing;
+use crate::qdisc::Handle;
 use crate::threads::KernelThread;
 use crate::vtsn;
 
@@ -188,6 +189,16 @@ impl Observed {
     /// The port of `host` on `wire`.
     pub fn port(&self, host: &str, wire: &str) -> Option<&ObservedPort> {
         self.ports.iter().find(|p| p.host == host && p.wire == wire)
+    }
+
+    /// Packets that the ports' drivers gave back to their qdiscs, by `HOST.WIRE`.
+    pub fn requeues(&self) -> BTreeMap<String, u64> {
+        // The root's: mq and mqprio have added up their queues'.
+        let of = |port: &ObservedPort| -> u64 {
+            let roots = port.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT);
+            roots.map(|root| u64::from(root.counters.requeues)).sum()
+        };
+        self.ports.iter().map(|port| (format!("{}.{}", port.host, port.wire), of(port))).collect()
     }
 
     /// Takes the driver's counters of `before` off, so that only what was counted

@@ -58,9 +58,14 @@ fn parse(tid: u32, stat: &str) -> Option<KernelThread> {
     kernel.then_some(KernelThread { tid, name: name.to_owned(), started: number(22)? })
 }
 
+/// True if a thread of this name is about packets, timers and interrupts.
+pub(crate) fn is_about_packets(name: &str) -> bool {
+    KINDS.iter().any(|kind| name.starts_with(kind))
+}
+
 /// What threads there are, for somebody who named one that is not there.
 pub(crate) fn there(threads: &[KernelThread]) -> String {
-    let known = threads.iter().filter(|t| KINDS.iter().any(|kind| t.name.starts_with(kind)));
+    let known = threads.iter().filter(|thread| is_about_packets(&thread.name));
     let names: Vec<&str> = known.map(|thread| thread.name.as_str()).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

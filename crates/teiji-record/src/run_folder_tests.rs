@@ -56,6 +56,7 @@ fn summary() -> Summary {
         wire: BTreeMap::default(),
         clocks: Vec::new(),
         cards: Vec::new(),
+        activity: teiji_core::activity::Activity::default(),
     };
     let case = crate::CaseSummary {
         name: "normal".to_owned(),

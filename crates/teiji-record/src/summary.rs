@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::activity::Activity;
 use teiji_experiment::Judge;
 use teiji_stats::{FlowStatistics, WireStatistics};
 
@@ -98,6 +99,9 @@ pub struct MemberSummary {
     /// counted them.
     #[serde(default)]
     pub cards: Vec<CardCount>,
+    /// What the kernel's packet processing did; empty where nobody looked.
+    #[serde(default)]
+    pub activity: Activity,
     /// True if the run ended before all frames were sent.
     pub incomplete: bool,
     /// The clocks that PTP kept, card by card, then the system's; empty without PTP.

@@ -122,6 +122,7 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
                 wire: BTreeMap::default(),
                 clocks: Vec::new(),
                 cards: Vec::new(),
+                activity: teiji_core::activity::Activity::default(),
             }
         });
         CaseSummary {

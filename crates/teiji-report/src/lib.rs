@@ -14,7 +14,8 @@
 //! * [`paper`] – the published figures that stand beside the measured ones.
 #![forbid(unsafe_code)]
 
-pub mod answer;
+pub mod activity;
+mod answer;
 pub mod cards;
 pub mod clocks;
 pub mod comparison;

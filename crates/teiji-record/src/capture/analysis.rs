@@ -170,6 +170,7 @@ impl CaptureAnalysis {
             wire: BTreeMap::default(),
             clocks: Vec::new(),
             cards: Vec::new(),
+            activity: teiji_core::activity::Activity::default(),
         };
         let case = CaseSummary {
             name: "capture".to_owned(),

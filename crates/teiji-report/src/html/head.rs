@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::clocks::followed;
 use crate::report::{Report, SetupEntry};
 use crate::units::count;
-use crate::{cards, gates, load, shaping, waits, wording};
+use crate::{activity, cards, gates, load, shaping, waits, wording};
 
 /// From the first line to the links to the sections.
 pub fn head(report: &Report<'_>, out: &mut String) {
@@ -70,6 +70,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
         ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),
         ("cards", "Cards".to_owned(), !cards::sentences(report.summary, GLYPHS).is_empty()),
         ("load", "Load".to_owned(), !load::rows(report.summary).is_empty()),
+        ("activity", "Kernel".to_owned(), !activity::rows(report.summary, GLYPHS).is_empty()),
         ("clocks", "Clocks".to_owned(), !followed(report.summary).is_empty()),
         ("outliers", "Outliers".to_owned(), !report.outliers.is_empty()),
         ("setup", setup, !report.setup.is_empty()),

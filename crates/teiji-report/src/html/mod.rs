@@ -5,11 +5,12 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `margin`, `on_wire`, `results`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `margin`, `on_wire`, `results`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
 
+mod activity;
 mod axis;
 mod clocks;
 mod closing;
@@ -53,6 +54,7 @@ pub fn render(report: &Report<'_>) -> String {
     }
     on_wire::cards(report, &mut body);
     on_wire::load(report, &mut body);
+    activity::activity(report, &mut body);
     clocks::clocks(report, &mut body);
     outliers::outliers(report, &mut body);
     closing::setup(report, &mut body);

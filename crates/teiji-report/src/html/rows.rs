@@ -11,6 +11,11 @@ pub fn open(id: &str, heading: &str, out: &mut String) {
     let _ = writeln!(out, "<section id=\"{id}\">\n<h2>{heading}</h2>");
 }
 
+/// A case's name, with its colour.
+pub fn named(report: &Report<'_>, case: &str) -> String {
+    format!("<i class=\"swatch c{}\"></i>{}", colour(report.summary, case), text(case))
+}
+
 /// A row for each case, with its colour; the texts are escaped here.
 pub fn table<'a, const N: usize, const M: usize>(
     head: &[&str; M],
@@ -24,12 +29,7 @@ pub fn table<'a, const N: usize, const M: usize>(
     }
     let _ = writeln!(out, "</tr></thead>\n<tbody>");
     for (case, cells) in rows {
-        let _ = write!(
-            out,
-            "<tr><th><i class=\"swatch c{}\"></i>{}</th>",
-            colour(report.summary, case),
-            text(case)
-        );
+        let _ = write!(out, "<tr><th>{}</th>", named(report, case));
         for cell in cells {
             let _ = write!(out, "<td>{}</td>", text(&cell));
         }

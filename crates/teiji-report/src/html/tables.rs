@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use teiji_stats::Deviation;
 
+use super::GLYPHS;
 use super::escape::text;
-use super::{GLYPHS, colour};
+use super::rows::named;
 use crate::comparison::{CaseView, Comparison, Figure, Spread};
 use crate::report::Report;
 use crate::units::{Scale, count, duration, ratio};
@@ -124,8 +125,7 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
 }
 
 fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
-    let name = &view.case.name;
-    format!("<i class=\"swatch c{}\"></i>{}", colour(report.summary, name), text(name))
+    named(report, &view.case.name)
 }
 
 fn spread(spread: Spread) -> String {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use teiji_core::activity::{Activity, CpuActivity, ThreadActivity};
+use teiji_core::time::Span;
 use teiji_record::summary::{SCHEMA, Testbed};
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_report::{
@@ -56,7 +58,19 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             wire: BTreeMap::default(),
             clocks: Vec::new(),
             cards: Vec::new(),
+            activity: activity(),
         }],
+    }
+}
+
+fn activity() -> Activity {
+    let squeezed = CpuActivity { squeezed: 17, ..CpuActivity::default() };
+    let ran = Span::from_micros(4_500);
+    let ksoftirqd = ThreadActivity { wakeups: 1_234, ran, ..ThreadActivity::default() };
+    Activity {
+        cpus: BTreeMap::from([(0, squeezed)]),
+        threads: BTreeMap::from([("ksoftirqd/0".to_owned(), ksoftirqd)]),
+        requeues: BTreeMap::from([("talker.line".to_owned(), 0)]),
     }
 }
 

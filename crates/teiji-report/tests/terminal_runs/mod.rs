@@ -53,6 +53,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 wire: BTreeMap::default(),
                 clocks: Vec::new(),
                 cards: Vec::new(),
+                activity: teiji_core::activity::Activity::default(),
             })
             .collect(),
     }
