@@ -10,13 +10,14 @@ use teiji_lab::kernel::{Kernel, Plugin};
 use crate::lab::GuestFile;
 
 /// What people and scripts may ask tc, ip and modprobe for in the guest.
-const AT_HAND: [&str; 22] = [
+const AT_HAND: [&str; 23] = [
     "8021q",
     "act_gact",
     "act_gate",
     "act_mirred",
     "act_skbedit",
     "act_vlan",
+    "bonding",
     "bridge",
     "cls_basic",
     "cls_flower",
