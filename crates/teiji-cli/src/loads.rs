@@ -17,7 +17,8 @@ const RATE: u32 = 4_000;
 
 /// Starts the experiment's loads and those of the command line, around the first
 /// flow: what goes over its wire goes from its sender (`…-tx`) or to it (`…-rx`), in
-/// threads on the CPUs of their hosts.
+/// threads on the CPUs of their hosts. Without flows it is the responder of the first
+/// round trips that has the load.
 pub fn start(
     kinds: &[LoadKind],
     scenario: &Scenario,
@@ -37,16 +38,18 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
     if !kind.needs_a_wire() {
         return Ok(Running::start(kind)?);
     }
-    let Some(flow) = scenario.flows.first() else { bail!("the load `{kind}` needs a flow") };
+    let Some((loaded, peer, wire)) = around(scenario) else {
+        bail!("the load `{kind}` needs a flow or round trips")
+    };
     let (from, to, port) = match kind {
-        LoadKind::UdpRx | LoadKind::TcpRx => (&flow.to, &flow.from, FLOODED),
-        _ => (&flow.from, &flow.to, FLOODED + 1),
+        LoadKind::UdpRx | LoadKind::TcpRx => (peer, loaded, FLOODED),
+        _ => (loaded, peer, FLOODED + 1),
     };
     let namespace =
         |host| applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"));
     let ip: IpAddr = applied
-        .port(to, &flow.wire)
-        .with_context(|| format!("host `{to}` has no port on `{}`", flow.wire))?
+        .port(to, wire)
+        .with_context(|| format!("host `{to}` has no port on `{wire}`"))?
         .ipv4
         .into();
     let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
@@ -56,6 +59,14 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
         return Ok(Running::stream(kind, to, ends)?);
     }
     Ok(Running::flood(kind, Flood { to, payload: PAYLOAD, rate: RATE }, ends)?)
+}
+
+/// The loaded host, its peer, and the wire between them.
+fn around(scenario: &Scenario) -> Option<(&str, &str, &str)> {
+    let flow = scenario.flows.first().map(|flow| (&flow.from, &flow.to, &flow.wire));
+    let asked = scenario.round_trips.first().map(|asked| (&asked.to, &asked.from, &asked.wire));
+    let (loaded, peer, wire) = flow.or(asked)?;
+    Some((loaded, peer, wire))
 }
 
 /// Why the case was not measured under its loads, a sentence for each.

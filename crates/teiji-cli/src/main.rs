@@ -23,6 +23,8 @@ mod ptp;
 mod publish;
 mod rebuild;
 mod replay;
+mod round_trip_roles;
+mod rounds;
 mod run;
 mod setup;
 mod terminal;

@@ -13,8 +13,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
 use teiji::load::LoadKind;
+use teiji::roundtrip::ReflectedCounts;
 use teiji::talker::{Destination, LaunchMode, Prepared, TalkerConfig, TxStamps};
-use teiji::{Deadline, Listener, ListenerLog, Scheduling, StopFlag, TalkerLog};
+use teiji::{Deadline, Listener, ListenerLog, RequesterLog, Scheduling, StopFlag, TalkerLog};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, Qdisc, Scenario, SendMode, Taprio, Transport};
@@ -27,6 +28,7 @@ use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
 use crate::ptp::{self, SyncSeries};
+use crate::round_trip_roles::RoundTripRoles;
 use crate::setup::ObservedCase;
 
 /// From "everybody is ready" to the first wake-up.
@@ -132,6 +134,9 @@ pub struct Logs {
     pub talkers: Vec<TalkerLog>,
     /// One per flow, in the scenario's order.
     pub listeners: Vec<ListenerLog>,
+    /// One per table of round trips, in the scenario's order: what was asked, and what
+    /// the responder counted.
+    pub rounds: Vec<(RequesterLog, ReflectedCounts)>,
     /// Flows whose listener's hardware stamps are the wire's time.
     pub computed: BTreeSet<u16>,
     /// How the clocks followed, where they were synchronised, look by look …
@@ -150,40 +155,56 @@ fn run_flows(
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<Logs> {
-    let flows = &setup.scenario.flows;
+    let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
     let roles = (0..)
         .zip(flows)
         .map(|(id, flow)| Roles::of(setup.scenario, applied, flow, id))
         .collect::<anyhow::Result<Vec<Roles<'_>>>>()?;
+    let round_trips = setup
+        .scenario
+        .numbered_round_trips()
+        .map(|(id, asked)| RoundTripRoles::of(setup.scenario, applied, asked, id))
+        .collect::<anyhow::Result<Vec<RoundTripRoles<'_>>>>()?;
     thread::scope(|scope| {
         let (ready, readiness) = mpsc::channel();
+        let stop = setup.stop;
         let mut starts = Vec::new();
+        let mut gate = || {
+            let (begin, gate) = Gate::new(&ready);
+            starts.push(begin);
+            gate
+        };
         let mut talkers = Vec::new();
         let mut listeners = Vec::new();
         for (flow, roles) in flows.iter().zip(&roles) {
             let deadline = Deadline::never();
-            let stop = setup.stop;
-            let (begin, gate) = Gate::new(&ready);
+            let gate_of_listener = gate();
             let until = deadline.clone();
             let listen = move || {
                 enter(roles.listener_namespace)?;
                 let listener = Listener::open(&roles.listener)?;
-                gate.wait()?;
+                gate_of_listener.wait()?;
                 Ok(listener.run(&until, stop)?)
             };
-            starts.push(begin);
-            let (begin, gate) = Gate::new(&ready);
+            let gate_of_talker = gate();
             let talk = move || {
                 // However this ends, the listener must not wait for ever.
                 let _end = EndOf(deadline);
                 enter(roles.talker_namespace)?;
                 let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
-                let base = gate.wait()?;
+                let base = gate_of_talker.wait()?;
                 Ok(talker.run(&schedule(flow, base), stop)?)
             };
-            starts.push(begin);
             listeners.push(spawn(scope, "listener", listen)?);
             talkers.push(spawn(scope, "talker", talk)?);
+        }
+        let mut responders = Vec::new();
+        let mut requesters = Vec::new();
+        for roles in &round_trips {
+            let deadline = Deadline::never();
+            let until = deadline.clone();
+            responders.push(spawn(scope, "responder", roles.respond(gate(), until, stop))?);
+            requesters.push(spawn(scope, "requester", roles.ask(gate(), deadline, stop))?);
         }
         drop(ready);
         let base = if readiness.iter().take(starts.len()).count() == starts.len() {
@@ -199,23 +220,60 @@ fn run_flows(
             clock::now()
         };
         if let Some(progress) = progress {
-            show(progress, base, setup.scenario.duration(), &talkers);
+            let ended = || {
+                talkers.iter().all(ScopedJoinHandle::is_finished)
+                    && requesters.iter().all(ScopedJoinHandle::is_finished)
+            };
+            show(progress, base, setup.scenario.duration(), ended);
         }
-        let talkers = join_all(talkers, flows, "talker");
-        let listeners = join_all(listeners, flows, "listener");
-        match (talkers, listeners) {
-            (Ok(talkers), Ok(listeners)) => {
-                let (computed, sync, clocks, warnings) = Default::default();
-                Ok(Logs { base, talkers, listeners, computed, sync, clocks, warnings })
-            }
-            (Err(talker), Err(listener)) if is_consequence(&talker) => Err(listener),
-            (Err(error), _) | (_, Err(error)) => Err(error),
-        }
+        let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+        let asked: Vec<&str> = asked.iter().map(|asked| asked.name.as_str()).collect();
+        let joined = Joined {
+            talkers: join_all(talkers, &names, "talker of flow"),
+            requesters: join_all(requesters, &asked, "requester of"),
+            listeners: join_all(listeners, &names, "listener of flow"),
+            responders: join_all(responders, &asked, "responder of"),
+        };
+        let (talkers, listeners, rounds) = joined.all()?;
+        let (computed, sync, clocks, warnings) = Default::default();
+        Ok(Logs { base, talkers, listeners, rounds, computed, sync, clocks, warnings })
     })
 }
 
+/// What the threads of all roles gave.
+struct Joined {
+    talkers: anyhow::Result<Vec<TalkerLog>>,
+    requesters: anyhow::Result<Vec<RequesterLog>>,
+    listeners: anyhow::Result<Vec<ListenerLog>>,
+    responders: anyhow::Result<Vec<ReflectedCounts>>,
+}
+
+/// What talkers, listeners, and both ends of round trips recorded.
+type RoleLogs = (Vec<TalkerLog>, Vec<ListenerLog>, Vec<(RequesterLog, ReflectedCounts)>);
+
+impl Joined {
+    /// All of it; of several failures the one that is a cause, not a consequence.
+    fn all(self) -> anyhow::Result<RoleLogs> {
+        let Self { talkers, requesters, listeners, responders } = self;
+        match (talkers, requesters, listeners, responders) {
+            (Ok(talkers), Ok(requesters), Ok(listeners), Ok(responders)) => {
+                Ok((talkers, listeners, requesters.into_iter().zip(responders).collect()))
+            }
+            (talkers, requesters, listeners, responders) => {
+                let mut errors: Vec<anyhow::Error> =
+                    [talkers.err(), requesters.err(), listeners.err(), responders.err()]
+                        .into_iter()
+                        .flatten()
+                        .collect();
+                let cause = errors.iter().position(|error| !is_consequence(error)).unwrap_or(0);
+                Err(errors.swap_remove(cause))
+            }
+        }
+    }
+}
+
 /// What a role waits at between being ready and starting.
-struct Gate {
+pub struct Gate {
     ready: mpsc::Sender<()>,
     start: mpsc::Receiver<Instant<Tai>>,
 }
@@ -223,7 +281,7 @@ struct Gate {
 /// Another role could not start, so this one did not either.
 #[derive(Debug, thiserror::Error)]
 #[error("not started, because another role could not be opened")]
-struct Abandoned;
+pub struct Abandoned;
 
 impl Gate {
     fn new(ready: &mpsc::Sender<()>) -> (mpsc::Sender<Instant<Tai>>, Self) {
@@ -232,7 +290,7 @@ impl Gate {
     }
 
     /// Says "ready" and waits for the first departure's time.
-    fn wait(self) -> Result<Instant<Tai>, Abandoned> {
+    pub fn wait(self) -> Result<Instant<Tai>, Abandoned> {
         let Self { ready, start } = self;
         ready.send(()).map_err(|_| Abandoned)?;
         drop(ready);
@@ -240,8 +298,8 @@ impl Gate {
     }
 }
 
-/// Sets a listener's deadline when its talker has ended.
-struct EndOf(Deadline);
+/// Sets a listener's or responder's deadline when its talker or requester has ended.
+pub struct EndOf(pub Deadline);
 
 impl Drop for EndOf {
     fn drop(&mut self) {
@@ -249,7 +307,7 @@ impl Drop for EndOf {
     }
 }
 
-fn enter(namespace: BorrowedFd<'_>) -> anyhow::Result<()> {
+pub fn enter(namespace: BorrowedFd<'_>) -> anyhow::Result<()> {
     Ok(netns::enter(namespace)?)
 }
 
@@ -266,12 +324,12 @@ fn spawn<'scope, T: Send + 'scope>(
 
 /// The roles' results; of several failures the one that is a cause, not a
 /// consequence.
-fn join_all<T>(roles: Vec<Role<'_, T>>, flows: &[Flow], what: &str) -> anyhow::Result<Vec<T>> {
+fn join_all<T>(roles: Vec<Role<'_, T>>, names: &[&str], what: &str) -> anyhow::Result<Vec<T>> {
     let mut results = Vec::new();
     let mut failure: Option<anyhow::Error> = None;
-    for (role, flow) in roles.into_iter().zip(flows) {
+    for (role, name) in roles.into_iter().zip(names) {
         let joined = role.join().unwrap_or_else(|_| Err(anyhow!("it panicked")));
-        match joined.with_context(|| format!("the {what} of flow `{}`", flow.name)) {
+        match joined.with_context(|| format!("the {what} `{name}`")) {
             Ok(result) => results.push(result),
             Err(error) if failure.as_ref().is_none_or(is_consequence) => failure = Some(error),
             Err(_) => {}
@@ -288,9 +346,9 @@ fn show(
     progress: &mut dyn FnMut(f64),
     base: Instant<Tai>,
     duration: Span,
-    talkers: &[Role<'_, TalkerLog>],
+    ended: impl Fn() -> bool,
 ) {
-    while talkers.iter().any(|talker| !talker.is_finished()) {
+    while !ended() {
         let passed = clock::now::<Tai>() - base;
         progress((passed.as_secs_f64() / duration.as_secs_f64().max(1e-9)).clamp(0.0, 1.0));
         thread::sleep(TICK_OF_PROGRESS);

@@ -9,7 +9,10 @@ use anyhow::Context;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment};
 use teiji_record::capture::{WireImport, sightings};
-use teiji_record::{About, FlowPlan, MemberSummary, Records, RunFolder, Sighting, join, on_wire};
+use teiji_record::{
+    About, AboutRounds, FlowPlan, MemberSummary, Records, RoundPlan, RoundRecords, RunFolder,
+    Sighting, join, on_wire,
+};
 
 use crate::card;
 use crate::headroom;
@@ -54,7 +57,9 @@ pub fn record(
         joined.facts.wire_resolution = Some(COMPUTED_RESOLUTION);
     }
     let observed = outcome.observed()?;
-    let incomplete = !joined.facts.interrupted.is_empty();
+    let round_trips = rounds(experiment, case, seed, outcome);
+    let incomplete = !joined.facts.interrupted.is_empty()
+        || round_trips.as_ref().is_some_and(RoundRecords::is_incomplete);
     let records = Records {
         about: About { experiment: experiment.name.clone(), case: case.name.clone(), seed, flows },
         facts: joined.facts,
@@ -65,6 +70,9 @@ pub fn record(
         Some(format!("Case {}, seed {seed}: {said}", case.name))
     }));
     let name = folder.write_records(&records)?;
+    if let Some(rounds) = &round_trips {
+        folder.write_rounds(rounds)?;
+    }
     write_sync(folder, &name, &outcome.sync)?;
     let capture = captures.first().and_then(|path| {
         Some(path.strip_prefix(folder.path()).ok()?.to_string_lossy().into_owned())
@@ -74,6 +82,7 @@ pub fn record(
         records: Some(name),
         capture,
         flows: records.statistics(),
+        round_trips: round_trips.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
         incomplete,
         clocks: outcome.clocks.clone(),
@@ -81,6 +90,28 @@ pub fn record(
         activity: observed.activity,
     };
     Ok((member, warnings))
+}
+
+/// The records of the case's round trips; `None` if it has none.
+fn rounds(
+    experiment: &Experiment,
+    case: &Case,
+    seed: u64,
+    outcome: &Outcome,
+) -> Option<RoundRecords> {
+    let plans = case.scenario.numbered_round_trips();
+    let round_trips: Vec<RoundPlan> = plans.map(|(id, asked)| RoundPlan::new(id, asked)).collect();
+    if round_trips.is_empty() {
+        return None;
+    }
+    let about = AboutRounds {
+        experiment: experiment.name.clone(),
+        case: case.name.clone(),
+        seed,
+        round_trips,
+    };
+    let logs = outcome.rounds.iter().map(|(asked, answered)| (asked, answered.foreign));
+    Some(RoundRecords::new(about, logs))
 }
 
 /// Every look at the clocks, beside the records: one line a look.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use teiji::{ListenerLog, TalkerLog};
+use teiji::roundtrip::ReflectedCounts;
+use teiji::{ListenerLog, RequesterLog, TalkerLog};
 use teiji_core::time::{Instant, Tai};
 use teiji_record::Sighting;
 use teiji_record::summary::ClockSummary;
@@ -28,6 +29,8 @@ pub struct Outcome {
     pub talkers: Vec<TalkerLog>,
     /// One per flow, in the scenario's order.
     pub listeners: Vec<ListenerLog>,
+    /// One per table of round trips, in the scenario's order.
+    pub rounds: Vec<(RequesterLog, ReflectedCounts)>,
     /// Flows over a `vtsn` wire: the listener's hardware stamps are the wire's
     /// own time, computed.
     pub computed: BTreeSet<u16>,
@@ -47,13 +50,14 @@ impl Outcome {
     ) -> anyhow::Result<Self> {
         let observed_json =
             serde_json::to_string(observed).context("cannot write down what was observed")?;
-        let Logs { base, talkers, listeners, computed, sync, clocks, warnings } = logs;
+        let Logs { base, talkers, listeners, rounds, computed, sync, clocks, warnings } = logs;
         Ok(Self {
             observed_json,
             differences,
             base,
             talkers,
             listeners,
+            rounds,
             computed,
             sync,
             clocks,

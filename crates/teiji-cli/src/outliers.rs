@@ -14,16 +14,17 @@ use teiji_report::{Outlier, Points};
 use teiji_stats::Vantage;
 
 /// Frames of each kind, per flow of a member.
-const EACH: usize = 3;
+pub const EACH: usize = 3;
 
 /// Frames before and after one that say what is usual there: clocks that drift
 /// apart by 1 ppm differ by less than a microsecond over them.
 const AROUND: usize = 100;
 
-/// The outliers of one flow in one member; `points` are all its deviations.
-pub fn of(records: &Records, plan: &FlowPlan, points: &Points) -> Vec<Outlier> {
+/// The outliers of one flow in one member; `points` are all its deviations, seen at
+/// `vantage`.
+pub fn of(records: &Records, plan: &FlowPlan, vantage: Vantage, points: &Points) -> Vec<Outlier> {
     let rows = records.rows_of(plan.flow);
-    let noise_ns = match (points.vantage, records.facts.wire_resolution) {
+    let noise_ns = match (vantage, records.facts.wire_resolution) {
         // An interval has two stamps.
         (Vantage::Wire, Some(resolution)) => 2 * resolution.as_ns().unsigned_abs(),
         _ => 0,
@@ -40,7 +41,7 @@ pub fn of(records: &Records, plan: &FlowPlan, points: &Points) -> Vec<Outlier> {
     let absent = rows.iter().filter_map(|row| Some(tell(row, None, Some(absence(row, plan)?))));
     let deviating = largest(points, noise_ns).into_iter().filter_map(|index| {
         let row = rows.get(usize::try_from(points.seq[index]).ok()?)?;
-        Some(tell(row, Some(points.deviation_ns[index]), reason(rows, row, points.vantage, plan)))
+        Some(tell(row, Some(points.deviation_ns[index]), reason(rows, row, vantage, plan)))
     });
     absent.take(EACH).chain(deviating).collect()
 }
@@ -55,7 +56,7 @@ fn around<'a>(rows: &'a [FrameRow], row: &FrameRow) -> &'a [FrameRow] {
 /// The indices of the largest deviations above the stamps' own noise, worst
 /// first. The intervals before and
 /// after one late frame both deviate: the larger one tells of it.
-fn largest(points: &Points, noise_ns: u64) -> Vec<usize> {
+pub fn largest(points: &Points, noise_ns: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..points.seq.len())
         .filter(|&i| points.deviation_ns[i].unsigned_abs() > noise_ns)
         .collect();
@@ -199,7 +200,7 @@ mod tests {
             case: "c".to_owned(),
             seed: 1,
             flow: "cycle".to_owned(),
-            vantage: Vantage::Wire,
+            vantage: Some(Vantage::Wire),
             t_ns: seq.iter().map(|seq| i64::try_from(*seq).unwrap() * MS).collect(),
             of: seq.len() as u64,
             deviation_ns,
@@ -219,7 +220,7 @@ mod tests {
         let delays: Vec<Option<i64>> =
             (0..50).map(|i| Some(if i == 20 { 40_000 } else { 200 })).collect();
         let (records, plan, points) = flow(&delays);
-        let outliers = of(&records, &plan, &points);
+        let outliers = of(&records, &plan, Vantage::Wire, &points);
         assert_eq!(outliers.len(), 1, "{outliers:?}");
         let told = &outliers[0];
         assert_eq!((told.seq, told.deviation_ns), (20, Some(39_800)));
@@ -228,7 +229,10 @@ mod tests {
             Some("It came 39.8 µs later than usual: its sender woke 30 µs late (usually 150 ns).")
         );
         let coarse = Facts { wire_resolution: Some(Span::from_ns(20_000)), ..Facts::default() };
-        assert!(of(&Records { facts: coarse, ..records.clone() }, &plan, &points).is_empty());
+        assert!(
+            of(&Records { facts: coarse, ..records.clone() }, &plan, Vantage::Wire, &points)
+                .is_empty()
+        );
         let wire = told.stamps.iter().find(|stamp| stamp.station == "on the wire").unwrap();
         assert_eq!(wire.ns, 40_000, "the fastest frame takes no time to the wire");
     }
@@ -239,7 +243,7 @@ mod tests {
         delays[7] = None;
         delays[20] = Some(9_200);
         let (records, plan, points) = flow(&delays);
-        let outliers = of(&records, &plan, &points);
+        let outliers = of(&records, &plan, Vantage::Wire, &points);
         let told: Vec<u64> = outliers.iter().map(|outlier| outlier.seq).collect();
         assert_eq!(told, [7, 20]);
         let note = outliers[0].note.as_deref().unwrap();

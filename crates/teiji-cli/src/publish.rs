@@ -13,6 +13,7 @@ use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, FrameView, Vantage};
 
 use crate::outliers;
+use crate::rounds;
 use crate::setup;
 
 /// Most points of all series together; beyond, series are thinned.
@@ -24,7 +25,8 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
         .read_experiment()
         .ok()
         .and_then(|text| crate::experiment_file::parse(&text, "experiment.toml", manifest).ok());
-    let (points, outliers) = series(folder, summary)?;
+    let (mut points, mut outliers) = series(folder, summary)?;
+    rounds::add(folder, summary, POINTS / members(summary), &mut points, &mut outliers)?;
     let report = Report {
         summary,
         paper: summary.paper.as_deref().map(Paper::load).transpose()?,
@@ -56,10 +58,13 @@ pub fn with_margin(folder: &RunFolder, search: &MarginSearch) -> anyhow::Result<
     report(folder, &manifest, &folder.read_summary()?)
 }
 
+fn members(summary: &Summary) -> usize {
+    summary.cases.iter().map(|case| case.members.len()).sum::<usize>().max(1)
+}
+
 /// The points and outliers of every member with records.
 fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>, Vec<Outlier>)> {
-    let members: usize = summary.cases.iter().map(|case| case.members.len()).sum();
-    let limit = POINTS / members.max(1);
+    let limit = POINTS / members(summary);
     let mut points = Vec::new();
     let mut outliers = Vec::new();
     for case in &summary.cases {
@@ -79,10 +84,10 @@ fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>,
                 one.case.clone_from(&case.name);
                 one.seed = member.seed;
                 one.flow.clone_from(&plan.name);
-                outliers.extend(outliers::of(&records, plan, &one));
+                outliers.extend(outliers::of(&records, plan, vantage, &one));
                 let departure = member.wire.get(&plan.name).and_then(|w| w.departure.as_ref());
                 if let (JudgeBy::Schedule, Some(departure)) = (summary.judge.by, departure) {
-                    by_schedule(&mut one, records.rows_of(plan.flow), departure.min_ns);
+                    by_schedule(&mut one, vantage, records.rows_of(plan.flow), departure.min_ns);
                 }
                 one.thin(limit);
                 points.push(one);
@@ -106,7 +111,7 @@ fn points_of(
         case: String::new(),
         seed: 0,
         flow: String::new(),
-        vantage,
+        vantage: Some(vantage),
         t_ns: Vec::new(),
         deviation_ns: Vec::new(),
         seq: Vec::new(),
@@ -124,14 +129,14 @@ fn points_of(
 }
 
 /// Makes of intervals departures: the earliest of all is `earliest_ns` after its plan.
-fn by_schedule(points: &mut Points, rows: &[FrameRow], earliest_ns: i64) {
+fn by_schedule(points: &mut Points, vantage: Vantage, rows: &[FrameRow], earliest_ns: i64) {
     let views = rows.iter().map(FrameRow::view);
-    let (deviations, _) = teiji_stats::fold::schedule_deviations(points.vantage, views);
+    let (deviations, _) = teiji_stats::fold::schedule_deviations(vantage, views);
     let Some(least) = deviations.iter().map(|(_, deviation)| *deviation).min() else { return };
-    let start = rows.iter().find_map(|row| row.view().stamp_ns(points.vantage)).unwrap_or(0);
+    let start = rows.iter().find_map(|row| row.view().stamp_ns(vantage)).unwrap_or(0);
     let at = |seq: &u64| {
         let row = usize::try_from(*seq).ok().and_then(|seq| rows.get(seq));
-        row.and_then(|row| row.view().stamp_ns(points.vantage)).unwrap_or(start) - start
+        row.and_then(|row| row.view().stamp_ns(vantage)).unwrap_or(start) - start
     };
     points.seq = deviations.iter().map(|(seq, _)| *seq).collect();
     points.t_ns = points.seq.iter().map(at).collect();

@@ -4,7 +4,9 @@
 use anyhow::bail;
 use teiji_experiment::{Case, Experiment};
 use teiji_record::summary::{self, Testbed};
-use teiji_record::{CaseSummary, Manifest, MemberSummary, RunFolder, Summary, on_wire};
+use teiji_record::{
+    CaseSummary, Manifest, MemberSummary, RoundRecords, RunFolder, Summary, on_wire,
+};
 
 use crate::card;
 use crate::experiment_file;
@@ -64,6 +66,8 @@ fn member(
     seed: u64,
 ) -> anyhow::Result<MemberSummary> {
     let records = folder.read_records(&case.name, seed)?;
+    let rounds = folder.read_rounds(&case.name, seed)?;
+    let cut_short = rounds.as_ref().is_some_and(RoundRecords::is_incomplete);
     let capture = RunFolder::capture_name(&case.name, seed);
     let observed = observed(manifest, &case.name, seed);
     Ok(MemberSummary {
@@ -71,8 +75,9 @@ fn member(
         records: Some(RunFolder::records_name(&case.name, seed)),
         capture: folder.path().join(&capture).is_file().then_some(capture),
         flows: records.statistics(),
+        round_trips: rounds.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
-        incomplete: !records.facts.interrupted.is_empty(),
+        incomplete: !records.facts.interrupted.is_empty() || cut_short,
         clocks: observed.as_ref().map(|observed| observed.sync.clone()).unwrap_or_default(),
         cards: observed.as_ref().map(|seen| card::counts(&seen.network)).unwrap_or_default(),
         activity: observed.map(|observed| observed.activity).unwrap_or_default(),

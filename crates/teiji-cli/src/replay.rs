@@ -22,14 +22,18 @@ pub fn compare(
     let mut different = Vec::new();
     for case in &summary.cases {
         for member in &case.members {
-            let Some(name) = &member.records else { continue };
-            let read = |folder: &RunFolder| {
-                let path = folder.path().join(name);
-                std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
-            };
-            compared += 1;
-            if sha256_of(&read(original)?) != sha256_of(&read(new)?) {
-                different.push(format!("{} seed {}", case.name, member.seed));
+            let has_rounds = !member.round_trips.is_empty();
+            let rounds = has_rounds.then(|| RunFolder::rounds_name(&case.name, member.seed));
+            for name in member.records.iter().chain(&rounds) {
+                let read = |folder: &RunFolder| {
+                    let path = folder.path().join(name);
+                    std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+                };
+                compared += 1;
+                if sha256_of(&read(original)?) != sha256_of(&read(new)?) {
+                    let what = if rounds.as_ref() == Some(name) { " (round trips)" } else { "" };
+                    different.push(format!("{} seed {}{what}", case.name, member.seed));
+                }
             }
         }
     }

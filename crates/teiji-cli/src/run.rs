@@ -255,7 +255,7 @@ fn measure_one(
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
     let Member { case, seed, .. } = member;
-    let frames: u64 = case.scenario.flows.iter().map(|flow| flow.frames).sum();
+    let frames: u64 = case.scenario.flows.iter().map(|flow| flow.frames).sum::<u64>().max(1);
     let name = member.name(request.seeds.len() == 1);
     let (outcome, captures, resolution): (_, Vec<PathBuf>, _) = match bench {
         Bench::Lab(lab) => {

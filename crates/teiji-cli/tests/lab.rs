@@ -460,3 +460,42 @@ fn a_kernel_that_is_none_is_refused_before_anything_starts() {
         assert!(!out.exists(), "{kernel:?} left a folder");
     }
 }
+
+/// Every reply of the case `hasty` comes after its time-out, and ends nothing; the flow
+/// beside the round trips loses nothing.
+#[test]
+fn round_trips_and_their_time_outs_are_on_record_and_replayed_to_the_last_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rtt.toml");
+    let text = r#"
+name = "rtt"
+question = "How long does the board take to answer?"
+wires.line = { between = ["board", "peer"], nic = "vtsn" }
+flows.cycle = { from = "board", to = "peer", period = "1ms", frames = 50 }
+round-trips.ask = { from = "peer", to = "board", count = 100, responder-realtime = 10 }
+cases.patient = {}
+cases.hasty.round-trips.ask.timeout = "2us"
+"#;
+    fs::write(&file, text).unwrap();
+    let out = dir.path().join("runs");
+    let run = teiji(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let first = run_folder(&out);
+    let summary = summary(&out);
+    let asked = |case: usize| &summary["cases"][case]["members"][0]["round_trips"]["ask"];
+    let (patient, hasty) = (asked(0), asked(1));
+    assert_eq!((count(patient, "answered"), count(patient, "late")), (100, 0), "{patient}");
+    assert_eq!(count(hasty, "sent"), 100, "{hasty}");
+    assert!(count(hasty, "late") > 0, "{hasty}");
+    assert_eq!(count(hasty, "late") + count(hasty, "lost"), 100, "{hasty}");
+    let mean = |of: &Value| of["mean_ns"].as_f64().unwrap();
+    let parts = ["there", "responder", "back", "wake-up"].map(|part| mean(&patient["parts"][part]));
+    assert!((parts.iter().sum::<f64>() - mean(&patient["round_trip"])).abs() < 1.0, "{patient}");
+    assert_eq!(count(flow(&summary, "patient", 0, "cycle"), "lost"), 0);
+    let report = fs::read_to_string(first.join("report.html")).unwrap();
+    assert!(report.contains("Histogram of the round trips"));
+    assert!(run.out.contains("later than the time-out of 2"), "{}", run.out);
+    let rebuilt = teiji(&["report", first.to_str().unwrap()]);
+    assert_eq!(rebuilt.code, 0, "{}\n{}", rebuilt.out, rebuilt.err);
+    replay_is_identical(&first, Disturbance::default());
+}

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// What a load keeps busy. It is of ordinary threads, never real-time. Those with a peer
-/// go over the wire of an experiment's first flow.
+/// go over the wire of an experiment's first flow; where it has none, from and to the
+/// responder of its first round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadKind {

@@ -7,6 +7,9 @@ use crate::schema;
 use crate::suggest::{did_you_mean, list};
 use crate::tree::{Entry, Origin, Table};
 
+/// The keys of a file that a case may override.
+pub(crate) const PER_CASE: [&str; 5] = ["wires", "hosts", "flows", "round-trips", "loads"];
+
 /// What a case resolves to: complete tables, nothing left to inherit.
 pub(crate) struct ResolvedCase {
     pub label: CaseLabel,
@@ -15,7 +18,7 @@ pub(crate) struct ResolvedCase {
     /// Where `paper` was written.
     pub paper_at: Origin,
     pub kernel: Option<String>,
-    /// Its `wires`, `hosts`, `flows` and `loads`.
+    /// Its `wires`, `hosts`, `flows`, `round-trips` and `loads`.
     pub table: Table,
 }
 
@@ -103,7 +106,7 @@ fn fields<'a>(case: &Named<'a>, log: &'a Log) -> Fields<'a> {
 }
 
 fn scenario_part(table: &Table) -> Table {
-    let part = |e: &&Entry| ["wires", "hosts", "flows", "loads"].contains(&e.key.as_str());
+    let part = |e: &&Entry| PER_CASE.contains(&e.key.as_str());
     Table { entries: table.entries.iter().filter(part).cloned().collect() }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod judge;
 mod load;
 mod port;
 mod ptp;
+mod round_trips;
 mod system;
 
 use crate::draft::ScenarioDraft;
@@ -27,6 +28,7 @@ pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &
         flow::check(flow, draft, &places, log);
     }
     flow::own_ports(draft, &places, log);
+    round_trips::check(draft, &places, log);
     ptp::check(draft, &places, cards, log);
     system::check(draft, &places, log);
     load::check(draft, &places, log);
@@ -46,6 +48,11 @@ impl Places<'_> {
     /// A key of a flow, or its table.
     fn flow(&self, flow: &str, key: &str) -> Origin {
         self.at(&["flows", flow, key])
+    }
+
+    /// A key of round trips, or their table.
+    fn round_trips(&self, name: &str, key: &str) -> Origin {
+        self.at(&["round-trips", name, key])
     }
 
     /// Something below a port, or the nearest table around it.

@@ -11,8 +11,8 @@ use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
 use crate::scenario::{
-    Card, Flow, Host, Nic, Port, Processing, Ptp, Qdisc, Scenario, SendMode, System, Transport,
-    Wire,
+    Card, Flow, Host, Nic, Port, Processing, Ptp, Qdisc, RoundTrips, Scenario, SendMode, System,
+    Transport, Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -61,6 +61,21 @@ pub(crate) struct FlowDraft {
     pub background: Option<bool>,
 }
 
+pub(crate) struct RoundTripsDraft {
+    pub name: String,
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub wire: Option<String>,
+    pub count: Option<u64>,
+    pub period: Found<Span>,
+    pub timeout: Option<Span>,
+    pub payload: Option<u16>,
+    pub transport: Option<Transport>,
+    pub priority: Option<u8>,
+    pub realtime: Found<u8>,
+    pub responder_realtime: Found<u8>,
+}
+
 pub(crate) struct ScenarioDraft {
     pub hosts: Vec<HostDraft>,
     /// By host: absent, wrong, or its part.
@@ -70,6 +85,7 @@ pub(crate) struct ScenarioDraft {
     pub wires: Vec<WireDraft>,
     pub ports: Vec<PortDraft>,
     pub flows: Vec<FlowDraft>,
+    pub round_trips: Vec<RoundTripsDraft>,
     pub loads: Option<Vec<LoadKind>>,
 }
 
@@ -97,7 +113,9 @@ impl ScenarioDraft {
         }
         let wires = self.wires.into_iter().map(WireDraft::finish).collect::<Option<_>>()?;
         let flows = self.flows.into_iter().map(FlowDraft::finish).collect::<Option<_>>()?;
-        Some(Scenario { hosts, wires, flows, loads: self.loads? })
+        let round_trips =
+            self.round_trips.into_iter().map(RoundTripsDraft::finish).collect::<Option<_>>()?;
+        Some(Scenario { hosts, wires, flows, round_trips, loads: self.loads? })
     }
 }
 
@@ -162,6 +180,25 @@ impl FlowDraft {
             cpu: self.cpu.settle().ok()?,
             tx_stamps: self.tx_stamps?,
             background: self.background?,
+        })
+    }
+}
+
+impl RoundTripsDraft {
+    fn finish(self) -> Option<RoundTrips> {
+        Some(RoundTrips {
+            name: self.name,
+            from: self.from?,
+            to: self.to?,
+            wire: self.wire?,
+            count: self.count?,
+            period: self.period.settle().ok()?,
+            timeout: self.timeout?,
+            payload: self.payload?,
+            transport: self.transport?,
+            priority: self.priority?,
+            realtime: self.realtime.settle().ok()?,
+            responder_realtime: self.responder_realtime.settle().ok()?,
         })
     }
 }

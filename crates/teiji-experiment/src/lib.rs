@@ -1,7 +1,7 @@
 //! Experiment files: a question as TOML, read into [`Experiment`], with every
 //! mistake explained.
 //!
-//! The file has hosts, wires and flows, and cases that override parts of them.
+//! The file has hosts, wires, flows and round trips, and cases that override parts of them.
 //! Reading resolves inheritance: each [`Case`] holds a complete [`Scenario`],
 //! and nothing downstream knows how it was written. No I/O here: text in,
 //! values or diagnostics out.
@@ -36,6 +36,6 @@ pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, Judge, JudgeBy, LeafQdisc, Nic, Phc, Port,
-    Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Scenario, SendMode, Taprio, TaprioMode, Transport,
-    Wire,
+    Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, RoundTrips, Scenario, SendMode, Taprio,
+    TaprioMode, Transport, Wire,
 };

@@ -1,5 +1,6 @@
 //! `--set PATH=VALUE`: overrides from the command line, laid over the file.
 
+use crate::cases::PER_CASE;
 use crate::log::Log;
 use crate::schema;
 use crate::suggest::did_you_mean;
@@ -30,7 +31,7 @@ pub(crate) fn overlay(file: &Table, overrides: &[(String, String)], log: &Log) -
 
 /// The part of an overlay that concerns every case.
 pub(crate) fn for_cases(overlay: &Table) -> Table {
-    let shared = |e: &&Entry| ["wires", "hosts", "flows", "loads"].contains(&e.key.as_str());
+    let shared = |e: &&Entry| PER_CASE.contains(&e.key.as_str());
     Table { entries: overlay.entries.iter().filter(shared).cloned().collect() }
 }
 
@@ -57,6 +58,7 @@ fn refused(file: &Table, path: &[&str], at: Origin, log: &Log) -> bool {
     }
     let what = match first {
         "flows" => "flow",
+        "round-trips" => "table of round trips",
         "wires" => "wire",
         "cases" => "case",
         _ => return false,

@@ -10,6 +10,7 @@ mod policy;
 mod processing;
 mod ptp;
 mod qdisc;
+mod round_trips;
 mod system;
 mod taprio;
 mod topology;
@@ -18,15 +19,16 @@ use crate::draft::ScenarioDraft;
 use crate::fields::Fields;
 use crate::log::Log;
 
-/// Reads the `wires`, `hosts`, `flows` and `loads` of one case. `file` is a reader over
+/// Reads the `wires`, `hosts`, `flows`, `round-trips` and `loads` of one case. `file` is a reader over
 /// the case's resolved table.
 pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let wires = topology::wires(file, log);
     let names = topology::hosts(&wires);
     let (hosts, ports) = topology::hosts_and_ports(file, &wires, &names, log);
     let flows = flow::flows(file, &wires, &names, log);
+    let round_trips = round_trips::read(file, &wires, &names, log);
     let ptp = ptp::read(file, log);
     let systems = system::read(file, log);
     let loads = load::read(file, log);
-    ScenarioDraft { hosts, ptp, systems, wires, ports, flows, loads }
+    ScenarioDraft { hosts, ptp, systems, wires, ports, flows, round_trips, loads }
 }

@@ -3,6 +3,7 @@
 mod card;
 mod judge;
 mod qdisc;
+mod round_trips;
 mod system;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,6 +19,7 @@ pub use judge::{Judge, JudgeBy};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
+pub use round_trips::RoundTrips;
 pub use system::{Irq, Napi, Policy, Processing, RtRuntime, System};
 
 /// A question with the cases that answer it.
@@ -63,6 +65,8 @@ pub struct Scenario {
     pub wires: Vec<Wire>,
     /// In the file's order; the index is the flow identifier on the wire.
     pub flows: Vec<Flow>,
+    /// In the file's order; their identifiers on the wire follow those of the flows.
+    pub round_trips: Vec<RoundTrips>,
     /// What the machine does beside.
     pub loads: Vec<LoadKind>,
 }
@@ -115,10 +119,24 @@ impl Scenario {
         (0..).zip(&self.flows).find(|(_, f)| f.name == name)
     }
 
-    /// How long the flows take, from the first departure to the end of the
-    /// last period of the longest.
+    /// The round trips called `name`.
+    pub fn round_trips(&self, name: &str) -> Option<&RoundTrips> {
+        self.round_trips.iter().find(|r| r.name == name)
+    }
+
+    /// The round trips with their identifiers on the wire.
+    pub fn numbered_round_trips(&self) -> impl Iterator<Item = (u16, &RoundTrips)> {
+        let first = u16::try_from(self.flows.len()).unwrap_or(u16::MAX);
+        (first..).zip(&self.round_trips)
+    }
+
+    /// How long flows and round trips take, from the first departure to the end of
+    /// the last period of the longest. Round trips without a period end earlier
+    /// unless no reply comes.
     pub fn duration(&self) -> Span {
-        self.flows.iter().map(Flow::duration).max().unwrap_or(Span::ZERO)
+        let flows = self.flows.iter().map(Flow::duration);
+        let round_trips = self.round_trips.iter().map(RoundTrips::longest);
+        flows.chain(round_trips).max().unwrap_or(Span::ZERO)
     }
 }
 

@@ -75,7 +75,13 @@ pub const FILE: Section = Section {
             "`{}`",
             "what is special about a host, `[hosts.NAME]`; hosts exist by being named in a wire",
         ),
-        key("flows", "tables", "required", "what is sent, `[flows.NAME]`"),
+        key("flows", "tables", "`{}`", "what is sent, `[flows.NAME]`"),
+        key(
+            "round-trips",
+            "tables",
+            "`{}`",
+            "what is asked and answered, `[round-trips.NAME]`; a case has flows, round trips, or both",
+        ),
         key(
             "loads",
             "list of `\"cpu\"`, `\"timer\"`, `\"memory\"`, `\"udp-tx\"`, `\"udp-rx\"`, `\"tcp-tx\"`, `\"tcp-rx\"`",
@@ -93,20 +99,20 @@ pub const JUDGE: Section = Section {
         key(
             "flow",
             "name",
-            "interval, shaping: the first flow that is no background; schedule: all of these; gates: all flows",
-            "the flow that decides",
+            "interval, shaping: the first flow that is no background; schedule: all of these; gates: all flows; round-trip: the first round trips",
+            "the flow that decides, or the round trips",
         ),
         key(
             "cases",
             "list of two names",
             "`normal` (or the first case), and the best of the others",
-            "interval: the two cases that the answer compares, the baseline first",
+            "interval, round-trip: the two cases that the answer compares, the baseline first",
         ),
         key(
             "by",
-            "`\"interval\"`, `\"schedule\"`, `\"gates\"` or `\"shaping\"`",
-            "`\"interval\"`",
-            "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), or whether its class keeps to bandwidth and burst (cbs)",
+            "`\"interval\"`, `\"schedule\"`, `\"gates\"`, `\"shaping\"` or `\"round-trip\"`",
+            "`\"interval\"`; where there are no flows, `\"round-trip\"`",
+            "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), whether its class keeps to bandwidth and burst (cbs), or how long round trips take",
         ),
     ],
 };
@@ -721,6 +727,60 @@ pub const VLAN: Section = Section {
     ],
 };
 
+/// Round trips.
+pub const ROUND_TRIPS: Section = Section {
+    header: "[round-trips.NAME]",
+    keys: &[
+        key("from", "name", "required", "the asking host"),
+        key("to", "name", "required", "the answering host, on the same wire"),
+        key("wire", "name", "the only wire between the two", "the wire they take"),
+        key("count", "whole number, 1 …", "required", "how many requests"),
+        key(
+            "period",
+            "duration",
+            "none",
+            "distance between two requests; without it the next one follows the reply, or the time-out",
+        ),
+        key(
+            "timeout",
+            "duration",
+            "`\"1s\"`, or the period if that is shorter",
+            "how long a reply is waited for; a lost one costs this, is counted, and ends nothing",
+        ),
+        key(
+            "payload",
+            "whole number, 48 … 1472",
+            "`64`",
+            "bytes behind the UDP header, of request and reply: at least the 48 of their headers, at most 1472 (udp4) or 1452 (udp6)",
+        ),
+        key("transport", "`\"udp4\"` or `\"udp6\"`", "`\"udp4\"`", "how the frames are built"),
+        key(
+            "port",
+            "whole number, 1 … 65535",
+            "`8788`, one more for each table before it",
+            "UDP port of the responder",
+        ),
+        key(
+            "priority",
+            "whole number, 0 … 15",
+            "`0`",
+            "`SO_PRIORITY` of requests and replies: selects the class",
+        ),
+        key(
+            "realtime",
+            "whole number, 1 … 99",
+            "ordinary scheduling",
+            "`SCHED_FIFO` priority of the asking thread",
+        ),
+        key(
+            "responder-realtime",
+            "whole number, 1 … 99",
+            "ordinary scheduling",
+            "`SCHED_FIFO` priority of the answering thread",
+        ),
+    ],
+};
+
 /// A case.
 pub const CASE: Section = Section {
     header: "[cases.NAME]",
@@ -747,12 +807,13 @@ pub const CASE: Section = Section {
         key("wires", "tables", "`{}`", "overrides `[wires.…]`"),
         key("hosts", "tables", "`{}`", "overrides `[hosts.…]`"),
         key("flows", "tables", "`{}`", "overrides `[flows.…]`"),
+        key("round-trips", "tables", "`{}`", "overrides `[round-trips.…]`"),
         key("loads", "as above", "the file's", "replaces `loads`"),
     ],
 };
 
 /// All sections, in the order of the documentation.
-pub const SECTIONS: [&Section; 19] = [
+pub const SECTIONS: [&Section; 20] = [
     &FILE,
     &JUDGE,
     &WIRE,
@@ -771,6 +832,7 @@ pub const SECTIONS: [&Section; 19] = [
     &GATE,
     &FLOW,
     &VLAN,
+    &ROUND_TRIPS,
     &CASE,
 ];
 

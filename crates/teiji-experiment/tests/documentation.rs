@@ -109,6 +109,9 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
             qdisc,
         ],
         "[flows.NAME]" => [HEAD, "[flows.other]\n", FLOW],
+        "[round-trips.NAME]" => {
+            [HEAD, "[round-trips.other]\n", "from = \"a\"\nto = \"b\"\ncount = 9\n"]
+        }
         "vlan = { … } of a flow" => [
             "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
              flows.f = { from = \"a\", to = \"b\", period = \"1s\", frames = 9, transport = \"ethernet\" }\n\

@@ -108,7 +108,7 @@ pub struct PlannedPort {
     pub mac: Option<MacAddr>,
     /// Its IPv4 address, /24.
     pub ipv4: Ipv4Addr,
-    /// Its IPv6 address, /64; `None` if no flow of the experiment uses IPv6.
+    /// Its IPv6 address, /64; `None` if nothing in the experiment uses IPv6.
     /// The port then has IPv6 switched off and sends nothing by itself.
     pub ipv6: Option<Ipv6Addr>,
     /// Number of transmit queues; `None` leaves a card as it is.
@@ -343,7 +343,9 @@ fn pair_name(scenario: &Scenario, wire: &str) -> String {
 }
 
 fn uses_ipv6(scenario: &Scenario) -> bool {
-    scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Udp6 { .. }))
+    let flows = scenario.flows.iter().map(|flow| flow.transport);
+    let mut all = flows.chain(scenario.round_trips.iter().map(|round| round.transport));
+    all.any(|transport| matches!(transport, Transport::Udp6 { .. }))
 }
 
 /// Settings that keep a namespace's ports from sending anything by themselves.

@@ -1,5 +1,5 @@
-//! The columns of the records: name, type, and how each is taken from and put
-//! into a [`FrameRow`].
+//! Columns of a Parquet file: name, type, and how each is taken from and put into
+//! its kind of row. Which columns a kind has: `frame_columns`, `round_columns`.
 
 use ::parquet::column::reader::ColumnReader;
 use ::parquet::column::writer::ColumnWriter;
@@ -9,114 +9,65 @@ use ::parquet::file::reader::RowGroupReader;
 use ::parquet::file::writer::SerializedRowGroupWriter;
 use std::io::Write;
 
-use teiji_core::time::Instant;
-
-use crate::{FrameRow, fate};
+/// A row of a file.
+pub(crate) trait Row: Clone + 'static {
+    /// Format name and version of a file of them.
+    const FORMAT: &'static str;
+    /// What the file calls them.
+    const MESSAGE: &'static str;
+    /// All columns, in the file's order. The first is a required [`Kind::Int32`].
+    const COLUMNS: &'static [Column<Self>];
+    /// A row before its columns are read.
+    const EMPTY: Self;
+}
 
 /// One column.
-pub(crate) struct Column {
+pub(crate) struct Column<R> {
     /// Says what it holds, its clock and its unit.
     pub(crate) name: &'static str,
-    optional: bool,
-    kind: Kind,
+    pub(crate) optional: bool,
+    pub(crate) kind: Kind<R>,
 }
 
 /// Physical and logical type, and access to the row.
-enum Kind {
+pub(crate) enum Kind<R> {
     /// INT64 of the given logical type (may be empty).
-    Int64(&'static str, fn(&FrameRow) -> Option<i64>, fn(&mut FrameRow, i64)),
+    Int64(&'static str, fn(&R) -> Option<i64>, fn(&mut R, i64)),
     /// INT32 of the given logical type.
-    Int32(&'static str, fn(&FrameRow) -> i32, fn(&mut FrameRow, i32)),
-    /// The fate, as text.
-    Fate,
+    Int32(&'static str, fn(&R) -> i32, fn(&mut R, i32)),
+    /// Text; `None` if the text cannot be understood.
+    Text(fn(&R) -> Option<String>, fn(&mut R, &str) -> Option<()>),
 }
 
 /// Declares a column of optional stamps.
 macro_rules! stamp {
-    ($name:literal, $field:ident) => {
-        Column {
+    ($name:literal, $($field:ident).+) => {
+        $crate::columns::Column {
             name: $name,
             optional: true,
-            kind: Kind::Int64(
+            kind: $crate::columns::Kind::Int64(
                 "",
-                |row| row.$field.map(Instant::as_ns),
-                |row, ns| row.$field = Some(Instant::from_ns(ns)),
+                |row| row.$($field).+.map(teiji_core::time::Instant::as_ns),
+                |row, ns| row.$($field).+ = Some(teiji_core::time::Instant::from_ns(ns)),
             ),
         }
     };
 }
-
-/// All columns, in the file's order.
-pub(crate) const COLUMNS: [Column; 14] = [
-    Column {
-        name: "flow",
-        optional: false,
-        kind: Kind::Int32(
-            "(INTEGER(16,false))",
-            |row| i32::from(row.flow),
-            |row, flow| row.flow = u16::try_from(flow).unwrap_or(u16::MAX),
-        ),
-    },
-    Column {
-        name: "seq",
-        optional: false,
-        kind: Kind::Int64(
-            "(INTEGER(64,false))",
-            |row| Some(as_stored(row.seq)),
-            |row, seq| row.seq = as_counted(seq),
-        ),
-    },
-    Column {
-        name: "scheduled_tai_ns",
-        optional: false,
-        kind: Kind::Int64(
-            "",
-            |row| Some(row.scheduled.as_ns()),
-            |row, ns| row.scheduled = Instant::from_ns(ns),
-        ),
-    },
-    stamp!("woke_tai_ns", woke),
-    stamp!("handed_over_tai_ns", handed_over),
-    stamp!("tx_sched_tai_ns", tx_sched),
-    stamp!("tx_kernel_tai_ns", tx_kernel),
-    stamp!("tx_hardware_phc_ns", tx_hardware),
-    stamp!("wire_capture_ns", wire),
-    stamp!("rx_kernel_tai_ns", rx_kernel),
-    stamp!("rx_hardware_phc_ns", rx_hardware),
-    Column {
-        name: "arrival",
-        optional: true,
-        kind: Kind::Int64(
-            "(INTEGER(64,false))",
-            |row| row.arrival.map(as_stored),
-            |row, arrival| row.arrival = Some(as_counted(arrival)),
-        ),
-    },
-    Column {
-        name: "copies",
-        optional: false,
-        kind: Kind::Int32(
-            "(INTEGER(32,false))",
-            |row| i32::from_ne_bytes(row.copies.to_ne_bytes()),
-            |row, copies| row.copies = u32::from_ne_bytes(copies.to_ne_bytes()),
-        ),
-    },
-    Column { name: "fate", optional: true, kind: Kind::Fate },
-];
+pub(crate) use stamp;
 
 /// Parquet stores unsigned numbers in the bits of signed ones.
-fn as_stored(number: u64) -> i64 {
+pub(crate) fn as_stored(number: u64) -> i64 {
     i64::from_ne_bytes(number.to_ne_bytes())
 }
 
-fn as_counted(stored: i64) -> u64 {
+pub(crate) fn as_counted(stored: i64) -> u64 {
     u64::from_ne_bytes(stored.to_ne_bytes())
 }
 
-impl Column {
+impl<R> Column<R> {
     /// True for columns of numbers.
     pub(crate) fn is_integer(&self) -> bool {
-        !matches!(self.kind, Kind::Fate)
+        !matches!(self.kind, Kind::Text(..))
     }
 
     /// The column in Parquet's schema language.
@@ -125,18 +76,18 @@ impl Column {
         let (physical, logical) = match self.kind {
             Kind::Int64(logical, ..) => ("int64", logical),
             Kind::Int32(logical, ..) => ("int32", logical),
-            Kind::Fate => ("binary", "(STRING)"),
+            Kind::Text(..) => ("binary", "(STRING)"),
         };
         format!("{repetition} {physical} {} {logical}; ", self.name)
     }
 }
 
 /// Writes the rows as one row group.
-pub(crate) fn write<W: Write + Send>(
+pub(crate) fn write<R: Row, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[FrameRow],
+    rows: &[R],
 ) -> Result<(), ParquetError> {
-    for column in &COLUMNS {
+    for column in R::COLUMNS {
         let mut writer = group
             .next_column()?
             .ok_or_else(|| ParquetError::General("the schema ends early".to_owned()))?;
@@ -149,8 +100,8 @@ pub(crate) fn write<W: Write + Send>(
                 let values: Vec<i32> = rows.iter().map(get).collect();
                 typed.write_batch(&values, None, None)?;
             }
-            (Kind::Fate, ColumnWriter::ByteArrayColumnWriter(typed)) => {
-                let texts = rows.iter().map(|row| row.fate.map(fate::emit));
+            (Kind::Text(get, _), ColumnWriter::ByteArrayColumnWriter(typed)) => {
+                let texts = rows.iter().map(get);
                 let (values, levels) = split(texts.map(|t| t.map(|t| ByteArray::from(&*t))));
                 typed.write_batch(&values, Some(&levels), None)?;
             }
@@ -175,14 +126,14 @@ fn split<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
 }
 
 /// Appends the rows of one row group.
-pub(crate) fn read(
+pub(crate) fn read<R: Row>(
     group: &dyn RowGroupReader,
-    rows: &mut Vec<FrameRow>,
+    rows: &mut Vec<R>,
 ) -> Result<(), ParquetError> {
     let count = usize::try_from(group.metadata().num_rows())
         .map_err(|_| ParquetError::General("a row group of negative length".to_owned()))?;
     let first = rows.len();
-    for (index, column) in COLUMNS.iter().enumerate() {
+    for (index, column) in R::COLUMNS.iter().enumerate() {
         let mut levels = Vec::new();
         match (&column.kind, group.get_column_reader(index)?) {
             (Kind::Int64(_, _, set), ColumnReader::Int64ColumnReader(mut typed)) => {
@@ -199,21 +150,21 @@ pub(crate) fn read(
                 if index == 0 {
                     // Never missing, so its values say how many rows there
                     // are; the footer's number might be anything.
-                    rows.resize(first + values.len(), EMPTY);
+                    rows.resize(first + values.len(), R::EMPTY);
                 }
                 put(column, &mut rows[first..], values, &levels, |row, value| {
                     set(row, value);
                     Ok(())
                 })?;
             }
-            (Kind::Fate, ColumnReader::ByteArrayColumnReader(mut typed)) => {
+            (Kind::Text(_, set), ColumnReader::ByteArrayColumnReader(mut typed)) => {
                 let mut values = Vec::new();
                 typed.read_records(count, Some(&mut levels), None, &mut values)?;
                 put(column, &mut rows[first..], values, &levels, |row, text: ByteArray| {
                     let text = text.as_utf8()?;
-                    let unknown = || ParquetError::General(format!("`{text}` is no known fate"));
-                    row.fate = Some(fate::parse(text).ok_or_else(unknown)?);
-                    Ok(())
+                    let unknown =
+                        || ParquetError::General(format!("`{text}` is no known {}", column.name));
+                    set(row, text).ok_or_else(unknown)
                 })?;
             }
             _ => return Err(wrong_type(column)),
@@ -222,31 +173,13 @@ pub(crate) fn read(
     if rows.len() - first == count { Ok(()) } else { Err(incomplete("flow")) }
 }
 
-/// A row before its columns are read.
-pub(crate) const EMPTY: FrameRow = FrameRow {
-    flow: 0,
-    seq: 0,
-    scheduled: Instant::from_ns(0),
-    woke: None,
-    handed_over: None,
-    tx_sched: None,
-    tx_kernel: None,
-    tx_hardware: None,
-    wire: None,
-    rx_kernel: None,
-    rx_hardware: None,
-    arrival: None,
-    copies: 0,
-    fate: None,
-};
-
 /// Puts the values of a column into the rows of its group.
-fn put<T>(
-    column: &Column,
-    rows: &mut [FrameRow],
+fn put<R, T>(
+    column: &Column<R>,
+    rows: &mut [R],
     values: Vec<T>,
     levels: &[i16],
-    mut set: impl FnMut(&mut FrameRow, T) -> Result<(), ParquetError>,
+    mut set: impl FnMut(&mut R, T) -> Result<(), ParquetError>,
 ) -> Result<(), ParquetError> {
     let has_value = |i: usize| !column.optional || levels.get(i) == Some(&1);
     let levels_fit = !column.optional || levels.len() == rows.len();
@@ -264,6 +197,6 @@ fn incomplete(column: &str) -> ParquetError {
     ParquetError::General(format!("column `{column}` is incomplete"))
 }
 
-fn wrong_type(column: &Column) -> ParquetError {
+fn wrong_type<R>(column: &Column<R>) -> ParquetError {
     ParquetError::General(format!("column `{}` has another type", column.name))
 }

@@ -48,12 +48,14 @@ pub(crate) fn parse(text: &str) -> Option<Fate> {
     match text {
         "missed" => Some(Fate::Missed),
         "invalid" => Some(Fate::Invalid),
-        _ => {
-            let errno = text.strip_prefix("send-failed:")?;
-            let named = ERRNO_NAMES.iter().find(|(_, name)| *name == errno).map(|(n, _)| *n);
-            named.or_else(|| errno.parse().ok()).map(Fate::SendFailed)
-        }
+        _ => errno(text.strip_prefix("send-failed:")?).map(Fate::SendFailed),
     }
+}
+
+/// The error that [`errno_name`] wrote.
+pub(crate) fn errno(name: &str) -> Option<i32> {
+    let named = ERRNO_NAMES.iter().find(|(_, known)| *known == name).map(|(n, _)| *n);
+    named.or_else(|| name.parse().ok())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use teiji::{ListenerLog, RxRecord, TalkerLog};
 use teiji_core::time::{Capture, Instant, Span};
 
 use crate::FrameRow;
-use crate::columns::EMPTY;
+use crate::columns::Row;
 use crate::plan::FlowPlan;
 
 /// A test frame seen by the analyser.
@@ -178,7 +178,7 @@ fn add_arrival(row: &mut FrameRow, arrival: u64, rx: &RxRecord) {
 }
 
 fn unsent(plan: &FlowPlan, seq: u64) -> FrameRow {
-    FrameRow { flow: plan.flow, seq, scheduled: plan.departure(seq), ..EMPTY }
+    FrameRow { flow: plan.flow, seq, scheduled: plan.departure(seq), ..FrameRow::EMPTY }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use teiji_experiment::Experiment;
 use teiji_stats::WireStatistics;
 
 use super::*;
-use crate::columns::EMPTY;
+use crate::columns::Row;
 use crate::{About, Facts, FlowPlan, FrameRow};
 
 /// Two flows of 64-byte frames over a wire of 1 Gbit/s whose delay is 500 ns, in classes
@@ -65,7 +65,7 @@ fn told(
             let wire = Some(Instant::from_ns(scheduled + late(id, seq) + 64 + 500));
             let scheduled = Instant::from_ns(scheduled);
             let seq = seq.unsigned_abs();
-            rows.push(FrameRow { flow: id, seq, scheduled, wire, ..EMPTY });
+            rows.push(FrameRow { flow: id, seq, scheduled, wire, ..FrameRow::EMPTY });
         }
     }
     let facts = Facts { wire_resolution: Some(Span::from_ns(1)), ..Facts::default() };

@@ -1,6 +1,10 @@
 //! Records written and read back, and files that are not ours.
 
+use std::path::PathBuf;
+
 use super::*;
+use crate::columns::Row;
+use crate::table::ROW_GROUP;
 use proptest::prelude::*;
 use teiji::Fate;
 use teiji_core::time::{Instant, Span};
@@ -76,7 +80,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
-        let row = columns::EMPTY;
+        let row = FrameRow::EMPTY;
         Records { about: about(), facts: Facts::default(), rows: vec![row; 50] }.write(&path).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         let at = at.index(bytes.len());
@@ -90,7 +94,7 @@ proptest! {
 }
 
 fn records(rows: usize) -> Records {
-    let rows = (0..rows).map(|seq| FrameRow { seq: seq as u64, ..columns::EMPTY }).collect();
+    let rows = (0..rows).map(|seq| FrameRow { seq: seq as u64, ..FrameRow::EMPTY }).collect();
     Records { about: about(), facts: Facts::default(), rows }
 }
 

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::atomic::write_atomically;
 use crate::json::JsonFileError;
-use crate::{Manifest, Records, RecordsError, Summary};
+use crate::{Manifest, Records, RecordsError, RoundRecords, Summary};
 
 /// Name of the link to the newest run.
 pub const LATEST: &str = "latest";
@@ -218,6 +218,11 @@ impl RunFolder {
         format!("records/{}-s{seed}.parquet", safe_name(case))
     }
 
+    /// Where the round trips of a case at a seed belong, relative to the folder.
+    pub fn rounds_name(case: &str, seed: u64) -> String {
+        format!("records/{}-s{seed}.rounds.parquet", safe_name(case))
+    }
+
     /// Where the capture belongs, relative to the folder.
     pub fn capture_name(case: &str, seed: u64) -> String {
         format!("captures/{}-s{seed}.pcap", safe_name(case))
@@ -270,6 +275,19 @@ impl RunFolder {
         let name = Self::records_name(&records.about.case, records.about.seed);
         records.write(&self.path.join(&name))?;
         Ok(name)
+    }
+
+    /// Writes the round trips of a case and returns their name relative to the folder.
+    pub fn write_rounds(&self, rounds: &RoundRecords) -> Result<String, RecordsError> {
+        let name = Self::rounds_name(&rounds.about.case, rounds.about.seed);
+        rounds.write(&self.path.join(&name))?;
+        Ok(name)
+    }
+
+    /// Reads the round trips of a case at a seed; `None` if it has none.
+    pub fn read_rounds(&self, case: &str, seed: u64) -> Result<Option<RoundRecords>, RecordsError> {
+        let path = self.path.join(Self::rounds_name(case, seed));
+        path.exists().then(|| RoundRecords::read(&path)).transpose()
     }
 
     /// Reads the records of a case at a seed.

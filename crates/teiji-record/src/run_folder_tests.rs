@@ -48,6 +48,7 @@ fn summary() -> Summary {
     };
     let records = Records { about, facts: joined.facts, rows: joined.rows };
     let member = crate::MemberSummary {
+        round_trips: BTreeMap::new(),
         seed: 1,
         records: Some(RunFolder::records_name("normal", 1)),
         capture: None,

@@ -84,7 +84,7 @@ mod tests {
     use teiji_stats::Vantage;
 
     use super::*;
-    use crate::columns::EMPTY;
+    use crate::columns::Row;
     use crate::{About, Sighting, join};
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_kernels_word_on_a_frame_becomes_its_outcome() {
-        let outcome = |fate| FrameRow { fate, ..EMPTY }.view().outcome;
+        let outcome = |fate| FrameRow { fate, ..FrameRow::EMPTY }.view().outcome;
         assert_eq!(outcome(None), Outcome::Accepted);
         assert_eq!(outcome(Some(Fate::Missed)), Outcome::Missed);
         assert_eq!(outcome(Some(Fate::SendFailed(105))), Outcome::SendFailed);

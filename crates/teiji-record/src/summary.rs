@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use teiji_core::activity::Activity;
 use teiji_experiment::Judge;
-use teiji_stats::{FlowStatistics, WireStatistics};
+use teiji_stats::{FlowStatistics, RoundStatistics, WireStatistics};
 
 use crate::card::CardCount;
 use crate::json::{self, JsonFileError};
@@ -91,6 +91,10 @@ pub struct MemberSummary {
     pub capture: Option<String>,
     /// Statistics of each flow by name.
     pub flows: BTreeMap<String, FlowStatistics>,
+    /// Its round trips, by name. Their records lie beside the others
+    /// (`RunFolder::rounds_name`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub round_trips: BTreeMap<String, RoundStatistics>,
     /// What each flow did on its wire, by name; of a wire whose time is computed more
     /// than its rate.
     #[serde(default)]

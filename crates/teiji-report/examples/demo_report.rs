@@ -84,7 +84,7 @@ fn points(case: &str, seed: u64, flow: &str, deviation_ns: Vec<i64>) -> Points {
         case: case.to_owned(),
         seed,
         flow: flow.to_owned(),
-        vantage: Vantage::Wire,
+        vantage: Some(Vantage::Wire),
         t_ns: t_ns.collect(),
         seq: (1..FRAMES).collect(),
         of: FRAMES - 1,
@@ -114,6 +114,7 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
             thinned.thin(4_000);
             all.push(thinned);
             MemberSummary {
+                round_trips: BTreeMap::new(),
                 seed,
                 records: None,
                 capture: None,

@@ -3,11 +3,13 @@
 //!
 //! * `intervals` – how regular a flow's intervals (or departures) are,
 //! * `schedule` – whether frames leave when they were planned to,
+//! * `round_trips` – how long round trips take,
 //! * `gates` – whether they leave within the gates of their class,
 //! * `shaping` – whether a class keeps to what is reserved for it.
 
 mod gates;
 mod intervals;
+mod round_trips;
 mod schedule;
 mod shaping;
 
@@ -32,6 +34,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         JudgeBy::Schedule => schedule::answer(summary, glyphs),
         JudgeBy::Gates => gates::answer(summary, glyphs),
         JudgeBy::Shaping => shaping::answer(summary, glyphs),
+        JudgeBy::RoundTrip => round_trips::answer(summary, glyphs),
     }
 }
 

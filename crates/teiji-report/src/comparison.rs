@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use teiji_experiment::JudgeBy;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
-use teiji_stats::{Counts, Deviation, FlowStatistics, Vantage, VantageStatistics};
+use teiji_stats::{
+    Counts, Deviation, FlowStatistics, RoundCounts, RoundStatistics, Vantage, VantageStatistics,
+};
 
 use crate::paper::{Paper, PaperFigures};
 
@@ -16,13 +18,41 @@ pub enum Measure {
     Interval,
     /// Frame minus its scheduled departure.
     Schedule,
+    /// How long a round trip takes.
+    RoundTrip,
 }
 
 impl Measure {
+    /// What is counted, as a report calls several.
+    pub const fn many(self) -> &'static str {
+        match self {
+            Self::Interval | Self::Schedule => "intervals",
+            Self::RoundTrip => "round trips",
+        }
+    }
+
+    /// What a time series has a point for, and what it shows of each.
+    pub const fn one_and_value(self) -> [&'static str; 2] {
+        match self {
+            Self::Interval | Self::Schedule => ["frame", "deviation"],
+            Self::RoundTrip => ["request", "round trip"],
+        }
+    }
+
+    /// What each of them has.
+    pub const fn of_one(self) -> &'static str {
+        match self {
+            Self::Interval | Self::Schedule => "absolute deviation",
+            Self::RoundTrip => "time",
+        }
+    }
+
     fn of(self, statistics: &VantageStatistics) -> Option<&Deviation> {
         match self {
             Self::Interval => statistics.interval.as_ref(),
             Self::Schedule => statistics.schedule.as_ref(),
+            // No vantage sees both of its ends.
+            Self::RoundTrip => None,
         }
     }
 }
@@ -80,10 +110,10 @@ fn same_percentile(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }
 
-/// One flow in every case.
+/// One flow, or one table of round trips, in every case.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
-    /// Name of the flow.
+    /// Name of the flow or round trips.
     pub flow: &'a str,
     /// What is compared.
     pub measure: Measure,
@@ -91,7 +121,7 @@ pub struct Comparison<'a> {
     pub cases: Vec<CaseView<'a>>,
 }
 
-/// One flow in one case.
+/// One flow, or table of round trips, in one case.
 #[derive(Clone, Debug)]
 pub struct CaseView<'a> {
     /// The case.
@@ -104,13 +134,15 @@ pub struct CaseView<'a> {
     pub paper: Option<PaperFigures>,
 }
 
-/// One flow in one member of one case.
+/// One flow, or table of round trips, in one member of one case.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberView<'a> {
     /// Its seed.
     pub seed: u64,
-    /// All that is known of the flow.
-    pub flow: &'a FlowStatistics,
+    /// All that is known of the flow; `None` if these are round trips.
+    pub flow: Option<&'a FlowStatistics>,
+    /// All that is known of the round trips; `None` if this is a flow.
+    pub rounds: Option<&'a RoundStatistics>,
     /// The compared deviations.
     pub deviation: Option<&'a Deviation>,
 }
@@ -176,11 +208,25 @@ fn names(summary: &Summary) -> Vec<&str> {
     names
 }
 
+/// The round trips: those that decide first.
+pub fn round_trips(summary: &Summary) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for member in summary.cases.iter().flat_map(|case| &case.members) {
+        for name in member.round_trips.keys() {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    names.sort_by_key(|name| summary.judge.flow.as_deref() != Some(*name));
+    names
+}
+
 /// What the question asks of a flow's deviations.
 pub const fn measure(summary: &Summary) -> Measure {
     match summary.judge.by {
         JudgeBy::Schedule => Measure::Schedule,
-        JudgeBy::Interval | JudgeBy::Gates | JudgeBy::Shaping => Measure::Interval,
+        _ => Measure::Interval,
     }
 }
 
@@ -221,7 +267,8 @@ impl<'a> Comparison<'a> {
                     .into_iter()
                     .map(|(member, statistics)| MemberView {
                         seed: member.seed,
-                        flow: statistics,
+                        flow: Some(statistics),
+                        rounds: None,
                         deviation: vantage.and_then(|v| {
                             // Of a computed wire the departure itself is known.
                             let departure = || member.wire.get(flow)?.departure.as_ref();
@@ -247,6 +294,35 @@ impl<'a> Comparison<'a> {
         Self { flow, measure, cases }
     }
 
+    /// The round trips `name` in all cases of `summary`.
+    pub fn of_round_trips(summary: &'a Summary, name: &'a str, paper: Option<&Paper>) -> Self {
+        let cases = summary
+            .cases
+            .iter()
+            .map(|case| {
+                let members = case.members.iter().filter_map(|member| {
+                    let rounds = member.round_trips.get(name)?;
+                    let deviation = rounds.round_trip.as_ref();
+                    Some(MemberView {
+                        seed: member.seed,
+                        flow: None,
+                        rounds: Some(rounds),
+                        deviation,
+                    })
+                });
+                let paper = paper.zip(case.paper_result.as_deref());
+                CaseView {
+                    case,
+                    members: members.collect(),
+                    vantage: None,
+                    paper: paper.and_then(|(paper, key)| paper.figures(key)),
+                }
+            })
+            .filter(|view: &CaseView<'_>| !view.members.is_empty())
+            .collect();
+        Self { flow: name, measure: Measure::RoundTrip, cases }
+    }
+
     /// The vantage that all cases share.
     pub fn common_vantage(&self) -> Option<Vantage> {
         let first = self.cases.first()?.vantage?;
@@ -260,8 +336,10 @@ impl<'a> Comparison<'a> {
 
     /// The period, if all cases and members share it.
     pub fn common_period_ns(&self) -> Option<i64> {
-        let mut periods =
-            self.cases.iter().flat_map(|c| c.members.iter().map(|m| m.flow.period_ns));
+        let mut periods = self
+            .cases
+            .iter()
+            .flat_map(|c| c.members.iter().filter_map(|m| Some(m.flow?.period_ns)));
         let first = periods.next()?;
         periods.all(|p| p == first).then_some(first)
     }
@@ -297,21 +375,42 @@ impl CaseView<'_> {
         Spread::over(self.members.iter().filter_map(|m| m.deviation).filter_map(|d| figure.of(d)))
     }
 
-    /// What became of the frames, over all members.
+    /// What became of the frames, over all members; of round trips, what became of
+    /// the requests, where a reply is what is received.
     pub fn counts(&self) -> Counts {
-        self.members.iter().map(|m| m.flow.counts).sum()
+        if self.members.iter().any(|m| m.rounds.is_some()) {
+            let rounds = self.round_counts();
+            return Counts {
+                planned: rounds.planned,
+                sent: rounds.sent,
+                received: rounds.answered,
+                lost: rounds.lost,
+                late: rounds.late,
+                duplicated: rounds.duplicated,
+                send_failed: rounds.send_failed,
+                foreign: rounds.foreign,
+                ..Counts::default()
+            };
+        }
+        self.members.iter().filter_map(|m| Some(m.flow?.counts)).sum()
+    }
+
+    /// What became of the requests, over all members.
+    pub fn round_counts(&self) -> RoundCounts {
+        self.members.iter().filter_map(|m| Some(m.rounds?.counts)).sum()
     }
 
     /// Resolution of the compared stamps, in ns, the coarsest of the members'.
     pub fn resolution_ns(&self) -> Option<i64> {
         let vantage = self.vantage?;
-        self.members.iter().filter_map(|m| m.flow.vantages.get(&vantage)?.resolution_ns).max()
+        self.members.iter().filter_map(|m| m.flow?.vantages.get(&vantage)?.resolution_ns).max()
     }
 
     /// The errors that send calls failed with, over all members.
     pub fn send_errors(&self) -> BTreeMap<&str, u64> {
         let mut errors = BTreeMap::new();
-        for (name, count) in self.members.iter().flat_map(|m| &m.flow.send_errors) {
+        for (name, count) in self.members.iter().filter_map(|m| m.flow).flat_map(|f| &f.send_errors)
+        {
             *errors.entry(name.as_str()).or_default() += count;
         }
         errors
@@ -319,7 +418,7 @@ impl CaseView<'_> {
 
     /// The latest wake-up of all members, in ns.
     pub fn worst_wake_up_ns(&self) -> Option<i64> {
-        self.members.iter().filter_map(|m| m.flow.wake_up.as_ref()).map(|d| d.max_ns).max()
+        self.members.iter().filter_map(|m| m.flow?.wake_up.as_ref()).map(|d| d.max_ns).max()
     }
 }
 

@@ -81,13 +81,13 @@ pub struct Points {
     pub seed: u64,
     /// Name of the flow.
     pub flow: String,
-    /// Where the stamps were taken.
-    pub vantage: Vantage,
-    /// When the frame was seen, in ns since the start of the series. As long as
+    /// Where the stamps were taken; `None`: these are round trips.
+    pub vantage: Option<Vantage>,
+    /// When the frame was seen, or the request sent, in ns since the start of the series. As long as
     /// `deviation_ns`, ascending.
     pub t_ns: Vec<i64>,
     /// By how much the interval that ends with the frame differs from the
-    /// period, in ns.
+    /// period, or how long the round trip took, in ns.
     pub deviation_ns: Vec<i64>,
     /// Sequence number of the frame. As long as `deviation_ns`.
     pub seq: Vec<u64>,
@@ -220,6 +220,20 @@ pub mod station {
     pub const ARRIVED: &str = "arrived in the kernel";
 }
 
+/// Names of the stations on a round trip's way.
+pub mod round_station {
+    /// The asking program is about to send.
+    pub const SENT: &str = "sent";
+    /// The responder's kernel has the request.
+    pub const ARRIVED: &str = "arrived at the responder";
+    /// The responder hands the reply over.
+    pub const LEFT: &str = "reply sent";
+    /// The asking kernel has the reply.
+    pub const BACK: &str = "reply arrived";
+    /// The asking program has the reply.
+    pub const RECEIVED: &str = "program has it";
+}
+
 /// A part of the set-up: a host, a card, the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetupSection {
@@ -266,7 +280,7 @@ mod tests {
             case: "etf".into(),
             seed: 1,
             flow: "cycle".into(),
-            vantage: Vantage::Wire,
+            vantage: Some(Vantage::Wire),
             t_ns: (0..10_000).collect(),
             deviation_ns: (0..10_000).map(|i| if i == 4_321 { 99 } else { i % 7 }).collect(),
             seq: (0..10_000).collect(),

@@ -1,7 +1,7 @@
 //! Sentences about what became of the frames and where the truth was taken.
 
 use teiji_record::summary::Testbed;
-use teiji_stats::Vantage;
+use teiji_stats::{Part, RoundCounts, Vantage};
 
 use crate::comparison::{CaseView, Comparison, Measure};
 use crate::units::{Glyphs, count, duration};
@@ -17,6 +17,21 @@ pub const fn vantage(at: Vantage) -> &'static str {
     }
 }
 
+/// A part of a round trip.
+pub const fn part(part: Part) -> &'static str {
+    match part {
+        Part::There => "there",
+        Part::Responder => "responder",
+        Part::Back => "back",
+        Part::WakeUp => "wake-up",
+    }
+}
+
+/// What the parts of a round trip are.
+pub const PARTS: &str = "There: from the send call to the responder's kernel. Responder: from \
+                         there to its send call. Back: from there to the asking kernel. Wake-up: \
+                         from there until the asking program has the reply.";
+
 /// Where an experiment ran.
 pub const fn testbed(testbed: Testbed) -> &'static str {
     match testbed {
@@ -30,6 +45,7 @@ pub const fn testbed(testbed: Testbed) -> &'static str {
 /// 1 ms`.
 pub fn heading(comparison: &Comparison, glyphs: &Glyphs) -> String {
     match (comparison.measure, comparison.common_period_ns()) {
+        (Measure::RoundTrip, _) => format!("Round trips of {}", comparison.flow),
         (Measure::Schedule, _) => "Deviation of each frame from its schedule".to_owned(),
         (Measure::Interval, Some(period)) => {
             format!("Deviation of each interval from {}", duration(period as f64, glyphs))
@@ -41,6 +57,9 @@ pub fn heading(comparison: &Comparison, glyphs: &Glyphs) -> String {
 /// Where the stamps of `comparison` come from and how fine they are: `on the
 /// wire, capture resolution 1 µs`.
 pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
+    if comparison.measure == Measure::RoundTrip {
+        return "from the send call to the reply in the program".to_owned();
+    }
     let place = match comparison.common_vantage() {
         Some(v) => vantage(v).to_owned(),
         None if comparison.deviations().next().is_none() => return "never seen".to_owned(),
@@ -71,6 +90,7 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
              not in them."
                 .to_owned(),
         ),
+        None if comparison.measure == Measure::RoundTrip => {}
         None if comparison.deviations().next().is_some() => {
             let places: Vec<String> = comparison
                 .cases
@@ -109,9 +129,63 @@ fn were(n: u64) -> &'static str {
     if n == 1 { "was" } else { "were" }
 }
 
+/// What became of requests that were not simply answered, in full sentences.
+fn round_shortfalls(c: &RoundCounts, timeout_ns: i64, glyphs: &Glyphs) -> Vec<String> {
+    let mut out = Vec::new();
+    let timeout = duration(timeout_ns as f64, glyphs);
+    let requests =
+        |n: u64| format!("{} request{}", count(n, glyphs), if n == 1 { "" } else { "s" });
+    if c.lost > 0 && c.answered == 0 {
+        out.push(format!(
+            "None of {} got a reply: is the responder's port reachable, and does it run?",
+            requests(c.sent)
+        ));
+    } else if c.lost > 0 {
+        let of = format!("{} of {}", count(c.lost, glyphs), requests(c.sent));
+        out.push(format!("{of} got no reply; each waited {timeout} for it."));
+    }
+    if c.late > 0 {
+        out.push(format!(
+            "{} {} later than the time-out of {timeout}; the distribution has {}.",
+            count(c.late, glyphs),
+            if c.late == 1 { "reply came" } else { "replies came" },
+            if c.late == 1 { "it" } else { "them" }
+        ));
+    }
+    if c.send_failed > 0 {
+        let were = were(c.send_failed);
+        out.push(format!("{} {were} not taken by the kernel.", requests(c.send_failed)));
+    }
+    for (n, what) in [(c.duplicated, "came twice"), (c.foreign, "belonged to no round trip")] {
+        if n > 0 {
+            let packets = if n == 1 { "packet" } else { "packets" };
+            out.push(format!("{} {packets} {what}.", count(n, glyphs)));
+        }
+    }
+    let tried = c.sent + c.send_failed;
+    if tried < c.planned {
+        out.push(format!("It ended after {} of {}.", count(tried, glyphs), requests(c.planned)));
+    }
+    out
+}
+
+/// How far percentiles of so many round trips reach.
+pub fn support(comparison: &Comparison, glyphs: &Glyphs) -> Option<String> {
+    let most = comparison.deviations().map(|d| d.count).max()?;
+    let last = comparison.percentiles().last().copied()?;
+    Some(format!(
+        "{} round trips support percentiles up to p{last}; p99.9999 takes a million.",
+        count(most, glyphs)
+    ))
+    .filter(|_| last < 99.9999 - 1e-9)
+}
+
 /// What did not go as planned in one case that ran on `testbed`, in full
 /// sentences; empty if all did. A capture knows of no sender.
 pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
+    if let Some(rounds) = view.members.iter().find_map(|member| member.rounds) {
+        return round_shortfalls(&view.round_counts(), rounds.timeout_ns, glyphs);
+    }
     let c = view.counts();
     let mut out = Vec::new();
     let late = late_frames(view, glyphs);

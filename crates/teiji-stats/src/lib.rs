@@ -2,6 +2,7 @@
 //! the comparison of cases. No file, socket or clock is opened here.
 //!
 //! * [`series`] – a stream of deviations becomes a [`Deviation`],
+//! * [`rounds`] – round trips become [`RoundStatistics`],
 //! * [`fold`] – the frames of a flow become [`FlowStatistics`],
 //! * [`envelope`] – a series of any length becomes what a plot needs,
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
@@ -19,6 +20,7 @@ pub mod flow;
 pub mod fold;
 pub mod gates;
 pub mod margin;
+pub mod rounds;
 pub mod series;
 pub mod shaping;
 pub mod tail;
@@ -32,6 +34,7 @@ pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
 pub use gates::GateStatistics;
 pub use margin::{Misses, Recommendation, Stations};
+pub use rounds::{Part, RoundCounts, RoundStatistics, RoundTerms, RoundView};
 pub use series::{Series, median};
 pub use shaping::ShapingStatistics;
 pub use tail::{Evidence, NoFit, TailBound, TailFit};

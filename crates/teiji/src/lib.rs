@@ -47,7 +47,7 @@ pub use cycle::{Cycle, Wake};
 pub use listener::Listener;
 pub use margin::Margin;
 pub use record::{Fate, ListenerLog, RxRecord, TalkerLog, TxRecord};
-pub use roundtrip::{Reflector, RequesterLog, RoundTrip};
+pub use roundtrip::{Reflector, Requester, RequesterLog, RoundTrip};
 pub use scheduling::Scheduling;
 pub use stop::{Deadline, StopFlag};
 pub use talker::Talker;

@@ -1,4 +1,4 @@
-//! Round trips: a [`requester`](request) asks, a [`Reflector`] answers.
+//! Round trips: a [`Requester`] asks, a [`Reflector`] answers.
 //!
 //! Both use UDP and the test header with what [`Echo`](teiji_core::wire::Echo)
 //! adds. A request that stays without reply costs one time-out and is on record;
@@ -10,4 +10,4 @@ mod request;
 
 pub use error::RoundTripError;
 pub use reflect::{ReflectedCounts, Reflector, ReflectorConfig};
-pub use request::{RequesterConfig, RequesterLog, RoundTrip, request};
+pub use request::{Requester, RequesterConfig, RequesterLog, RoundTrip, request};

@@ -145,7 +145,7 @@ fn points(analysis: &CaptureAnalysis, summary: &Summary) -> Points {
         case: case.name.clone(),
         seed: 0,
         flow,
-        vantage: Vantage::Wire,
+        vantage: Some(Vantage::Wire),
         t_ns: Vec::new(),
         deviation_ns: Vec::new(),
         seq: Vec::new(),

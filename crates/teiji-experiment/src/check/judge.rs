@@ -8,8 +8,16 @@ use crate::suggest::{did_you_mean, list};
 
 /// The judge with its flow named where one flow decides.
 pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], cards: Cards, log: &Log) -> Judge {
-    if let Some(flow) = &draft.judge.flow {
-        named_flow(flow, &draft, cases, log);
+    let mut draft = draft;
+    let some = |of: fn(&Scenario) -> bool| cases.iter().any(|case| of(&case.scenario));
+    let only_asks = some(|s| !s.round_trips.is_empty()) && !some(|s| !s.flows.is_empty());
+    if draft.judge == Judge::default() && only_asks {
+        draft.judge.by = JudgeBy::RoundTrip;
+    }
+    match (&draft.judge.flow, draft.judge.by) {
+        (flow, JudgeBy::RoundTrip) => round_trips(flow.as_deref(), &draft, cases, log),
+        (Some(flow), _) => named_flow(flow, &draft, cases, log),
+        (None, _) => {}
     }
     if matches!(draft.judge.by, JudgeBy::Gates | JudgeBy::Shaping) {
         something_to_judge(&draft, cases, cards, log);
@@ -18,13 +26,22 @@ pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], cards: Cards, log: &Log
         known_cases(pair, &draft, cases, log);
     }
     let Judge { flow, cases: pair, by } = draft.judge;
-    let first = || {
-        let flows = &cases.first()?.scenario.flows;
-        let chosen = flows.iter().find(|flow| !flow.background).or(flows.first())?;
-        Some(chosen.name.clone())
+    let first = || match by {
+        JudgeBy::RoundTrip => first_round_trips(cases),
+        _ => first_flow(cases),
     };
     let flow = flow.or_else(|| if by.is_of_one_flow() { first() } else { None });
     Judge { flow, cases: pair, by }
+}
+
+fn first_flow(cases: &[Case]) -> Option<String> {
+    let flows = cases.iter().map(|case| &case.scenario.flows).find(|flows| !flows.is_empty())?;
+    let chosen = flows.iter().find(|flow| !flow.background).or(flows.first())?;
+    Some(chosen.name.clone())
+}
+
+fn first_round_trips(cases: &[Case]) -> Option<String> {
+    cases.iter().flat_map(|case| &case.scenario.round_trips).next().map(|r| r.name.clone())
 }
 
 fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log) {
@@ -37,32 +54,62 @@ fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log
             format!("There is {}.", list(&known)),
         );
     }
-    if draft.judge.by != JudgeBy::Interval {
+    if !matches!(draft.judge.by, JudgeBy::Interval | JudgeBy::RoundTrip) {
         log.warning(
             draft.cases_at,
-            "`cases` of `judge` has no effect: only intervals are compared in pairs",
+            "`cases` of `judge` has no effect: only intervals and round trips are compared in pairs",
             "Leave it out; the answer tells of every case.",
         );
     }
 }
 
+/// In cases of round trips alone a flow decides nothing, and the other way round.
 fn named_flow(flow: &str, draft: &JudgeDraft, cases: &[Case], log: &Log) {
-    let lacks = |case: &&Case| case.scenario.flow(flow).is_none();
-    if let Some(case) = cases.iter().find(lacks) {
-        let known: Vec<&str> = case.scenario.flows.iter().map(|f| f.name.as_str()).collect();
-        let guess = did_you_mean(flow, known.iter().copied());
+    let with: Vec<&Case> = cases.iter().filter(|c| !c.scenario.flows.is_empty()).collect();
+    if with.is_empty() {
         log.mistake(
             draft.flow_at,
-            format!("`judge` names the flow `{flow}`, which case `{}` lacks{guess}", case.name),
-            format!("There is {}.", list(&known)),
+            format!("`judge` names the flow `{flow}`, but no case has a flow"),
+            "Write by = \"round-trip\" for round trips.",
         );
-    } else if cases.iter().all(|c| c.scenario.flow(flow).is_some_and(|(_, f)| f.background)) {
+        return;
+    }
+    let lacks = |case: &&&Case| case.scenario.flow(flow).is_none();
+    if let Some(case) = with.iter().find(lacks).copied() {
+        let known: Vec<&str> = case.scenario.flows.iter().map(|f| f.name.as_str()).collect();
+        unknown("flow", flow, &known, case, draft, log);
+    } else if with.iter().all(|c| c.scenario.flow(flow).is_some_and(|(_, f)| f.background)) {
         log.mistake(
             draft.flow_at,
             format!("`judge` names the flow `{flow}`, which is background: it decides nothing"),
             "Name another flow, or leave `background` out there.",
         );
     }
+}
+
+fn round_trips(name: Option<&str>, draft: &JudgeDraft, cases: &[Case], log: &Log) {
+    let with: Vec<&Case> = cases.iter().filter(|c| !c.scenario.round_trips.is_empty()).collect();
+    if with.is_empty() {
+        log.mistake(
+            draft.by_at,
+            "`judge` asks for round trips, but no case has any",
+            "Write a table [round-trips.NAME], or judge by \"interval\".",
+        );
+    }
+    let lacks = |case: &&&Case, name: &str| case.scenario.round_trips(name).is_none();
+    if let Some((name, case)) = name.and_then(|n| Some((n, *with.iter().find(|c| lacks(c, n))?))) {
+        let known: Vec<&str> = case.scenario.round_trips.iter().map(|r| r.name.as_str()).collect();
+        unknown("round trips", name, &known, case, draft, log);
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &[&str], case: &Case, draft: &JudgeDraft, log: &Log) {
+    let guess = did_you_mean(name, known.iter().copied());
+    log.mistake(
+        draft.flow_at,
+        format!("`judge` names the {what} `{name}`, which case `{}` lacks{guess}", case.name),
+        format!("There is {}.", list(known)),
+    );
 }
 
 /// Gates and credits are seen on a wire whose time is computed, where a case

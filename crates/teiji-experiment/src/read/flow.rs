@@ -25,11 +25,13 @@ pub(super) fn flows(
     log: &Log,
 ) -> Vec<FlowDraft> {
     let tables = file.tables("flows", "a flow");
-    if !file.has("flows") || (tables.is_empty() && !log.is_fatal()) {
+    let none = !file.has("flows") || (tables.is_empty() && !log.is_fatal());
+    if none && !file.has("round-trips") {
         log.mistake(
             file.place("flows"),
             "there is no flow, so nothing would be sent",
-            "Write at least one table [flows.NAME] with from, to, period and frames.",
+            "Write at least one table [flows.NAME] with from, to, period and frames, or \
+             [round-trips.NAME] with from, to and count.",
         );
     }
     if let Some(excess) = tables.get(MAX_FLOWS) {
@@ -69,7 +71,7 @@ fn read_flow(
                 .number("frames", 1, i64::MAX, "A flow sends at least one frame.")
                 .and_then(|n| u64::try_from(n).ok()),
         ),
-        payload: read_payload(&fields, transport, log),
+        payload: read_payload(&fields, transport, (Probe::LEN, "the test header"), log),
         transport,
         mode: read_mode(&fields, log),
         priority: small(fields.number("priority", 0, 15, "The kernel's maps have 16 priorities."))
@@ -94,7 +96,7 @@ fn read_flow(
 
 /// A host by name; unknown names are reported, but only if all wires could be
 /// read, because wires bring hosts into being.
-fn read_host(
+pub(super) fn read_host(
     key: &str,
     fields: &Fields<'_>,
     wires: &[WireDraft],
@@ -118,7 +120,7 @@ fn read_host(
     Some(name.to_owned())
 }
 
-fn read_wire(
+pub(super) fn read_wire(
     fields: &Fields<'_>,
     from: Option<&str>,
     to: Option<&str>,
@@ -257,13 +259,19 @@ fn read_vlan(fields: &Fields<'_>, log: &Log) -> Found<VlanTag> {
     })
 }
 
-fn read_payload(fields: &Fields<'_>, transport: Option<Transport>, log: &Log) -> Option<u16> {
+/// `least` is what the headers `what` take.
+pub(super) fn read_payload(
+    fields: &Fields<'_>,
+    transport: Option<Transport>,
+    (least, what): (usize, &str),
+    log: &Log,
+) -> Option<u16> {
     let payload = fields.number("payload", 0, i64::MAX, "").or_default(64)?;
-    let least = i64::try_from(Probe::LEN).unwrap_or(i64::MAX);
+    let least = i64::try_from(least).unwrap_or(i64::MAX);
     if payload < least {
         log.mistake(
             fields.place("payload"),
-            format!("payload = {payload} is too small for the test header of {least} bytes"),
+            format!("payload = {payload} is too small for {what} of {least} bytes"),
             format!("Use {least} or more; a short frame is padded to 64 bytes on the wire anyway."),
         );
         return None;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Whose figures, and which, answer the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judge {
-    /// The flow; `None` for all.
+    /// The flow, or the round trips; `None` for all.
     pub flow: Option<String>,
     /// Two cases that are compared, the baseline first; `None` for the baseline and the
     /// best of the others.
@@ -28,12 +28,15 @@ pub enum JudgeBy {
     Gates,
     /// Bandwidth and burst of a shaped class (802.1Qav).
     Shaping,
+    /// How long round trips take.
+    #[serde(rename = "round-trip")]
+    RoundTrip,
 }
 
 impl JudgeBy {
-    /// Whether it is one flow's figure. The others count frames, of all flows
+    /// Whether it is the figure of one flow or of one table of round trips. The others count frames, of all flows
     /// where none is named.
     pub const fn is_of_one_flow(self) -> bool {
-        matches!(self, Self::Interval | Self::Shaping)
+        matches!(self, Self::Interval | Self::Shaping | Self::RoundTrip)
     }
 }

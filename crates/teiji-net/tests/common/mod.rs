@@ -65,6 +65,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             tx_stamps: false,
             background: false,
         }],
+        round_trips: Vec::new(),
         loads: Vec::new(),
     }
 }

@@ -162,6 +162,7 @@ impl CaptureAnalysis {
     pub fn summary(&self, name: &str) -> Summary {
         let flow = self.flow.to_string();
         let member = MemberSummary {
+            round_trips: BTreeMap::new(),
             seed: 0,
             records: None,
             capture: Some(name.to_owned()),

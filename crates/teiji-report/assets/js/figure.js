@@ -162,20 +162,21 @@ class Figure {
     if (index < 0) this.idle(); else this.tell(panel.series, index);
   }
 
-  tell({ case: name, seq, x, y }, index) {
+  tell({ case: name, one, seq, x, y }, index) {
     this.readout.replaceChildren(
-      element("b", "", name), " · frame #" + grouped(seq[index], 0) + " · at " + duration(x[index]) + " · ",
-      element("b", "", duration(y[index], true)),
+      element("b", "", name), " · " + one + " #" + grouped(seq[index], 0) + " · at " + duration(x[index]) + " · ",
+      element("b", "", duration(y[index], one === "frame")),
     );
   }
 
   idle() {
     const thinned = this.all.some((series) => series.of > series.count);
     const touch = navigator.maxTouchPoints > 0 || matchMedia("(any-pointer: coarse)").matches;
+    const { one } = this.all[0];
     const mouse = !touch || matchMedia("(any-hover: hover)").matches;
     this.readout.textContent = [
-      mouse && "Drag to zoom; Ctrl + wheel too. Double-click for everything, hover for a frame.",
-      touch && "Pinch to zoom, drag sideways to move, double-tap for everything, tap for a frame.",
+      mouse && "Drag to zoom; Ctrl + wheel too. Double-click for everything, hover for a " + one + ".",
+      touch && "Pinch to zoom, drag sideways to move, double-tap for everything, tap for a " + one + ".",
     ].filter(Boolean).join(mouse && touch ? " On the screen itself: " : "")
       + (thinned ? " Of each group of neighbours the smallest and the largest are drawn." : "");
   }

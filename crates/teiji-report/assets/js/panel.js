@@ -14,7 +14,7 @@ class Panel {
     this.dot = element("div", "dot");
     this.plot.over.append(this.dot);
     this.plot.over.tabIndex = 0;
-    this.plot.over.setAttribute("aria-label", series.case + ": deviation over time. Arrow keys move, plus and minus zoom, 0 shows everything.");
+    this.plot.over.setAttribute("aria-label", series.case + ": " + series.value + " over time. Arrow keys move, plus and minus zoom, 0 shows everything.");
   }
 
   get height() { return this.owner.height + (this.last ? 51 : 9); }
@@ -32,7 +32,7 @@ class Panel {
     const x = axis({
       incrs: nice, space: 76, size: this.last ? 28 : 3, values: (u, values) => this.last ? ticks(values) : values.map(() => ""),
     });
-    if (this.last) Object.assign(x, { label: "time since the first frame", labelSize: 17 });
+    if (this.last) Object.assign(x, { label: "time since the first " + this.series.one, labelSize: 17 });
     return {
       width: this.width, height: this.height, padding: [6, 18, 0, 0],
       scales: {
@@ -41,7 +41,7 @@ class Panel {
       },
       axes: [x, axis({ incrs: nice, size: 66,
         // Low panels have closer ticks: a scale needs three.
-        space: (u, index, min, max, height) => Math.min(26, height / 8), values: (u, values) => ticks(values), label: this.owner.narrow ? undefined : "deviation" })],
+        space: (u, index, min, max, height) => Math.min(26, height / 8), values: (u, values) => ticks(values), label: this.owner.narrow ? undefined : this.series.value })],
       series: [{}, { paths: () => null, points: { show: false } }],
       legend: { show: false },
       cursor: {

@@ -46,6 +46,7 @@ const fn subject(comparison: &Comparison) -> &'static str {
     match comparison.measure {
         Measure::Interval => "interval",
         Measure::Schedule => "departure",
+        Measure::RoundTrip => "round trip",
     }
 }
 
@@ -60,8 +61,8 @@ fn one_case(
     let intervals: u64 = view.members.iter().filter_map(|m| m.deviation).map(|d| d.count).sum();
     let planned = match (comparison.measure, comparison.common_period_ns()) {
         (Measure::Schedule, _) => "the plan".to_owned(),
-        (Measure::Interval, None) => "the period".to_owned(),
-        (Measure::Interval, Some(ns)) => duration(ns as f64, glyphs),
+        (_, None) => "the period".to_owned(),
+        (_, Some(ns)) => duration(ns as f64, glyphs),
     };
     let what = subject(comparison);
     let extremes = view.figure(Figure::Min).zip(view.figure(Figure::Max)).map(|(low, high)| {
@@ -148,7 +149,7 @@ fn two_cases(
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Verdict {
+pub(super) enum Verdict {
     Tighter { factor: f64, at_least: bool },
     Wider { factor: f64 },
     Alike,
@@ -157,7 +158,7 @@ enum Verdict {
 
 /// Compares two ranges. Each may be wrong by twice the resolution, because it
 /// is the difference of two intervals, each the difference of two stamps.
-fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
+pub(super) fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
     let doubt = 2.0 * resolution_ns;
     if plain.median <= doubt && best.median <= doubt {
         return Verdict::Unresolved;
@@ -193,7 +194,7 @@ fn is_baseline(view: &CaseView) -> bool {
 
 /// Whether a question can be answered with yes or no by saying which case is
 /// tighter: it starts with a verb and contains a comparative.
-fn asks_whether_better(question: &str) -> bool {
+pub(super) fn asks_whether_better(question: &str) -> bool {
     const COMPARATIVES: [&str; 15] = [
         "more", "better", "tighter", "closer", "smaller", "less", "steadier", "than", "improve",
         "improves", "lower", "narrower", "beat", "beats", "help",
@@ -204,7 +205,7 @@ fn asks_whether_better(question: &str) -> bool {
 }
 
 /// A range; of several members the median and its spread.
-fn range_text(range: &Spread, glyphs: &Glyphs) -> String {
+pub(super) fn range_text(range: &Spread, glyphs: &Glyphs) -> String {
     let median = duration(range.median, glyphs);
     if range.members < 2 || range.min >= range.max {
         return median;
@@ -236,7 +237,7 @@ fn bound_text(range: &Spread, resolution_ns: f64, glyphs: &Glyphs) -> String {
 }
 
 /// A factor; a lower bound is never rounded up.
-fn factor_text(factor: f64, at_least: bool, glyphs: &Glyphs) -> String {
+pub(super) fn factor_text(factor: f64, at_least: bool, glyphs: &Glyphs) -> String {
     let decimals = usize::from(factor < 10.0);
     let step = if decimals == 0 { 1.0 } else { 10.0 };
     let shown = if at_least { (factor * step).floor() / step } else { factor };

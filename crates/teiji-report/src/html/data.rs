@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::colour;
 use super::escape::json_in_script;
 use super::samples::gcd;
+use crate::comparison::Measure;
 use crate::report::{Points, Report};
 
 #[derive(Serialize)]
@@ -22,6 +23,9 @@ struct Series<'a> {
     about: &'a str,
     seed: u64,
     flow: &'a str,
+    /// What a point is of, and what it shows: "frame", "deviation".
+    one: &'static str,
+    value: &'static str,
     colour: usize,
     /// Nanoseconds between two scheduled departures.
     period_ns: i64,
@@ -90,6 +94,8 @@ fn pack(points: &Points, period_ns: i64) -> Series<'_> {
             pair[1].saturating_sub(pair[0]).saturating_sub(follows)
         })
         .collect();
+    let measure = points.vantage.map_or(Measure::RoundTrip, |_| Measure::Interval);
+    let [one, value] = measure.one_and_value();
     let (jump_ns, quantum_ns) = (quantum(&jumps), quantum(&points.deviation_ns));
     let regular = steps.iter().all(|step| *step == 1);
     let follows = jumps.iter().all(|jump| *jump == 0);
@@ -98,6 +104,8 @@ fn pack(points: &Points, period_ns: i64) -> Series<'_> {
         about: "",
         seed: points.seed,
         flow: &points.flow,
+        one,
+        value,
         colour: 0,
         period_ns,
         first: points.seq.first().copied().unwrap_or(0),
@@ -148,7 +156,7 @@ mod tests {
             case: "c".into(),
             seed: 1,
             flow: "f".into(),
-            vantage: Vantage::Wire,
+            vantage: Some(Vantage::Wire),
             t_ns: t_ns.collect(),
             of: seq.len() as u64,
             deviation_ns,

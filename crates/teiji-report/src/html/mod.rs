@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `margin`, `on_wire`, `results`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `margin`, `on_wire`, `results`, `rounds`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -23,6 +23,7 @@ mod outliers;
 mod page;
 mod plots;
 mod results;
+mod rounds;
 mod rows;
 mod samples;
 mod still;
@@ -52,6 +53,7 @@ pub fn render(report: &Report<'_>) -> String {
     for (index, flow) in flows(report.summary).into_iter().enumerate() {
         results::results(report, flow, index, &mut body);
     }
+    rounds::rounds(report, &mut body);
     on_wire::cards(report, &mut body);
     on_wire::load(report, &mut body);
     activity::activity(report, &mut body);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::escape::text;
 use super::{GLYPHS, colour};
-use crate::report::{Outlier, Report, Stamp, station};
+use crate::report::{Outlier, Report, Stamp, round_station, station};
 use crate::units::{count, duration};
 
 /// Width of a timeline in its own units.
@@ -24,10 +24,14 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
     } else {
         ""
     };
+    let asked = late().flat_map(|o| &o.stamps).any(|s| s.station == round_station::SENT);
+    let rounds = if asked { "; requests without reply, and the longest round trips" } else { "" };
+    let sent = if asked { ", of a request from its send call" } else { "" };
     let _ = writeln!(
         out,
         "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">Frames that never arrived, \
-         and those whose interval differs most. Times count from the frame's scheduled departure; \
+         and those whose interval differs most{rounds}. Times count from the frame's scheduled \
+         departure{sent}; \
          the longest step is marked, except the wait for a launch time.{wire}</p>"
     );
     for outlier in late() {
@@ -37,14 +41,16 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
 }
 
 fn one(outlier: &Outlier, colour: usize, out: &mut String) {
+    let is_round = outlier.stamps.iter().any(|s| s.station == round_station::SENT);
+    let one = if is_round { "request" } else { "frame" };
     let deviation = outlier.deviation_ns.map_or(GLYPHS.none.to_owned(), |ns| {
-        let sign = if ns > 0 { "+" } else { "" };
+        let sign = if ns > 0 && !is_round { "+" } else { "" };
         format!("{sign}{}", text(&duration(ns as f64, GLYPHS)))
     });
     let _ = writeln!(
         out,
         "<div class=\"outlier c{colour}\">\n<h4><b><i class=\"swatch\"></i>{}</b>\
-         <b>frame #{}</b><b>{deviation}</b><span>flow {}, seed {}</span></h4>",
+         <b>{one} #{}</b><b>{deviation}</b><span>flow {}, seed {}</span></h4>",
         text(&outlier.case),
         count(outlier.seq, GLYPHS),
         text(&outlier.flow),

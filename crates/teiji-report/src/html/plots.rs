@@ -7,7 +7,7 @@ use super::axis::Axis;
 use super::samples::{Samples, gcd};
 use super::svg::{Curve, Limit, Plot};
 use super::{GLYPHS, colour};
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, Measure};
 use crate::report::Report;
 use crate::units::{Scale, Unit, count, duration, number};
 
@@ -16,8 +16,39 @@ const CORNERS: usize = 600;
 /// Most bars of a histogram.
 const BARS: u64 = 120;
 
+/// How the plots of a measure speak.
+struct Words {
+    histogram: &'static str,
+    tail: &'static str,
+    value: &'static str,
+    reach: &'static str,
+    one: &'static str,
+}
+
+impl Words {
+    const fn of(measure: Measure) -> Self {
+        match measure {
+            Measure::Interval | Measure::Schedule => Self {
+                histogram: "Histogram of the deviations",
+                tail: "Tail of the deviations",
+                value: "deviation",
+                reach: "deviate by",
+                one: "interval",
+            },
+            Measure::RoundTrip => Self {
+                histogram: "Histogram of the round trips",
+                tail: "Tail of the round trips",
+                value: "time",
+                reach: "take",
+                one: "round trip",
+            },
+        }
+    }
+}
+
 /// The deviations' histogram, counts by powers of ten.
 pub fn histogram(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
+    let (words, many) = (Words::of(comparison.measure), comparison.measure.many());
     let samples = samples(report, comparison);
     let all = || samples.iter().flat_map(|s| &s.bins);
     let (Some(from), Some(to)) = (all().map(|b| b.from_ns).min(), all().map(|b| b.to_ns - 1).max())
@@ -56,14 +87,14 @@ pub fn histogram(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
         ""
     };
     Plot {
-        title: "Histogram of the deviations",
+        title: words.histogram,
         note: format!("Each bar is {} wide.{brackets}", duration(bars.width as f64, GLYPHS)),
         x: Axis::Linear(low - air, high + air),
-        x_title: format!("deviation in {}", unit.symbol(GLYPHS)),
+        x_title: format!("{} in {}", words.value, unit.symbol(GLYPHS)),
         x_text: &|ns| trimmed(ns / unit.ns()),
         // Room for the brackets above the bars.
         y: Axis::Log(0.5, most as f64 * if brackets.is_empty() { 2.0 } else { 6.0 }),
-        y_title: "number of intervals".to_owned(),
+        y_title: format!("number of {many}"),
         y_text: &|n| number(n, 0, GLYPHS),
         limit: None,
         curves,
@@ -74,6 +105,7 @@ pub fn histogram(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
 
 /// How often a deviation is reached, down to one interval in the run.
 pub fn tail(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
+    let (words, many) = (Words::of(comparison.measure), comparison.measure.many());
     let samples = samples(report, comparison);
     let magnitudes: Vec<Vec<(u64, u64)>> = samples.iter().map(Samples::magnitudes).collect();
     let all = || magnitudes.iter().flatten().map(|(ns, _)| *ns);
@@ -104,19 +136,19 @@ pub fn tail(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) 
         })
         .collect();
     Plot {
-        title: "Tail of the deviations",
-        note: "Share of the intervals that deviate by at least so much.".to_owned(),
+        title: words.tail,
+        note: format!("Share of the {many} that {} at least so much.", words.reach),
         x: Axis::Log(low, high),
-        x_title: "absolute deviation (logarithmic)".to_owned(),
+        x_title: format!("{} (logarithmic)", comparison.measure.of_one()),
         x_text: &|ns| tick(ns),
         // Room for the label below the last step.
         y: Axis::Log(0.25 / total as f64, 1.0),
-        y_title: "share of intervals".to_owned(),
+        y_title: format!("share of {many}"),
         y_text: &|share| power(share),
         limit: Some(Limit {
             x: largest as f64,
             y: 1.0 / total as f64,
-            label: format!("one interval of {}", count(total, GLYPHS)),
+            label: format!("one {} of {}", words.one, count(total, GLYPHS)),
         }),
         curves,
         bars: None,

@@ -99,7 +99,7 @@ fn complete<'a>(
                 p.case == view.case.name
                     && p.seed == member.seed
                     && p.flow == flow
-                    && Some(p.vantage) == view.vantage
+                    && p.vantage == view.vantage
                     && p.of == p.deviation_ns.len() as u64
             })
         })

@@ -37,6 +37,7 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
             })
         })
         .collect();
+    let [one, value] = comparison.measure.one_and_value();
     let all = || series.iter().flat_map(|p| &p.deviation_ns).copied();
     let (Some(low), Some(high)) = (all().min(), all().max()) else { return };
     let end = series.iter().filter_map(|p| p.t_ns.last()).copied().max().unwrap_or(1).max(1);
@@ -50,7 +51,7 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
     let _ = writeln!(
         out,
         "<figure class=\"still\">\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         aria-label=\"Deviation of every frame over time\">"
+         aria-label=\"The {value} of every {one} over time\">"
     );
     for (index, points) in series.iter().enumerate() {
         let top = GAP + (PANEL + GAP) * index as f64;
@@ -60,7 +61,7 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
         let label = |ns: f64| trimmed(ns / x_unit.ns());
         frame.columns(&x.ticks(), last.then_some(&label), out);
         frame.border(out);
-        frame.y_title(13.0, &format!("deviation in {}", y_unit.symbol(GLYPHS)), out);
+        frame.y_title(13.0, &format!("{value} in {}", y_unit.symbol(GLYPHS)), out);
         let seeds = if comparison.members() > 1 {
             format!(", seed {}", points.seed)
         } else {
@@ -76,7 +77,7 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
             text(&points.case),
         );
         if last {
-            let title = format!("time since the first frame in {}", x_unit.symbol(GLYPHS));
+            let title = format!("time since the first {one} in {}", x_unit.symbol(GLYPHS));
             frame.x_title(height - 4.0, &title, out);
         }
     }
@@ -136,7 +137,7 @@ mod tests {
             case: "c".into(),
             seed: 1,
             flow: "f".into(),
-            vantage: Vantage::Wire,
+            vantage: Some(Vantage::Wire),
             t_ns: (0..10_000).collect(),
             deviation_ns: vec![0; 10_000],
             seq: (0..10_000).collect(),

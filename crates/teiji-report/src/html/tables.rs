@@ -7,7 +7,7 @@ use teiji_stats::Deviation;
 use super::GLYPHS;
 use super::escape::text;
 use super::rows::named;
-use crate::comparison::{CaseView, Comparison, Figure, Spread};
+use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread};
 use crate::report::Report;
 use crate::units::{Scale, count, duration, ratio};
 
@@ -33,6 +33,9 @@ pub fn figures(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Strin
         ("range".to_owned(), Figure::Range),
         (format!("std dev {}", GLYPHS.sigma), Figure::Stddev),
     ];
+    if comparison.measure == Measure::RoundTrip {
+        rows.retain(|(_, figure)| *figure != Figure::Range);
+    }
     let percentiles = comparison.percentiles().into_iter();
     rows.extend(percentiles.map(|p| (format!("p{p}"), Figure::Percentile(p))));
     for (name, figure) in rows {
@@ -110,8 +113,9 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
     if let Some(p) = told.or(percentiles.last()) {
         let _ = writeln!(
             out,
-            "<p class=\"note\">p{p} is the absolute deviation that {p} % of the intervals do not \
-             exceed.</p>"
+            "<p class=\"note\">p{p} is the {} that {p} % of the {} do not exceed.</p>",
+            comparison.measure.of_one(),
+            comparison.measure.many()
         );
     }
     if comparison.members() > 1 {
@@ -124,7 +128,7 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
     }
 }
 
-fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
+pub(super) fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
     named(report, &view.case.name)
 }
 
@@ -172,7 +176,7 @@ pub fn stations(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Stri
     let mut rows = String::new();
     for (what, pick) in stations {
         for view in &comparison.cases {
-            let all: Vec<&Deviation> = view.members.iter().filter_map(|m| pick(m.flow)).collect();
+            let all: Vec<&Deviation> = view.members.iter().filter_map(|m| pick(m.flow?)).collect();
             let over = |of: &dyn Fn(&Deviation) -> f64| {
                 Spread::over(all.iter().map(|d| of(d)).filter(|ns| ns.is_finite()))
             };

@@ -7,7 +7,7 @@ use super::frames;
 use super::screen::{Screen, Style, cells};
 use super::table::{self, Column, Section};
 use super::{Options, facts};
-use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows};
+use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows, round_trips};
 use crate::units::{duration, ratio};
 use crate::wording;
 
@@ -24,12 +24,18 @@ pub fn compare(before: &Summary, after: &Summary, options: &Options) -> String {
     for name in names(before).into_iter().filter(|name| find(after, name).is_some()) {
         let pair = pair(before, after, name);
         let flows = flows(&pair);
-        if flows.is_empty() {
+        let rounds = round_trips(&pair);
+        if flows.is_empty() && rounds.is_empty() {
             unmeasured(name, &pair, &mut screen);
         }
         for flow in &flows {
             let comparison = Comparison::of(&pair, flow, Measure::Interval, None);
             let title = if flows.len() > 1 { format!("{name}, {flow}") } else { name.to_owned() };
+            one_case(&title, &pair, &comparison, &mut differences, &mut screen);
+        }
+        for ask in &rounds {
+            let comparison = Comparison::of_round_trips(&pair, ask, None);
+            let title = format!("{name}, {ask}");
             one_case(&title, &pair, &comparison, &mut differences, &mut screen);
         }
     }
@@ -103,15 +109,16 @@ fn one_case(
     frames::shortfalls(pair.testbed, comparison, screen);
     let views: Vec<&CaseView<'_>> = comparison.cases.iter().collect();
     let [old, new] = views.as_slice() else { return };
-    let (Some(old_range), Some(new_range)) = (old.figure(Figure::Range), new.figure(Figure::Range))
-    else {
+    let (decisive, _) = decisive(comparison);
+    let (Some(old_range), Some(new_range)) = (old.figure(decisive), new.figure(decisive)) else {
         screen.blank();
-        screen.wrapped("Without intervals on both sides there is nothing to compare.", 2, 2);
+        let many = comparison.measure.many();
+        screen.wrapped(&format!("Without {many} on both sides there is nothing to compare."), 2, 2);
         return;
     };
     let rows = Row::of_both(comparison, old, new);
     let mut columns = measured_columns(&views, &rows, screen);
-    if comparison.common_vantage().is_some() {
+    if is_alike(comparison) {
         columns.push(Column {
             head: format!("{AFTER}/{BEFORE}"),
             cells: rows.iter().map(|row| quotient(*row, old, new, screen)).collect(),
@@ -131,6 +138,19 @@ fn one_case(
             differences.caveats.push(caveat);
         }
     }
+}
+
+/// The figure that decides, and how it is called: the papers' figure of merit.
+fn decisive(comparison: &Comparison<'_>) -> (Figure, &'static str) {
+    match comparison.measure {
+        Measure::RoundTrip => (Figure::Max, "longest round trip"),
+        Measure::Interval | Measure::Schedule => (Figure::Range, "range"),
+    }
+}
+
+/// Whether both sides were seen at the same place.
+fn is_alike(comparison: &Comparison<'_>) -> bool {
+    comparison.measure == Measure::RoundTrip || comparison.common_vantage().is_some()
 }
 
 /// The ratio of figures that measure a width. Of means and extremes, which lie
@@ -154,7 +174,7 @@ fn verdict(
     new_range: &Spread,
     screen: &Screen,
 ) -> String {
-    if comparison.common_vantage().is_none() {
+    if !is_alike(comparison) {
         return "Not seen at the same place: the figures cannot be compared.".to_owned();
     }
     let deviations = |view: &CaseView<'_>| -> Vec<_> {
@@ -163,27 +183,36 @@ fn verdict(
     if deviations(old) == deviations(new) {
         return "Identical: every figure is the same in both runs.".to_owned();
     }
+    let (_, what) = decisive(comparison);
     // A range is the difference of two intervals, each of two stamps.
     let doubt = comparison.resolution_ns().filter(|ns| *ns > 1).map_or(0.0, |ns| 2.0 * ns as f64);
     let difference = (new_range.median - old_range.median).abs();
     if difference <= doubt {
         return format!(
-            "The ranges differ by no more than the stamps can tell ({}).",
+            "The {what}s differ by no more than the stamps can tell ({}).",
             duration(doubt, screen.glyphs())
         );
     }
-    let direction = if new_range.median < old_range.median { "narrower" } else { "wider" };
+    let smaller = new_range.median < old_range.median;
+    let direction = match (comparison.measure, smaller) {
+        (Measure::RoundTrip, true) => "shorter",
+        (Measure::RoundTrip, false) => "longer",
+        (_, true) => "narrower",
+        (_, false) => "wider",
+    };
     match (old_range.members, new_range.members) {
-        (1, 1) => return format!("The range is {direction} after, judged by one sample each."),
+        (1, 1) => return format!("The {what} is {direction} after, judged by one sample each."),
         (1, _) | (_, 1) => {
-            return format!("The range is {direction} after; one side is a single sample.");
+            return format!("The {what} is {direction} after; one side is a single sample.");
         }
         _ => {}
     }
     if old_range.is_apart_from(new_range) {
-        format!("The range is {direction} after: no seed of one run lies among those of the other.")
+        format!(
+            "The {what} is {direction} after: no seed of one run lies among those of the other."
+        )
     } else {
-        "No clear difference: the ranges of the two runs' seeds overlap.".to_owned()
+        format!("No clear difference: the {what}s of the two runs' seeds overlap.")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, Style, cells};
 use super::table::{self, Column, Section};
-use crate::comparison::{CaseView, Comparison, Figure, Spread};
+use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread};
 use crate::paper::Paper;
 use crate::units::{Glyphs, Scale};
 use crate::wording;
@@ -23,7 +23,7 @@ impl Row {
     /// The rows for `comparison`: the last is the highest percentile up to
     /// p99.99, if there are enough frames for p99.
     pub fn all(comparison: &Comparison<'_>) -> Vec<Self> {
-        Self::up_to(comparison.percentiles())
+        Self::up_to(comparison.percentiles(), comparison.measure)
     }
 
     /// The same with a percentile that both have.
@@ -34,10 +34,16 @@ impl Row {
     ) -> Vec<Self> {
         let has = |view: &CaseView<'_>, p: f64| view.figure(Figure::Percentile(p)).is_some();
         let both = comparison.percentiles().into_iter().filter(|p| has(one, *p) && has(two, *p));
-        Self::up_to(both.collect())
+        Self::up_to(both.collect(), comparison.measure)
     }
 
-    fn up_to(percentiles: Vec<f64>) -> Vec<Self> {
+    fn up_to(percentiles: Vec<f64>, measure: Measure) -> Vec<Self> {
+        if measure == Measure::RoundTrip {
+            // Of a latency every step of the tail is a figure of its own.
+            let mut rows = vec![Self::One(Figure::Mean), Self::Extremes, Self::One(Figure::Stddev)];
+            rows.extend(percentiles.into_iter().map(|p| Self::One(Figure::Percentile(p))));
+            return rows;
+        }
         let mut rows = vec![
             Self::One(Figure::Mean),
             Self::Extremes,

@@ -40,7 +40,8 @@ pub fn bars(summary: &Summary, comparison: &Comparison<'_>, label: usize, screen
         screen.line(&text);
     }
     for case in &summary.cases {
-        if !comparison.cases.iter().any(|view| view.case.name == case.name) {
+        let empty = case.members.iter().all(|m| m.flows.is_empty() && m.round_trips.is_empty());
+        if empty && !comparison.cases.iter().any(|view| view.case.name == case.name) {
             unmeasured_line(&case.name, label, screen);
         }
     }

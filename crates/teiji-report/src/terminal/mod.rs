@@ -10,6 +10,7 @@ mod compare;
 mod figures;
 mod frames;
 mod on_wire;
+mod rounds;
 mod screen;
 mod table;
 
@@ -17,7 +18,7 @@ use teiji_record::Summary;
 use teiji_record::summary::Testbed;
 
 use crate::answer::answer;
-use crate::comparison::{Comparison, flows, measure};
+use crate::comparison::{Comparison, flows, measure, round_trips};
 use crate::paper::Paper;
 use crate::units::{count, duration};
 use crate::wording;
@@ -50,11 +51,12 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     let label = label_width(summary, &screen);
     on_wire::gates(summary, label, &mut screen);
     on_wire::shaping(summary, label, &mut screen);
-    if comparisons.is_empty() {
+    let rounds = round_trips(summary);
+    if comparisons.is_empty() && rounds.is_empty() {
         frames::unmeasured(summary, label, &mut screen);
     }
     for comparison in &comparisons {
-        if comparisons.len() > 1 {
+        if comparisons.len() + rounds.len() > 1 {
             screen.blank();
             let flow = screen.foreign(comparison.flow);
             screen.line(&screen.paint(&flow, Style::Bold));
@@ -63,6 +65,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         frames::advice(summary.testbed, comparison, &mut screen);
         figures::figures(comparison, paper.as_ref(), label, &mut screen);
     }
+    rounds::rounds(summary, paper.as_ref(), label, &mut screen);
     on_wire::waits_and_cards(summary, &mut screen);
     on_wire::load(summary, label, &mut screen);
     clocks::clocks(summary, label, &mut screen);
@@ -98,8 +101,11 @@ fn facts(summary: &Summary, comparisons: &[Comparison<'_>], screen: &Screen) -> 
         if let Some(period) = comparison.common_period_ns() {
             facts.push(format!("every {}", duration(period as f64, glyphs)));
         }
-        let mut planned =
-            comparison.cases.iter().flat_map(|c| &c.members).map(|m| m.flow.counts.planned);
+        let mut planned = comparison
+            .cases
+            .iter()
+            .flat_map(|c| &c.members)
+            .filter_map(|m| Some(m.flow?.counts.planned));
         if let Some(frames) = planned.next().filter(|first| planned.all(|p| p == *first)) {
             let each = match (summary.testbed, comparison.members()) {
                 (Testbed::Capture, _) => "",

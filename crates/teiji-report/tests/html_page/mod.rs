@@ -50,6 +50,7 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
         about: "about </script> it".to_owned(),
         paper_result: Some(name.to_owned()),
         members: vec![MemberSummary {
+            round_trips: BTreeMap::new(),
             seed: 1,
             records: None,
             capture: None,
@@ -79,7 +80,7 @@ fn points(case: &str, deviation_ns: Vec<i64>) -> Points {
         case: case.to_owned(),
         seed: 1,
         flow: "cycle".to_owned(),
-        vantage: Vantage::Wire,
+        vantage: Some(Vantage::Wire),
         t_ns: (1..i64::try_from(FRAMES).unwrap()).map(|i| i * 1_000_000).collect(),
         seq: (1..FRAMES).collect(),
         of: deviation_ns.len() as u64,

@@ -45,6 +45,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
         members: (1..)
             .zip(flows)
             .map(|(seed, flow)| MemberSummary {
+                round_trips: BTreeMap::new(),
                 seed,
                 records: None,
                 capture: None,

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use serde::{Deserialize, Serialize};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
@@ -37,7 +38,7 @@ pub struct ReflectorConfig {
 }
 
 /// What a reflector has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReflectedCounts {
     /// Requests that were answered.
     pub answered: u64,

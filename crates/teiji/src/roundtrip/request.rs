@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use serde::{Deserialize, Serialize};
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
@@ -44,7 +45,7 @@ pub struct RequesterConfig {
 
 /// One request and what became of it. Instants are the requester's program's,
 /// but for the two that say otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// Which request, from 0.
     pub seq: u64,
@@ -75,7 +76,7 @@ impl RoundTrip {
 }
 
 /// All round trips of a measurement.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequesterLog {
     /// One for each request that was tried, in order.
     pub rounds: Vec<RoundTrip>,
@@ -96,30 +97,13 @@ impl RequesterLog {
     }
 }
 
-/// Asks `config.count` times, or until `stop` is set. No memory is allocated
-/// between the first request and the last reply.
+/// Opens a [`Requester`] and runs it at once.
 ///
 /// # Errors
 /// What makes the measurement impossible. Lost requests, time-outs and send
 /// calls that fail are in the log.
 pub fn request(config: &RequesterConfig, stop: &StopFlag) -> Result<RequesterLog, RoundTripError> {
-    check(config)?;
-    let mut run = Requester::open(config)?;
-    let _scheduling = config.scheduling.enter()?;
-    let mut due = clock::now::<Tai>();
-    for seq in 0..config.count {
-        run.ask(seq);
-        run.await_reply(seq, stop);
-        if let Some(period) = config.period {
-            due += period;
-            stop::sleep_until(due, clock::now(), stop);
-        }
-        if stop.is_stopped() {
-            run.log.interrupted = seq + 1 < config.count;
-            break;
-        }
-    }
-    Ok(run.log)
+    Requester::open(config)?.run(clock::now(), stop)
 }
 
 fn check(config: &RequesterConfig) -> Result<(), RoundTripError> {
@@ -143,20 +127,30 @@ fn check(config: &RequesterConfig) -> Result<(), RoundTripError> {
     }
 }
 
-/// A measurement at work.
-struct Requester {
+/// Asks for replies: opened at first, so that what cannot be is known before
+/// anything is sent. It belongs to the network namespace of the thread that
+/// opened it.
+pub struct Requester {
     socket: Socket,
     sender: Sender,
     replies: Receiver,
     payload: Vec<u8>,
     flow: u16,
+    count: u64,
+    period: Option<Span>,
     timeout: Span,
+    scheduling: Scheduling,
     tai_offset: Span,
     log: RequesterLog,
 }
 
 impl Requester {
-    fn open(config: &RequesterConfig) -> Result<Self, RoundTripError> {
+    /// Opens a requester.
+    ///
+    /// # Errors
+    /// See [`RoundTripError`].
+    pub fn open(config: &RequesterConfig) -> Result<Self, RoundTripError> {
+        check(config)?;
         let family = match config.destination {
             SocketAddr::V4(_) => Family::Ipv4,
             SocketAddr::V6(_) => Family::Ipv6,
@@ -181,10 +175,42 @@ impl Requester {
             replies: Receiver::new(REPLIES_A_CALL, Echo::LEN),
             payload: vec![0; config.payload.into()],
             flow: config.flow,
+            count: config.count,
+            period: config.period,
             timeout: config.timeout,
+            scheduling: config.scheduling,
             tai_offset: clock::tai_offset(),
             log,
         })
+    }
+
+    /// Asks `count` times, or until `stop` is set; the first time at `base`, or at
+    /// once if that is over. No memory is allocated between the first request and
+    /// the last reply. The calling thread is scheduled as configured meanwhile.
+    ///
+    /// # Errors
+    /// If the thread cannot be scheduled so.
+    pub fn run(
+        mut self,
+        base: Instant<Tai>,
+        stop: &StopFlag,
+    ) -> Result<RequesterLog, RoundTripError> {
+        let _scheduling = self.scheduling.enter()?;
+        let mut due = base;
+        stop::sleep_until(due, clock::now(), stop);
+        for seq in 0..self.count {
+            if stop.is_stopped() {
+                self.log.interrupted = true;
+                break;
+            }
+            self.ask(seq);
+            self.await_reply(seq, stop);
+            if let Some(period) = self.period.filter(|_| seq + 1 < self.count) {
+                due += period;
+                stop::sleep_until(due, clock::now(), stop);
+            }
+        }
+        Ok(self.log)
     }
 
     #[inline]

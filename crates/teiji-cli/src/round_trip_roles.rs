@@ -1,0 +1,111 @@
+//! Both ends of round trips, ready to become threads of a measurement.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use anyhow::{Context, bail};
+use teiji::roundtrip::{ReflectedCounts, ReflectorConfig, Requester, RequesterConfig};
+use teiji::{Deadline, Reflector, RequesterLog, Scheduling, StopFlag};
+use teiji_experiment::{RoundTrips, Scenario, Transport};
+use teiji_net::Applied;
+
+use crate::measure::{EndOf, Gate, enter};
+
+/// Requester and responder.
+pub struct RoundTripRoles<'a> {
+    requester: RequesterConfig,
+    requester_namespace: BorrowedFd<'a>,
+    responder: ReflectorConfig,
+    responder_namespace: BorrowedFd<'a>,
+}
+
+impl<'a> RoundTripRoles<'a> {
+    /// The ends of `asked`, whose identifier on the wire is `id`.
+    pub fn of(
+        scenario: &Scenario,
+        applied: &'a Applied,
+        asked: &RoundTrips,
+        id: u16,
+    ) -> anyhow::Result<Self> {
+        let RoundTrips { name, wire, .. } = asked;
+        let port = |host: &str| {
+            applied.port(host, wire).with_context(|| {
+                format!("round trips `{name}`: host `{host}` has no port on `{wire}`")
+            })
+        };
+        let namespace = |host: &str| {
+            applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
+        };
+        let (from, to) = (port(&asked.from)?, port(&asked.to)?);
+        let (ip, any, port): (IpAddr, IpAddr, u16) = match asked.transport {
+            Transport::Udp4 { port } => (to.ipv4.into(), Ipv4Addr::UNSPECIFIED.into(), port),
+            Transport::Udp6 { port } => {
+                let ip = to.ipv6.with_context(|| format!("round trips `{name}`: no address"))?;
+                (ip.into(), Ipv6Addr::UNSPECIFIED.into(), port)
+            }
+            Transport::Ethernet { .. } => bail!("round trips `{name}` are of UDP"),
+        };
+        let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
+        Ok(Self {
+            requester: RequesterConfig {
+                destination: SocketAddr::new(ip, port),
+                interface: Some(from.ifname),
+                count: asked.count,
+                period: asked.period,
+                timeout: asked.timeout,
+                payload: asked.payload,
+                flow: id,
+                priority: asked.priority,
+                scheduling: Scheduling {
+                    realtime: asked.realtime,
+                    cpu: cpu(&asked.from),
+                    lock_memory: asked.realtime.is_some(),
+                },
+            },
+            requester_namespace: namespace(&asked.from)?,
+            responder: ReflectorConfig {
+                address: SocketAddr::new(any, port),
+                interface: Some(to.ifname),
+                priority: asked.priority,
+                scheduling: Scheduling {
+                    realtime: asked.responder_realtime,
+                    cpu: cpu(&asked.to),
+                    lock_memory: asked.responder_realtime.is_some(),
+                },
+            },
+            responder_namespace: namespace(&asked.to)?,
+        })
+    }
+
+    /// The responder's work: answers until `until`.
+    pub fn respond<'s>(
+        &'s self,
+        gate: Gate,
+        until: Deadline,
+        stop: &'s StopFlag,
+    ) -> impl FnOnce() -> anyhow::Result<ReflectedCounts> + Send + 's {
+        move || {
+            enter(self.responder_namespace)?;
+            let responder = Reflector::open(&self.responder)?;
+            gate.wait()?;
+            Ok(responder.run(&until, stop)?)
+        }
+    }
+
+    /// The requester's work: asks, and sets the responder's `deadline` when it ends,
+    /// however that is.
+    pub fn ask<'s>(
+        &'s self,
+        gate: Gate,
+        deadline: Deadline,
+        stop: &'s StopFlag,
+    ) -> impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's {
+        move || {
+            let _end = EndOf(deadline);
+            enter(self.requester_namespace)?;
+            let requester = Requester::open(&self.requester)?;
+            let base = gate.wait()?;
+            Ok(requester.run(base, stop)?)
+        }
+    }
+}

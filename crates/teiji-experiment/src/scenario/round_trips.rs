@@ -1,0 +1,45 @@
+//! Requests and their replies between two hosts.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::Span;
+
+use super::Transport;
+
+/// Round trips from one host to a neighbour and back: a requester asks, a
+/// responder answers at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrips {
+    /// Letters, digits and `-`; no flow of the scenario has it.
+    pub name: String,
+    /// The asking host.
+    pub from: String,
+    /// The answering host.
+    pub to: String,
+    /// The wire they take.
+    pub wire: String,
+    /// How many requests.
+    pub count: u64,
+    /// Distance between two requests; `None` asks again as soon as the reply is
+    /// there, or the time-out over.
+    pub period: Option<Span>,
+    /// How long a reply is waited for; at most the period.
+    pub timeout: Span,
+    /// Bytes of UDP payload, at least [`teiji_core::wire::Echo::LEN`].
+    pub payload: u16,
+    /// UDP, and the responder's port.
+    pub transport: Transport,
+    /// `SO_PRIORITY` of requests and replies, 0 to 15.
+    pub priority: u8,
+    /// `SCHED_FIFO` priority of the asking thread, 1 to 99.
+    pub realtime: Option<u8>,
+    /// `SCHED_FIFO` priority of the answering thread, 1 to 99.
+    pub responder_realtime: Option<u8>,
+}
+
+impl RoundTrips {
+    /// How long they take at most: every period, or else every time-out, in full.
+    pub fn longest(&self) -> Span {
+        let count = i64::try_from(self.count).unwrap_or(i64::MAX);
+        Span::from_ns(self.period.unwrap_or(self.timeout).as_ns().saturating_mul(count))
+    }
+}

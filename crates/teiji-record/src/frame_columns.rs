@@ -1,0 +1,95 @@
+//! The columns of the records of frames.
+
+use teiji_core::time::Instant;
+
+use crate::columns::{Column, Kind, Row, as_counted, as_stored, stamp};
+use crate::parquet::FORMAT;
+use crate::{FrameRow, fate};
+
+impl Row for FrameRow {
+    const FORMAT: &'static str = FORMAT;
+    const MESSAGE: &'static str = "frames";
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column {
+            name: "flow",
+            optional: false,
+            kind: Kind::Int32(
+                "(INTEGER(16,false))",
+                |row| i32::from(row.flow),
+                |row, flow| row.flow = u16::try_from(flow).unwrap_or(u16::MAX),
+            ),
+        },
+        Column {
+            name: "seq",
+            optional: false,
+            kind: Kind::Int64(
+                "(INTEGER(64,false))",
+                |row| Some(as_stored(row.seq)),
+                |row, seq| row.seq = as_counted(seq),
+            ),
+        },
+        Column {
+            name: "scheduled_tai_ns",
+            optional: false,
+            kind: Kind::Int64(
+                "",
+                |row| Some(row.scheduled.as_ns()),
+                |row, ns| row.scheduled = Instant::from_ns(ns),
+            ),
+        },
+        stamp!("woke_tai_ns", woke),
+        stamp!("handed_over_tai_ns", handed_over),
+        stamp!("tx_sched_tai_ns", tx_sched),
+        stamp!("tx_kernel_tai_ns", tx_kernel),
+        stamp!("tx_hardware_phc_ns", tx_hardware),
+        stamp!("wire_capture_ns", wire),
+        stamp!("rx_kernel_tai_ns", rx_kernel),
+        stamp!("rx_hardware_phc_ns", rx_hardware),
+        Column {
+            name: "arrival",
+            optional: true,
+            kind: Kind::Int64(
+                "(INTEGER(64,false))",
+                |row| row.arrival.map(as_stored),
+                |row, arrival| row.arrival = Some(as_counted(arrival)),
+            ),
+        },
+        Column {
+            name: "copies",
+            optional: false,
+            kind: Kind::Int32(
+                "(INTEGER(32,false))",
+                |row| i32::from_ne_bytes(row.copies.to_ne_bytes()),
+                |row, copies| row.copies = u32::from_ne_bytes(copies.to_ne_bytes()),
+            ),
+        },
+        Column {
+            name: "fate",
+            optional: true,
+            kind: Kind::Text(
+                |row| row.fate.map(fate::emit),
+                |row, text| {
+                    row.fate = Some(fate::parse(text)?);
+                    Some(())
+                },
+            ),
+        },
+    ];
+
+    const EMPTY: Self = FrameRow {
+        flow: 0,
+        seq: 0,
+        scheduled: Instant::from_ns(0),
+        woke: None,
+        handed_over: None,
+        tx_sched: None,
+        tx_kernel: None,
+        tx_hardware: None,
+        wire: None,
+        rx_kernel: None,
+        rx_hardware: None,
+        arrival: None,
+        copies: 0,
+        fate: None,
+    };
+}

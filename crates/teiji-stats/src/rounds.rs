@@ -1,0 +1,222 @@
+//! Round trips: how long each took, in parts, and what became of those that got no
+//! reply. A pure fold that can be redone years later from the records.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::{Instant, Span, Tai};
+
+use crate::{Deviation, Series};
+
+/// One round trip, as far as statistics need it. All instants are of one clock: both
+/// hosts are on one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundView {
+    /// Just before the send call.
+    pub sent: Instant<Tai>,
+    /// The responder's kernel had the request.
+    pub responder_arrived: Option<Instant<Tai>>,
+    /// The responder handed the reply over.
+    pub responder_left: Option<Instant<Tai>>,
+    /// The asking kernel had the reply.
+    pub reply_kernel: Option<Instant<Tai>>,
+    /// The asking program had the reply; `None`: it never came.
+    pub received: Option<Instant<Tai>>,
+    /// The kernel did not take the request.
+    pub send_failed: bool,
+}
+
+/// A stretch of a round trip. Together they are the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// From the send call to the responder's kernel.
+    There,
+    /// From the responder's kernel to its send call.
+    Responder,
+    /// From the responder's send call to the asking kernel.
+    Back,
+    /// From the asking kernel to the asking program.
+    WakeUp,
+}
+
+impl Part {
+    /// All parts, in the order they pass.
+    pub const ALL: [Self; 4] = [Self::There, Self::Responder, Self::Back, Self::WakeUp];
+}
+
+impl RoundView {
+    /// From the send call to the reply in the program.
+    pub fn time(&self) -> Option<Span> {
+        Some(self.received? - self.sent)
+    }
+
+    /// How long a part took; `None` where a stamp at one of its ends is missing.
+    pub fn part(&self, part: Part) -> Option<Span> {
+        Some(match part {
+            Part::There => self.responder_arrived? - self.sent,
+            Part::Responder => self.responder_left? - self.responder_arrived?,
+            Part::Back => self.reply_kernel? - self.responder_left?,
+            Part::WakeUp => self.received? - self.reply_kernel?,
+        })
+    }
+}
+
+/// What round trips are judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTerms {
+    /// How many requests were planned.
+    pub planned: u64,
+    /// Distance between two requests; `None`: the next follows the reply.
+    pub period: Option<Span>,
+    /// How long a reply was waited for.
+    pub timeout: Span,
+    /// Replies that came twice.
+    pub duplicated: u64,
+    /// Packets that were no replies, or no requests, of these round trips.
+    pub foreign: u64,
+}
+
+/// What is known of round trips.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundStatistics {
+    /// What became of the requests.
+    pub counts: RoundCounts,
+    /// Distance between two requests; `None`: the next follows the reply.
+    pub period_ns: Option<i64>,
+    /// How long a reply was waited for.
+    pub timeout_ns: i64,
+    /// From the send call to the reply in the program, of all replies that came.
+    pub round_trip: Option<Deviation>,
+    /// The same in parts, as far as there are stamps.
+    pub parts: BTreeMap<Part, Deviation>,
+}
+
+/// What became of the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundCounts {
+    /// That were to be sent.
+    pub planned: u64,
+    /// That the kernel took.
+    pub sent: u64,
+    /// Whose reply came, late ones included.
+    pub answered: u64,
+    /// Whose reply came after the time-out.
+    pub late: u64,
+    /// That were sent and got no reply.
+    pub lost: u64,
+    /// That the kernel did not take.
+    pub send_failed: u64,
+    /// Replies that came twice.
+    pub duplicated: u64,
+    /// Packets that belonged to no round trip.
+    pub foreign: u64,
+}
+
+impl std::iter::Sum for RoundCounts {
+    fn sum<I: Iterator<Item = Self>>(members: I) -> Self {
+        members.fold(Self::default(), |a, b| Self {
+            planned: a.planned + b.planned,
+            sent: a.sent + b.sent,
+            answered: a.answered + b.answered,
+            late: a.late + b.late,
+            lost: a.lost + b.lost,
+            send_failed: a.send_failed + b.send_failed,
+            duplicated: a.duplicated + b.duplicated,
+            foreign: a.foreign + b.foreign,
+        })
+    }
+}
+
+impl RoundStatistics {
+    /// Folds the round trips into statistics.
+    pub fn from_rounds<I>(terms: &RoundTerms, rounds: I) -> Self
+    where
+        I: IntoIterator<Item = RoundView>,
+        I::IntoIter: Clone,
+    {
+        let rounds = rounds.into_iter();
+        let of = |span: &dyn Fn(&RoundView) -> Option<Span>| {
+            rounds.clone().filter_map(|r| span(&r)).map(Span::as_ns).collect::<Series>().finish()
+        };
+        Self {
+            counts: counts(terms, rounds.clone()),
+            period_ns: terms.period.map(Span::as_ns),
+            timeout_ns: terms.timeout.as_ns(),
+            round_trip: of(&RoundView::time),
+            parts: Part::ALL
+                .into_iter()
+                .filter_map(|part| Some((part, of(&|round| round.part(part))?)))
+                .collect(),
+        }
+    }
+}
+
+fn counts(terms: &RoundTerms, rounds: impl Iterator<Item = RoundView>) -> RoundCounts {
+    let RoundTerms { planned, duplicated, foreign, .. } = *terms;
+    let mut counts = RoundCounts { planned, duplicated, foreign, ..RoundCounts::default() };
+    for round in rounds {
+        let time = round.time();
+        counts.sent += u64::from(!round.send_failed);
+        counts.send_failed += u64::from(round.send_failed);
+        counts.answered += u64::from(time.is_some());
+        counts.late += u64::from(time.is_some_and(|time| time > terms.timeout));
+        counts.lost += u64::from(time.is_none() && !round.send_failed);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: RoundTerms = RoundTerms {
+        planned: 5,
+        period: None,
+        timeout: Span::from_micros(100),
+        duplicated: 1,
+        foreign: 2,
+    };
+
+    /// Sent at 0, the others after so many microseconds.
+    fn round(stamps: Option<[i64; 4]>) -> RoundView {
+        let at = |i: usize| Some(Instant::from_ns(stamps?[i] * 1_000));
+        RoundView {
+            sent: Instant::from_ns(0),
+            responder_arrived: at(0),
+            responder_left: at(1),
+            reply_kernel: at(2),
+            received: at(3),
+            send_failed: false,
+        }
+    }
+
+    #[test]
+    fn the_parts_are_the_whole() {
+        let one = round(Some([10, 30, 60, 100]));
+        let parts = Part::ALL.map(|part| one.part(part).unwrap().as_ns() / 1_000);
+        assert_eq!(parts, [10, 20, 30, 40]);
+        assert_eq!(parts.iter().sum::<i64>() * 1_000, one.time().unwrap().as_ns());
+    }
+
+    #[test]
+    fn every_request_is_counted_once_and_losses_are_no_times() {
+        let failed = RoundView { send_failed: true, ..round(None) };
+        let rounds =
+            [round(Some([10, 30, 60, 100])), round(None), failed, round(Some([10, 30, 60, 101]))];
+        let statistics = RoundStatistics::from_rounds(&TERMS, rounds);
+        let RoundCounts { planned, sent, answered, late, lost, send_failed, .. } =
+            statistics.counts;
+        assert_eq!((planned, sent, answered, late, lost, send_failed), (5, 3, 2, 1, 1, 1));
+        let times = statistics.round_trip.unwrap();
+        assert_eq!((times.count, times.min_ns, times.max_ns), (2, 100_000, 101_000));
+        assert_eq!(statistics.parts[&Part::There].count, 2);
+    }
+
+    #[test]
+    fn a_peer_that_is_silent_leaves_counts_and_no_distribution() {
+        let statistics = RoundStatistics::from_rounds(&TERMS, [round(None); 5]);
+        assert_eq!(statistics.counts.lost, 5);
+        assert!(statistics.round_trip.is_none() && statistics.parts.is_empty());
+    }
+}
