@@ -202,6 +202,17 @@ void prioflow_link_end(struct prioflow_port *port);
 void prioflow_link_ask(struct prioflow_link *link);
 void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats);
 
+/* level.c */
+void prioflow_levels_init(struct prioflow_sched *q);
+void prioflow_levels_purge(struct prioflow_sched *q);
+struct sk_buff *prioflow_level_first(const struct prioflow_level *level);
+u32 prioflow_level_queued(const struct prioflow_level *level);
+void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
+			enum prioflow_fate fate, u64 since_ns);
+u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk_buff *skb);
+bool prioflow_level_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb,
+			      struct sk_buff **to_free, u32 *packets, u32 *bytes);
+
 /* net.c */
 int prioflow_net_module_init(void);
 void prioflow_net_module_exit(void);

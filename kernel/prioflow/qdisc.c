@@ -15,125 +15,18 @@
 
 #include "prioflow.h"
 
-/* In the skb's control block while it waits. */
-struct prioflow_wait {
-	u64 since_ns;	/* CLOCK_MONOTONIC; 0: it found the device free */
-	u32 order;	/* in its level, modulo 2^32 */
-	u8 fate;	/* enum prioflow_fate: which of the level's queues it is in */
-};
-
-static struct prioflow_wait *prioflow_wait(struct sk_buff *skb)
-{
-	qdisc_cb_private_validate(skb, sizeof(struct prioflow_wait));
-	return (struct prioflow_wait *)qdisc_skb_cb(skb)->data;
-}
-
-/* The oldest packet of a level that is not empty. */
-static struct sk_buff *prioflow_first(const struct prioflow_level *level)
-{
-	struct sk_buff *may_go = skb_peek(&level->queue[PRIOFLOW_MAY_GO]);
-	struct sk_buff *kept = skb_peek(&level->queue[PRIOFLOW_IS_KEPT]);
-
-	if (!may_go || !kept)
-		return may_go ?: kept;
-	return (s32)(prioflow_wait(may_go)->order - prioflow_wait(kept)->order) < 0 ? may_go : kept;
-}
-
-static u32 prioflow_queued(const struct prioflow_level *level)
-{
-	return skb_queue_len(&level->queue[PRIOFLOW_MAY_GO]) +
-	       skb_queue_len(&level->queue[PRIOFLOW_IS_KEPT]);
-}
-
-/* Puts a packet into its level, behind all others. */
-static void prioflow_link(struct Qdisc *sch, u32 number, struct sk_buff *skb, u8 fate)
-{
-	struct prioflow_sched *q = qdisc_priv(sch);
-	struct prioflow_level *level = &q->level[number];
-
-	prioflow_wait(skb)->order = ++level->order;
-	prioflow_wait(skb)->fate = fate;
-	__skb_queue_tail(&level->queue[fate], skb);
-	level->bytes += qdisc_pkt_len(skb);
-	q->backlogged |= BIT(number);
-	if (fate == PRIOFLOW_IS_KEPT) {
-		q->kept++;
-		q->kept_bytes += qdisc_pkt_len(skb);
-	} else {
-		q->may_drop |= BIT(number);
-	}
-	sch->q.qlen++;
-	qdisc_qstats_backlog_inc(sch, skb);
-}
-
-/* Takes a packet out of its level. */
-static void prioflow_unlink(struct Qdisc *sch, u32 number, struct sk_buff *skb)
-{
-	struct prioflow_sched *q = qdisc_priv(sch);
-	struct prioflow_level *level = &q->level[number];
-	u8 fate = prioflow_wait(skb)->fate;
-
-	__skb_unlink(skb, &level->queue[fate]);
-	level->bytes -= qdisc_pkt_len(skb);
-	if (!prioflow_queued(level))
-		q->backlogged &= ~BIT(number);
-	if (fate == PRIOFLOW_IS_KEPT) {
-		q->kept--;
-		q->kept_bytes -= qdisc_pkt_len(skb);
-	} else if (skb_queue_empty(&level->queue[fate])) {
-		q->may_drop &= ~BIT(number);
-	}
-	sch->q.qlen--;
-	qdisc_qstats_backlog_dec(sch, skb);
-}
-
-/* Whether those that may be dropped, with this one, are more than the limits allow. */
-static bool prioflow_is_full(struct Qdisc *sch, const struct sk_buff *skb)
-{
-	const struct prioflow_sched *q = qdisc_priv(sch);
-
-	return sch->q.qlen - q->kept >= q->limit ||
-	       sch->qstats.backlog - q->kept_bytes + qdisc_pkt_len(skb) > q->limit_bytes;
-}
-
-/*
- * Makes room for a packet of level @number; false if it is itself the least. What
- * was dropped is added to @packets and @bytes.
- */
-static bool prioflow_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-			       struct sk_buff **to_free, u32 *packets, u32 *bytes)
-{
-	struct prioflow_sched *q = qdisc_priv(sch);
-	struct sk_buff *victim;
-	u32 lowest;
-
-	while (prioflow_is_full(sch, skb)) {
-		if (!q->may_drop)
-			return false;
-		lowest = __ffs(q->may_drop);
-		if (lowest >= number)
-			return false;
-		victim = skb_peek_tail(&q->level[lowest].queue[PRIOFLOW_MAY_GO]);
-		prioflow_unlink(sch, lowest, victim);
-		q->level[lowest].dropped++;
-		*bytes += qdisc_pkt_len(victim);
-		(*packets)++;
-		qdisc_drop(victim, sch, to_free);
-	}
-	return true;
-}
-
 static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number, packets = 0, bytes = 0;
+	bool waits;
 	u8 fate;
 
 	number = prioflow_classify(rcu_dereference_bh(q->map), skb);
 	fate = prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch))) ? PRIOFLOW_IS_KEPT :
 									     PRIOFLOW_MAY_GO;
 	if (fate == PRIOFLOW_MAY_GO &&
-	    unlikely(!prioflow_make_room(sch, number, skb, to_free, &packets, &bytes))) {
+	    unlikely(!prioflow_level_make_room(sch, number, skb, to_free, &packets, &bytes))) {
 		q->level[number].dropped++;
 		if (packets)
 			qdisc_tree_reduce_backlog(sch, packets, bytes);
@@ -142,9 +35,8 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	/* One ring, so that the core has no reason to take packets in advance. */
 	if (q->one_queue)
 		skb_set_queue_mapping(skb, q->one_queue - 1);
-	prioflow_wait(skb)->since_ns =
-		q->backlogged || READ_ONCE(q->port->send_level) ? ktime_get_ns() : 0;
-	prioflow_link(sch, number, skb, fate);
+	waits = q->backlogged || READ_ONCE(q->port->send_level);
+	prioflow_level_add(sch, number, skb, fate, waits ? ktime_get_ns() : 0);
 	/* Not before, lest parents take it for empty while it is full. */
 	if (packets)
 		qdisc_tree_reduce_backlog(sch, packets, bytes);
@@ -174,7 +66,7 @@ static struct sk_buff *prioflow_peek(struct Qdisc *sch)
 	struct prioflow_sched *q = qdisc_priv(sch);
 	int number = prioflow_next(sch);
 
-	return number < 0 ? NULL : prioflow_first(&q->level[number]);
+	return number < 0 ? NULL : prioflow_level_first(&q->level[number]);
 }
 
 static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
@@ -188,11 +80,10 @@ static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
 	if (number < 0)
 		return NULL;
 	level = &q->level[number];
-	skb = prioflow_first(level);
-	prioflow_unlink(sch, number, skb);
+	skb = prioflow_level_first(level);
+	since_ns = prioflow_level_remove(sch, number, skb);
 	level->sent++;
 	level->sent_bytes += qdisc_pkt_len(skb);
-	since_ns = prioflow_wait(skb)->since_ns;
 	if (since_ns)
 		level->longest_wait_ns = max(level->longest_wait_ns, ktime_get_ns() - since_ns);
 	qdisc_bstats_update(sch, skb);
@@ -203,13 +94,11 @@ static int prioflow_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
-	u32 i;
 	int err;
 
 	q->qdisc = sch;
 	qdisc_watchdog_init(&q->watchdog, sch);
-	for (i = 0; i < PRIOFLOW_LEVELS * PRIOFLOW_FATES; i++)
-		__skb_queue_head_init(&q->level[i / PRIOFLOW_FATES].queue[i % PRIOFLOW_FATES]);
+	prioflow_levels_init(q);
 	q->limit = max_t(u32, dev->tx_queue_len, 1);
 	q->limit_bytes = U32_MAX;
 	q->port = prioflow_port_get(dev);
@@ -234,21 +123,9 @@ static int prioflow_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 static void prioflow_reset(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 i;
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	for (i = 0; i < PRIOFLOW_LEVELS * PRIOFLOW_FATES; i++) {
-		struct prioflow_level *level = &q->level[i / PRIOFLOW_FATES];
-		struct sk_buff_head *queue = &level->queue[i % PRIOFLOW_FATES];
-
-		rtnl_kfree_skbs(skb_peek(queue), skb_peek_tail(queue));
-		__skb_queue_head_init(queue);
-		level->bytes = 0;
-	}
-	q->backlogged = 0;
-	q->may_drop = 0;
-	q->kept = 0;
-	q->kept_bytes = 0;
+	prioflow_levels_purge(q);
 }
 
 static void prioflow_destroy(struct Qdisc *sch)
@@ -278,7 +155,7 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.level[i].sent_bytes = q->level[i].sent_bytes;
 		stats.level[i].dropped = q->level[i].dropped;
 		stats.level[i].longest_wait_ns = q->level[i].longest_wait_ns;
-		stats.level[i].queued = prioflow_queued(&q->level[i]);
+		stats.level[i].queued = prioflow_level_queued(&q->level[i]);
 		stats.level[i].queued_bytes = q->level[i].bytes;
 	}
 	sch_tree_unlock(sch);
@@ -314,7 +191,7 @@ static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, str
 
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
-	queue.qlen = prioflow_queued(level);
+	queue.qlen = prioflow_level_queued(level);
 	queue.backlog = level->bytes;
 	queue.drops = level->dropped;
 	u64_stats_set(&basic.packets, level->sent);
