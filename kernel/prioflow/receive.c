@@ -165,13 +165,19 @@ void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_
 		receiver->low = set->low;
 	}
 	spin_unlock_bh(&receiver->lock);
-	if (receiver->ready)
-		return;
-	receiver->ready = sk->sk_data_ready;
-	write_lock_bh(&sk->sk_callback_lock);
-	/* Whoever calls it finds the one that it leads to. */
-	smp_store_release(&sk->sk_data_ready, prioflow_receive_ready);
-	write_unlock_bh(&sk->sk_callback_lock);
+	if (!receiver->ready) {
+		receiver->ready = sk->sk_data_ready;
+		write_lock_bh(&sk->sk_callback_lock);
+		/* Whoever calls it finds the one that it leads to. */
+		smp_store_release(&sk->sk_data_ready, prioflow_receive_ready);
+		write_unlock_bh(&sk->sk_callback_lock);
+	}
+	/* What has come before brings nobody to look. */
+	if (set->level != PRIOFLOW_NO_LEVEL && sk_rmem_alloc_get(sk) >= set->high) {
+		local_bh_disable();
+		prioflow_receive_above(socket);
+		local_bh_enable();
+	}
 }
 
 void prioflow_receive_init(struct prioflow_socket *socket)

@@ -99,6 +99,23 @@ must b tc qdisc replace dev v0p root handle 1: prioflow by priority link mac-con
 check "one that comes asks for what is wanted" wait_for 2 is_at 6
 kill -9 "$(cat 7005.pid)"
 check "until nothing is" wait_for 5 is_at 0
-exec 3>&-
+
+# A reader that has not opted in before it is full.
+mkfifo late
+b perl flow.pl receive level=4 payload=1000 high=20000 low=10000 late=1 count=1 hold=1 \
+    port=7004 pid=7004.pid <late >7004.log &
+exec 4>late
+must wait_for 10 grep -q ready 7004.log
+before=$(sent 4)
+a perl flow.pl send priority=4 count=20 port=7004 >flow.log
+has_left() { [ "$(sent 4)" = $((before + 20)) ]; }
+must wait_for 10 has_left
+sleep 0.3
+equal "before it opts in it asks for nothing" 0 "$(transmit_level)"
+echo >&4
+check "who is full when it opts in asks at once" wait_for 5 is_at 5
+kill -9 "$(cat 7004.pid)"
+check "and not when it is gone" wait_for 5 is_at 0
+exec 3>&- 4>&-
 wire_down
 end
