@@ -92,7 +92,7 @@ fn the_etf_experiment_is_the_papers_at_full_size() {
 }
 
 #[test]
-fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_six_cells() {
+fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_twelve_cells() {
     let text = fs::read_to_string(repository("experiments/ksoftirqd.toml")).unwrap();
     let experiment = read(&text);
     let paper = fs::read_to_string(repository("papers/ksoftirqd.toml")).unwrap();
@@ -103,30 +103,44 @@ fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_six_cells() {
     };
     let mut cells = Vec::new();
     for case in &experiment.cases {
-        let (board, flow) = (case.scenario.host("board").unwrap(), &case.scenario.flows[0]);
-        assert_eq!(flow.period, Span::from_millis(10));
+        let board = case.scenario.host("board").unwrap();
+        let payload = match (&*case.scenario.flows, &*case.scenario.round_trips) {
+            ([flow], []) => {
+                assert_eq!(flow.period, Span::from_millis(10));
+                assert_eq!(flow.realtime, Some(number("rt_priority", "periodic_sender")));
+                flow.payload
+            }
+            ([], [asked]) => {
+                assert_eq!(asked.to, "board");
+                let responder = Some(number("rt_priority", "rtt_responder"));
+                assert_eq!(asked.responder_realtime, responder);
+                asked.payload
+            }
+            _ => panic!("{} has both or neither", case.name),
+        };
         // Headers of Ethernet, IPv4 and UDP.
-        assert_eq!(14 + 20 + 8 + flow.payload, u16::from(number("traffic", "packet_bytes")));
-        assert_eq!(flow.realtime, Some(number("rt_priority", "periodic_sender")));
+        assert_eq!(14 + 20 + 8 + payload, u16::from(number("traffic", "packet_bytes")));
         let irq = Policy::Fifo(number("rt_priority", "ethernet_irq_thread"));
         assert_eq!(board.ports[0].processing.irq.policy, Some(irq));
         let loads: Vec<&str> = case.scenario.loads.iter().map(|load| load.name()).collect();
         cells.push((loads.concat(), board.system.ksoftirqd.unwrap(), case.paper_result.clone()));
     }
-    let cell =
-        |load: &str, policy, key: &str| (load.to_owned(), policy, Some(format!("jitter.{key}")));
     let (other, rt1) = (Policy::Other, Policy::Fifo(1));
-    assert_eq!(
-        cells,
-        [
+    let mut wanted = Vec::new();
+    for what in ["jitter", "rtt"] {
+        let cell = |load: &str, policy, key: &str| {
+            (load.to_owned(), policy, Some(format!("{what}.{key}")))
+        };
+        wanted.extend([
             cell("", other, "none.not_rt"),
             cell("", rt1, "none.rt1"),
             cell("tcp-tx", other, "tcp_transmit.not_rt"),
             cell("tcp-tx", rt1, "tcp_transmit.rt1"),
             cell("tcp-rx", other, "tcp_receive.not_rt"),
             cell("tcp-rx", rt1, "tcp_receive.rt1"),
-        ]
-    );
+        ]);
+    }
+    assert_eq!(cells, wanted);
 }
 
 #[test]
