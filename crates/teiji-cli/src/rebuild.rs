@@ -23,6 +23,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         "The run ended before it was summed up; this was made from its records afterwards."
             .to_owned(),
     ];
+    let mut verdicts = Vec::new();
     let mut cases = Vec::new();
     for case in experiment_file::choose_cases(&experiment, &manifest.cases)? {
         let mut members = Vec::new();
@@ -33,6 +34,11 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
                 warnings.push(format!("Case {} seed {seed} is missing: no records.", case.name));
             }
         }
+        let observed = members.iter().map(|member: &MemberSummary| {
+            let key = format!("{}-s{}", case.name, member.seed);
+            (member, manifest.observed.get(&key).unwrap_or(&serde_json::Value::Null))
+        });
+        verdicts.extend(run::judged(&case, observed));
         let (name, about, paper_result) = (case.name, case.about, case.paper_result);
         cases.push(CaseSummary { name, about, paper_result, members });
     }
@@ -55,6 +61,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         testbed: manifest.testbed,
         cases,
         warnings,
+        verdicts,
     })
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use teiji::StopFlag;
-use teiji::load::LoadKind;
+use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Nic};
 use teiji_lab::kernel::KernelSpec;
@@ -20,7 +20,9 @@ use teiji_net::{Binding, KeeperProgram};
 use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
 use teiji_record::summary::{self, Testbed};
-use teiji_record::{CaseSummary, LabManifest, MemberSummary, RunFolder, Summary};
+use teiji_record::{
+    CaseSummary, LabManifest, MemberSummary, RunFolder, Summary, Verdict, verdicts,
+};
 
 use crate::exit::{Exit, WithExit};
 use crate::guest::Job;
@@ -30,6 +32,7 @@ use crate::member;
 use crate::outcome::Outcome;
 use crate::progress::{PARTS, Progress, parts};
 use crate::publish;
+use crate::setup::ObservedCase;
 
 /// What to run.
 pub struct Request {
@@ -136,10 +139,12 @@ pub fn run(request: &Request, stop: &StopFlag, progress: &Progress) -> anyhow::R
     folder.mark_latest()?;
     let exit = if stop.is_stopped() {
         Exit::Interrupted
-    } else if complete {
-        Exit::Success
-    } else {
+    } else if !complete {
         Exit::Incomplete
+    } else if summary.verdicts.iter().any(|verdict| !verdict.holds) {
+        Exit::Unfulfilled
+    } else {
+        Exit::Success
     };
     Ok(Finished { folder, exit })
 }
@@ -355,6 +360,16 @@ fn summarise(
     let emulated = matches!(bench, Bench::Local { emulated: true, .. });
     warnings.push(caveat(bench.testbed() == Testbed::Lab, emulated).to_owned());
     let per_case = request.seeds.len();
+    let members_of = |case_index: usize| {
+        let first = case_index * per_case;
+        measured.range(first..first + per_case).map(|(_, m)| (&m.summary, &m.observed))
+    };
+    let verdicts = experiment
+        .cases
+        .iter()
+        .enumerate()
+        .flat_map(|(index, case)| judged(case, members_of(index)))
+        .collect();
     let cases = experiment
         .cases
         .iter()
@@ -379,7 +394,24 @@ fn summarise(
         testbed: bench.testbed(),
         cases,
         warnings,
+        verdicts,
     }
+}
+
+/// The verdicts on a case, from its members and what was observed of each.
+pub fn judged<'a>(
+    case: &Case,
+    members: impl Iterator<Item = (&'a MemberSummary, &'a serde_json::Value)>,
+) -> Vec<Verdict> {
+    let members: Vec<(&MemberSummary, Vec<LoadReport>)> = members
+        .map(|(member, observed)| {
+            let observed = serde_json::from_value::<ObservedCase>(observed.clone());
+            (member, observed.map(|observed| observed.loads).unwrap_or_default())
+        })
+        .collect();
+    let members: Vec<(&MemberSummary, &[LoadReport])> =
+        members.iter().map(|(member, loads)| (*member, loads.as_slice())).collect();
+    verdicts(case, &members)
 }
 
 /// What a reader must know about the testbed: the laboratory, or this machine

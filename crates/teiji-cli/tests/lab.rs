@@ -473,15 +473,24 @@ question = "How long does the board take to answer?"
 wires.line = { between = ["board", "peer"], nic = "vtsn" }
 flows.cycle = { from = "board", to = "peer", period = "1ms", frames = 50 }
 round-trips.ask = { from = "peer", to = "board", count = 100, responder-realtime = 10 }
-cases.patient = {}
+cases.patient.require = ["p50 rtt <= 1s", "lost = 0"]
+cases.hasty.require = ["late = 0"]
 cases.hasty.round-trips.ask.timeout = "2us"
 "#;
     fs::write(&file, text).unwrap();
     let out = dir.path().join("runs");
-    let run = teiji(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let junit = dir.path().join("junit.xml");
+    let arguments = ["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--junit"];
+    let run = teiji(&[&arguments[..], &[junit.to_str().unwrap()]].concat());
+    // `hasty` fails its requirement.
+    assert_eq!(run.code, 4, "{}\n{}", run.out, run.err);
     let first = run_folder(&out);
     let summary = summary(&out);
+    let holds = summary["verdicts"].as_array().unwrap().iter().map(|v| v["holds"].as_bool());
+    assert_eq!(holds.collect::<Vec<_>>(), [Some(true), Some(true), Some(false)], "{}", run.out);
+    let junit = fs::read_to_string(junit).unwrap();
+    assert!(junit.contains("tests=\"5\" failures=\"1\" errors=\"0\""), "{junit}");
+    assert!(junit.contains("name=\"late = 0\"><failure"), "{junit}");
     let asked = |case: usize| &summary["cases"][case]["members"][0]["round_trips"]["ask"];
     let (patient, hasty) = (asked(0), asked(1));
     assert_eq!((count(patient, "answered"), count(patient, "late")), (100, 0), "{patient}");
@@ -497,5 +506,8 @@ cases.hasty.round-trips.ask.timeout = "2us"
     assert!(run.out.contains("later than the time-out of 2"), "{}", run.out);
     let rebuilt = teiji(&["report", first.to_str().unwrap()]);
     assert_eq!(rebuilt.code, 0, "{}\n{}", rebuilt.out, rebuilt.err);
-    replay_is_identical(&first, Disturbance::default());
+    let again =
+        teiji(&["run", "--replay", first.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert_eq!(again.code, 4, "{}\n{}", again.out, again.err);
+    assert!(again.out.contains("identical to the last bit: 4 of 4"), "{}", again.out);
 }

@@ -8,7 +8,8 @@ use crate::suggest::{did_you_mean, list};
 use crate::tree::{Entry, Origin, Table};
 
 /// The keys of a file that a case may override.
-pub(crate) const PER_CASE: [&str; 5] = ["wires", "hosts", "flows", "round-trips", "loads"];
+pub(crate) const PER_CASE: [&str; 6] =
+    ["wires", "hosts", "flows", "round-trips", "loads", "require"];
 
 /// What a case resolves to: complete tables, nothing left to inherit.
 pub(crate) struct ResolvedCase {

@@ -8,6 +8,7 @@ pub(crate) mod judge;
 mod load;
 mod port;
 mod ptp;
+pub(crate) mod requirement;
 mod round_trips;
 mod system;
 

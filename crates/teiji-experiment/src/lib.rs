@@ -35,7 +35,8 @@ mod tree;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
-    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, Judge, JudgeBy, LeafQdisc, Nic, Phc, Port,
-    Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, RoundTrips, Scenario, SendMode, Taprio,
-    TaprioMode, Transport, Wire,
+    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, Judge, JudgeBy, LeafQdisc, Measured, Nic,
+    Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Relation, RequiredCount,
+    RequiredFigure, Requirement, RoundTrips, Scenario, SendMode, Taprio, TaprioMode, Transport,
+    Wire,
 };

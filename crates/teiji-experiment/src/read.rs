@@ -10,6 +10,7 @@ mod policy;
 mod processing;
 mod ptp;
 mod qdisc;
+pub(crate) mod requirement;
 mod round_trips;
 mod system;
 mod taprio;
@@ -18,6 +19,14 @@ mod topology;
 use crate::draft::ScenarioDraft;
 use crate::fields::Fields;
 use crate::log::Log;
+
+/// Reads the `require` of one case; `None` if it was wrong.
+pub(crate) fn requirements(
+    file: &Fields<'_>,
+    log: &Log,
+) -> Option<Vec<requirement::RequirementDraft>> {
+    requirement::read(file, log)
+}
 
 /// Reads the `wires`, `hosts`, `flows`, `round-trips` and `loads` of one case. `file` is a reader over
 /// the case's resolved table.

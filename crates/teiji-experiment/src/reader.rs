@@ -114,12 +114,14 @@ impl Reader {
         let file = Fields::new(&case.table, top, &schema::FILE, label, log);
         let draft = read::scenario(&file, log);
         check::scenario(&draft, &case.table, self.cards, log);
+        let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
         Some(Case {
             name: case.label.name.clone(),
             about: case.about.clone(),
             paper_result: case.paper.clone(),
             kernel: case.kernel.clone(),
             scenario: draft.finish()?,
+            requirements: requirements?,
         })
     }
 }

@@ -3,6 +3,7 @@
 mod card;
 mod judge;
 mod qdisc;
+mod requirement;
 mod round_trips;
 mod system;
 
@@ -19,6 +20,7 @@ pub use judge::{Judge, JudgeBy};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
+pub use requirement::{Measured, Relation, RequiredCount, RequiredFigure, Requirement};
 pub use round_trips::RoundTrips;
 pub use system::{Irq, Napi, Policy, Processing, RtRuntime, System};
 
@@ -54,6 +56,8 @@ pub struct Case {
     pub kernel: Option<String>,
     /// Everything the case needs.
     pub scenario: Scenario,
+    /// What it must fulfil.
+    pub requirements: Vec<Requirement>,
 }
 
 /// Hosts, the wires between them and the flows over those.

@@ -88,6 +88,12 @@ pub const FILE: Section = Section {
             "none",
             "what the machine does beside, in ordinary threads",
         ),
+        key(
+            "require",
+            "list of text",
+            "none",
+            "what every case must fulfil, such as `\"range <= 20us\"`; decides over the exit code",
+        ),
         key("cases", "tables", "one case, `default`", "what is compared, `[cases.NAME]`"),
     ],
 };
@@ -809,6 +815,7 @@ pub const CASE: Section = Section {
         key("flows", "tables", "`{}`", "overrides `[flows.…]`"),
         key("round-trips", "tables", "`{}`", "overrides `[round-trips.…]`"),
         key("loads", "as above", "the file's", "replaces `loads`"),
+        key("require", "as above", "the file's", "replaces `require`"),
     ],
 };
 

@@ -23,6 +23,7 @@ pub mod run_folder;
 mod statistics;
 pub mod summary;
 mod table;
+pub mod verdict;
 
 pub use frame::FrameRow;
 pub use join::{Facts, Joined, ListenerFacts, Sighting, join};
@@ -35,3 +36,4 @@ pub use rounds::{AboutRounds, RoundPlan, RoundRecords, RoundRow};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use summary::{CaseSummary, MemberSummary, Summary};
 pub use table::RecordsError;
+pub use verdict::{Verdict, verdicts};

@@ -66,6 +66,7 @@ fn summary() -> Summary {
         members: vec![member],
     };
     Summary {
+        verdicts: Vec::new(),
         schema: summary::SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Is it?".to_owned(),

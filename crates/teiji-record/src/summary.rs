@@ -11,6 +11,7 @@ use teiji_stats::{FlowStatistics, RoundStatistics, WireStatistics};
 
 use crate::card::CardCount;
 use crate::json::{self, JsonFileError};
+use crate::verdict::Verdict;
 
 /// Format name and version of the file this crate writes.
 pub const SCHEMA: &str = "teiji-summary/1";
@@ -40,6 +41,9 @@ pub struct Summary {
     /// What a reader must know: noise, emulation, resolution, shortfalls.
     /// Full sentences.
     pub warnings: Vec<String>,
+    /// Whether each case fulfils what is required of it; empty if nothing is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<Verdict>,
 }
 
 impl Summary {

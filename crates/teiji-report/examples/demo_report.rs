@@ -184,6 +184,7 @@ fn main() -> ExitCode {
     };
     let (cases, points) = cases();
     let summary = Summary {
+        verdicts: Vec::new(),
         schema: SCHEMA.to_owned(),
         experiment: "demo".to_owned(),
         question: "Does a launch time make periodic sending tighter than a plain send?".to_owned(),

@@ -21,6 +21,7 @@ pub mod clocks;
 pub mod comparison;
 pub mod gates;
 pub mod html;
+pub mod junit;
 pub mod load;
 pub mod paper;
 pub mod report;

@@ -70,6 +70,12 @@ pub struct Args {
     /// The folder in which the run's folder is made.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Write JUnit XML: a test for each requirement of each case"
+    )]
+    junit: Option<PathBuf>,
     /// Print the summary as JSON, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
@@ -129,6 +135,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let (_, manifest) = RunFolder::open(folder.path())?;
     let summary = folder.read_summary()?;
     publish::report(&folder, &manifest, &summary)?;
+    if let Some(path) = &args.junit {
+        std::fs::write(path, teiji_report::junit::junit(&summary))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
     let verdict = match &original {
         Some((original, before)) => {
             Some(replay::compare(original, &folder, &summary, (before, &manifest))?)
@@ -151,7 +161,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         output::line(format_args!("{table}\nReport   {report}\nReplay   {replay}"))?;
     }
     Ok(match verdict {
-        Some(verdict) if !verdict.identical && exit == Exit::Success => Exit::Failure,
+        Some(verdict)
+            if !verdict.identical && matches!(exit, Exit::Success | Exit::Unfulfilled) =>
+        {
+            Exit::Failure
+        }
         _ => exit,
     })
 }

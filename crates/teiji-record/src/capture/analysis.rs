@@ -180,6 +180,7 @@ impl CaptureAnalysis {
             members: vec![member],
         };
         Summary {
+            verdicts: Vec::new(),
             schema: summary::SCHEMA.to_owned(),
             experiment: name.to_owned(),
             question: "How regular is the periodic flow in this capture?".to_owned(),

@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `margin`, `on_wire`, `results`, `rounds`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `verdicts`, `margin`, `on_wire`, `results`, `rounds`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -29,6 +29,7 @@ mod samples;
 mod still;
 mod svg;
 mod tables;
+mod verdicts;
 
 use std::fmt::Write;
 
@@ -46,6 +47,7 @@ const COLOURS: usize = 12;
 pub fn render(report: &Report<'_>) -> String {
     let mut body = String::new();
     head::head(report, &mut body);
+    verdicts::verdicts(report, &mut body);
     margin::margin(report, &mut body);
     on_wire::gates(report, &mut body);
     on_wire::shaping(report, &mut body);

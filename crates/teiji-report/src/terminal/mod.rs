@@ -13,6 +13,7 @@ mod on_wire;
 mod rounds;
 mod screen;
 mod table;
+mod verdicts;
 
 use teiji_record::Summary;
 use teiji_record::summary::Testbed;
@@ -69,6 +70,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     on_wire::waits_and_cards(summary, &mut screen);
     on_wire::load(summary, label, &mut screen);
     clocks::clocks(summary, label, &mut screen);
+    verdicts::verdicts(summary, &mut screen);
     conclusion(summary, &mut screen);
     remarks(summary, &comparisons, &mut screen);
     screen.finish()

@@ -97,6 +97,7 @@ pub fn page() -> String {
 pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
     let (wide, narrow) = (deviations(20_000), deviations(500));
     let mut summary = Summary {
+        verdicts: Vec::new(),
         schema: SCHEMA.to_owned(),
         experiment: "synthetic <data>".to_owned(),
         question: NASTY.to_owned(),

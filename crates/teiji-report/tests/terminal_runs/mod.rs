@@ -63,6 +63,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
 /// A run in the laboratory with the first study beside it.
 pub fn run(cases: Vec<CaseSummary>) -> Summary {
     Summary {
+        verdicts: Vec::new(),
         schema: SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),

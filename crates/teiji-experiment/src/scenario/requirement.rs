@@ -1,0 +1,110 @@
+//! What a case must fulfil: `range of cycle <= 20us`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use teiji_core::load::LoadKind;
+
+/// One requirement of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requirement {
+    /// As it was written.
+    pub text: String,
+    /// What is measured.
+    pub figure: RequiredFigure,
+    /// Of what; empty where the load is part of the figure. Never empty otherwise.
+    pub of: Vec<String>,
+    /// How it is compared.
+    pub relation: Relation,
+    /// With what: ns, a count, or bits per second, as the figure says.
+    pub bound: i64,
+}
+
+/// What a requirement looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequiredFigure {
+    /// Of the deviations of a flow's intervals, in ns.
+    Interval(Measured),
+    /// Of how long round trips take, in ns.
+    RoundTrip(Measured),
+    /// A count of frames or requests.
+    Count(RequiredCount),
+    /// What a load carried, in bits per second.
+    Rate(LoadKind),
+}
+
+/// A figure of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measured {
+    /// Arithmetic mean.
+    Mean,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+    /// Largest minus smallest.
+    Range,
+    /// Standard deviation.
+    Stddev,
+    /// Percentile of the magnitude, in percent.
+    Percentile(f64),
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequiredCount {
+    /// Frames or requests that never came, or got no reply.
+    Lost,
+    /// Frames handed over, or replies that came, too late.
+    Late,
+    /// Frames that the queueing discipline dropped.
+    Dropped,
+}
+
+/// How a figure and its bound are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// At most.
+    AtMost,
+    /// Less.
+    Below,
+    /// At least.
+    AtLeast,
+    /// More.
+    Above,
+    /// Exactly.
+    Equal,
+}
+
+impl Relation {
+    /// The relations by their signs; of two that begin alike the longer first.
+    pub const SIGNS: [(&'static str, Self); 5] = [
+        ("<=", Self::AtMost),
+        (">=", Self::AtLeast),
+        ("<", Self::Below),
+        (">", Self::Above),
+        ("=", Self::Equal),
+    ];
+
+    /// Whether `measured` keeps it.
+    pub fn holds(self, measured: f64, bound: f64) -> bool {
+        match self {
+            Self::AtMost => measured <= bound,
+            Self::Below => measured < bound,
+            Self::AtLeast => measured >= bound,
+            Self::Above => measured > bound,
+            // Only counts are required to be equal, and they are whole numbers.
+            Self::Equal => (measured - bound).abs() < 0.5,
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,223 @@
+//! Whether a case fulfils what is required of it. Pure: statistics in, verdicts out.
+
+use serde::{Deserialize, Serialize};
+use teiji::load::LoadReport;
+use teiji_core::time::Span;
+use teiji_experiment::{Case, Measured, RequiredCount, RequiredFigure, Requirement};
+use teiji_stats::{Deviation, FlowStatistics};
+
+use crate::MemberSummary;
+
+/// Whether a requirement holds in a case: in each of its members.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The case.
+    pub case: String,
+    /// The requirement, as it was written.
+    pub requirement: String,
+    /// Whether it holds.
+    pub holds: bool,
+    /// What was measured, in words: of the member that comes off worst.
+    pub measured: String,
+}
+
+/// The verdicts on `case`, one for each requirement. `members` are its members, each
+/// with what its loads did.
+pub fn verdicts(case: &Case, members: &[(&MemberSummary, &[LoadReport])]) -> Vec<Verdict> {
+    let of = |requirement: &Requirement| {
+        let findings = members.iter().flat_map(|(member, loads)| {
+            let of_member = find(requirement, member, loads);
+            of_member.into_iter().map(|(name, value)| (member.seed, name, value))
+        });
+        let mut holds = !members.is_empty();
+        let mut said: Vec<(bool, String)> = Vec::new();
+        for (seed, name, value) in findings {
+            let kept =
+                value.is_some_and(|v| requirement.relation.holds(v, requirement.bound as f64));
+            holds &= kept;
+            let value =
+                value.map_or("nothing measured".to_owned(), |v| show(requirement.figure, v));
+            let seed = if members.len() > 1 { format!(", seed {seed}") } else { String::new() };
+            said.push((kept, format!("{name}: {value}{seed}")));
+        }
+        // What does not hold comes first, and is all that is told.
+        let wanted = said.iter().any(|(kept, _)| *kept == holds).then_some(holds);
+        let told = said.iter().filter(|(kept, _)| wanted.is_none_or(|w| *kept == w));
+        let told: Vec<&str> = told.map(|(_, said)| said.as_str()).take(4).collect();
+        let measured = if told.is_empty() { "not measured".to_owned() } else { told.join("; ") };
+        Verdict { case: case.name.clone(), requirement: requirement.text.clone(), holds, measured }
+    };
+    case.requirements.iter().map(of).collect()
+}
+
+/// What one member measured of a requirement, by name; `None` where there is no such
+/// figure: nothing came, or too few for the percentile.
+fn find(
+    requirement: &Requirement,
+    member: &MemberSummary,
+    loads: &[LoadReport],
+) -> Vec<(String, Option<f64>)> {
+    if let RequiredFigure::Rate(kind) = requirement.figure {
+        let load = loads.iter().find(|load| load.kind == kind);
+        // Streams count kbit.
+        return vec![(kind.to_string(), load.map(|load| load.per_s() as f64 * 1_000.0))];
+    }
+    let of = |name: &String| {
+        let (flow, asked) = (member.flows.get(name), member.round_trips.get(name));
+        let value = match requirement.figure {
+            RequiredFigure::Interval(figure) => {
+                flow.and_then(intervals).and_then(|d| value_of(figure, d))
+            }
+            RequiredFigure::RoundTrip(figure) => {
+                asked.and_then(|a| a.round_trip.as_ref()).and_then(|d| value_of(figure, d))
+            }
+            RequiredFigure::Count(count) => {
+                let flow = flow.map(|flow| match count {
+                    // What never left is as lost as what never came.
+                    RequiredCount::Lost => {
+                        flow.counts.planned - flow.counts.received.min(flow.counts.planned)
+                    }
+                    RequiredCount::Late => flow.counts.late,
+                    RequiredCount::Dropped => {
+                        flow.counts.dropped_missed + flow.counts.dropped_invalid
+                    }
+                });
+                let asked = asked.and_then(|asked| match count {
+                    RequiredCount::Lost => {
+                        Some(asked.counts.planned - asked.counts.answered.min(asked.counts.planned))
+                    }
+                    RequiredCount::Late => Some(asked.counts.late),
+                    RequiredCount::Dropped => None,
+                });
+                flow.or(asked).map(|n| n as f64)
+            }
+            RequiredFigure::Rate(_) => None,
+        };
+        (name.clone(), value)
+    };
+    requirement.of.iter().map(of).collect()
+}
+
+/// The deviations of a flow's intervals where it is judged.
+fn intervals(flow: &FlowStatistics) -> Option<&Deviation> {
+    flow.vantages.get(&flow.judged_at?)?.interval.as_ref()
+}
+
+fn value_of(figure: Measured, of: &Deviation) -> Option<f64> {
+    match figure {
+        Measured::Mean => Some(of.mean_ns),
+        Measured::Min => Some(of.min_ns as f64),
+        Measured::Max => Some(of.max_ns as f64),
+        Measured::Range => Some(of.range_ns as f64),
+        Measured::Stddev => Some(of.stddev_ns),
+        Measured::Percentile(p) => {
+            let found = of.percentiles.iter().find(|q| (q.p - p).abs() < 1e-9);
+            found.map(|q| q.ns as f64)
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "nanoseconds and counts of i64 fit")]
+fn show(figure: RequiredFigure, value: f64) -> String {
+    match figure {
+        RequiredFigure::Count(_) => format!("{value:.0}"),
+        RequiredFigure::Rate(_) => format!("{:.3} Mbit/s", value / 1e6),
+        RequiredFigure::Interval(_) | RequiredFigure::RoundTrip(_) => {
+            Span::from_ns(value.round() as i64).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use teiji_core::load::LoadKind;
+    use teiji_core::time::Instant;
+    use teiji_experiment::Experiment;
+    use teiji_stats::{RoundStatistics, RoundTerms, RoundView};
+
+    use super::*;
+
+    /// Of the round trips `ask`: one after so many microseconds each, and one lost.
+    fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
+        let round = |received| RoundView {
+            sent: Instant::from_ns(0),
+            responder_arrived: None,
+            responder_left: None,
+            reply_kernel: None,
+            received,
+            send_failed: false,
+        };
+        let came = times_us.iter().map(|us| round(Some(Instant::from_ns(us * 1_000))));
+        let rounds: Vec<RoundView> = came.chain([round(None)]).collect();
+        let terms = RoundTerms {
+            planned: rounds.len() as u64,
+            period: None,
+            timeout: Span::from_secs(1),
+            duplicated: 0,
+            foreign: 0,
+        };
+        MemberSummary {
+            seed,
+            records: None,
+            capture: None,
+            flows: BTreeMap::new(),
+            round_trips: BTreeMap::from([(
+                "ask".to_owned(),
+                RoundStatistics::from_rounds(&terms, rounds),
+            )]),
+            wire: BTreeMap::new(),
+            cards: Vec::new(),
+            incomplete: false,
+            clocks: Vec::new(),
+            activity: teiji_core::activity::Activity::default(),
+        }
+    }
+
+    fn case(require: &str) -> Case {
+        let text = format!(
+            "name = \"e\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
+             round-trips.ask = {{ from = \"a\", to = \"b\", count = 9 }}\n\
+             loads = [\"tcp-tx\"]\nrequire = [{require}]\n"
+        );
+        Experiment::parse(&text, "e.toml").unwrap().cases.remove(0)
+    }
+
+    fn load(kbit: u64) -> LoadReport {
+        LoadReport {
+            kind: LoadKind::TcpTx,
+            done: kbit,
+            unit: String::new(),
+            ran_ms: 1_000,
+            wanted_per_s: None,
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_requirement_must_hold_in_every_member_and_the_worst_is_told() {
+        let case = case("\"max rtt <= 50us\", \"max rtt <= 70us\", \"lost = 1\", \"lost = 0\"");
+        let (one, two) = (member(1, &[10, 40]), member(2, &[20, 70]));
+        let verdicts = verdicts(&case, &[(&one, &[]), (&two, &[])]);
+        let holds: Vec<bool> = verdicts.iter().map(|v| v.holds).collect();
+        assert_eq!(holds, [false, true, true, false]);
+        assert_eq!(verdicts[0].measured, "ask: 70 µs, seed 2");
+        assert_eq!(verdicts[3].measured, "ask: 1, seed 1; ask: 1, seed 2");
+    }
+
+    #[test]
+    fn what_was_not_measured_does_not_hold() {
+        let case = case("\"p99.9 rtt <= 1s\", \"rate of tcp-tx >= 1Mbit/s\", \"max rtt < 1s\"");
+        let silent = member(1, &[]);
+        assert!(verdicts(&case, &[(&silent, &[])]).iter().all(|v| !v.holds));
+        assert!(verdicts(&case, &[]).iter().all(|v| !v.holds));
+        // Two round trips support no such percentile.
+        let few = member(1, &[10, 10]);
+        let holds = |loads: &[LoadReport]| -> Vec<bool> {
+            verdicts(&case, &[(&few, loads)]).iter().map(|v| v.holds).collect()
+        };
+        assert_eq!(holds(&[load(1_000)]), [false, true, true]);
+        assert_eq!(holds(&[load(999)]), [false, false, true]);
+    }
+}
