@@ -8,7 +8,7 @@
 //! * `shaping` – whether a class keeps to what is reserved for it.
 
 mod gates;
-mod intervals;
+pub(crate) mod intervals;
 mod round_trips;
 mod schedule;
 mod shaping;

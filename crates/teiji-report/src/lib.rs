@@ -19,6 +19,7 @@ mod answer;
 pub mod cards;
 pub mod clocks;
 pub mod comparison;
+pub mod directions;
 pub mod gates;
 pub mod html;
 pub mod junit;

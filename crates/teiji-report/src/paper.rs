@@ -115,6 +115,16 @@ impl Paper {
         })
     }
 
+    /// What the paper says in words under `[result.<key>]` of `what` (`max`, `mean`,
+    /// `stddev`): "better", "much better", "worse". `None` if it does not.
+    pub fn word(&self, key: &str, what: &str) -> Option<String> {
+        let mut table = &self.results;
+        for part in key.split('.') {
+            table = table.get(part)?.as_table()?;
+        }
+        table.get(what)?.as_str().map(str::to_owned)
+    }
+
     /// The figures under `[result.<key>]`; `key` may go deeper with points
     /// (`jitter.none.rt1`). `None` if the paper has none there.
     pub fn figures(&self, key: &str) -> Option<PaperFigures> {

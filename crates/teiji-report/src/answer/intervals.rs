@@ -149,7 +149,7 @@ fn two_cases(
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Tighter { factor: f64, at_least: bool },
     Wider { factor: f64 },
     Alike,
@@ -158,7 +158,7 @@ pub(super) enum Verdict {
 
 /// Compares two ranges. Each may be wrong by twice the resolution, because it
 /// is the difference of two intervals, each the difference of two stamps.
-pub(super) fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
+pub(crate) fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
     let doubt = 2.0 * resolution_ns;
     if plain.median <= doubt && best.median <= doubt {
         return Verdict::Unresolved;

@@ -15,6 +15,7 @@ mod axis;
 mod clocks;
 mod closing;
 mod data;
+mod directions;
 mod escape;
 mod head;
 mod margin;

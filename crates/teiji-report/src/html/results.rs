@@ -6,7 +6,7 @@ use std::fmt::Write;
 use teiji_record::summary::Testbed;
 
 use super::escape::text;
-use super::{GLYPHS, list, plots, still, tables};
+use super::{GLYPHS, directions, list, plots, still, tables};
 use crate::comparison::{Comparison, measure};
 use crate::report::Report;
 use crate::wording;
@@ -24,6 +24,7 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
         text(&wording::seen(&comparison, GLYPHS))
     );
     tables::figures(report, &comparison, out);
+    directions::print(report, &comparison, out);
     tables::counts(report, &comparison, out);
     said(report.summary.testbed, &comparison, out);
     if report.points.iter().any(|p| p.flow == flow && !p.deviation_ns.is_empty()) {

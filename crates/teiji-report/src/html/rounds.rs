@@ -6,7 +6,7 @@ use std::fmt::Write;
 use teiji_stats::Part;
 
 use super::escape::text;
-use super::{GLYPHS, list, plots, still, tables};
+use super::{GLYPHS, directions, list, plots, still, tables};
 use crate::comparison::{Comparison, Figure, Spread, round_trips};
 use crate::report::Report;
 use crate::units::{count, duration};
@@ -27,6 +27,7 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         }
         let support = wording::support(&comparison, GLYPHS);
         list("caveats", support.iter().map(|said| text(said)), out);
+        directions::print(report, &comparison, out);
         counts(report, &comparison, out);
         let shortfalls = comparison.cases.iter().flat_map(|view| {
             let name = text(&view.case.name);

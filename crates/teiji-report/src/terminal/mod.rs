@@ -7,6 +7,7 @@
 
 mod clocks;
 mod compare;
+mod directions;
 mod figures;
 mod frames;
 mod on_wire;
@@ -65,6 +66,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         frames::bars(summary, comparison, label, &mut screen);
         frames::advice(summary.testbed, comparison, &mut screen);
         figures::figures(comparison, paper.as_ref(), label, &mut screen);
+        directions::print(comparison, paper.as_ref(), label, &mut screen);
     }
     rounds::rounds(summary, paper.as_ref(), label, &mut screen);
     on_wire::waits_and_cards(summary, &mut screen);

@@ -6,7 +6,7 @@ use teiji_stats::Part;
 
 use super::screen::{Screen, Style};
 use super::table::{self, Column, Section};
-use super::{figures, frames};
+use super::{directions, figures, frames};
 use crate::comparison::{CaseView, Comparison, Figure, Spread, flows, round_trips};
 use crate::paper::Paper;
 use crate::units::duration;
@@ -25,6 +25,7 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         frames::bars(summary, &comparison, label, screen);
         frames::shortfalls(summary.testbed, &comparison, screen);
         figures::figures(&comparison, paper, label, screen);
+        directions::print(&comparison, paper, label, screen);
         if let Some(support) = wording::support(&comparison, screen.glyphs()) {
             screen.wrapped_in(&support, 2, 2, Style::Dim);
         }
