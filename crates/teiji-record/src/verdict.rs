@@ -35,8 +35,9 @@ pub fn verdicts(case: &Case, members: &[(&MemberSummary, &[LoadReport])]) -> Vec
             let kept =
                 value.is_some_and(|v| requirement.relation.holds(v, requirement.bound as f64));
             holds &= kept;
-            let value =
-                value.map_or("nothing measured".to_owned(), |v| show(requirement.figure, v));
+            let value = value.map_or("nothing measured, or too little for it".to_owned(), |v| {
+                show(requirement.figure, v)
+            });
             let seed = if members.len() > 1 { format!(", seed {seed}") } else { String::new() };
             said.push((kept, format!("{name}: {value}{seed}")));
         }
