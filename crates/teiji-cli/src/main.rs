@@ -4,8 +4,10 @@
 
 mod card;
 mod commands;
+mod departure;
 mod exit;
 mod experiment_file;
+mod flow_roles;
 mod guest;
 mod headroom;
 mod interrupt;
@@ -23,6 +25,7 @@ mod ptp;
 mod publish;
 mod rebuild;
 mod replay;
+mod role;
 mod round_trip_roles;
 mod rounds;
 mod run;

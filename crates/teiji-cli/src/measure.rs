@@ -4,45 +4,31 @@
 //! `--on local` and the laboratory's guest both come through here.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::BorrowedFd;
 use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
-use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
 use teiji::load::LoadKind;
 use teiji::roundtrip::ReflectedCounts;
-use teiji::talker::{Destination, LaunchMode, Prepared, TalkerConfig, TxStamps};
-use teiji::{Deadline, Listener, ListenerLog, RequesterLog, Scheduling, StopFlag, TalkerLog};
-use teiji_core::cycle::Schedule;
+use teiji::talker::Prepared;
+use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::{Flow, Qdisc, Scenario, SendMode, Taprio, Transport};
+use teiji_experiment::Scenario;
 use teiji_net::activity;
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
 use teiji_record::summary::ClockSummary;
-use teiji_sys::{clock, netns};
+use teiji_sys::clock;
 
+use crate::departure::first_departure;
+use crate::flow_roles::{FlowRoles, schedule};
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
 use crate::ptp::{self, SyncSeries};
+use crate::role::{EndOf, Gate, enter, is_consequence, join_all, spawn};
 use crate::round_trip_roles::RoundTripRoles;
 use crate::setup::ObservedCase;
 
-/// From "everybody is ready" to the first wake-up.
-const LEAD: Span = Span::from_millis(100);
-/// What it is where a card is used. Two to three seconds after its link came up
-/// igb reads its PHY in the timer softirq and busy-waits there for up to 330 µs
-/// (`igb_update_phy_info`), which delayed frames and made ETF miss some; IPv6
-/// looks for neighbours in these seconds, too.
-const LEAD_OF_CARDS: Span = Span::from_secs(4);
-/// How long after the last departure a listener waits for stragglers.
-const GRACE: Span = Span::from_millis(300);
-/// The period of the kernel's timer tick on Debian (HZ=250): the grid against
-/// which a seed shifts the start.
-const TICK: Span = Span::from_millis(4);
 /// How often a person sees progress.
 const TICK_OF_PROGRESS: Duration = Duration::from_millis(200);
 
@@ -147,9 +133,6 @@ pub struct Logs {
     pub warnings: Vec<String>,
 }
 
-/// A talker or listener on its thread.
-type Role<'scope, T> = ScopedJoinHandle<'scope, anyhow::Result<T>>;
-
 fn run_flows(
     setup: &Setup<'_>,
     applied: &Applied,
@@ -158,8 +141,8 @@ fn run_flows(
     let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
     let roles = (0..)
         .zip(flows)
-        .map(|(id, flow)| Roles::of(setup.scenario, applied, flow, id))
-        .collect::<anyhow::Result<Vec<Roles<'_>>>>()?;
+        .map(|(id, flow)| FlowRoles::of(setup.scenario, applied, flow, id))
+        .collect::<anyhow::Result<Vec<FlowRoles<'_>>>>()?;
     let round_trips = setup
         .scenario
         .numbered_round_trips()
@@ -272,76 +255,6 @@ impl Joined {
     }
 }
 
-/// What a role waits at between being ready and starting.
-pub struct Gate {
-    ready: mpsc::Sender<()>,
-    start: mpsc::Receiver<Instant<Tai>>,
-}
-
-/// Another role could not start, so this one did not either.
-#[derive(Debug, thiserror::Error)]
-#[error("not started, because another role could not be opened")]
-pub struct Abandoned;
-
-impl Gate {
-    fn new(ready: &mpsc::Sender<()>) -> (mpsc::Sender<Instant<Tai>>, Self) {
-        let (begin, start) = mpsc::channel();
-        (begin, Self { ready: ready.clone(), start })
-    }
-
-    /// Says "ready" and waits for the first departure's time.
-    pub fn wait(self) -> Result<Instant<Tai>, Abandoned> {
-        let Self { ready, start } = self;
-        ready.send(()).map_err(|_| Abandoned)?;
-        drop(ready);
-        start.recv().map_err(|_| Abandoned)
-    }
-}
-
-/// Sets a listener's or responder's deadline when its talker or requester has ended.
-pub struct EndOf(pub Deadline);
-
-impl Drop for EndOf {
-    fn drop(&mut self) {
-        self.0.set(clock::now::<Tai>() + GRACE);
-    }
-}
-
-pub fn enter(namespace: BorrowedFd<'_>) -> anyhow::Result<()> {
-    Ok(netns::enter(namespace)?)
-}
-
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    name: &str,
-    work: impl FnOnce() -> anyhow::Result<T> + Send + 'scope,
-) -> anyhow::Result<Role<'scope, T>> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn_scoped(scope, work)
-        .context("cannot start a thread")
-}
-
-/// The roles' results; of several failures the one that is a cause, not a
-/// consequence.
-fn join_all<T>(roles: Vec<Role<'_, T>>, names: &[&str], what: &str) -> anyhow::Result<Vec<T>> {
-    let mut results = Vec::new();
-    let mut failure: Option<anyhow::Error> = None;
-    for (role, name) in roles.into_iter().zip(names) {
-        let joined = role.join().unwrap_or_else(|_| Err(anyhow!("it panicked")));
-        match joined.with_context(|| format!("the {what} `{name}`")) {
-            Ok(result) => results.push(result),
-            Err(error) if failure.as_ref().is_none_or(is_consequence) => failure = Some(error),
-            Err(_) => {}
-        }
-    }
-    failure.map_or(Ok(results), Err)
-}
-
-fn is_consequence(error: &anyhow::Error) -> bool {
-    error.root_cause().is::<Abandoned>()
-}
-
 fn show(
     progress: &mut dyn FnMut(f64),
     base: Instant<Tai>,
@@ -352,144 +265,5 @@ fn show(
         let passed = clock::now::<Tai>() - base;
         progress((passed.as_secs_f64() / duration.as_secs_f64().max(1e-9)).clamp(0.0, 1.0));
         thread::sleep(TICK_OF_PROGRESS);
-    }
-}
-
-fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
-    Schedule { base: base + flow.offset, period: flow.period, margin: margin(flow) }
-}
-
-fn margin(flow: &Flow) -> Span {
-    match flow.mode {
-        SendMode::OnWakeUp => Span::ZERO,
-        SendMode::LaunchTime { margin, .. } => margin,
-    }
-}
-
-fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
-    let margin = setup.scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO);
-    let lead = if setup.binding.has_cards() { LEAD_OF_CARDS } else { LEAD };
-    let earliest = clock::now::<Tai>() + lead + margin;
-    match gates(setup.scenario) {
-        // A flow's place in the cycle is part of the question, so a seed moves
-        // the start by whole cycles.
-        Some(gates) => {
-            let cycles = phase(setup.seed).as_ns() / gates.cycle.as_ns().max(1);
-            let base = Schedule::aligned_base(earliest, gates.cycle, gates.base_time);
-            base + gates.cycle * cycles
-        }
-        None => Schedule::aligned_base(earliest, TICK, phase(setup.seed)),
-    }
-}
-
-/// The first gate table of a scenario.
-fn gates(scenario: &Scenario) -> Option<&Taprio> {
-    scenario.hosts.iter().flat_map(|host| &host.ports).find_map(|port| match &port.qdisc {
-        Some(Qdisc::Taprio(taprio)) => Some(taprio),
-        _ => None,
-    })
-}
-
-/// A phase within the tick for each seed (SplitMix64, Steele et al. 2014), in
-/// whole microseconds so that launch times stay readable.
-fn phase(seed: u64) -> Span {
-    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^= z >> 31;
-    Span::from_micros(i64::try_from(z % 4_000).unwrap_or(0))
-}
-
-/// Both ends of one flow.
-struct Roles<'a> {
-    talker: TalkerConfig,
-    talker_namespace: BorrowedFd<'a>,
-    listener: ListenerConfig,
-    listener_namespace: BorrowedFd<'a>,
-}
-
-impl<'a> Roles<'a> {
-    fn of(scenario: &Scenario, applied: &'a Applied, flow: &Flow, id: u16) -> anyhow::Result<Self> {
-        let port = |host: &str| {
-            applied.port(host, &flow.wire).with_context(|| {
-                format!("flow `{}`: host `{host}` has no port on `{}`", flow.name, flow.wire)
-            })
-        };
-        let namespace = |host: &str| {
-            applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
-        };
-        let (from, to) = (port(&flow.from)?, port(&flow.to)?);
-        if scenario.wire(&flow.wire).is_none() {
-            bail!("flow `{}` is on no wire", flow.name);
-        }
-        let udp = |port, ip: Option<IpAddr>| -> anyhow::Result<(Destination, Source)> {
-            let ip = ip.with_context(|| format!("flow `{}`: no address", flow.name))?;
-            let any: IpAddr = match ip {
-                IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-                IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-            };
-            let to = Destination::Udp(SocketAddr::new(ip, port));
-            Ok((to, Source::Udp(SocketAddr::new(any, port))))
-        };
-        let (destination, source) = match flow.transport {
-            Transport::Udp4 { port } => udp(port, Some(to.ipv4.into()))?,
-            Transport::Udp6 { port } => udp(port, to.ipv6.map(IpAddr::from))?,
-            Transport::Ethernet { vlan } => (
-                Destination::Ethernet { to: to.mac, vlan },
-                Source::Ethernet { tagged: vlan.is_some() },
-            ),
-        };
-        let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
-        let launch = match flow.mode {
-            SendMode::OnWakeUp => None,
-            SendMode::LaunchTime { deadline: false, .. } => Some(LaunchMode::Exact),
-            SendMode::LaunchTime { deadline: true, .. } => Some(LaunchMode::Deadline),
-        };
-        let talker = TalkerConfig {
-            interface: from.ifname,
-            destination,
-            flow: id,
-            payload: flow.payload,
-            priority: flow.priority,
-            launch,
-            stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
-            scheduling: Scheduling {
-                realtime: flow.realtime,
-                cpu: flow.cpu.or_else(|| cpu(&flow.from)),
-                lock_memory: flow.realtime.is_some(),
-            },
-        };
-        let listener = ListenerConfig {
-            interface: Some(to.ifname),
-            flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
-            hardware_stamps: true,
-            busy_poll: flow.listener_busy_poll,
-            scheduling: Scheduling {
-                realtime: flow.listener_realtime,
-                cpu: cpu(&flow.to),
-                lock_memory: false,
-            },
-            ..ListenerConfig::new(source)
-        };
-        Ok(Self {
-            talker,
-            talker_namespace: namespace(&flow.from)?,
-            listener,
-            listener_namespace: namespace(&flow.to)?,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_spread_over_the_tick() {
-        let phases: Vec<i64> = (0..64).map(|seed| phase(seed).as_ns()).collect();
-        assert!(phases.iter().all(|p| (0..TICK.as_ns()).contains(p)));
-        let quarters: std::collections::BTreeSet<i64> =
-            phases.iter().map(|p| p / 1_000_000).collect();
-        assert_eq!(quarters.len(), 4);
     }
 }

@@ -9,7 +9,7 @@ use teiji::{Deadline, Reflector, RequesterLog, Scheduling, StopFlag};
 use teiji_experiment::{RoundTrips, Scenario, Transport};
 use teiji_net::Applied;
 
-use crate::measure::{EndOf, Gate, enter};
+use crate::role::{EndOf, Gate, enter};
 
 /// Requester and responder.
 pub struct RoundTripRoles<'a> {

@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(50);
 const TICK_US: u64 = 4_000;
 
 /// Runs every script in [`SCRIPTS_DIR`], in the order of names. `seed` decides the course
-/// of events, see [`vary`].
+/// of events: the kernel's random numbers, and where in its tick the scripts start.
 pub fn run(seed: u64) -> io::Result<Report> {
     vary(seed)?;
     let folder = Path::new("/").join(SCRIPTS_DIR);

@@ -1,0 +1,111 @@
+//! Both ends of a flow: what its talker and listener are asked for, and where they run.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use anyhow::{Context, bail};
+use teiji::Scheduling;
+use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
+use teiji::talker::{Destination, LaunchMode, TalkerConfig, TxStamps};
+use teiji_core::cycle::Schedule;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::{Flow, Scenario, SendMode, Transport};
+use teiji_net::Applied;
+
+/// Both ends of one flow.
+pub struct FlowRoles<'a> {
+    pub talker: TalkerConfig,
+    pub talker_namespace: BorrowedFd<'a>,
+    pub listener: ListenerConfig,
+    pub listener_namespace: BorrowedFd<'a>,
+}
+
+impl<'a> FlowRoles<'a> {
+    pub fn of(
+        scenario: &Scenario,
+        applied: &'a Applied,
+        flow: &Flow,
+        id: u16,
+    ) -> anyhow::Result<Self> {
+        let port = |host: &str| {
+            applied.port(host, &flow.wire).with_context(|| {
+                format!("flow `{}`: host `{host}` has no port on `{}`", flow.name, flow.wire)
+            })
+        };
+        let namespace = |host: &str| {
+            applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
+        };
+        let (from, to) = (port(&flow.from)?, port(&flow.to)?);
+        if scenario.wire(&flow.wire).is_none() {
+            bail!("flow `{}` is on no wire", flow.name);
+        }
+        let udp = |port, ip: Option<IpAddr>| -> anyhow::Result<(Destination, Source)> {
+            let ip = ip.with_context(|| format!("flow `{}`: no address", flow.name))?;
+            let any: IpAddr = match ip {
+                IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+                IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let to = Destination::Udp(SocketAddr::new(ip, port));
+            Ok((to, Source::Udp(SocketAddr::new(any, port))))
+        };
+        let (destination, source) = match flow.transport {
+            Transport::Udp4 { port } => udp(port, Some(to.ipv4.into()))?,
+            Transport::Udp6 { port } => udp(port, to.ipv6.map(IpAddr::from))?,
+            Transport::Ethernet { vlan } => (
+                Destination::Ethernet { to: to.mac, vlan },
+                Source::Ethernet { tagged: vlan.is_some() },
+            ),
+        };
+        let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
+        let launch = match flow.mode {
+            SendMode::OnWakeUp => None,
+            SendMode::LaunchTime { deadline: false, .. } => Some(LaunchMode::Exact),
+            SendMode::LaunchTime { deadline: true, .. } => Some(LaunchMode::Deadline),
+        };
+        let talker = TalkerConfig {
+            interface: from.ifname,
+            destination,
+            flow: id,
+            payload: flow.payload,
+            priority: flow.priority,
+            launch,
+            stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
+            scheduling: Scheduling {
+                realtime: flow.realtime,
+                cpu: flow.cpu.or_else(|| cpu(&flow.from)),
+                lock_memory: flow.realtime.is_some(),
+            },
+        };
+        let listener = ListenerConfig {
+            interface: Some(to.ifname),
+            flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
+            hardware_stamps: true,
+            busy_poll: flow.listener_busy_poll,
+            scheduling: Scheduling {
+                realtime: flow.listener_realtime,
+                cpu: cpu(&flow.to),
+                lock_memory: false,
+            },
+            ..ListenerConfig::new(source)
+        };
+        Ok(Self {
+            talker,
+            talker_namespace: namespace(&flow.from)?,
+            listener,
+            listener_namespace: namespace(&flow.to)?,
+        })
+    }
+}
+
+/// When its frames leave, and how long before that it wakes.
+pub fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
+    Schedule { base: base + flow.offset, period: flow.period, margin: margin(flow) }
+}
+
+/// How long before a departure its sender wakes.
+pub fn margin(flow: &Flow) -> Span {
+    match flow.mode {
+        SendMode::OnWakeUp => Span::ZERO,
+        SendMode::LaunchTime { margin, .. } => margin,
+    }
+}

@@ -1,0 +1,91 @@
+//! The roles of a case on their threads: ready together, started together, and one cause
+//! told where several end badly.
+
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc;
+use std::thread::{self, ScopedJoinHandle};
+
+use anyhow::{Context, anyhow};
+use teiji::Deadline;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_sys::{clock, netns};
+
+/// How long after the last departure a listener waits for stragglers.
+const GRACE: Span = Span::from_millis(300);
+
+/// A talker or listener on its thread.
+pub type Role<'scope, T> = ScopedJoinHandle<'scope, anyhow::Result<T>>;
+
+/// What a role waits at between being ready and starting.
+pub struct Gate {
+    ready: mpsc::Sender<()>,
+    start: mpsc::Receiver<Instant<Tai>>,
+}
+
+/// Another role could not start, so this one did not either.
+#[derive(Debug, thiserror::Error)]
+#[error("not started, because another role could not be opened")]
+pub struct Abandoned;
+
+impl Gate {
+    /// One, and what opens it: `ready` hears of who waits there.
+    pub fn new(ready: &mpsc::Sender<()>) -> (mpsc::Sender<Instant<Tai>>, Self) {
+        let (begin, start) = mpsc::channel();
+        (begin, Self { ready: ready.clone(), start })
+    }
+
+    /// Says "ready" and waits for the first departure's time.
+    pub fn wait(self) -> Result<Instant<Tai>, Abandoned> {
+        let Self { ready, start } = self;
+        ready.send(()).map_err(|_| Abandoned)?;
+        drop(ready);
+        start.recv().map_err(|_| Abandoned)
+    }
+}
+
+/// Sets a listener's or responder's deadline when its talker or requester has ended.
+pub struct EndOf(pub Deadline);
+
+impl Drop for EndOf {
+    fn drop(&mut self) {
+        self.0.set(clock::now::<Tai>() + GRACE);
+    }
+}
+
+/// Moves the thread to a host.
+pub fn enter(namespace: BorrowedFd<'_>) -> anyhow::Result<()> {
+    Ok(netns::enter(namespace)?)
+}
+
+/// Starts a role.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'scope,
+) -> anyhow::Result<Role<'scope, T>> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, work)
+        .context("cannot start a thread")
+}
+
+/// The roles' results; of several failures the one that is a cause, not a
+/// consequence.
+pub fn join_all<T>(roles: Vec<Role<'_, T>>, names: &[&str], what: &str) -> anyhow::Result<Vec<T>> {
+    let mut results = Vec::new();
+    let mut failure: Option<anyhow::Error> = None;
+    for (role, name) in roles.into_iter().zip(names) {
+        let joined = role.join().unwrap_or_else(|_| Err(anyhow!("it panicked")));
+        match joined.with_context(|| format!("the {what} `{name}`")) {
+            Ok(result) => results.push(result),
+            Err(error) if failure.as_ref().is_none_or(is_consequence) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok(results), Err)
+}
+
+/// True if a role did not start only because another one could not.
+pub fn is_consequence(error: &anyhow::Error) -> bool {
+    error.root_cause().is::<Abandoned>()
+}
