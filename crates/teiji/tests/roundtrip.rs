@@ -221,10 +221,18 @@ fn a_flag_ends_the_measurement_and_the_log_says_so() {
     let Some(wire) = Wire::new() else { return };
     let silent = wire.rx(|| UdpSocket::bind(REFLECTOR_V4)).unwrap();
     let stop = StopFlag::new();
-    stop.stop();
+    let log = std::thread::scope(|scope| {
+        // Once the first request is there; its reply is waited for in vain for 5 s.
+        scope.spawn(|| {
+            silent.recv(&mut [0; 256]).unwrap();
+            stop.stop();
+        });
+        wire.tx(|| request(&config(REFLECTOR_V4, 1_000), &stop)).unwrap()
+    });
+    assert!(log.interrupted && log.rounds.len() == 1, "{log:?}");
+    // Who stops before it begins has asked for nothing.
     let log = wire.tx(|| request(&config(REFLECTOR_V4, 1_000), &stop)).unwrap();
-    assert!(log.interrupted && log.rounds.len() == 1);
-    drop(silent);
+    assert!(log.interrupted && log.rounds.is_empty(), "{log:?}");
 }
 
 #[test]
