@@ -45,7 +45,11 @@ impl<'a> RoundTripRoles<'a> {
             }
             Transport::Ethernet { .. } => bail!("round trips `{name}` are of UDP"),
         };
-        let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
+        let scheduling = |host: &str, realtime: Option<u8>| Scheduling {
+            realtime,
+            cpu: scenario.host(host).and_then(|host| host.cpu),
+            lock_memory: realtime.is_some(),
+        };
         Ok(Self {
             requester: RequesterConfig {
                 destination: SocketAddr::new(ip, port),
@@ -56,22 +60,14 @@ impl<'a> RoundTripRoles<'a> {
                 payload: asked.payload,
                 flow: id,
                 priority: asked.priority,
-                scheduling: Scheduling {
-                    realtime: asked.realtime,
-                    cpu: cpu(&asked.from),
-                    lock_memory: asked.realtime.is_some(),
-                },
+                scheduling: scheduling(&asked.from, asked.realtime),
             },
             requester_namespace: namespace(&asked.from)?,
             responder: ReflectorConfig {
                 address: SocketAddr::new(any, port),
                 interface: Some(to.ifname),
                 priority: asked.priority,
-                scheduling: Scheduling {
-                    realtime: asked.responder_realtime,
-                    cpu: cpu(&asked.to),
-                    lock_memory: asked.responder_realtime.is_some(),
-                },
+                scheduling: scheduling(&asked.to, asked.responder_realtime),
             },
             responder_namespace: namespace(&asked.to)?,
         })

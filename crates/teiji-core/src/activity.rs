@@ -58,7 +58,7 @@ impl Activity {
         for (number, cpu) in &mut self.cpus {
             let Some(earlier) = before.cpus.get(number) else { continue };
             for (kind, count) in &mut cpu.softirqs {
-                *count -= earlier.softirqs.get(kind).copied().unwrap_or(0).min(*count);
+                *count = count.saturating_sub(earlier.softirqs.get(kind).copied().unwrap_or(0));
             }
             cpu.frames = cpu.frames.saturating_sub(earlier.frames);
             cpu.dropped = cpu.dropped.saturating_sub(earlier.dropped);

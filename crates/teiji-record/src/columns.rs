@@ -1,5 +1,5 @@
 //! Columns of a Parquet file: name, type, and how each is taken from and put into
-//! its kind of row. Which columns a kind has: `frame_columns`, `round_columns`.
+//! its kind of row. Which columns a kind has: `frame_columns`, `rounds`.
 
 use ::parquet::column::reader::ColumnReader;
 use ::parquet::column::writer::ColumnWriter;
@@ -54,6 +54,54 @@ macro_rules! stamp {
     };
 }
 pub(crate) use stamp;
+
+/// Declares the column of the instant that every row has.
+macro_rules! instant {
+    ($name:literal, $($field:ident).+) => {
+        $crate::columns::Column {
+            name: $name,
+            optional: false,
+            kind: $crate::columns::Kind::Int64(
+                "",
+                |row| Some(row.$($field).+.as_ns()),
+                |row, ns| row.$($field).+ = teiji_core::time::Instant::from_ns(ns),
+            ),
+        }
+    };
+}
+pub(crate) use instant;
+
+/// Declares the column of the identifier in the test header, `flow`.
+macro_rules! flow {
+    () => {
+        $crate::columns::Column {
+            name: "flow",
+            optional: false,
+            kind: $crate::columns::Kind::Int32(
+                "(INTEGER(16,false))",
+                |row| i32::from(row.flow),
+                |row, flow| row.flow = u16::try_from(flow).unwrap_or(u16::MAX),
+            ),
+        }
+    };
+}
+pub(crate) use flow;
+
+/// Declares the column of the sequence number, `seq`.
+macro_rules! seq {
+    ($($field:ident).+) => {
+        $crate::columns::Column {
+            name: "seq",
+            optional: false,
+            kind: $crate::columns::Kind::Int64(
+                "(INTEGER(64,false))",
+                |row| Some($crate::columns::as_stored(row.$($field).+)),
+                |row, seq| row.$($field).+ = $crate::columns::as_counted(seq),
+            ),
+        }
+    };
+}
+pub(crate) use seq;
 
 /// Parquet stores unsigned numbers in the bits of signed ones.
 pub(crate) fn as_stored(number: u64) -> i64 {

@@ -2,7 +2,7 @@
 
 use teiji_core::time::Instant;
 
-use crate::columns::{Column, Kind, Row, as_counted, as_stored, stamp};
+use crate::columns::{Column, Kind, Row, as_counted, as_stored, flow, instant, seq, stamp};
 use crate::parquet::FORMAT;
 use crate::{FrameRow, fate};
 
@@ -10,33 +10,9 @@ impl Row for FrameRow {
     const FORMAT: &'static str = FORMAT;
     const MESSAGE: &'static str = "frames";
     const COLUMNS: &'static [Column<Self>] = &[
-        Column {
-            name: "flow",
-            optional: false,
-            kind: Kind::Int32(
-                "(INTEGER(16,false))",
-                |row| i32::from(row.flow),
-                |row, flow| row.flow = u16::try_from(flow).unwrap_or(u16::MAX),
-            ),
-        },
-        Column {
-            name: "seq",
-            optional: false,
-            kind: Kind::Int64(
-                "(INTEGER(64,false))",
-                |row| Some(as_stored(row.seq)),
-                |row, seq| row.seq = as_counted(seq),
-            ),
-        },
-        Column {
-            name: "scheduled_tai_ns",
-            optional: false,
-            kind: Kind::Int64(
-                "",
-                |row| Some(row.scheduled.as_ns()),
-                |row, ns| row.scheduled = Instant::from_ns(ns),
-            ),
-        },
+        flow!(),
+        seq!(seq),
+        instant!("scheduled_tai_ns", scheduled),
         stamp!("woke_tai_ns", woke),
         stamp!("handed_over_tai_ns", handed_over),
         stamp!("tx_sched_tai_ns", tx_sched),

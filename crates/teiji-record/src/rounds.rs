@@ -10,7 +10,7 @@ use teiji_core::time::{Instant, Span};
 use teiji_experiment::RoundTrips;
 use teiji_stats::{RoundStatistics, RoundTerms, RoundView};
 
-use crate::columns::{Column, Kind, Row, as_counted, as_stored, stamp};
+use crate::columns::{Column, Kind, Row, flow, instant, seq, stamp};
 use crate::fate;
 use crate::table::{RecordsError, Table};
 
@@ -89,33 +89,9 @@ impl Row for RoundRow {
     const FORMAT: &'static str = FORMAT;
     const MESSAGE: &'static str = "rounds";
     const COLUMNS: &'static [Column<Self>] = &[
-        Column {
-            name: "flow",
-            optional: false,
-            kind: Kind::Int32(
-                "(INTEGER(16,false))",
-                |row| i32::from(row.flow),
-                |row, flow| row.flow = u16::try_from(flow).unwrap_or(u16::MAX),
-            ),
-        },
-        Column {
-            name: "seq",
-            optional: false,
-            kind: Kind::Int64(
-                "(INTEGER(64,false))",
-                |row| Some(as_stored(row.round.seq)),
-                |row, seq| row.round.seq = as_counted(seq),
-            ),
-        },
-        Column {
-            name: "sent_tai_ns",
-            optional: false,
-            kind: Kind::Int64(
-                "",
-                |row| Some(row.round.sent.as_ns()),
-                |row, ns| row.round.sent = Instant::from_ns(ns),
-            ),
-        },
+        flow!(),
+        seq!(round.seq),
+        instant!("sent_tai_ns", round.sent),
         stamp!("responder_arrived_tai_ns", round.reflector_arrived),
         stamp!("responder_left_tai_ns", round.reflector_left),
         stamp!("reply_kernel_tai_ns", round.reply_kernel),
@@ -132,18 +108,7 @@ impl Row for RoundRow {
             ),
         },
     ];
-    const EMPTY: Self = Self {
-        flow: 0,
-        round: RoundTrip {
-            seq: 0,
-            sent: Instant::from_ns(0),
-            reflector_arrived: None,
-            reflector_left: None,
-            reply_kernel: None,
-            received: None,
-            send_failed: None,
-        },
-    };
+    const EMPTY: Self = Self { flow: 0, round: RoundTrip::sent(0, Instant::from_ns(0)) };
 }
 
 impl RoundRow {

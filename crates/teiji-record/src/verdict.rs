@@ -41,9 +41,8 @@ pub fn verdicts(case: &Case, members: &[(&MemberSummary, &[LoadReport])]) -> Vec
             let seed = if members.len() > 1 { format!(", seed {seed}") } else { String::new() };
             said.push((kept, format!("{name}: {value}{seed}")));
         }
-        // What does not hold comes first, and is all that is told.
-        let wanted = said.iter().any(|(kept, _)| *kept == holds).then_some(holds);
-        let told = said.iter().filter(|(kept, _)| wanted.is_none_or(|w| *kept == w));
+        // Where something does not hold, that is all that is told.
+        let told = said.iter().filter(|(kept, _)| *kept == holds);
         let told: Vec<&str> = told.map(|(_, said)| said.as_str()).take(4).collect();
         let measured = if told.is_empty() { "not measured".to_owned() } else { told.join("; ") };
         Verdict { case: case.name.clone(), requirement: requirement.text.clone(), holds, measured }

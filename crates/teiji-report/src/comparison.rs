@@ -226,7 +226,9 @@ pub fn round_trips(summary: &Summary) -> Vec<&str> {
 pub const fn measure(summary: &Summary) -> Measure {
     match summary.judge.by {
         JudgeBy::Schedule => Measure::Schedule,
-        _ => Measure::Interval,
+        JudgeBy::Interval | JudgeBy::Gates | JudgeBy::Shaping | JudgeBy::RoundTrip => {
+            Measure::Interval
+        }
     }
 }
 

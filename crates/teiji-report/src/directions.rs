@@ -47,11 +47,38 @@ pub struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// Whether both go the same way.
-    pub fn agrees(&self) -> bool {
-        self.paper == self.course
+    /// Whether both go the same way, in words.
+    pub fn agreement(&self) -> &'static str {
+        if self.paper == self.course { "agrees" } else { "does not" }
+    }
+
+    /// What the figure is called.
+    pub const fn figure(&self, glyphs: &Glyphs) -> &'static str {
+        match self.figure {
+            Figure::Max => "max",
+            Figure::Mean => "mean",
+            _ => glyphs.sigma,
+        }
+    }
+
+    /// The measured figures, from one case to the other.
+    pub fn measured(&self, glyphs: &Glyphs) -> String {
+        let spread = |s: &Spread| {
+            let scale = Scale::fitting([s.min, s.max]);
+            if s.members > 1 {
+                scale.interval(s.min, s.max, glyphs)
+            } else {
+                scale.text(s.median, glyphs)
+            }
+        };
+        let [one, two] = &self.measured;
+        format!("{} → {}", spread(one), spread(two))
     }
 }
+
+/// What `alike` means.
+pub const ALIKE: &str =
+    "Alike: the seeds of both cases overlap, or single ones differ by less than a quarter.";
 
 /// The directions of what `comparison` compares; none without a paper.
 pub fn directions<'a>(

@@ -39,6 +39,27 @@ pub struct FrameView {
     pub outcome: Outcome,
 }
 
+impl FrameView {
+    /// The frame `seq` of which nothing is known but when it was meant to leave.
+    pub const fn planned(seq: u64, scheduled: Instant<Tai>) -> Self {
+        Self {
+            seq,
+            scheduled,
+            woke: None,
+            handed_over: None,
+            tx_sched: None,
+            tx_kernel: None,
+            tx_hardware: None,
+            wire: None,
+            rx_kernel: None,
+            rx_hardware: None,
+            arrival: None,
+            copies: 0,
+            outcome: Outcome::Accepted,
+        }
+    }
+}
+
 /// What the sending kernel said became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -16,19 +16,11 @@ fn frame(seq: u64, wake_up: i64, hand_over: i64, release: i64) -> FrameView {
     let woke = scheduled - MARGIN + Span::from_ns(wake_up);
     let sched = woke + Span::from_ns(hand_over);
     FrameView {
-        seq,
-        scheduled,
         woke: Some(woke),
         handed_over: Some(sched + Span::from_micros(1)),
         tx_sched: Some(sched),
         tx_kernel: Some(sched.max(scheduled - DELTA) + Span::from_ns(release)),
-        tx_hardware: None,
-        wire: None,
-        rx_kernel: None,
-        rx_hardware: None,
-        arrival: None,
-        copies: 0,
-        outcome: Outcome::Accepted,
+        ..FrameView::planned(seq, scheduled)
     }
 }
 

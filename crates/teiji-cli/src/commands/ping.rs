@@ -211,15 +211,7 @@ mod tests {
 
     #[test]
     fn a_measurement_without_any_reply_says_what_to_look_at() {
-        let round = RoundTrip {
-            seq: 0,
-            sent: Instant::from_ns(0),
-            reflector_arrived: None,
-            reflector_left: None,
-            reply_kernel: None,
-            received: None,
-            send_failed: None,
-        };
+        let round = RoundTrip::sent(0, Instant::from_ns(0));
         let log = RequesterLog { rounds: vec![round], ..RequesterLog::default() };
         let text = Summary::of(&log).text(Span::from_secs(1));
         assert!(text.starts_with("1 requests, 1 lost\nno reply within 1 s"), "{text}");

@@ -37,19 +37,12 @@ impl Machine {
             () => Outcome::Accepted,
         };
         FrameView {
-            seq,
-            scheduled,
             woke: Some(woke),
             handed_over: Some(sched),
             tx_sched: Some(sched),
             tx_kernel: (outcome == Outcome::Accepted).then_some(card),
-            tx_hardware: None,
-            wire: None,
-            rx_kernel: None,
-            rx_hardware: None,
-            arrival: None,
-            copies: 0,
             outcome,
+            ..FrameView::planned(seq, scheduled)
         }
     }
 }

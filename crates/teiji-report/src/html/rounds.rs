@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
-use teiji_stats::Part;
+use teiji_stats::{Deviation, Part};
 
 use super::escape::text;
 use super::{GLYPHS, directions, list, plots, still, tables};
-use crate::comparison::{Comparison, Figure, Spread, round_trips};
+use crate::comparison::{Comparison, MemberView, round_trips};
 use crate::report::Report;
-use crate::units::{count, duration};
+use crate::units::count;
 use crate::wording;
 
 /// A section for each table of round trips.
@@ -40,9 +40,15 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         plots::histogram(report, &comparison, out);
         plots::tail(report, &comparison, out);
         let _ = writeln!(out, "</div>");
-        parts(report, &comparison, out);
+        let parts = Part::ALL.map(|part| (wording::part(part), stretch(part)));
+        tables::where_the_time_goes(report, &comparison, &parts, wording::PARTS, out);
         let _ = writeln!(out, "</section>");
     }
+}
+
+/// Where a member keeps a part.
+fn stretch<'a>(part: Part) -> impl Fn(&MemberView<'a>) -> Option<&'a Deviation> {
+    move |member| member.rounds?.parts.get(&part)
 }
 
 fn series(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
@@ -76,48 +82,4 @@ fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
         let _ = writeln!(out, "</tr>");
     }
     let _ = writeln!(out, "</tbody></table></div>");
-}
-
-/// Where the time goes.
-fn parts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
-    let mut rows = String::new();
-    for part in Part::ALL {
-        for view in &comparison.cases {
-            let over = |figure: Figure| {
-                let members = view.members.iter().filter_map(|m| m.rounds?.parts.get(&part));
-                Spread::over(members.filter_map(|d| figure.of(d)))
-            };
-            let cells = [
-                over(Figure::Min).map(|s| s.min),
-                over(Figure::Percentile(50.0)).map(|s| s.median),
-                over(Figure::Mean).map(|s| s.median),
-                over(Figure::Percentile(99.9)).map(|s| s.median),
-                over(Figure::Max).map(|s| s.max),
-            ];
-            if cells.iter().all(Option::is_none) {
-                continue;
-            }
-            let _ = write!(
-                rows,
-                "<tr><th>{} <span class=\"what\">{}</span></th>",
-                tables::name(report, view),
-                wording::part(part)
-            );
-            for ns in cells {
-                let shown = ns.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
-                let _ = write!(rows, "<td>{shown}</td>");
-            }
-            let _ = writeln!(rows, "</tr>");
-        }
-    }
-    if rows.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "<h3>Where the time goes</h3>\n<p class=\"note\">{}</p>\n<div class=\"wide\"><table>\n\
-         <thead><tr><th></th><th>min</th><th>median</th><th>mean</th><th>p99.9</th><th>max</th>\
-         </tr></thead>\n<tbody>{rows}</tbody></table></div>",
-        text(wording::PARTS)
-    );
 }

@@ -7,7 +7,7 @@ use teiji_stats::Deviation;
 use super::GLYPHS;
 use super::escape::text;
 use super::rows::named;
-use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread};
+use crate::comparison::{CaseView, Comparison, Figure, Measure, MemberView, Spread};
 use crate::report::Report;
 use crate::units::{Scale, count, duration, ratio};
 
@@ -167,25 +167,49 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
 }
 
 /// Where the time goes on the sender.
-pub fn stations(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
+pub fn stations<'a>(report: &Report<'_>, comparison: &Comparison<'a>, out: &mut String) {
     type Pick = fn(&teiji_stats::FlowStatistics) -> Option<&Deviation>;
     let stations: [(&str, Pick); 2] = [
         ("wake-up latency", |flow| flow.wake_up.as_ref()),
         ("hand-over", |flow| flow.hand_over.as_ref()),
     ];
+    let members = if comparison.members() > 1 {
+        format!(
+            " Over {} seeds: the smallest and the largest of all, else the seeds' median.",
+            comparison.members()
+        )
+    } else {
+        String::new()
+    };
+    let note = format!(
+        "Wake-up latency: from the planned wake-up until the sender runs. Hand-over: from then \
+         until its send call returns.{members}"
+    );
+    let stretches =
+        stations.map(|(what, pick)| (what, move |member: &MemberView<'a>| pick(member.flow?)));
+    where_the_time_goes(report, comparison, &stretches, &note, out);
+}
+
+/// How long each stretch of a way took, a row for each case; nothing if nothing is known.
+/// A stretch is its name, and where a member keeps it.
+pub fn where_the_time_goes<'a>(
+    report: &Report<'_>,
+    comparison: &Comparison<'a>,
+    stretches: &[(&str, impl Fn(&MemberView<'a>) -> Option<&'a Deviation>)],
+    note: &str,
+    out: &mut String,
+) {
     let mut rows = String::new();
-    for (what, pick) in stations {
+    for (what, pick) in stretches {
         for view in &comparison.cases {
-            let all: Vec<&Deviation> = view.members.iter().filter_map(|m| pick(m.flow?)).collect();
-            let over = |of: &dyn Fn(&Deviation) -> f64| {
-                Spread::over(all.iter().map(|d| of(d)).filter(|ns| ns.is_finite()))
-            };
+            let all: Vec<&Deviation> = view.members.iter().filter_map(pick).collect();
+            let over = |figure: Figure| Spread::over(all.iter().filter_map(|d| figure.of(d)));
             let cells = [
-                over(&|d| d.min_ns as f64).map(|s| s.min),
-                over(&|d| percentile(d, 50.0)).map(|s| s.median),
-                over(&|d| d.mean_ns).map(|s| s.median),
-                over(&|d| percentile(d, 99.9)).map(|s| s.median),
-                over(&|d| d.max_ns as f64).map(|s| s.max),
+                over(Figure::Min).map(|s| s.min),
+                over(Figure::Percentile(50.0)).map(|s| s.median),
+                over(Figure::Mean).map(|s| s.median),
+                over(Figure::Percentile(99.9)).map(|s| s.median),
+                over(Figure::Max).map(|s| s.max),
             ];
             if all.is_empty() {
                 continue;
@@ -205,24 +229,11 @@ pub fn stations(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Stri
     if rows.is_empty() {
         return;
     }
-    let members = if comparison.members() > 1 {
-        format!(
-            " Over {} seeds: the smallest and the largest of all, else the seeds' median.",
-            comparison.members()
-        )
-    } else {
-        String::new()
-    };
     let _ = writeln!(
         out,
-        "<h3>Where the time goes</h3>\n<p class=\"note\">Wake-up latency: from the planned wake-up \
-         until the sender runs. Hand-over: from then until its send call returns.{members}</p>\n\
-         <div class=\"wide\"><table>\n<thead><tr><th></th><th>min</th><th>median</th>\
-         <th>mean</th><th>p99.9</th><th>max</th></tr></thead>\n<tbody>{rows}</tbody></table></div>"
+        "<h3>Where the time goes</h3>\n<p class=\"note\">{}</p>\n<div class=\"wide\"><table>\n\
+         <thead><tr><th></th><th>min</th><th>median</th><th>mean</th><th>p99.9</th><th>max</th>\
+         </tr></thead>\n<tbody>{rows}</tbody></table></div>",
+        text(note)
     );
-}
-
-fn percentile(deviation: &Deviation, p: f64) -> f64 {
-    let found = deviation.percentiles.iter().find(|q| (q.p - p).abs() < 1e-9);
-    found.map_or(f64::NAN, |q| q.ns as f64)
 }

@@ -2,10 +2,9 @@
 
 use super::screen::{Screen, Style};
 use super::table::{self, Column, Section};
-use crate::comparison::{Comparison, Figure, Spread};
-use crate::directions::{Direction, directions};
+use crate::comparison::Comparison;
+use crate::directions::{ALIKE, Direction, directions};
 use crate::paper::Paper;
-use crate::units::Scale;
 
 /// The table; nothing if the paper has no direction for these cases.
 pub fn print(
@@ -23,25 +22,12 @@ pub fn print(
         .iter()
         .map(|row| {
             let [one, two] = row.cases.map(|name| screen.foreign(name));
-            let figure = match row.figure {
-                Figure::Max => "max",
-                Figure::Mean => "mean",
-                _ => glyphs.sigma,
-            };
-            screen.foreign(&format!("{one} → {two}, {figure}"))
+            screen.foreign(&format!("{one} → {two}, {}", row.figure(glyphs)))
         })
         .collect();
     let column = |head: &str, cell: &dyn Fn(&Direction<'_>) -> String| Column {
         head: head.to_owned(),
         cells: rows.iter().map(|row| screen.foreign(&cell(row))).collect(),
-    };
-    let spread = |s: &Spread| {
-        let scale = Scale::fitting([s.min, s.max]);
-        if s.members > 1 {
-            scale.interval(s.min, s.max, glyphs)
-        } else {
-            scale.text(s.median, glyphs)
-        }
     };
     let section = Section {
         heading: ["Directions".to_owned(), "the paper's, and these".to_owned()],
@@ -51,16 +37,11 @@ pub fn print(
                 let is_said = row.said.ends_with(word);
                 if is_said { row.said.clone() } else { format!("{}, {word}", row.said) }
             }),
-            column("measured", &|row| {
-                let [one, two] = &row.measured;
-                format!("{} → {}, {}", spread(one), spread(two), row.course.word())
-            }),
-            column("", &|row| if row.agrees() { "agrees" } else { "does not" }.to_owned()),
+            column("measured", &|row| format!("{}, {}", row.measured(glyphs), row.course.word())),
+            column("", &|row| row.agreement().to_owned()),
         ],
         style: Style::Plain,
-        note: "Alike: the seeds of both cases overlap, or single ones differ by less than a \
-               quarter."
-            .to_owned(),
+        note: ALIKE.to_owned(),
     };
     table::print(&[section], &names, label, screen);
 }

@@ -64,6 +64,19 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
+    /// The request `seq`, sent at `sent`; nothing has become of it yet.
+    pub const fn sent(seq: u64, sent: Instant<Tai>) -> Self {
+        Self {
+            seq,
+            sent,
+            reflector_arrived: None,
+            reflector_left: None,
+            reply_kernel: None,
+            received: None,
+            send_failed: None,
+        }
+    }
+
     /// From the send call to the reply in the program.
     pub fn time(&self) -> Option<Span> {
         Some(self.received? - self.sent)
@@ -219,15 +232,8 @@ impl Requester {
         Probe { flow: self.flow, seq, scheduled: sent }.emit(&mut self.payload);
         Echo::Request.emit(&mut self.payload);
         let result = self.sender.send(&self.socket, &[], &self.payload, None);
-        self.log.rounds.push(RoundTrip {
-            seq,
-            sent,
-            reflector_arrived: None,
-            reflector_left: None,
-            reply_kernel: None,
-            received: None,
-            send_failed: result.err().as_ref().map(SysError::errno),
-        });
+        let send_failed = result.err().as_ref().map(SysError::errno);
+        self.log.rounds.push(RoundTrip { send_failed, ..RoundTrip::sent(seq, sent) });
     }
 
     /// Waits for the reply to the youngest request, and takes late ones of older.
