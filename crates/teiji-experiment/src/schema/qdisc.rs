@@ -1,0 +1,178 @@
+//! Queueing disciplines.
+
+use super::{Section, key};
+
+/// A root queueing discipline.
+pub const QDISC: Section = Section {
+    header: "[hosts.NAME.ports.WIRE.qdisc]",
+    keys: &[
+        key(
+            "kind",
+            "`\"cbs\"`, `\"default\"`, `\"etf\"`, `\"mqprio\"`, `\"pfifo\"`, `\"prio\"` or `\"taprio\"`",
+            "required",
+            "which one; `default` leaves or restores the kernel's own. A case that changes the kind starts from an empty table",
+        ),
+        key(
+            "map",
+            "list of 16 whole numbers",
+            "required for mqprio and taprio; prio: the kernel's",
+            "mqprio, prio, taprio: the class (or band) of each priority 0 … 15",
+        ),
+        key(
+            "queues",
+            "list of `\"COUNT@OFFSET\"`",
+            "required for mqprio and taprio",
+            "mqprio, taprio: the transmit queues of each class",
+        ),
+        key("hw", "true or false", "`false`", "mqprio: let the card do it"),
+        key(
+            "bands",
+            "whole number, 2 … 16",
+            "as many as `map` uses, at least 3",
+            "prio: number of bands; band 0 is served first",
+        ),
+        key(
+            "classes",
+            "tables",
+            "`{}`",
+            "mqprio, prio, taprio: what hangs below a class or band, `[….qdisc.classes.NUMBER]`",
+        ),
+        key(
+            "entries",
+            "list of tables `{ open, interval }`",
+            "required for taprio",
+            "taprio: the gates, one after the other",
+        ),
+        key(
+            "mode",
+            "`\"software\"`, `\"txtime-assist\"` or `\"offload\"`",
+            "`\"software\"`",
+            "taprio: who opens the gates: the kernel's timer, launch times that an ETF below keeps, or the card",
+        ),
+        key(
+            "base-time",
+            "duration",
+            "`0`",
+            "taprio: cycles begin at this time of TAI and whole cycles before and after; the first departure of the flows falls onto the beginning of a cycle",
+        ),
+        key(
+            "cycle",
+            "duration",
+            "the sum of the intervals",
+            "taprio: length of the cycle; a shorter one cuts the last entries",
+        ),
+        key(
+            "extension",
+            "duration",
+            "`0`",
+            "taprio: how much longer the last cycle may become before a new table takes over",
+        ),
+        key(
+            "txtime-delay",
+            "duration",
+            "required for txtime-assist",
+            "taprio: how long a frame may take from the qdisc to the card",
+        ),
+        key("delta", "duration", "required for etf", "etf: as below"),
+        key("clock", "`\"tai\"`", "`\"tai\"`", "etf: as below"),
+        key("offload", "true or false", "`false`", "etf, cbs: as below"),
+        key("deadline", "true or false", "`false`", "etf: as below"),
+        key("skip-sock-check", "true or false", "`false`", "etf: as below"),
+        key("limit", "whole number, 1 …", "`1000`", "pfifo: as below"),
+        key("bandwidth", "rate such as `\"20Mbit/s\"`", "as below", "cbs: as below"),
+        key("max-frame", "whole number, 64 …", "`1538`", "cbs: as below"),
+        key("idleslope", "whole number", "as below", "cbs: as below"),
+        key("sendslope", "whole number", "as below", "cbs: as below"),
+        key("hicredit", "whole number", "as below", "cbs: as below"),
+        key("locredit", "whole number", "as below", "cbs: as below"),
+    ],
+};
+
+/// A queueing discipline below a class.
+pub const CLASS: Section = Section {
+    header: "[hosts.NAME.ports.WIRE.qdisc.classes.NUMBER]",
+    keys: &[
+        key(
+            "kind",
+            "`\"cbs\"`, `\"etf\"` or `\"pfifo\"`",
+            "required",
+            "which one; on mqprio and taprio it hangs below each queue of the class",
+        ),
+        key(
+            "delta",
+            "duration",
+            "required for etf",
+            "etf: a frame goes to the card this long before its launch time. Without offload it *leaves* that early",
+        ),
+        key(
+            "clock",
+            "`\"tai\"`",
+            "`\"tai\"`",
+            "etf: the clock of launch times; the kernel accepts TAI only",
+        ),
+        key(
+            "offload",
+            "true or false",
+            "`false`",
+            "etf, cbs: the card keeps the launch time, or counts the credit; of the laboratory's cards only vtsn can",
+        ),
+        key(
+            "deadline",
+            "true or false",
+            "`false`",
+            "etf: launch times are deadlines; must agree with the flow's `deadline`",
+        ),
+        key(
+            "skip-sock-check",
+            "true or false",
+            "`false`",
+            "etf: do not compare the frame's socket with these settings (`skip_sock_check`)",
+        ),
+        key("limit", "whole number, 1 …", "`1000`", "pfifo: how many packets may wait"),
+        key(
+            "bandwidth",
+            "rate such as `\"20Mbit/s\"`",
+            "required for cbs, or the four below",
+            "cbs: the share of the wire it is meant to have; slopes and credits follow from it and the wire's rate, with one largest frame of others in the way",
+        ),
+        key(
+            "max-frame",
+            "whole number, 64 …",
+            "`1538`",
+            "cbs: with bandwidth: bytes of the largest frame of the class, with preamble, FCS and gap",
+        ),
+        key(
+            "idleslope",
+            "whole number",
+            "from `bandwidth`",
+            "cbs: credit gained while waiting, in kbit/s",
+        ),
+        key(
+            "sendslope",
+            "whole number",
+            "from `bandwidth`",
+            "cbs: credit spent while sending, in kbit/s, negative",
+        ),
+        key("hicredit", "whole number", "from `bandwidth`", "cbs: most credit, in bytes"),
+        key(
+            "locredit",
+            "whole number",
+            "from `bandwidth`",
+            "cbs: least credit, in bytes, negative",
+        ),
+    ],
+};
+
+/// One line of a gate table.
+pub const GATE: Section = Section {
+    header: "entries = [{ … }] of taprio",
+    keys: &[
+        key(
+            "open",
+            "list of whole numbers",
+            "required",
+            "the traffic classes that may send; the others wait",
+        ),
+        key("interval", "duration", "required", "for how long"),
+    ],
+};
