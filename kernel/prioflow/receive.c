@@ -36,13 +36,13 @@ static void prioflow_receive_ask(struct prioflow_socket *socket, u8 level)
 	receiver->asked = level;
 }
 
-/* The socket holds more than its high mark. Softirqs off. */
+/* The socket holds more than its high mark. Any context but hardirq. */
 static void prioflow_receive_above(struct prioflow_socket *socket)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
 	struct sock *sk = socket->sk;
 
-	spin_lock(&receiver->lock);
+	spin_lock_bh(&receiver->lock);
 	/* A packet may still come to a socket that is on its way to destruction. */
 	if (receiver->level != PRIOFLOW_NO_LEVEL && !receiver->asked &&
 	    refcount_inc_not_zero(&sk->sk_refcnt)) {
@@ -50,7 +50,7 @@ static void prioflow_receive_above(struct prioflow_socket *socket)
 		prioflow_receive_ask(socket, receiver->level + 1);
 		hrtimer_start(&receiver->timer, PRIOFLOW_LOOK_NS, HRTIMER_MODE_REL_SOFT);
 	}
-	spin_unlock(&receiver->lock);
+	spin_unlock_bh(&receiver->lock);
 }
 
 /* Takes the place of the socket's callback of new data. Softirqs off, RCU. */
@@ -61,11 +61,8 @@ static void prioflow_receive_ready(struct sock *sk)
 	int high = min_t(int, READ_ONCE(receiver->high),
 			 READ_ONCE(sk->sk_rcvbuf) - READ_ONCE(receiver->headroom));
 
-	if (sk_rmem_alloc_get(sk) >= high) {
-		local_bh_disable();
+	if (sk_rmem_alloc_get(sk) >= high)
 		prioflow_receive_above(socket);
-		local_bh_enable();
-	}
 	receiver->ready(sk);
 }
 
@@ -173,11 +170,8 @@ void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_
 		write_unlock_bh(&sk->sk_callback_lock);
 	}
 	/* What has come before brings nobody to look. */
-	if (set->level != PRIOFLOW_NO_LEVEL && sk_rmem_alloc_get(sk) >= set->high) {
-		local_bh_disable();
+	if (set->level != PRIOFLOW_NO_LEVEL && sk_rmem_alloc_get(sk) >= set->high)
 		prioflow_receive_above(socket);
-		local_bh_enable();
-	}
 }
 
 void prioflow_receive_init(struct prioflow_socket *socket)
