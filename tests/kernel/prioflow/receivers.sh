@@ -70,10 +70,10 @@ check "a full reader has the peer paused above its level" wait_for 10 is_at 3
 check "the sender sleeps" wait_for 10 blocked 2
 a perl flow.pl send priority=3 count=20
 equal "levels above go on" "20 0" "$(sent 3) $(queued 3)"
-equal "and nothing is lost" "0 0" "$(dropped 2) $(overflowed)"
+timely equal "and nothing is lost" "0 0" "$(dropped 2) $(overflowed)"
 echo >&3
 wait_for 30 gone $reader
-contains "when it reads, all comes" "came=2000 " "$(cat reader.log)"
+timely contains "when it reads, all comes" "came=2000 " "$(cat reader.log)"
 check "and nothing is asked any more" wait_for 2 is_at 0
 wait_for 2 gone $sender
 

@@ -22,6 +22,11 @@ fail() {
 # skip SENTENCE: it cannot be tried here, with the reason.
 skip() { printf 'skip %s\n' "$*" >>"$RESULTS"; }
 
+# timely CHECK SENTENCE …: as CHECK, for what is over before a debug kernel has looked.
+timely() {
+    if [ $slow -gt 1 ]; then skip "$2: a debug kernel takes longer than that"; else "$@"; fi
+}
+
 # end: the script has come to its end. Anything that leaves earlier has failed.
 end() { printf 'end\n' >>"$RESULTS"; exit 0; }
 
