@@ -9,6 +9,7 @@
 
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
+#include <linux/irq.h>
 #include <linux/kthread.h>
 #include <linux/netdevice.h>
 #include <linux/timekeeping.h>
@@ -31,6 +32,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock_id, mode);
 	timer->function = function;
 }
+#endif
+
+/*
+ * 6.14: an interrupt moves when it is told to, unless its chip says otherwise. Before, it
+ * waits for the chip's handler to move it, unless the interrupt says otherwise.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define COMPAT_IRQ_MOVE_PCNTXT	IRQ_MOVE_PCNTXT
+#else
+#define COMPAT_IRQ_MOVE_PCNTXT	0
 #endif
 
 /* 6.14: a worker that is created has to be woken, too, or it counts as load. */

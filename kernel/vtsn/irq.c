@@ -115,7 +115,8 @@ int vtsn_irq_create(struct vtsn_port *port)
 		return irq;
 	irq_set_chip_and_handler_name(irq, &vtsn_irq_chip, handle_simple_irq, "wire");
 	irq_set_chip_data(irq, port);
-	irq_modify_status(irq, IRQ_NOREQUEST | IRQ_NOAUTOEN, IRQ_NOPROBE);
+	/* It moves at once: nobody would move it later, as an APIC's handlers do. */
+	irq_modify_status(irq, IRQ_NOREQUEST | IRQ_NOAUTOEN, IRQ_NOPROBE | COMPAT_IRQ_MOVE_PCNTXT);
 	port->irq = irq;
 	port->timer_raw = VTSN_NEVER;
 	hrtimer_setup(&port->timer, vtsn_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);

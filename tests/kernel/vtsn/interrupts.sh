@@ -7,6 +7,7 @@
 # package: iproute2
 # package: ethtool
 # package: util-linux
+# cpus: 2
 . /suite/lib
 . /suite/wire.inc
 
@@ -19,10 +20,27 @@ if uname -v | grep -q PREEMPT_RT; then
     must chrt -f -p 77 "$thread"
     contains "whose priority can be set" "priority: 77" "$(chrt -p "$thread")"
 else
+    thread=
     skip "the interrupt's thread: this kernel is not PREEMPT_RT"
 fi
-must sh -c "echo 1 >/proc/irq/$irq/smp_affinity"
-equal "its affinity can be set" 1 "$(sed 's/^0*//' /proc/irq/$irq/smp_affinity)"
+# raised CPU: how often the line was raised on it.
+raised() { awk -v line="$irq:" -v field=$(($1 + 2)) '$1 == line { print $field }' /proc/interrupts; }
+# A thread moves when it is woken next.
+moved() { send --frames 1 --period 1ms --priority 0 --no-stamps; [ "$(processor)" = "$1" ]; }
+processor() { sed 's/.*) //' "/proc/$thread/stat" | cut -d' ' -f37; }
+for cpu in 1 0; do
+    must sh -c "echo $cpu >/proc/irq/$irq/smp_affinity_list"
+    equal "it can be moved to CPU $cpu" $cpu "$(cat /proc/irq/$irq/effective_affinity_list)"
+    if [ -n "$thread" ]; then
+        check "its thread moves to CPU $cpu" wait_for 10 moved $cpu
+    fi
+    # What was set before the move still comes there.
+    send --frames 5 --period 1ms --priority 0 --no-stamps
+    before=$(raised $cpu) elsewhere=$(raised $((1 - cpu)))
+    send --frames 20 --period 1ms --priority 0 --no-stamps
+    within "frames interrupt CPU $cpu" $((before + 1)) 1000000 "$(raised $cpu)"
+    equal "and no longer the other one" "$elsewhere" "$(raised $((1 - cpu)))"
+done
 
 period=$((100 * slow))
 # interrupts: B's, for 100 frames.
