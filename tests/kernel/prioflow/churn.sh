@@ -47,23 +47,27 @@ toggle() {
 link_on_off() { change link mac-control && change link off; }
 link_delete() { a tc qdisc replace dev v0 root prioflow link mac-control && a tc qdisc del dev v0 root; }
 
+# How often; on a debug kernel each takes a second.
+turns=30
+[ $slow -eq 1 ] || turns=5
+
 wire_up
 load
-check "it comes and goes" repeat 30 add_delete
-check "it goes while its gate is closed" repeat 30 close_delete
-check "it is replaced, and replaces" repeat 30 replace
-check "its gate opens and closes" repeat 30 toggle
+check "it comes and goes" repeat $turns add_delete
+check "it goes while its gate is closed" repeat $turns close_delete
+check "it is replaced, and replaces" repeat $turns replace
+check "its gate opens and closes" repeat $turns toggle
 check "then packets still come" works
 prioflow limit 50
-check "the port goes down and up" repeat 10 down_up
+check "the port goes down and up" repeat $((turns / 3)) down_up
 unload
 load
 check "and works after it" works
 # Level frames come all the time: hold, and hold again, from one who never releases.
 flood "0180c2000001$(plain "$peer")8808$(frame 5 20 1)" 20000 &
 flooder=$!
-check "a link comes and goes while frames come" repeat 30 link_on_off
-check "so does the qdisc that has it" repeat 30 link_delete
+check "a link comes and goes while frames come" repeat $turns link_on_off
+check "so does the qdisc that has it" repeat $turns link_delete
 wait $flooder
 prioflow limit 50
 check "then all is as before" works

@@ -109,14 +109,14 @@ change send-level 0
 change send-level 5
 
 # While asleep.
-sleeps "a time limit" timeout=1
-wait_for 10 gone $flow
+sleeps "a time limit" timeout=$slow
+wait_for $((10 + slow)) gone $flow
 contains "a time limit: the send ends by SO_SNDTIMEO" "errno=$eagain" "$(cat flow.log)"
 change send-level 0
 must wait_for 10 all_left
 change send-level 5
-sleeps "a signal" alarm=1
-wait_for 10 gone $flow
+sleeps "a signal" alarm=$slow
+wait_for $((10 + slow)) gone $flow
 contains "a signal: the send ends by it" "errno=$eintr" "$(cat flow.log)"
 change send-level 0
 must wait_for 10 all_left
@@ -177,7 +177,7 @@ sleeps "UDP over IPv6" family=6
 ends "UDP over IPv6"
 
 # A namespace dies while its sender sleeps.
-change send-level 5 for 3000
+change send-level 5 for $((3000 * slow))
 sleeps "a namespace"
 kill -9 "$(cat flow.pid)"
 wire_down

@@ -1,0 +1,71 @@
+#!/bin/sh
+# `teiji flow`: sets, changes, shows and takes away, and says what tc says. Topology in
+# port.inc.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+. /suite/socket.inc
+
+# says SENTENCE WORDS COMMAND…: the command fails, with these words.
+says() {
+    sentence=$1 words=$2
+    shift 2
+    refused "$sentence" "$@"
+    contains "$sentence: it says why" "$words" "$said"
+}
+
+wire_up
+says "there is none at first" "teiji flow enable v0" a teiji flow status v0
+says "none to take away" "has no flow control" a teiji flow disable v0
+contains "nowhere" "no interface here" "$(a teiji flow status)"
+says "an unknown interface" "\`ip link\`" a teiji flow enable nowhere
+says "a level that is none" "0..=15" a teiji flow enable v0 --send-level 16
+says "a part of a millisecond" "whole multiples of 1 ms" a teiji flow enable v0 --storm 100us
+says "more frames than the kernel takes" "kernel: " a teiji flow enable v0 --ring 40000
+equal "none of them left anything" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
+
+found=$(a teiji flow enable v0 --limit 150 --by priority)
+contains "it is told as tc's words" "tc qdisc replace dev v0 root handle 100: prioflow limit 150 by priority link mac-control" "$found"
+contains "tc has it as well" "limit 150p by priority" "$(shown)"
+contains "with a link" "link mac-control" "$(shown)"
+a teiji flow enable v0 --storm 20s --reaction 250us --ring 4 >/dev/null
+contains "what is not named stays" "limit 150p by priority" "$(shown)"
+contains "what is named changes" "storm 20000" "$(shown)"
+contains "and is shown" "150 packets may wait" "$(a teiji flow status v0)"
+must b teiji flow enable v0p --receive-level 5 --by priority
+check "the peer asks for silence" wait_for 2 is_at 5
+send 4 5
+sleep 0.1
+status=$(a teiji flow status v0)
+timely contains "which shows" "transmit level 5   receive level 0" "$status"
+timely check "with what waits" sh -c "echo '$status' | grep -q '^  4  *5  *0  *0  *1[^ ]* '"
+contains "the peer's says who asks" "receive level 5 (by hand)" "$(b teiji flow status)"
+json=$(a teiji flow status v0 --json | tr -d ' \n')
+timely contains "as JSON, too" '"transmit_level":5' "$json"
+contains "with the table" '"table":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]' "$json"
+
+a teiji flow watch v0 --every 500ms --for 2s >watch.log &
+watcher=$!
+sleep 0.7
+must b teiji flow enable v0p --receive-level 0
+send 7 20
+wait $watcher
+equal "watch looks four times" 4 "$(grep -c '^  [0-9]' watch.log)"
+timely check "sees levels and packets" grep -q '   7: ' watch.log
+check "and who waited leave" wait_for 5 sh -c "ip netns exec A teiji flow status v0 | grep -q '^  4  *0  *5 '"
+says "no time is no interval" "above zero" a teiji flow watch v0 --every 0s
+
+must a teiji flow disable v0
+equal "it goes" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
+must a tc qdisc replace dev v0 root handle 7: pfifo limit 9
+says "what somebody has set is not replaced" "tc qdisc del dev v0 root" a teiji flow enable v0
+contains "and stays" "qdisc pfifo 7: root" "$(a tc qdisc show dev v0)"
+wire_down
+end
