@@ -3,6 +3,7 @@
 mod analyze;
 mod check;
 mod compare;
+mod flow;
 mod generate;
 mod keeper;
 mod lab;
@@ -43,6 +44,7 @@ pub enum Command {
     Listen(listen::Args),
     Ping(ping::Args),
     Reflect(reflect::Args),
+    Flow(flow::Args),
     Analyze(analyze::Args),
     Report(report::Args),
     Compare(compare::Args),
@@ -67,6 +69,7 @@ impl Command {
             Self::Listen(args) => listen::run(args),
             Self::Ping(args) => ping::run(args),
             Self::Reflect(args) => reflect::run(args),
+            Self::Flow(args) => flow::run(args),
             Self::Analyze(args) => analyze::run(args),
             Self::Report(args) => report::run(args),
             Self::Compare(args) => compare::run(args),

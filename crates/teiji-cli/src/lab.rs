@@ -289,6 +289,7 @@ fn qdisc_modules(qdisc: &Qdisc) -> Vec<&'static str> {
     let leaf_module = |leaf: LeafQdisc| match leaf {
         LeafQdisc::Etf(_) => Some("sch_etf"),
         LeafQdisc::Cbs(_) => Some("sch_cbs"),
+        LeafQdisc::Prioflow(_) => Some("prioflow"),
         // Built into every kernel.
         LeafQdisc::Pfifo { .. } => None,
     };

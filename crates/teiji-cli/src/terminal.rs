@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use teiji_record::Summary;
 use teiji_report::terminal::{self, Options};
+use teiji_report::units::Glyphs;
 
 /// Columns where nobody says how many there are: in files and pipes.
 const WIDTH_ELSEWHERE: usize = 100;
@@ -25,6 +26,11 @@ fn width() -> usize {
     said.filter(|columns| *columns > 0)
         .or_else(|| seen().map(usize::from).filter(|columns| *columns > 0))
         .unwrap_or(WIDTH_ELSEWHERE)
+}
+
+/// The signs that the terminal can show.
+pub fn glyphs() -> Glyphs {
+    if options().unicode { Glyphs::UNICODE } else { Glyphs::ASCII }
 }
 
 /// The table of a run.

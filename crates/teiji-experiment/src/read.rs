@@ -7,6 +7,7 @@ mod flow;
 pub(crate) mod judge;
 mod load;
 mod policy;
+mod prioflow;
 mod processing;
 mod ptp;
 mod qdisc;

@@ -2,6 +2,7 @@
 
 mod card;
 mod judge;
+mod prioflow;
 mod qdisc;
 mod requirement;
 mod round_trips;
@@ -17,6 +18,7 @@ use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
 pub use judge::{Judge, JudgeBy};
+pub use prioflow::{LevelSource, LinkMode, Prioflow};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };

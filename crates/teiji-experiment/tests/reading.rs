@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use teiji_core::time::Span;
-use teiji_experiment::scenario::{Irq, Policy};
+use teiji_experiment::scenario::{Irq, LevelSource, LinkMode, Policy, Prioflow};
 use teiji_experiment::{
     Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, SendMode, Severity, Transport,
     reader::Cards, schema,
@@ -228,6 +228,40 @@ fn a_case_that_changes_the_kind_of_a_qdisc_starts_from_an_empty_table() {
     assert!(matches!(qdisc("prio"), Some(Qdisc::Prio { bands: 5, .. })));
     assert_eq!(qdisc("pfifo"), Some(Qdisc::Leaf(LeafQdisc::Pfifo { limit: 1000 })));
     assert_eq!(qdisc("none"), None);
+}
+
+#[test]
+fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes() {
+    let root = |settings: &str| {
+        format!("{PLAIN}[hosts.talker.ports.line.qdisc]\nkind = \"prioflow\"\n{settings}")
+    };
+    let experiment = read(&root("link = \"mac-control\"\nstorm = \"0\"\nring = 4\n"));
+    let port = experiment.cases[0].scenario.port("talker", "line").unwrap().clone();
+    let wanted =
+        Prioflow { link: LinkMode::MacControl, storm: Span::ZERO, ring: 4, ..Prioflow::default() };
+    assert_eq!(port.qdisc, Some(Qdisc::Leaf(LeafQdisc::Prioflow(wanted))));
+
+    let below = "[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\n\
+                 classes.1 = { kind = \"prioflow\", by = \"priority\" }\n";
+    let experiment = read(&format!("{PLAIN}{below}"));
+    let port = experiment.cases[0].scenario.port("talker", "line").unwrap().clone();
+    let leaf = port.qdisc.unwrap().leaf_of(0);
+    assert!(matches!(
+        leaf,
+        Some(LeafQdisc::Prioflow(Prioflow { source: LevelSource::Priority, .. }))
+    ));
+
+    for (mistake, words) in [
+        ("link = \"pause\"\n", "mac-control"),
+        ("storm = \"100us\"\n", "whole multiples of 1 ms"),
+        ("reaction = \"33ms\"\n", "from 1 µs to 32 ms"),
+        ("ring = 0\n", "ring"),
+        ("delta = \"1us\"\n", "means nothing to prioflow"),
+    ] {
+        let reading = Reader::new("test.toml").read(&root(mistake));
+        let found = reading.findings.to_string();
+        assert!(found.contains(words), "{mistake}: {found}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use teiji_sys::netns::NetnsError;
 use thiserror::Error;
 
 use crate::card::Refusal;
+use crate::flow;
 use crate::keeper::KeeperError;
 use crate::netlink::KernelError;
 use crate::plan::Action;
@@ -30,6 +31,10 @@ const FEW_QUEUES: &str =
 /// Next step where a wire is `vtsn` and the kernel knows no such link.
 pub const NO_VTSN: &str = "This kernel has no `vtsn` module: build and load it (kernel/vtsn/README.md), \
      or run with --on lab, which does both.";
+
+/// Next step where the kernel knows no `prioflow`.
+const NO_PRIOFLOW: &str = "This kernel has no `prioflow` module: build and load it \
+     (kernel/prioflow/README.md), or run with --on lab, which does both.";
 
 /// Why a plan could not be applied, observed or undone.
 #[derive(Debug, Error)]
@@ -216,6 +221,9 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
         }
         (ENOENT, Some(settings), _) if extack.is_empty() || extack.contains("kind is unknown") => {
             let kind = settings.kind();
+            if kind == flow::KIND {
+                return Some(NO_PRIOFLOW.to_owned());
+            }
             Some(format!(
                 "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
             ))

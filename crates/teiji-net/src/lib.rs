@@ -7,6 +7,7 @@
 //! * [`system`] – settings of a host's kernel: its threads, budgets, limits,
 //! * [`processing`] – who processes a port's frames: interrupts, polling, steering,
 //! * [`interrupts`] – the interrupts of an interface,
+//! * [`flow`] – flow control of a port outside of experiments,
 //! * [`before`] – what the kernel had before,
 //! * [`apply`] – doing it, and taking it back,
 //! * [`card`] – cards that exist before: what they had, when they are refused,
@@ -40,6 +41,7 @@ pub mod card;
 mod command;
 mod cpus;
 pub mod error;
+pub mod flow;
 mod host;
 pub mod interrupts;
 pub mod keeper;

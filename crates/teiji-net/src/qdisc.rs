@@ -8,8 +8,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer, de};
 use teiji_core::time::ClockId;
 use teiji_core::time::Span;
-use teiji_experiment::scenario::{Cbs, Etf, QueueRange, TaprioMode};
+use teiji_experiment::scenario::{Cbs, Etf, Prioflow, QueueRange, TaprioMode};
 
+use crate::flow::{self, PrioflowChange};
 pub use compile::{QdiscError, compile, queues_needed};
 
 /// The handle Teiji gives a root qdisc, as the ETF study did.
@@ -113,6 +114,8 @@ pub enum Settings {
     },
     /// `cbs`: the credit-based shaper.
     Cbs(Cbs),
+    /// `prioflow`: 16 levels, with flow control of the link.
+    Prioflow(Prioflow),
     /// `pfifo`: first in, first out.
     Pfifo {
         /// Packets.
@@ -149,6 +152,7 @@ impl Settings {
             Self::Etf(_) => "etf",
             Self::Taprio { .. } => "taprio",
             Self::Cbs(_) => "cbs",
+            Self::Prioflow(_) => flow::KIND,
             Self::Pfifo { .. } => "pfifo",
             Self::PfifoFast => "pfifo_fast",
             Self::FqCodel { .. } => "fq_codel",
@@ -220,6 +224,7 @@ impl fmt::Display for Settings {
                 }
                 Ok(())
             }
+            Self::Prioflow(settings) => write!(f, "{}", PrioflowChange::from(settings)),
             Self::Pfifo { limit } => write!(f, " limit {limit}"),
             Self::FqCodel { limit, target_us, interval_us } => {
                 write!(f, " limit {limit} target {target_us}us interval {interval_us}us")

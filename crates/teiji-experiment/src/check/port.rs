@@ -195,7 +195,7 @@ impl Context<'_> {
         match leaf {
             LeafQdisc::Etf(etf) => self.etf(&etf, &path),
             LeafQdisc::Cbs(cbs) => self.cbs(cbs, &path),
-            LeafQdisc::Pfifo { .. } => {}
+            LeafQdisc::Pfifo { .. } | LeafQdisc::Prioflow(_) => {}
         }
     }
 

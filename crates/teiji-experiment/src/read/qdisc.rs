@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use teiji_core::quantity::Rate;
 use teiji_core::time::ClockId;
 
-use super::{cbs, taprio};
+use super::{cbs, prioflow, taprio};
 use crate::fields::{Fields, Found, show};
 use crate::log::Log;
 use crate::scenario::{Etf, LeafQdisc, Qdisc, QueueRange};
@@ -33,21 +33,27 @@ enum Kind {
     Mqprio,
     Pfifo,
     Prio,
+    Prioflow,
     Taprio,
 }
 
 impl Kind {
-    const ROOT: [(&'static str, Self); 7] = [
+    const ROOT: [(&'static str, Self); 8] = [
         ("cbs", Self::Cbs),
         ("default", Self::Default),
         ("etf", Self::Etf),
         ("mqprio", Self::Mqprio),
         ("pfifo", Self::Pfifo),
         ("prio", Self::Prio),
+        ("prioflow", Self::Prioflow),
         ("taprio", Self::Taprio),
     ];
-    const LEAF: [(&'static str, Self); 3] =
-        [("cbs", Self::Cbs), ("etf", Self::Etf), ("pfifo", Self::Pfifo)];
+    const LEAF: [(&'static str, Self); 4] = [
+        ("cbs", Self::Cbs),
+        ("etf", Self::Etf),
+        ("pfifo", Self::Pfifo),
+        ("prioflow", Self::Prioflow),
+    ];
 
     /// The keys that mean something, besides `kind`.
     const fn keys(self) -> &'static [&'static str] {
@@ -58,6 +64,7 @@ impl Kind {
             Self::Mqprio => &["map", "queues", "hw", "classes"],
             Self::Pfifo => &["limit"],
             Self::Prio => &["bands", "map", "classes"],
+            Self::Prioflow => &prioflow::KEYS,
             Self::Taprio => &taprio::KEYS,
         }
     }
@@ -112,6 +119,9 @@ fn read_kind(fields: &Fields<'_>, known: &[(&str, Kind)], log: &Log) -> Option<K
 fn read_leaf(kind: Kind, fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option<LeafQdisc> {
     if kind == Kind::Cbs {
         return cbs::read(fields, rate, log).map(LeafQdisc::Cbs);
+    }
+    if kind == Kind::Prioflow {
+        return prioflow::read(fields, log).map(LeafQdisc::Prioflow);
     }
     if kind == Kind::Pfifo {
         let limit = fields.number("limit", 1, i64::from(u32::MAX), "").or_default(1000)?;

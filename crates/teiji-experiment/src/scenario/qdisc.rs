@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
 use teiji_core::time::{ClockId, Span};
 
+use super::prioflow::Prioflow;
+
 /// A root queueing discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -91,6 +93,8 @@ pub enum LeafQdisc {
     },
     /// Credit-based shaper.
     Cbs(Cbs),
+    /// 16 levels, with flow control of the link.
+    Prioflow(Prioflow),
 }
 
 /// `etf`, as in `tc-etf(8)`.

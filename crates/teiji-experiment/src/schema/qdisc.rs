@@ -8,7 +8,7 @@ pub const QDISC: Section = Section {
     keys: &[
         key(
             "kind",
-            "`\"cbs\"`, `\"default\"`, `\"etf\"`, `\"mqprio\"`, `\"pfifo\"`, `\"prio\"` or `\"taprio\"`",
+            "`\"cbs\"`, `\"default\"`, `\"etf\"`, `\"mqprio\"`, `\"pfifo\"`, `\"prio\"`, `\"prioflow\"` or `\"taprio\"`",
             "required",
             "which one; `default` leaves or restores the kernel's own. A case that changes the kind starts from an empty table",
         ),
@@ -78,7 +78,12 @@ pub const QDISC: Section = Section {
         key("offload", "true or false", "`false`", "etf, cbs: as below"),
         key("deadline", "true or false", "`false`", "etf: as below"),
         key("skip-sock-check", "true or false", "`false`", "etf: as below"),
-        key("limit", "whole number, 1 …", "`1000`", "pfifo: as below"),
+        key("limit", "whole number, 1 …", "`1000`", "pfifo, prioflow: as below"),
+        key("by", "as below", "`\"dscp\"`", "prioflow: as below"),
+        key("link", "as below", "`\"off\"`", "prioflow: as below"),
+        key("storm", "duration", "`\"10s\"`", "prioflow: as below"),
+        key("reaction", "duration", "`\"1ms\"`", "prioflow: as below"),
+        key("ring", "whole number, 1 …", "`64`", "prioflow: as below"),
         key("bandwidth", "rate such as `\"20Mbit/s\"`", "as below", "cbs: as below"),
         key("max-frame", "whole number, 64 …", "`1538`", "cbs: as below"),
         key("idleslope", "whole number", "as below", "cbs: as below"),
@@ -94,7 +99,7 @@ pub const CLASS: Section = Section {
     keys: &[
         key(
             "kind",
-            "`\"cbs\"`, `\"etf\"` or `\"pfifo\"`",
+            "`\"cbs\"`, `\"etf\"`, `\"pfifo\"` or `\"prioflow\"`",
             "required",
             "which one; on mqprio and taprio it hangs below each queue of the class",
         ),
@@ -128,7 +133,37 @@ pub const CLASS: Section = Section {
             "`false`",
             "etf: do not compare the frame's socket with these settings (`skip_sock_check`)",
         ),
-        key("limit", "whole number, 1 …", "`1000`", "pfifo: how many packets may wait"),
+        key("limit", "whole number, 1 …", "`1000`", "pfifo, prioflow: how many packets may wait"),
+        key(
+            "by",
+            "`\"dscp\"`, `\"tos\"`, `\"pcp\"` or `\"priority\"`",
+            "`\"dscp\"`",
+            "prioflow: what a frame's level is taken from, by the kernel module's table",
+        ),
+        key(
+            "link",
+            "`\"off\"`, `\"mac-control\"` or `\"experimental\"`",
+            "`\"off\"`",
+            "prioflow: level frames with the other end of the wire, and how they are sent",
+        ),
+        key(
+            "storm",
+            "duration",
+            "`\"10s\"`",
+            "prioflow: a peer that pauses for longer is ignored for as long; 0: never",
+        ),
+        key(
+            "reaction",
+            "duration, 1us … 32ms",
+            "`\"1ms\"`",
+            "prioflow: longest time from asking the peer for silence to its last frame, rings aside",
+        ),
+        key(
+            "ring",
+            "whole number, 1 … 32000",
+            "`64`",
+            "prioflow: most frames that wait in the peer's transmit ring and the own receive ring",
+        ),
         key(
             "bandwidth",
             "rate such as `\"20Mbit/s\"`",

@@ -8,6 +8,7 @@ pub(crate) mod ethtool;
 pub(crate) mod link;
 pub(crate) mod message;
 pub(crate) mod neighbour;
+pub(crate) mod prioflow;
 pub(crate) mod qdisc;
 pub(crate) mod route;
 mod taprio;

@@ -9,10 +9,12 @@ use super::message::{
     NLM_F_CREATE, NLM_F_REPLACE, Request, attribute, attributes, i32_at, text, u16_at, u32_at,
     u64_at,
 };
-use super::{KernelError, Netlink, taprio};
+use super::{KernelError, Netlink, prioflow, taprio};
+use crate::flow::{self, PrioflowChange};
 use crate::qdisc::{Handle, PlannedQdisc, Settings, clock};
 
 const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
 
 const TCA_KIND: u16 = 1;
@@ -20,6 +22,7 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
 
 const TCA_ETF_PARMS: u16 = 1;
@@ -126,6 +129,9 @@ fn replace_request(index: u32, qdisc: &PlannedQdisc) -> Request {
         Settings::Cbs(cbs) => {
             request.nested(TCA_OPTIONS, |o| o.attribute(TCA_CBS_PARMS, &cbs_qopt(*cbs)))
         }
+        Settings::Prioflow(settings) => {
+            request.nested(TCA_OPTIONS, |o| prioflow::options(o, &settings.into()))
+        }
         // struct tc_fifo_qopt { u32 limit; }
         Settings::Pfifo { limit } => request.u32(TCA_OPTIONS, *limit),
         Settings::PfifoFast
@@ -224,6 +230,7 @@ fn parse_settings(kind: &str, options: &[u8]) -> Option<Settings> {
         "etf" => parse_etf_qopt(attribute(options, TCA_ETF_PARMS)?),
         "taprio" => taprio::parse(options),
         "cbs" => parse_cbs_qopt(attribute(options, TCA_CBS_PARMS)?),
+        flow::KIND => prioflow::parse(options).map(Settings::Prioflow),
         "pfifo" => Some(Settings::Pfifo { limit: u32_at(options, 0)? }),
         "fq_codel" => Some(Settings::FqCodel {
             limit: field(TCA_FQ_CODEL_LIMIT)?,
@@ -287,6 +294,52 @@ pub(crate) fn list(netlink: &mut Netlink, index: u32) -> Result<Vec<ObservedQdis
     let mut ours: Vec<_> = all.into_iter().filter(|(i, _)| *i == index).map(|(_, q)| q).collect();
     ours.sort_by_key(|q| (q.parent != Handle::ROOT, q.parent));
     Ok(ours)
+}
+
+/// Sets `prioflow` as the root, or changes the one with this handle.
+pub(crate) fn replace_prioflow(
+    netlink: &mut Netlink,
+    index: u32,
+    handle: Handle,
+    change: &PrioflowChange,
+) -> Result<(), KernelError> {
+    let tcmsg = tcmsg(index, handle.0, Handle::ROOT.0);
+    let request = Request::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tcmsg)
+        .string(TCA_KIND, flow::KIND);
+    netlink.change(request.nested(TCA_OPTIONS, |o| prioflow::options(o, change)))
+}
+
+/// Takes the root qdisc away.
+pub(crate) fn delete_root(netlink: &mut Netlink, index: u32) -> Result<(), KernelError> {
+    netlink.change(Request::new(RTM_DELQDISC, 0, &tcmsg(index, 0, Handle::ROOT.0)))
+}
+
+/// A `prioflow` qdisc as netlink tells it.
+#[derive(Debug)]
+pub(crate) struct RawPrioflow {
+    pub(crate) parent: Handle,
+    /// `TCA_OPTIONS`
+    pub(crate) options: Vec<u8>,
+    /// `TCA_STATS_APP`
+    pub(crate) counters: Vec<u8>,
+}
+
+/// The `prioflow` qdiscs of the link with this index.
+pub(crate) fn list_prioflow(
+    netlink: &mut Netlink,
+    index: u32,
+) -> Result<Vec<RawPrioflow>, KernelError> {
+    netlink.dump(&Request::new(RTM_GETQDISC, 0, &tcmsg(0, 0, 0)), |payload| {
+        let nlas = payload.get(TCMSG_LEN..)?;
+        if u32_at(payload, 4)? != index || text(attribute(nlas, TCA_KIND)?) != flow::KIND {
+            return None;
+        }
+        Some(RawPrioflow {
+            parent: Handle(u32_at(payload, 12)?),
+            options: attribute(nlas, TCA_OPTIONS)?.to_vec(),
+            counters: attribute(attribute(nlas, TCA_STATS2)?, TCA_STATS_APP)?.to_vec(),
+        })
+    })
 }
 
 #[cfg(test)]

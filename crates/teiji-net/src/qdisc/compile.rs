@@ -148,6 +148,7 @@ fn settings(leaf: &LeafQdisc) -> Result<Settings, QdiscError> {
             Ok(Settings::Etf(*etf))
         }
         LeafQdisc::Cbs(cbs) => Ok(Settings::Cbs(*cbs)),
+        LeafQdisc::Prioflow(settings) => Ok(Settings::Prioflow(*settings)),
         LeafQdisc::Pfifo { limit } => Ok(Settings::Pfifo { limit: *limit }),
     }
 }

@@ -1,0 +1,223 @@
+//! `teiji flow`: flow control of a port, set, taken away and looked at.
+
+mod text;
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use teiji::StopFlag;
+use teiji_core::time::{Monotonic, Span};
+use teiji_experiment::scenario::{LevelSource, LinkMode};
+use teiji_net::flow::{FlowPort, FlowStatus, PrioflowChange};
+use teiji_sys::clock;
+
+use super::quantity::span;
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::output;
+use crate::terminal;
+
+/// How long Ctrl-C may wait.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Give ports priority levels and flow control, so that nothing is lost, and look at them.
+///
+/// The qdisc `prioflow` has 16 strict levels. With a link, a receiver whose buffer fills
+/// has the other end of the wire wait. Needs the kernel module (kernel/prioflow/README.md).
+/// Programs take part by socket options: `teiji::flow` in Rust, kernel/uapi/prioflow.h in C.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make prioflow the port's qdisc, with a link; or change what is set.
+    ///
+    /// The other end of the wire needs it, too. What is not named stays as it is; in a new
+    /// qdisc it is the default. A qdisc that somebody else has set is not replaced.
+    Enable(Enable),
+    /// Take it away; the kernel's own qdisc comes back.
+    Disable {
+        /// The interface.
+        interface: String,
+    },
+    /// Show levels, counters and what is asked of the peer.
+    Status {
+        /// The interfaces; all that have it if not given.
+        interfaces: Vec<String>,
+        /// Levels where nothing has happened, too, and the table of levels.
+        #[arg(long)]
+        all: bool,
+        /// As JSON; times in nanoseconds.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a line for each interval: levels in force, packets a second by level, losses.
+    ///
+    /// Ends with Ctrl-C, or after `--for`.
+    Watch(Watch),
+}
+
+#[derive(clap::Args)]
+struct Enable {
+    /// The interface.
+    interface: String,
+    /// Level frames with the other end: off, mac-control (ethertype 0x8808), or
+    /// experimental (0x88B5) for cards that keep 0x8808 to themselves. A new qdisc has
+    /// mac-control.
+    #[arg(long, value_name = "MODE", value_parser = link_mode())]
+    link: Option<LinkMode>,
+    /// What a frame's level is taken from: dscp (the default), tos, pcp or priority.
+    #[arg(long, value_name = "SOURCE", value_parser = level_source())]
+    by: Option<LevelSource>,
+    /// Most packets that wait; those of sockets that opted in are beside it.
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// A peer that pauses for longer is ignored for as long; 0: never. 10 s by default.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    storm: Option<Span>,
+    /// Longest time from asking the peer for silence to its last frame, rings aside: what
+    /// receivers keep room for. 1 ms by default.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    reaction: Option<Span>,
+    /// Most frames that wait in the peer's transmit ring and the own receive ring. 64 by
+    /// default.
+    #[arg(long, value_name = "FRAMES")]
+    ring: Option<u32>,
+    /// Send nothing below this level, by hand; 0 sends all.
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    send_level: Option<u8>,
+    /// Ask the peer to send nothing below this level, by hand; 0: it may send all.
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    receive_level: Option<u8>,
+}
+
+#[derive(clap::Args)]
+struct Watch {
+    /// The interface.
+    interface: String,
+    /// The interval.
+    #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1s")]
+    every: Span,
+    /// End after this time.
+    #[arg(long = "for", value_name = "DURATION", value_parser = span)]
+    duration: Option<Span>,
+}
+
+fn link_mode() -> impl TypedValueParser<Value = LinkMode> {
+    PossibleValuesParser::new(LinkMode::ALL.map(LinkMode::name)).map(|name| {
+        let named = LinkMode::ALL.into_iter().find(|mode| mode.name() == name);
+        named.expect("clap has checked it")
+    })
+}
+
+fn level_source() -> impl TypedValueParser<Value = LevelSource> {
+    PossibleValuesParser::new(LevelSource::ALL.map(LevelSource::name)).map(|name| {
+        let named = LevelSource::ALL.into_iter().find(|source| source.name() == name);
+        named.expect("clap has checked it")
+    })
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.what {
+        What::Enable(args) => enable(args),
+        What::Disable { interface } => {
+            FlowPort::open(interface)?.disable()?;
+            output::line(format_args!(
+                "{interface}: no flow control any more (tc qdisc del dev {interface} root)"
+            ))?;
+            Ok(Exit::Success)
+        }
+        What::Status { interfaces, all, json } => status(interfaces, *all, *json),
+        What::Watch(args) => watch(args, &interrupt::stop_flag()),
+    }
+}
+
+fn enable(args: &Enable) -> anyhow::Result<Exit> {
+    for (what, span, unit_ns) in
+        [("--storm", args.storm, 1_000_000), ("--reaction", args.reaction, 1_000)]
+    {
+        let bad = |span: Span| span.as_ns() < 0 || span.as_ns() % unit_ns != 0;
+        if let Some(span) = span.filter(|span| bad(*span)) {
+            bail!("{what} takes whole multiples of {}, not {span}", Span::from_ns(unit_ns));
+        }
+    }
+    let mut port = FlowPort::open(&args.interface)?;
+    let link = args.link.or_else(|| port.status().is_err().then_some(LinkMode::MacControl));
+    let change = PrioflowChange {
+        limit: args.limit,
+        source: args.by,
+        link,
+        storm: args.storm,
+        reaction: args.reaction,
+        ring: args.ring,
+        send_level: args.send_level,
+        receive_level: args.receive_level,
+    };
+    port.enable(&change)?;
+    output::line(port.command(&change))?;
+    output::text(text::settings(&port.status()?, &terminal::glyphs()))?;
+    Ok(Exit::Success)
+}
+
+fn status(interfaces: &[String], all: bool, json: bool) -> anyhow::Result<Exit> {
+    let ports = match interfaces {
+        [] => FlowPort::all()?,
+        some => some.iter().map(|name| FlowPort::open(name)).collect::<Result<_, _>>()?,
+    };
+    let mut found = Vec::new();
+    for mut port in ports {
+        found.push(port.status()?);
+    }
+    if json {
+        output::json(&found)?;
+    } else if found.is_empty() {
+        output::line("no interface here has flow control; `teiji flow enable` gives it some")?;
+    }
+    for (index, status) in found.iter().enumerate().filter(|_| !json) {
+        let gap = if index == 0 { "" } else { "\n" };
+        output::text(format_args!("{gap}{}", text::status(status, all, &terminal::glyphs())))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn watch(args: &Watch, stop: &StopFlag) -> anyhow::Result<Exit> {
+    if args.every.as_ns() <= 0 || args.duration.is_some_and(|span| span.as_ns() <= 0) {
+        bail!("--every and --for take times above zero, for example --every 500ms");
+    }
+    let glyphs = terminal::glyphs();
+    let mut port = FlowPort::open(&args.interface)?;
+    let mut before: FlowStatus = port.status()?;
+    let start = clock::now::<Monotonic>();
+    let end = args.duration.map(|duration| start + duration);
+    let (mut since, mut next) = (start, start + args.every);
+    output::line(text::WATCHED)?;
+    while end.is_none_or(|end| next <= end) && wait_until(next, stop) {
+        let now = clock::now::<Monotonic>();
+        let after = port.status()?;
+        output::line(text::watched(&before, &after, [start, since, now], &glyphs))?;
+        (before, since, next) = (after, now, next + args.every);
+    }
+    // Ctrl-C is the ordinary way to end.
+    Ok(Exit::Success)
+}
+
+/// Waits; false if Ctrl-C came.
+fn wait_until(instant: teiji_core::time::Instant<Monotonic>, stop: &StopFlag) -> bool {
+    while !stop.is_stopped() {
+        let left_ns = (instant - clock::now::<Monotonic>()).as_ns();
+        match u64::try_from(left_ns) {
+            Ok(left_ns) if left_ns > 0 => {
+                thread::sleep(Duration::from_nanos(left_ns).min(PATIENCE));
+            }
+            _ => return true,
+        }
+    }
+    false
+}

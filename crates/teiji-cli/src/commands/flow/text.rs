@@ -1,0 +1,238 @@
+//! What `teiji flow` says to people.
+
+use std::fmt::Write;
+
+use teiji_core::time::{Instant, Monotonic};
+use teiji_experiment::scenario::LinkMode;
+use teiji_net::flow::{FlowStatus, LevelCounters};
+use teiji_report::units::{Glyphs, count, duration};
+
+/// The settings in one line.
+pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
+    let FlowStatus { interface, settings, .. } = status;
+    let link = match settings.link {
+        LinkMode::Off => "no link".to_owned(),
+        mode => format!("link {}", mode.name()),
+    };
+    let storm = match settings.storm.as_ns() {
+        0 => "a peer may pause for ever".to_owned(),
+        _ => format!("a peer may pause for {}", settings.storm),
+    };
+    let dot = glyphs.dot;
+    format!(
+        "{interface}: {link} {dot} level by {} {dot} {} packets may wait {dot} {storm} {dot} room \
+         for {} and {} frames in rings\n",
+        settings.source.name(),
+        count(settings.limit.into(), glyphs),
+        settings.reaction,
+        settings.ring,
+    )
+}
+
+/// Settings, levels and counters.
+pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
+    let mut text = settings(status, glyphs);
+    let by_hand = |level: u8| if level > 0 { " (by hand)" } else { "" };
+    let _ = writeln!(
+        text,
+        "  transmit level {}{}   receive level {}{}",
+        status.transmit_level,
+        by_hand(status.transmit_level_by_hand),
+        status.receive_level,
+        by_hand(status.receive_level_by_hand),
+    );
+    let busy = |level: &LevelCounters| {
+        level.sent > 0 || level.dropped > 0 || level.queued > 0 || level.pauses > 0
+    };
+    let levels = status.levels.iter().enumerate().rev();
+    let rows: Vec<[String; 6]> = levels
+        .filter(|(_, level)| all || busy(level))
+        .map(|(number, level)| row(number, level, glyphs))
+        .collect();
+    if rows.is_empty() {
+        text.push_str("  nothing was sent yet\n");
+    } else {
+        let head = ["level", "queued", "sent", "dropped", "paused", "longest wait"];
+        table(&head.map(str::to_owned), &rows, &mut text);
+    }
+    link(status, glyphs, &mut text);
+    if all {
+        let levels: Vec<String> = status.table.iter().map(u8::to_string).collect();
+        let _ = writeln!(
+            text,
+            "  level of each {}: {}",
+            status.settings.source.name(),
+            levels.join(" ")
+        );
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with four digits")]
+fn row(number: usize, level: &LevelCounters, glyphs: &Glyphs) -> [String; 6] {
+    let time = |ns: u64| match ns {
+        0 => glyphs.none.to_owned(),
+        _ => duration(ns as f64, glyphs),
+    };
+    let paused = match level.pauses {
+        0 => glyphs.none.to_owned(),
+        times => {
+            format!("{}{} {}", count(times.into(), glyphs), glyphs.times, time(level.paused_ns))
+        }
+    };
+    [
+        number.to_string(),
+        count(level.queued.into(), glyphs),
+        count(level.sent, glyphs),
+        count(level.dropped, glyphs),
+        paused,
+        time(level.longest_wait_ns),
+    ]
+}
+
+/// Left-aligned columns.
+fn table(head: &[String; 6], rows: &[[String; 6]], text: &mut String) {
+    let width = |column: usize| {
+        let cells = rows.iter().chain([head]).map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: [usize; 6] = std::array::from_fn(width);
+    for row in [head].into_iter().chain(rows) {
+        let mut line = String::from(" ");
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, " {cell:width$}  ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+/// Level frames, and those that were not obeyed.
+fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
+    let link = &status.link;
+    if status.settings.link != LinkMode::Off {
+        let _ = writeln!(
+            text,
+            "  level frames: {} sent, {} received",
+            count(link.frames_sent, glyphs),
+            count(link.frames_received, glyphs)
+        );
+        if link.frames_received == 0 {
+            text.push_str("  none has come from the peer yet: it may have had nothing to ask\n");
+        }
+    }
+    for (number, what) in [
+        (link.malformed, "were malformed"),
+        (link.stale, "were older than one before"),
+        (link.limited, "came faster than are listened to"),
+        (link.ignored, "were ignored: the peer had paused for too long"),
+    ] {
+        if number > 0 {
+            let _ = writeln!(text, "  not obeyed: {} {what}", count(number, glyphs));
+        }
+    }
+}
+
+/// Heads the lines of `teiji flow watch`.
+pub const WATCHED: &str = "  time s   transmit   receive   queued   dropped   packets/s by level";
+
+/// What happened between two looks: [start of all, before, after].
+#[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
+pub fn watched(
+    before: &FlowStatus,
+    after: &FlowStatus,
+    [start, since, now]: [Instant<Monotonic>; 3],
+    glyphs: &Glyphs,
+) -> String {
+    let passed_ns = u64::try_from((now - since).as_ns()).unwrap_or(0).max(1);
+    let levels = || before.levels.iter().zip(&after.levels).enumerate().rev();
+    // A qdisc that was set anew begins with nothing.
+    let dropped: u64 = levels().map(|(_, (b, a))| a.dropped.saturating_sub(b.dropped)).sum();
+    let queued: u64 = after.levels.iter().map(|level| u64::from(level.queued)).sum();
+    let sent: Vec<String> = levels()
+        .filter_map(|(number, (b, a))| {
+            let sent = u128::from(a.sent.saturating_sub(b.sent));
+            let rate = u64::try_from(sent * 1_000_000_000 / u128::from(passed_ns)).ok()?;
+            (sent > 0).then(|| format!("{number}: {}", count(rate, glyphs)))
+        })
+        .collect();
+    let sent = if sent.is_empty() { glyphs.none.to_owned() } else { sent.join("  ") };
+    format!(
+        "  {:<6.1}   {:<8}   {:<7}   {:<6}   {:<7}   {sent}",
+        (now - start).as_ns() as f64 / 1e9,
+        after.transmit_level,
+        after.receive_level,
+        count(queued, glyphs),
+        count(dropped, glyphs),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teiji_core::time::Span;
+    use teiji_experiment::scenario::Prioflow;
+    use teiji_net::flow::{LEVELS, LinkCounters};
+
+    fn some() -> FlowStatus {
+        let mut levels = [LevelCounters::default(); LEVELS];
+        levels[15] = LevelCounters { sent: 1_204, longest_wait_ns: 12_000, ..levels[15] };
+        levels[1] = LevelCounters {
+            sent: 1_203_441,
+            queued: 148,
+            pauses: 37,
+            paused_ns: 12_100_000,
+            longest_wait_ns: 1_900_000,
+            ..levels[1]
+        };
+        FlowStatus {
+            interface: "enp3s0".to_owned(),
+            settings: Prioflow { link: LinkMode::MacControl, ..Prioflow::default() },
+            table: vec![0, 1, 2],
+            transmit_level: 2,
+            receive_level: 3,
+            transmit_level_by_hand: 0,
+            receive_level_by_hand: 3,
+            levels,
+            link: LinkCounters {
+                frames_sent: 3,
+                frames_received: 2,
+                stale: 1,
+                ..Default::default()
+            },
+        }
+    }
+
+    #[test]
+    fn levels_where_something_happened_are_shown_from_the_highest_on() {
+        assert_eq!(
+            status(&some(), false, &Glyphs::ASCII),
+            "enp3s0: link mac-control - level by dscp - 1 000 packets may wait - a peer may pause \
+             for 10 s - room for 1 ms and 64 frames in rings
+  transmit level 2   receive level 3 (by hand)
+  level   queued   sent        dropped   paused        longest wait
+  15      0        1 204       0         -             12 us
+  1       148      1 203 441   0         37x 12.1 ms   1.9 ms
+  level frames: 3 sent, 2 received
+  not obeyed: 1 were older than one before
+"
+        );
+        let all = status(&some(), true, &Glyphs::ASCII);
+        assert!(all.contains("\n  7       0        0"), "{all}");
+        assert!(all.ends_with("level of each dscp: 0 1 2\n"), "{all}");
+    }
+
+    #[test]
+    fn a_line_of_watch_has_rates_of_what_was_sent_meanwhile() {
+        let before = some();
+        let mut after = some();
+        after.levels[15].sent += 50;
+        after.levels[0].dropped = 3;
+        let start = Instant::<Monotonic>::from_ns(0);
+        let [since, now] = [Span::from_secs(1), Span::from_millis(1_500)].map(|s| start + s);
+        assert_eq!(
+            watched(&before, &after, [start, since, now], &Glyphs::ASCII),
+            "  1.5      2          3         148      3         15: 100"
+        );
+    }
+}

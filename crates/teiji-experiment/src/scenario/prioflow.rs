@@ -1,0 +1,93 @@
+//! `prioflow`, the qdisc of 16 levels with flow control of its link
+//! (kernel/prioflow/README.md).
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::Span;
+
+/// Settings of a `prioflow` qdisc and of its device's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prioflow {
+    /// Most packets that wait. Those of sockets that opted in are beside it.
+    pub limit: u32,
+    /// What a frame's level is taken from, by the kernel's default table.
+    pub source: LevelSource,
+    /// Level frames with the other end of the wire.
+    pub link: LinkMode,
+    /// A peer that pauses for longer is ignored for as long; zero: never. Whole
+    /// milliseconds.
+    pub storm: Span,
+    /// Longest time from asking the peer for silence to its last frame, rings aside.
+    /// Whole microseconds.
+    pub reaction: Span,
+    /// Most frames that wait in the peer's transmit ring and the own receive ring.
+    pub ring: u32,
+}
+
+impl Default for Prioflow {
+    /// What the kernel module begins with, on a device with the usual `txqueuelen`.
+    fn default() -> Self {
+        Self {
+            limit: 1000,
+            source: LevelSource::Dscp,
+            link: LinkMode::Off,
+            storm: Span::from_millis(10_000),
+            reaction: Span::from_micros(1000),
+            ring: 64,
+        }
+    }
+}
+
+/// What the level of a frame is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LevelSource {
+    /// DSCP, its upper four bits.
+    Dscp,
+    /// The four property bits of RFC 1349's TOS.
+    Tos,
+    /// The priority of the VLAN tag, 2 × PCP + 1.
+    Pcp,
+    /// `SO_PRIORITY`.
+    Priority,
+}
+
+impl LevelSource {
+    /// All of them, as the kernel numbers them.
+    pub const ALL: [Self; 4] = [Self::Dscp, Self::Tos, Self::Pcp, Self::Priority];
+
+    /// Its name in `tc`, experiments and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dscp => "dscp",
+            Self::Tos => "tos",
+            Self::Pcp => "pcp",
+            Self::Priority => "priority",
+        }
+    }
+}
+
+/// How level frames are sent to the other end of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkMode {
+    /// None are sent, none are listened to.
+    Off,
+    /// As MAC Control frames, ethertype 0x8808.
+    MacControl,
+    /// With the experimental ethertype 0x88B5, for cards that keep 0x8808 to themselves.
+    Experimental,
+}
+
+impl LinkMode {
+    /// All of them, as the kernel numbers them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::MacControl, Self::Experimental];
+
+    /// Its name in `tc`, experiments and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::MacControl => "mac-control",
+            Self::Experimental => "experimental",
+        }
+    }
+}
