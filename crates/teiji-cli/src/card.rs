@@ -1,12 +1,49 @@
-//! What the cards' counters say became of frames.
+//! What the counters of cards, queues and sockets say became of frames.
 
+use teiji_experiment::Scenario;
 use teiji_net::Observed;
 use teiji_net::observe::ObservedPort;
+use teiji_net::qdisc::Settings;
 use teiji_record::card::{CardCount, CardTrouble};
+use teiji_record::join::ListenerFacts;
 
-/// The trouble that `vtsn` ports counted during the measurement.
-pub fn counts(network: &Observed) -> Vec<CardCount> {
-    network.ports.iter().flat_map(of_port).collect()
+/// The trouble of a measurement: at `vtsn` ports, in queues, and in the sockets of the
+/// listeners, one a flow in their order.
+pub fn counts(
+    network: &Observed,
+    scenario: &Scenario,
+    listeners: &[ListenerFacts],
+) -> Vec<CardCount> {
+    let sockets = scenario.flows.iter().zip(listeners).filter_map(|(flow, listener)| {
+        count((&flow.to, &flow.wire), CardTrouble::SocketFull, listener.socket_drops)
+    });
+    of_network(network).into_iter().chain(sockets).collect()
+}
+
+fn of_network(network: &Observed) -> Vec<CardCount> {
+    let of_queues = |port: &ObservedPort| {
+        let full = port.qdiscs.iter().filter(|qdisc| drops_when_full(&qdisc.settings));
+        let drops = full.map(|qdisc| u64::from(qdisc.counters.drops)).sum();
+        count((&port.host, &port.wire), CardTrouble::QueueFull, drops)
+    };
+    let of_both = |port| of_port(port).into_iter().chain(of_queues(port));
+    network.ports.iter().flat_map(of_both).collect()
+}
+
+fn count((host, wire): (&str, &str), trouble: CardTrouble, frames: u64) -> Option<CardCount> {
+    let (host, wire, queues) = (host.to_owned(), wire.to_owned(), Vec::new());
+    (frames > 0).then_some(CardCount { host, wire, trouble, queues, frames })
+}
+
+/// It drops only what finds it full, and counts nothing that another one below it counts.
+fn drops_when_full(settings: &Settings) -> bool {
+    matches!(
+        settings,
+        Settings::Pfifo { .. }
+            | Settings::PfifoFast
+            | Settings::FqCodel { .. }
+            | Settings::Prioflow(_)
+    )
 }
 
 /// The trouble that a `vtsn` port counted; none of another card.
@@ -16,15 +53,16 @@ pub fn of_port(port: &ObservedPort) -> Vec<CardCount> {
         return Vec::new();
     }
     let of = |trouble: CardTrouble| {
+        let counter = trouble.counter()?;
         let (mut frames, mut queues) = (0, Vec::new());
         for (key, count) in port.counters.iter().filter(|(_, count)| **count > 0) {
             let queue = key.strip_prefix("tx").and_then(|key| key.split_once('_'));
             match queue {
-                Some((queue, name)) if name == trouble.counter() => {
+                Some((queue, name)) if name == counter => {
                     frames += count;
                     queues.extend(queue.parse::<u16>());
                 }
-                _ if key == trouble.counter() => frames += count,
+                _ if key == counter => frames += count,
                 _ => {}
             }
         }
@@ -32,7 +70,7 @@ pub fn of_port(port: &ObservedPort) -> Vec<CardCount> {
         let (host, wire) = (port.host.clone(), port.wire.clone());
         (frames > 0).then_some(CardCount { host, wire, trouble, queues, frames })
     };
-    CardTrouble::ALL.into_iter().filter_map(of).collect()
+    CardTrouble::OF_CARDS.into_iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -69,13 +107,39 @@ mod tests {
         };
         let expected =
             [count(CardTrouble::LaunchLate, &[0, 2, 10], 4), count(CardTrouble::RxOverrun, &[], 5)];
-        assert_eq!(counts(&port("vtsn", &counters)), expected);
-        assert_eq!(counts(&port("igb", &counters)), []);
+        assert_eq!(of_network(&port("vtsn", &counters)), expected);
+        assert_eq!(of_network(&port("igb", &counters)), []);
+    }
+
+    #[test]
+    fn full_queues_and_sockets_are_counted_where_they_are() {
+        let mut network = port("igb", &[]);
+        let qdisc = |parent: &str, settings: serde_json::Value| {
+            serde_json::json!({ "handle": "0:", "parent": parent, "settings": settings,
+                "counters": { "bytes": 0, "packets": 0, "drops": 7, "overlimits": 0,
+                              "requeues": 0, "waiting": 0, "backlog_bytes": 0 } })
+        };
+        let of = |value| serde_json::from_value(value).unwrap();
+        network.ports[0].qdiscs = vec![
+            of(qdisc("root", serde_json::json!({ "kind": "mq" }))),
+            of(qdisc(":1", serde_json::json!({ "kind": "pfifo", "limit": 9 }))),
+            of(qdisc(":2", serde_json::json!({ "kind": "pfifo_fast" }))),
+        ];
+        let [found] = of_network(&network).try_into().unwrap();
+        assert_eq!((found.trouble, found.frames), (CardTrouble::QueueFull, 14));
+        let text = "name = \"demo\"\nquestion = \"?\"\n[wires.line]\nbetween = [\"a\", \"b\"]\n\
+                    [flows.one]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 9\n";
+        let experiment = teiji_experiment::Experiment::parse(text, "demo.toml").unwrap();
+        let full = ListenerFacts { socket_drops: 3, ..ListenerFacts::default() };
+        let scenario = &experiment.cases[0].scenario;
+        let found = counts(&port("igb", &[]), scenario, &[full]);
+        assert_eq!((found[0].host.as_str(), found[0].wire.as_str()), ("b", "line"));
+        assert_eq!((found[0].trouble, found[0].frames), (CardTrouble::SocketFull, 3));
     }
 
     #[test]
     fn waiting_by_design_is_no_trouble() {
         let counters = [("tx0_gate_waits", 7), ("tx2_credit_waits", 7), ("rx_packets", 3)];
-        assert_eq!(counts(&port("vtsn", &counters)), []);
+        assert_eq!(of_network(&port("vtsn", &counters)), []);
     }
 }

@@ -58,7 +58,7 @@ impl<'a> FlowRoles<'a> {
         };
         let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
         let launch = match flow.mode {
-            SendMode::OnWakeUp => None,
+            SendMode::OnWakeUp | SendMode::BackToBack => None,
             SendMode::LaunchTime { deadline: false, .. } => Some(LaunchMode::Exact),
             SendMode::LaunchTime { deadline: true, .. } => Some(LaunchMode::Deadline),
         };
@@ -70,6 +70,7 @@ impl<'a> FlowRoles<'a> {
             priority: flow.priority,
             launch,
             stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
+            flow_control: flow.flow_control,
             scheduling: Scheduling {
                 realtime: flow.realtime,
                 cpu: flow.cpu.or_else(|| cpu(&flow.from)),
@@ -81,6 +82,8 @@ impl<'a> FlowRoles<'a> {
             flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
             hardware_stamps: true,
             busy_poll: flow.listener_busy_poll,
+            flow_control: flow.flow_control.map(|level| (level, flow.payload)),
+            pause: flow.listener_pause,
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,
                 cpu: cpu(&flow.to),
@@ -102,10 +105,17 @@ pub fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
     Schedule { base: base + flow.offset, period: flow.period, margin: margin(flow) }
 }
 
+/// How long a slow reader may take for what waits when the last frame has been sent.
+pub fn time_to_drain(flow: &Flow) -> Span {
+    // Looks at a full buffer of the usual 4 MiB, each of 32 frames; and half as many more.
+    const LOOKS: i64 = 90;
+    flow.listener_pause.map_or(Span::ZERO, |pause| pause * LOOKS)
+}
+
 /// How long before a departure its sender wakes.
 pub fn margin(flow: &Flow) -> Span {
     match flow.mode {
-        SendMode::OnWakeUp => Span::ZERO,
+        SendMode::OnWakeUp | SendMode::BackToBack => Span::ZERO,
         SendMode::LaunchTime { margin, .. } => margin,
     }
 }

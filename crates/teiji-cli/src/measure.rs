@@ -20,7 +20,7 @@ use teiji_record::summary::ClockSummary;
 use teiji_sys::clock;
 
 use crate::departure::first_departure;
-use crate::flow_roles::{FlowRoles, schedule};
+use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
@@ -172,7 +172,7 @@ fn run_flows(
             let gate_of_talker = gate();
             let talk = move || {
                 // However this ends, the listener must not wait for ever.
-                let _end = EndOf(deadline);
+                let _end = EndOf { deadline, longer: time_to_drain(flow) };
                 enter(roles.talker_namespace)?;
                 let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
                 let base = gate_of_talker.wait()?;

@@ -86,7 +86,7 @@ pub fn record(
         wire: on_wire(experiment, case, &records),
         incomplete,
         clocks: outcome.clocks.clone(),
-        cards: card::counts(&observed.network),
+        cards: card::counts(&observed.network, &case.scenario, &records.facts.listeners),
         activity: observed.activity,
     };
     Ok((member, warnings))

@@ -98,7 +98,7 @@ fn absence(row: &FrameRow, plan: &FlowPlan) -> Option<String> {
 /// How late the sender woke, in ns.
 fn wake_up_latency(row: &FrameRow, plan: &FlowPlan) -> Option<i64> {
     let margin = match plan.mode {
-        SendMode::OnWakeUp => Span::ZERO,
+        SendMode::OnWakeUp | SendMode::BackToBack => Span::ZERO,
         SendMode::LaunchTime { margin, .. } => margin,
     };
     Some((row.woke? - (row.scheduled - margin)).as_ns())

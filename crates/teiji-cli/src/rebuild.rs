@@ -86,7 +86,10 @@ fn member(
         wire: on_wire(experiment, case, &records),
         incomplete: !records.facts.interrupted.is_empty() || cut_short,
         clocks: observed.as_ref().map(|observed| observed.sync.clone()).unwrap_or_default(),
-        cards: observed.as_ref().map(|seen| card::counts(&seen.network)).unwrap_or_default(),
+        cards: observed
+            .as_ref()
+            .map(|seen| card::counts(&seen.network, &case.scenario, &records.facts.listeners))
+            .unwrap_or_default(),
         activity: observed.map(|observed| observed.activity).unwrap_or_default(),
     })
 }

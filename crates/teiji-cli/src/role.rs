@@ -44,11 +44,16 @@ impl Gate {
 }
 
 /// Sets a listener's or responder's deadline when its talker or requester has ended.
-pub struct EndOf(pub Deadline);
+pub struct EndOf {
+    /// Whose.
+    pub deadline: Deadline,
+    /// What a slow reader may take beyond the usual.
+    pub longer: Span,
+}
 
 impl Drop for EndOf {
     fn drop(&mut self) {
-        self.0.set(clock::now::<Tai>() + GRACE);
+        self.deadline.set(clock::now::<Tai>() + GRACE + self.longer);
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use anyhow::{Context, bail};
 use teiji::roundtrip::{ReflectedCounts, ReflectorConfig, Requester, RequesterConfig};
 use teiji::{Deadline, Reflector, RequesterLog, Scheduling, StopFlag};
+use teiji_core::time::Span;
 use teiji_experiment::{RoundTrips, Scenario, Transport};
 use teiji_net::Applied;
 
@@ -97,7 +98,7 @@ impl<'a> RoundTripRoles<'a> {
         stop: &'s StopFlag,
     ) -> impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's {
         move || {
-            let _end = EndOf(deadline);
+            let _end = EndOf { deadline, longer: Span::ZERO };
             enter(self.requester_namespace)?;
             let requester = Requester::open(&self.requester)?;
             let base = gate.wait()?;

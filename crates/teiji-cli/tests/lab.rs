@@ -390,6 +390,37 @@ fn gates_are_judged_frame_by_frame_with_and_without_them() {
 }
 
 #[test]
+fn a_slow_reader_loses_frames_and_with_flow_control_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/loss.toml");
+    let run = teiji(&[
+        "run",
+        file.to_str().unwrap(),
+        "--out",
+        dir.path().to_str().unwrap(),
+        "--set",
+        "flows.stream.frames=8000",
+        "--case",
+        "ordinary",
+        "--case",
+        "controlled",
+    ]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let ordinary = flow(&summary, "ordinary", 0, "stream");
+    let lost = count(ordinary, "lost");
+    assert!(lost > 0, "{ordinary}");
+    assert_eq!(count(ordinary, "received") + lost, 8_000, "{ordinary}");
+    let cards = &summary["cases"][0]["members"][0]["cards"][0];
+    assert_eq!(cards["trouble"], "socket-full", "{cards}");
+    assert_eq!(cards["frames"], lost, "each is counted where it was lost");
+    let controlled = flow(&summary, "controlled", 0, "stream");
+    assert_eq!(count(controlled, "received"), 8_000, "{controlled}");
+    assert_eq!(count(controlled, "late"), 0, "back to back, nobody is late");
+    assert!(run.out.contains("Only with controlled"), "{}", run.out);
+}
+
+#[test]
 fn a_machine_that_takes_too_long_is_stopped_and_its_console_is_quoted() {
     let dir = tempfile::tempdir().unwrap();
     let run = teiji(&[

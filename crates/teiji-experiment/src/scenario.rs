@@ -136,11 +136,23 @@ impl Scenario {
         (first..).zip(&self.round_trips)
     }
 
+    /// How long all frames of a flow occupy its wire.
+    fn time_on_the_wire(&self, flow: &Flow) -> Span {
+        let frame = self.wire(&flow.wire).map_or(Span::ZERO, |wire| {
+            wire.rate.serialisation(flow.transport.octets(flow.payload))
+        });
+        let frames = i64::try_from(flow.frames).unwrap_or(i64::MAX);
+        Span::from_ns(frame.as_ns().saturating_mul(frames))
+    }
+
     /// How long flows and round trips take, from the first departure to the end of
     /// the last period of the longest. Round trips without a period end earlier
     /// unless no reply comes.
     pub fn duration(&self) -> Span {
-        let flows = self.flows.iter().map(Flow::duration);
+        let flows = self.flows.iter().map(|flow| match flow.mode {
+            SendMode::BackToBack => flow.duration().max(self.time_on_the_wire(flow)),
+            SendMode::OnWakeUp | SendMode::LaunchTime { .. } => flow.duration(),
+        });
         let round_trips = self.round_trips.iter().map(RoundTrips::longest);
         flows.chain(round_trips).max().unwrap_or(Span::ZERO)
     }
@@ -270,6 +282,10 @@ pub struct Flow {
     /// How long the receiving socket polls the card before it waits
     /// (`SO_BUSY_POLL`), whole microseconds.
     pub listener_busy_poll: Option<Span>,
+    /// How long the receiving program rests after each look at its socket.
+    pub listener_pause: Option<Span>,
+    /// Both ends take part in `prioflow` at this level, 0 to 14.
+    pub flow_control: Option<u8>,
     /// CPU of the sending thread.
     pub cpu: Option<u16>,
     /// Ask the kernel for transmit time stamps.
@@ -334,6 +350,8 @@ impl Transport {
 pub enum SendMode {
     /// Wake at the departure time and send: the paper's *normal*.
     OnWakeUp,
+    /// One send after the other, none before its departure time: a tight loop. None is late.
+    BackToBack,
     /// Wake one margin before the departure time and hand the frame over with
     /// its departure time (`SO_TXTIME`): the paper's *etf*.
     LaunchTime {

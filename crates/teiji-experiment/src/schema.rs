@@ -126,9 +126,9 @@ pub const JUDGE: Section = Section {
         ),
         key(
             "by",
-            "`\"interval\"`, `\"schedule\"`, `\"gates\"`, `\"shaping\"` or `\"round-trip\"`",
+            "`\"interval\"`, `\"schedule\"`, `\"gates\"`, `\"shaping\"`, `\"loss\"` or `\"round-trip\"`",
             "`\"interval\"`; where there are no flows, `\"round-trip\"`",
-            "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), whether its class keeps to bandwidth and burst (cbs), or how long round trips take",
+            "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), whether its class keeps to bandwidth and burst (cbs), whether all frames arrive, or how long round trips take",
         ),
     ],
 };

@@ -265,6 +265,40 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
 }
 
 #[test]
+fn a_flow_has_flow_control_between_two_ports_that_have_a_link() {
+    let with = |flow: &str, hosts: &[&str]| {
+        let port = |host: &&str| {
+            format!(
+                "[hosts.{host}.ports.line.qdisc]\nkind = \"prioflow\"\nlink = \"experimental\"\n"
+            )
+        };
+        let ports: String = hosts.iter().map(port).collect();
+        format!("{PLAIN}flow-control = 3\nmode = \"back-to-back\"\n{flow}{ports}")
+    };
+    let both = ["talker", "listener"];
+    let experiment = read(&with("listener-pause = \"5ms\"\n", &both));
+    let flow = &experiment.cases[0].scenario.flows[0];
+    assert_eq!((flow.flow_control, flow.mode), (Some(3), SendMode::BackToBack));
+    assert_eq!(flow.listener_pause, Some(Span::from_millis(5)));
+    // 1000 frames of 64 bytes take longer than their schedule.
+    assert_eq!(experiment.cases[0].scenario.duration(), Span::from_secs(1));
+    let tight = with("", &both).replace("\"1ms\"", "\"1ns\"");
+    assert_eq!(read(&tight).cases[0].scenario.duration(), Span::from_micros(1_040));
+
+    for (text, words) in [
+        (with("", &["talker"]), "`listener`'s port on `line` has none"),
+        (with("", &[]), "`talker`'s port on `line` has none"),
+        (with("transport = \"ethernet\"\n", &both), "no sockets with UDP"),
+        (with("listener-pause = \"0\"\n", &both), "the listener's pause is 0"),
+        (with("margin = \"1ms\"\n", &both), "without launch times"),
+        (with("", &both).replace("flow-control = 3", "flow-control = 15"), "never paused"),
+    ] {
+        let found = Reader::new("test.toml").read(&text).findings.to_string();
+        assert!(found.contains(words), "{words}: {found}");
+    }
+}
+
+#[test]
 fn a_base_may_hold_what_only_one_case_uses() {
     let etf = "[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\n\
                classes.0 = { kind = \"etf\", delta = \"150us\" }\n";

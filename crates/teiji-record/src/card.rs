@@ -1,4 +1,5 @@
-//! What cards counted of frames that did not leave or arrive as they were meant to.
+//! What cards, queues and sockets counted of frames that did not leave or arrive as they
+//! were meant to.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ pub struct CardCount {
     pub frames: u64,
 }
 
-/// What became of a frame at a card. Gates, credits and PAUSE make frames wait by
+/// What became of a frame at a card, or before or behind it. Gates, credits and PAUSE make frames wait by
 /// design and are not among it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,11 +41,15 @@ pub enum CardTrouble {
     RxCrcErrors,
     /// It arrived while the port was down.
     RxDown,
+    /// Dropped by the sender's queue, which was full; whoever sent it.
+    QueueFull,
+    /// Dropped by the listener's socket, whose buffer was full.
+    SocketFull,
 }
 
 impl CardTrouble {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
+    /// Those that a card counts.
+    pub const OF_CARDS: [Self; 9] = [
         Self::LaunchLate,
         Self::LaunchDelayed,
         Self::LaunchHorizon,
@@ -56,9 +61,10 @@ impl CardTrouble {
         Self::RxDown,
     ];
 
-    /// Its counter of `ethtool -S` on a `vtsn` port; behind `txN_` if it is a queue's.
-    pub const fn counter(self) -> &'static str {
-        match self {
+    /// Its counter of `ethtool -S` on a `vtsn` port, if it is a card's; behind `txN_` if it
+    /// is a queue's.
+    pub const fn counter(self) -> Option<&'static str> {
+        Some(match self {
             Self::LaunchLate => "launch_late",
             Self::LaunchDelayed => "launch_delayed",
             Self::LaunchHorizon => "launch_horizon",
@@ -68,6 +74,7 @@ impl CardTrouble {
             Self::RxOverrun => "rx_overrun",
             Self::RxCrcErrors => "rx_crc_errors",
             Self::RxDown => "rx_down",
-        }
+            Self::QueueFull | Self::SocketFull => return None,
+        })
     }
 }

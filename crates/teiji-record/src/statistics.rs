@@ -43,6 +43,7 @@ impl FlowPlan {
             period: self.period,
             departure: match self.mode {
                 SendMode::OnWakeUp => Departure::OnWakeUp,
+                SendMode::BackToBack => Departure::BackToBack,
                 SendMode::LaunchTime { margin, .. } => Departure::LaunchTime { margin },
             },
             stamps_requested: self.tx_stamps,

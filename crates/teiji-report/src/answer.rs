@@ -5,10 +5,12 @@
 //! * `schedule` – whether frames leave when they were planned to,
 //! * `round_trips` – how long round trips take,
 //! * `gates` – whether they leave within the gates of their class,
-//! * `shaping` – whether a class keeps to what is reserved for it.
+//! * `shaping` – whether a class keeps to what is reserved for it,
+//! * `loss` – whether all frames arrive.
 
 mod gates;
 pub(crate) mod intervals;
+mod loss;
 mod round_trips;
 mod schedule;
 mod shaping;
@@ -34,6 +36,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         JudgeBy::Schedule => schedule::answer(summary, glyphs),
         JudgeBy::Gates => gates::answer(summary, glyphs),
         JudgeBy::Shaping => shaping::answer(summary, glyphs),
+        JudgeBy::Loss => loss::answer(summary, glyphs),
         JudgeBy::RoundTrip => round_trips::answer(summary, glyphs),
     }
 }

@@ -1,5 +1,5 @@
-//! What cards counted of frames that did not leave or arrive as they were meant to,
-//! in sentences.
+//! What cards, queues and sockets counted of frames that did not leave or arrive as they
+//! were meant to, in sentences.
 
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::{CaseSummary, Summary};
@@ -80,5 +80,7 @@ const fn meaning(trouble: CardTrouble) -> &'static str {
         CardTrouble::RxOverrun => "lost by the receiving card: its ring was full",
         CardTrouble::RxCrcErrors => "arrived damaged and dropped by the card",
         CardTrouble::RxDown => "arrived while the port was down",
+        CardTrouble::QueueFull => "dropped by the sender's queue, which was full",
+        CardTrouble::SocketFull => "dropped by the listener's socket, whose buffer was full",
     }
 }

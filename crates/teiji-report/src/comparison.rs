@@ -226,9 +226,11 @@ pub fn round_trips(summary: &Summary) -> Vec<&str> {
 pub const fn measure(summary: &Summary) -> Measure {
     match summary.judge.by {
         JudgeBy::Schedule => Measure::Schedule,
-        JudgeBy::Interval | JudgeBy::Gates | JudgeBy::Shaping | JudgeBy::RoundTrip => {
-            Measure::Interval
-        }
+        JudgeBy::Interval
+        | JudgeBy::Gates
+        | JudgeBy::Shaping
+        | JudgeBy::Loss
+        | JudgeBy::RoundTrip => Measure::Interval,
     }
 }
 

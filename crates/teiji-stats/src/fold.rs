@@ -93,6 +93,8 @@ pub struct FlowTerms {
 pub enum Departure {
     /// At its departure time.
     OnWakeUp,
+    /// As soon as the one before has been, but not before its departure time.
+    BackToBack,
     /// This margin before its departure time, which the kernel keeps.
     LaunchTime {
         /// The transmission margin.
@@ -106,16 +108,18 @@ impl FlowTerms {
     /// every frame leaves after its instant, so the deadline is the implicit
     /// one of periodic tasks, the next departure (Liu and Layland 1973): a
     /// sender that passes it has overrun its cycle.
-    fn deadline(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
+    /// One that is sent back to back has none.
+    fn deadline(&self, scheduled: Instant<Tai>) -> Option<Instant<Tai>> {
         match self.departure {
-            Departure::OnWakeUp => scheduled + self.period,
-            Departure::LaunchTime { .. } => scheduled,
+            Departure::OnWakeUp => Some(scheduled + self.period),
+            Departure::BackToBack => None,
+            Departure::LaunchTime { .. } => Some(scheduled),
         }
     }
 
     fn planned_wake(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
         match self.departure {
-            Departure::OnWakeUp => scheduled,
+            Departure::OnWakeUp | Departure::BackToBack => scheduled,
             Departure::LaunchTime { margin } => scheduled - margin,
         }
     }
@@ -262,7 +266,8 @@ fn counts(terms: &FlowTerms, frames: impl Iterator<Item = FrameView> + Clone) ->
         counts.received += u64::from(frame.copies > 0);
         counts.lost += u64::from(frame.should_have_left() && frame.copies == 0);
         counts.duplicated += u64::from(frame.copies.saturating_sub(1));
-        let late = |at: Instant<Tai>| at > terms.deadline(frame.scheduled);
+        let deadline = terms.deadline(frame.scheduled);
+        let late = |at: Instant<Tai>| deadline.is_some_and(|deadline| at > deadline);
         counts.late += u64::from(frame.handed_over.is_some_and(late));
         match frame.outcome {
             Outcome::Accepted => {}

@@ -131,6 +131,7 @@ fn late_means_past_the_launch_time_or_past_the_next_departure() {
     assert_eq!(late(launch_time(), 1), 1);
     assert_eq!(late(terms(Departure::OnWakeUp), PERIOD), 0);
     assert_eq!(late(terms(Departure::OnWakeUp), PERIOD + 1), 1);
+    assert_eq!(late(terms(Departure::BackToBack), 9 * PERIOD), 0);
 }
 
 #[test]

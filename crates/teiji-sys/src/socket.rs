@@ -234,6 +234,15 @@ impl Socket {
         self.set("setsockopt SO_RCVTIMEO", libc::SOL_SOCKET, libc::SO_RCVTIMEO, &value)
     }
 
+    /// Waits until a send finds room, `timeout` at most.
+    pub fn wait_for_room(&self, timeout: Span) -> Result<(), SysError> {
+        let mut entry =
+            libc::pollfd { fd: self.as_fd().as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+        let ms = libc::c_int::try_from(timeout.as_ns() / 1_000_000).unwrap_or(libc::c_int::MAX);
+        // SAFETY: `entry` is one entry, which the call reads and writes.
+        check("poll", unsafe { libc::poll(&raw mut entry, 1, ms) }).map(drop)
+    }
+
     /// Lets receiving poll the card for `time`, in whole microseconds, before it
     /// waits (`SO_BUSY_POLL`). Needs `CAP_NET_ADMIN`; `ENOPROTOOPT` where the
     /// kernel cannot.

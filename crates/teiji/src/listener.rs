@@ -23,6 +23,7 @@ use teiji_sys::interface::{self, InterfaceName};
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Socket};
 use teiji_sys::{clock, hwstamp};
 
+use crate::flow;
 use crate::hardware;
 use crate::record::{ListenerLog, RxRecord};
 use crate::stop::{Deadline, StopFlag};
@@ -122,6 +123,9 @@ impl Listener {
                 socket.bind(&Address::link(index, TEIJI_ETHERTYPE.0)).map_err(failed)?;
             }
         }
+        if let Some((level, payload)) = config.flow_control {
+            flow::hold_back(&socket, level, payload.into())?;
+        }
         let drops_before = socket.drops().unwrap_or(0);
         Ok(Self {
             inbox: Inbox {
@@ -188,7 +192,12 @@ impl Listener {
         let mut failures = 0;
         while !self.tally.is_complete() && !stop.is_stopped() {
             match self.inbox.receive(|arrival| self.tally.enter(&arrival)) {
-                Ok(_) => failures = 0,
+                Ok(_) => {
+                    failures = 0;
+                    if let Some(pause) = self.config.pause {
+                        clock::sleep_until(clock::now::<Tai>() + pause);
+                    }
+                }
                 Err(error) => {
                     failures += 1;
                     if failures > FAILURES {

@@ -15,11 +15,12 @@ pub use run::{Prepared, Ready, run};
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use teiji_core::time::{ClockId, Instant, Tai};
+use teiji_core::time::{ClockId, Instant, Span, Tai};
 use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
 use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, VlanTag};
 use teiji_sys::clock;
 
+use crate::flow;
 use crate::hardware;
 use crate::margin::Watch;
 use teiji_sys::error::SysError;
@@ -31,6 +32,8 @@ use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket, TxEven
 const REPORT_BUFFER: u32 = 1 << 20;
 /// Reports taken in one system call: more than a frame causes.
 const REPORTS_A_CALL: u16 = 16;
+/// A send waits for room this long at most before a flag is looked at.
+const ROOM_POLL: Span = Span::from_millis(50);
 
 /// Sends frames to one destination through one interface.
 ///
@@ -125,6 +128,9 @@ impl Talker {
         if config.stamps != TxStamps::None {
             socket.request_tx_stamps(hardware.is_some()).map_err(failed)?;
         }
+        if let Some(level) = config.flow_control {
+            flow::never_drop(&socket, level)?;
+        }
         let stamps = match config.stamps {
             TxStamps::Hardware if hardware.is_none() => TxStamps::Kernel,
             other => other,
@@ -214,6 +220,16 @@ impl Talker {
     #[inline]
     fn hand_over(&mut self, payload: &[u8], launch: Option<Instant<Tai>>) -> Result<(), SysError> {
         self.sender.send(&self.socket, &self.header, payload, launch)
+    }
+
+    /// Waits for room, for as long as a flag or a deadline may wait, and tries again.
+    fn hand_over_with_room(
+        &mut self,
+        payload: &[u8],
+        launch: Option<Instant<Tai>>,
+    ) -> Result<(), SysError> {
+        self.socket.wait_for_room(ROOM_POLL)?;
+        self.hand_over(payload, launch)
     }
 
     #[inline]

@@ -14,8 +14,10 @@
 
 # Until the test ends it, more than the wire carries; on a debug kernel less, or it would
 # leave nothing of the processor to the rest.
+period=100 frames=20000
+[ $slow -eq 1 ] || period=10000 frames=1000
 load() {
-    a teiji talk v0 10.0.0.2 --priority 4 --frames 1000000 --payload 1000 --period $((100 * slow))us \
+    a teiji talk v0 10.0.0.2 --priority 4 --frames 1000000 --payload 1000 --period ${period}us \
         --no-stamps >/dev/null 2>&1 &
     loader=$!
 }
@@ -49,7 +51,7 @@ link_delete() { a tc qdisc replace dev v0 root prioflow link mac-control && a tc
 
 # How often; on a debug kernel each takes a second.
 turns=30
-[ $slow -eq 1 ] || turns=5
+[ $slow -eq 1 ] || turns=3
 
 wire_up
 load
@@ -64,7 +66,7 @@ unload
 load
 check "and works after it" works
 # Level frames come all the time: hold, and hold again, from one who never releases.
-flood "0180c2000001$(plain "$peer")8808$(frame 5 20 1)" 20000 &
+flood "0180c2000001$(plain "$peer")8808$(frame 5 20 1)" $frames &
 flooder=$!
 check "a link comes and goes while frames come" repeat $turns link_on_off
 check "so does the qdisc that has it" repeat $turns link_delete

@@ -62,7 +62,23 @@ timely check "sees levels and packets" grep -q '   7: ' watch.log
 check "and who waited leave" wait_for 5 sh -c "ip netns exec A teiji flow status v0 | grep -q '^  4  *0  *5 '"
 says "no time is no interval" "above zero" a teiji flow watch v0 --every 0s
 
+# A tight loop of sends against a listener that rests.
+must a ethtool -s v0 speed 100 duplex full autoneg off
+must b teiji flow enable v0p --link mac-control
+b teiji listen v0p --flow-control 3 --pause 20ms --for 4s >listen.log &
+listener=$!
+sleep 0.5
+a teiji talk v0 10.0.0.2 --flow-control 3 --priority 3 --frames 3000 --payload 1000 --period 10us \
+    --no-stamps >talk.log
+wait $listener
+timely check "none of a tight loop's frames is lost" grep -q '^flow 0: 3000 ' listen.log
+says "frames without IP take no part" "is for UDP" \
+    a teiji talk v0 "$peer" --flow-control 3 --frames 1 --period 1ms
+says "level 15 is not held back" "0..=14" b teiji listen v0p --flow-control 15
+
 must a teiji flow disable v0
+says "without flow control nobody can take part" "prioflow" \
+    a teiji listen v0 --flow-control 3 --for 1s
 equal "it goes" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
 must a tc qdisc replace dev v0 root handle 7: pfifo limit 9
 says "what somebody has set is not replaced" "tc qdisc del dev v0 root" a teiji flow enable v0

@@ -8,7 +8,7 @@ use anyhow::bail;
 use teiji::listener::{ListenerConfig, Source};
 use teiji::{Deadline, Listener, ListenerLog, RxRecord, Scheduling};
 use teiji_core::time::{Span, Tai};
-use teiji_core::wire::TEIJI_UDP_PORT;
+use teiji_core::wire::{Probe, TEIJI_UDP_PORT};
 use teiji_sys::clock;
 
 use super::quantity::span;
@@ -33,6 +33,14 @@ pub struct Args {
     /// Receive raw Ethernet frames instead of UDP.
     #[arg(long, conflicts_with_all = ["port", "address"], requires = "interface")]
     ethernet: bool,
+    /// Have the peer wait before the socket's buffer overflows: frames of this level and
+    /// below (`teiji flow`).
+    #[arg(long, value_name = "LEVEL", conflicts_with = "ethernet",
+          value_parser = clap::value_parser!(u8).range(0..=14))]
+    flow_control: Option<u8>,
+    /// Rest for this long after each look at the socket, which takes 32 frames at most.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    pause: Option<Span>,
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
@@ -51,6 +59,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.duration.is_some_and(|d| d.as_ns() <= 0) {
         bail!("--for takes a time above zero, for example --for 10s");
     }
+    if args.pause.is_some_and(|pause| pause.as_ns() <= 0) {
+        bail!("--pause takes a time above zero, for example --pause 5ms");
+    }
     let source = if args.ethernet {
         Source::Ethernet { tagged: true }
     } else {
@@ -61,6 +72,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let config = ListenerConfig {
         interface: args.interface.clone(),
         hardware_stamps: args.interface.is_some(),
+        // Of whatever size they come.
+        flow_control: args
+            .flow_control
+            .map(|level| (level, u16::try_from(Probe::LEN).unwrap_or(u16::MAX))),
+        pause: args.pause,
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

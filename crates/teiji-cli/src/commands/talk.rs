@@ -58,6 +58,10 @@ pub struct Args {
     /// SO_PRIORITY, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 3)]
     priority: u8,
+    /// Wait where a prioflow queue has no room, instead of losing frames: for levels up to
+    /// this one (`teiji flow`).
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    flow_control: Option<u8>,
     /// Tag raw Ethernet frames: VLAN identifier and priority code point, ID or
     /// ID:PCP.
     #[arg(long, value_name = "ID[:PCP]", value_parser = vlan)]
@@ -122,9 +126,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             args.delta * 2
         );
     }
+    let to = destination(&args.destination, args.vlan)?;
+    if args.flow_control.is_some() && matches!(to, Destination::Ethernet { .. }) {
+        bail!("--flow-control is for UDP; write an address such as 10.0.0.2 instead of a MAC");
+    }
     let config = TalkerConfig {
         interface: args.interface.clone(),
-        destination: destination(&args.destination, args.vlan)?,
+        destination: to,
         flow: args.flow,
         payload: args.payload,
         priority: args.priority,
@@ -132,6 +140,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             .margin
             .map(|_| if args.deadline { LaunchMode::Deadline } else { LaunchMode::Exact }),
         stamps: if args.no_stamps { TxStamps::None } else { TxStamps::Hardware },
+        flow_control: args.flow_control,
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

@@ -8,7 +8,7 @@ use super::load::line_time;
 use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
-use crate::scenario::{Etf, Gate, LeafQdisc, Qdisc, SendMode, Taprio, Transport};
+use crate::scenario::{Etf, Gate, LeafQdisc, LinkMode, Qdisc, SendMode, Taprio, Transport};
 
 /// What a thread needs from its timer to the end of `sendto`, on a quiet
 /// machine. A margin that leaves less is not refused, it may be the question,
@@ -28,7 +28,7 @@ pub(super) fn check(flow: &FlowDraft, draft: &ScenarioDraft, places: &Places<'_>
     let qdisc = port.qdisc.as_value();
     let leaf = qdisc.and_then(|q| q.leaf_of(priority));
     match (mode, leaf) {
-        (SendMode::OnWakeUp, Some(LeafQdisc::Etf(_))) => {
+        (SendMode::OnWakeUp | SendMode::BackToBack, Some(LeafQdisc::Etf(_))) => {
             drops_without_launch_time(flow, priority, qdisc, places, log);
         }
         (SendMode::LaunchTime { margin, deadline }, Some(LeafQdisc::Etf(etf))) => {
@@ -38,10 +38,59 @@ pub(super) fn check(flow: &FlowDraft, draft: &ScenarioDraft, places: &Places<'_>
         (SendMode::LaunchTime { .. }, _) => {
             nobody_honours(flow, from, priority, qdisc, places, log);
         }
-        (SendMode::OnWakeUp, _) => {}
+        (SendMode::OnWakeUp | SendMode::BackToBack, _) => {}
     }
     if let Some(Qdisc::Taprio(taprio)) = qdisc {
         fits_the_gate(flow, priority, taprio, draft, places, log);
+    }
+    if let Found::Value(_) = flow.flow_control {
+        can_be_controlled(
+            flow,
+            [from, flow.to.as_deref().unwrap_or(from)],
+            wire,
+            draft,
+            places,
+            log,
+        );
+    }
+}
+
+/// Flow control is of sockets with UDP, between ports that both have a link.
+fn can_be_controlled(
+    flow: &FlowDraft,
+    ends: [&str; 2],
+    wire: &str,
+    draft: &ScenarioDraft,
+    places: &Places<'_>,
+    log: &Log,
+) {
+    let place = || places.flow(&flow.name, "flow-control");
+    if let Some(Transport::Ethernet { .. }) = flow.transport {
+        log.mistake(
+            place(),
+            format!("`{}` has flow control, but no sockets with UDP", flow.name),
+            "Write transport = \"udp4\" or \"udp6\", or leave `flow-control` out.",
+        );
+    }
+    for host in ends {
+        let Some(port) = draft.port(host, wire) else { continue };
+        let qdisc = match &port.qdisc {
+            Found::Value(qdisc) => Some(qdisc),
+            Found::Absent => None,
+            Found::Wrong => continue,
+        };
+        let leaf = qdisc.and_then(|qdisc| qdisc.leaf_of(flow.priority.unwrap_or(0)));
+        let linked =
+            matches!(leaf, Some(LeafQdisc::Prioflow(prioflow)) if prioflow.link != LinkMode::Off);
+        if !linked {
+            log.mistake(
+                place(),
+                format!("`{}` has flow control, but `{host}`'s port on `{wire}` has none", flow.name),
+                format!(
+                    "Write hosts.{host}.ports.{wire}.qdisc = {{ kind = \"prioflow\", link = \"mac-control\" }}"
+                ),
+            );
+        }
     }
 }
 

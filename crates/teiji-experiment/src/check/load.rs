@@ -8,7 +8,7 @@ use teiji_core::time::Span;
 use super::Places;
 use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::log::Log;
-use crate::scenario::Transport;
+use crate::scenario::{SendMode, Transport};
 
 const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
 /// Beyond this, instants would leave the range of 64 bits of nanoseconds.
@@ -52,6 +52,9 @@ fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
         };
         let (Some(payload), Some(transport)) = (flow.payload, flow.transport) else { continue };
         let Some(rate) = draft.wire(wire).and_then(|w| w.rate) else { continue };
+        if flow.mode == Some(SendMode::BackToBack) {
+            continue;
+        }
         let line = line_time(transport, payload, rate);
         let share = line.as_secs_f64() / period.as_secs_f64();
         let total = directions.entry((wire, from)).or_default();

@@ -86,6 +86,13 @@ fn read_flow(
             Span::from_secs(1),
             log,
         ),
+        listener_pause: read_pause(&fields, log),
+        flow_control: small(fields.number(
+            "flow-control",
+            0,
+            14,
+            "Level 15 is never paused; leave the key out for a flow that takes no part.",
+        )),
         cpu: fields
             .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
             .and_then(|n| u16::try_from(n).ok()),
@@ -195,6 +202,20 @@ fn read_period(fields: &Fields<'_>, log: &Log) -> Option<Span> {
     Some(period)
 }
 
+fn read_pause(fields: &Fields<'_>, log: &Log) -> Found<Span> {
+    fields.span("listener-pause", "\"5ms\"").and_then(|pause| {
+        let good = pause > Span::ZERO;
+        if !good {
+            log.mistake(
+                fields.place("listener-pause"),
+                format!("the listener's pause is {}", format_span(pause)),
+                "Write a time above zero, or leave it out for a listener that does not rest.",
+            );
+        }
+        good.then_some(pause)
+    })
+}
+
 fn read_offset(fields: &Fields<'_>, log: &Log) -> Option<Span> {
     let offset = fields.span("offset", "\"100us\"").or_default(Span::ZERO)?;
     if offset.is_negative() {
@@ -294,20 +315,33 @@ pub(super) fn read_payload(
 }
 
 fn read_mode(fields: &Fields<'_>, log: &Log) -> Option<SendMode> {
-    let known = [("on-wake-up", false), ("launch-time", true)];
-    let launch = fields.choice("mode", &known).or_default(false);
+    /// A `SendMode` without its settings.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Mode {
+        OnWakeUp,
+        BackToBack,
+        LaunchTime,
+    }
+    let known = [
+        ("on-wake-up", Mode::OnWakeUp),
+        ("back-to-back", Mode::BackToBack),
+        ("launch-time", Mode::LaunchTime),
+    ];
+    let mode = fields.choice("mode", &known).or_default(Mode::OnWakeUp);
     let margin = fields.span("margin", MARGIN);
     let deadline = fields.flag("deadline").or_default(false);
-    if !launch? {
+    let mode = mode?;
+    if mode != Mode::LaunchTime {
         for key in ["margin", "deadline"].into_iter().filter(|key| fields.has(key)) {
             log.unused(
                 fields.place(key),
                 Severity::Warning,
-                format!("`{key}` has no effect: the flow is sent on wake-up"),
+                format!("`{key}` has no effect: the flow is sent without launch times"),
                 "Write mode = \"launch-time\", or leave it out.",
             );
         }
-        return Some(SendMode::OnWakeUp);
+        let back_to_back = mode == Mode::BackToBack;
+        return Some(if back_to_back { SendMode::BackToBack } else { SendMode::OnWakeUp });
     }
     log.used(fields.place("margin"));
     log.used(fields.place("deadline"));

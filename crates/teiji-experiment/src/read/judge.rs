@@ -6,11 +6,12 @@ use crate::scenario::{Judge, JudgeBy};
 use crate::schema;
 use crate::tree::{Node, Origin, Value};
 
-const BY: [(&str, JudgeBy); 5] = [
+const BY: [(&str, JudgeBy); 6] = [
     ("interval", JudgeBy::Interval),
     ("schedule", JudgeBy::Schedule),
     ("gates", JudgeBy::Gates),
     ("shaping", JudgeBy::Shaping),
+    ("loss", JudgeBy::Loss),
     ("round-trip", JudgeBy::RoundTrip),
 ];
 

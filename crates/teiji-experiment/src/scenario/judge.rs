@@ -28,6 +28,8 @@ pub enum JudgeBy {
     Gates,
     /// Bandwidth and burst of a shaped class (802.1Qav).
     Shaping,
+    /// Frames that do not arrive.
+    Loss,
     /// How long round trips take.
     #[serde(rename = "round-trip")]
     RoundTrip,

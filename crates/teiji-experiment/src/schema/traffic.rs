@@ -64,9 +64,9 @@ pub const FLOW: Section = Section {
         key("vlan", "table `{ pcp, id }`", "untagged", "ethernet: 802.1Q tag"),
         key(
             "mode",
-            "`\"on-wake-up\"` or `\"launch-time\"`",
+            "`\"on-wake-up\"`, `\"back-to-back\"` or `\"launch-time\"`",
             "`\"on-wake-up\"`",
-            "send when the thread wakes, or hand over one margin earlier with the departure time (`SO_TXTIME`)",
+            "send when the thread wakes; or one send after the other, none sooner than its period says and none late; or hand over one margin earlier with the departure time (`SO_TXTIME`)",
         ),
         key(
             "margin",
@@ -98,6 +98,18 @@ pub const FLOW: Section = Section {
             "duration",
             "none",
             "the receiving thread polls the card for this long before it waits, whole microseconds (`SO_BUSY_POLL`)",
+        ),
+        key(
+            "listener-pause",
+            "duration",
+            "none",
+            "a slow reader: the receiving program rests for this long after each look at its socket, which takes 32 frames at most",
+        ),
+        key(
+            "flow-control",
+            "whole number, 0 … 14",
+            "none",
+            "udp4, udp6: both ends take part in prioflow at this level: a send waits where there is no room, and the listener has its peer wait before its buffer overflows; the ports at both ends need the qdisc `prioflow` with a `link`",
         ),
         key("cpu", "whole number", "any", "CPU of the sending thread, if it is not its host's"),
         key(

@@ -61,6 +61,8 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             realtime: None,
             listener_realtime: None,
             listener_busy_poll: None,
+            listener_pause: None,
+            flow_control: None,
             cpu: None,
             tx_stamps: false,
             background: false,

@@ -16,6 +16,7 @@ mod screen;
 mod table;
 mod verdicts;
 
+use teiji_experiment::JudgeBy;
 use teiji_record::Summary;
 use teiji_record::summary::Testbed;
 
@@ -65,7 +66,10 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         }
         frames::bars(summary, comparison, label, &mut screen);
         frames::advice(summary.testbed, comparison, &mut screen);
-        figures::figures(comparison, paper.as_ref(), label, &mut screen);
+        // How regular a flow is that was sent as fast as it went says nothing.
+        if summary.judge.by != JudgeBy::Loss {
+            figures::figures(comparison, paper.as_ref(), label, &mut screen);
+        }
         directions::print(comparison, paper.as_ref(), label, &mut screen);
     }
     rounds::rounds(summary, paper.as_ref(), label, &mut screen);

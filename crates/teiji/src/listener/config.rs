@@ -24,6 +24,11 @@ pub struct ListenerConfig {
     /// Poll the card for this long before waiting for a frame, whole
     /// microseconds (`SO_BUSY_POLL`).
     pub busy_poll: Option<Span>,
+    /// Has the peer wait before the buffer overflows: level and smallest payload in bytes
+    /// of what comes ([`crate::flow`]). UDP only.
+    pub flow_control: Option<(u8, u16)>,
+    /// Rest for this long after each look at the socket, which takes 32 frames at most.
+    pub pause: Option<Span>,
     /// How the receiving thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -39,6 +44,8 @@ impl ListenerConfig {
             hardware_stamps: false,
             receive_buffer: 4 << 20,
             busy_poll: None,
+            flow_control: None,
+            pause: None,
             scheduling: Scheduling::default(),
         }
     }

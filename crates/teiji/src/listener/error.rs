@@ -8,6 +8,7 @@ use teiji_sys::sched::SchedError;
 use thiserror::Error;
 
 use super::{ListenerConfig, Source};
+use crate::flow::FlowError;
 use crate::record::ListenerLog;
 
 /// Why a listener cannot open or receive.
@@ -26,6 +27,9 @@ pub enum ListenerError {
     /// The interface is missing or of the wrong kind.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
+    /// Flow control.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// Priority, CPU or memory lock.
     #[error(transparent)]
     Scheduling(#[from] SchedError),

@@ -24,6 +24,9 @@ pub struct TalkerConfig {
     pub launch: Option<LaunchMode>,
     /// Time stamps to ask for.
     pub stamps: TxStamps,
+    /// No `prioflow` queue drops a frame up to this level: where there is no room, sending
+    /// waits ([`crate::flow`]). UDP only.
+    pub flow_control: Option<u8>,
     /// How the sending thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -40,6 +43,7 @@ impl TalkerConfig {
             priority: 0,
             launch: None,
             stamps: TxStamps::None,
+            flow_control: None,
             scheduling: Scheduling::default(),
         }
     }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::{Destination, TalkerConfig};
 use crate::cycle::CycleError;
+use crate::flow::FlowError;
 
 /// Why a talker cannot open or send.
 #[derive(Debug, Error)]
@@ -31,6 +32,9 @@ pub enum TalkerError {
         /// The tag.
         tag: VlanTag,
     },
+    /// Flow control.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// No frames to send.
     #[error("0 frames were asked for; ask for at least one")]
     NoFrames,

@@ -8,6 +8,7 @@ use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::Probe;
 use teiji_sys::clock;
+use teiji_sys::error::SysError;
 
 use super::ledger::Ledger;
 use super::{Talker, TalkerConfig, TalkerError, TxStamps};
@@ -141,6 +142,12 @@ impl Ready {
     }
 }
 
+/// The socket's buffer has no room.
+fn is_full(result: &Result<(), SysError>) -> bool {
+    const EAGAIN: i32 = 11;
+    result.as_ref().is_err_and(|error| error.errno() == EAGAIN)
+}
+
 impl Prepared {
     fn send_all(
         &mut self,
@@ -151,12 +158,17 @@ impl Prepared {
     ) -> TalkerLog {
         let mut sent = 0;
         let timed = self.config.launch.is_some();
+        let waits = self.config.flow_control.is_some();
         let reports = timed || self.talker.stamps() != TxStamps::None;
         for wake in cycle {
             let scheduled = wake.departure();
             let probe = Probe { flow: self.config.flow, seq: wake.index(), scheduled };
             probe.emit(&mut self.payload);
-            let result = self.talker.hand_over(&self.payload, timed.then_some(scheduled));
+            let launch = timed.then_some(scheduled);
+            let mut result = self.talker.hand_over(&self.payload, launch);
+            while waits && is_full(&result) && !stop.is_stopped() {
+                result = self.talker.hand_over_with_room(&self.payload, launch);
+            }
             let handed_over = clock::now();
             if timed {
                 self.talker.note(scheduled, handed_over);
