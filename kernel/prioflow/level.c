@@ -2,7 +2,8 @@
 /*
  * prioflow: the packets of a qdisc's levels: in the order of coming, and who makes room
  * for whom. A level has a queue for packets that may be dropped and one for those that
- * may not, because their sockets have opted in; a number says which of two came first.
+ * may not, because their sockets have opted in or they are charged to the port that brought
+ * them; a number says which of two came first.
  * The qdisc's lock.
  */
 #include <linux/rtnetlink.h>
@@ -15,6 +16,7 @@ struct prioflow_wait {
 	u64 since_ns;	/* CLOCK_MONOTONIC; 0: it found the device free */
 	u32 order;	/* in its level, modulo 2^32 */
 	u8 fate;	/* enum prioflow_fate: which of the level's queues it is in */
+	u8 payer;	/* slot and one of the port that it is charged to; 0: none */
 };
 
 static struct prioflow_wait *prioflow_wait(struct sk_buff *skb)
@@ -42,7 +44,7 @@ u32 prioflow_level_queued(const struct prioflow_level *level)
 
 /* Puts a packet into its level, behind all others; @since_ns is told when it is taken out. */
 void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-			enum prioflow_fate fate, u64 since_ns)
+			enum prioflow_fate fate, u8 payer, u64 since_ns)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_level *level = &q->level[number];
@@ -50,6 +52,7 @@ void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 	prioflow_wait(skb)->since_ns = since_ns;
 	prioflow_wait(skb)->order = ++level->order;
 	prioflow_wait(skb)->fate = fate;
+	prioflow_wait(skb)->payer = payer;
 	__skb_queue_tail(&level->queue[fate], skb);
 	level->bytes += qdisc_pkt_len(skb);
 	q->backlogged |= BIT(number);
@@ -68,7 +71,7 @@ u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk_buff *skb)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_level *level = &q->level[number];
-	u8 fate = prioflow_wait(skb)->fate;
+	u8 fate = prioflow_wait(skb)->fate, payer = prioflow_wait(skb)->payer;
 
 	__skb_unlink(skb, &level->queue[fate]);
 	level->bytes -= qdisc_pkt_len(skb);
@@ -82,6 +85,8 @@ u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk_buff *skb)
 	}
 	sch->q.qlen--;
 	qdisc_qstats_backlog_dec(sch, skb);
+	if (payer)
+		prioflow_forward_release(q, payer - 1, number);
 	return prioflow_wait(skb)->since_ns;
 }
 
@@ -144,6 +149,7 @@ void prioflow_levels_purge(struct prioflow_sched *q)
 		q->level[i].bytes = 0;
 	}
 	prioflow_levels_init(q);
+	prioflow_forward_purge(q);
 	q->backlogged = 0;
 	q->may_drop = 0;
 	q->kept = 0;

@@ -231,16 +231,25 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 		.hooknum	= NF_NETDEV_INGRESS,
 		.priority	= INT_MIN,
 	};
+	err = prioflow_forward_start(port, extack);
+	if (err)
+		return err;
 	err = dev_mc_add(port->dev, prioflow_address);
 	if (err) {
 		NL_SET_ERR_MSG(extack, "prioflow: the device does not take the address of flow control frames");
-		return err;
+		goto err_forward;
 	}
 	err = nf_register_net_hook(dev_net(port->dev), &link->hook);
 	if (err) {
 		NL_SET_ERR_MSG(extack, "prioflow: the kernel gives no netfilter ingress hook, which receives flow control frames");
-		dev_mc_del(port->dev, prioflow_address);
+		goto err_address;
 	}
+	return 0;
+
+err_address:
+	dev_mc_del(port->dev, prioflow_address);
+err_forward:
+	prioflow_forward_stop(port);
 	return err;
 }
 
@@ -258,6 +267,7 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 
 	nf_unregister_net_hook(dev_net(port->dev), &link->hook);
 	dev_mc_del(port->dev, prioflow_address);
+	prioflow_forward_stop(port);
 	/* The mode is off, so that nobody queues it any more. */
 	kthread_cancel_delayed_work_sync(&link->work);
 	spin_lock_bh(&port->lock);

@@ -118,6 +118,7 @@ static int __net_init prioflow_net_init(struct net *net)
 
 	spin_lock_init(&own->lock);
 	INIT_LIST_HEAD(&own->ports);
+	hash_init(own->by_index);
 	own->send_room = PRIOFLOW_SEND_ROOM;
 	table = kmemdup(prioflow_sysctl, sizeof(prioflow_sysctl), GFP_KERNEL);
 	if (!table)

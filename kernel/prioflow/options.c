@@ -20,6 +20,7 @@ static const struct nla_policy prioflow_policy[TCA_PRIOFLOW_MAX + 1] = {
 	[TCA_PRIOFLOW_STORM]		= { .type = NLA_U32 },
 	[TCA_PRIOFLOW_REACTION]		= NLA_POLICY_RANGE(NLA_U32, 1, PRIOFLOW_REACTION_MAX_US),
 	[TCA_PRIOFLOW_RING]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_RING_MAX),
+	[TCA_PRIOFLOW_ROOM]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_ROOM_MAX),
 };
 
 /* A map as the options describe it; NULL if they say nothing about it. */
@@ -54,6 +55,11 @@ static struct prioflow_map *prioflow_parse_map(const struct prioflow_map *old,
 	return map;
 }
 
+static u32 prioflow_number(const struct nlattr *attribute, u32 otherwise)
+{
+	return attribute ? nla_get_u32(attribute) : otherwise;
+}
+
 /* The options of the device: all that can be wrong with them. */
 static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *tb[],
 			       struct netlink_ext_ack *extack)
@@ -75,7 +81,11 @@ static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *
 		NL_SET_ERR_MSG(extack, "prioflow: a receive level needs a link that tells it to the peer");
 		return -EINVAL;
 	}
-	return 0;
+	/* What is not said stays, and may fit no more. */
+	return prioflow_forward_check(port,
+		prioflow_number(tb[TCA_PRIOFLOW_ROOM], port->forward.room_wanted),
+		prioflow_number(tb[TCA_PRIOFLOW_REACTION], port->link.reaction_us),
+		prioflow_number(tb[TCA_PRIOFLOW_RING], port->link.ring), extack);
 }
 
 static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
@@ -91,10 +101,12 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 					nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) : 0);
 	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL])
 		prioflow_port_ask(port, nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]));
-	if (tb[TCA_PRIOFLOW_REACTION])
-		port->link.reaction_us = nla_get_u32(tb[TCA_PRIOFLOW_REACTION]);
-	if (tb[TCA_PRIOFLOW_RING])
-		port->link.ring = nla_get_u32(tb[TCA_PRIOFLOW_RING]);
+	port->link.reaction_us = prioflow_number(tb[TCA_PRIOFLOW_REACTION],
+						 port->link.reaction_us);
+	port->link.ring = prioflow_number(tb[TCA_PRIOFLOW_RING], port->link.ring);
+	port->forward.room_wanted = prioflow_number(tb[TCA_PRIOFLOW_ROOM],
+						    port->forward.room_wanted);
+	prioflow_forward_measure(port);
 }
 
 /* Validates all options, then stores all. */
@@ -163,10 +175,11 @@ int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_PRIOFLOW_LIFETIME,
 			      hand.until_ns ? hand.until_ns - now_ns : 0, TCA_PRIOFLOW_PAD) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_LINK, port->link.mode) ||
-	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->hand_receive_level) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->wants[PRIOFLOW_FOR_HAND]) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_STORM, div_u64(port->link.storm_ns, NSEC_PER_MSEC)) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_REACTION, port->link.reaction_us) ||
-	    nla_put_u32(skb, TCA_PRIOFLOW_RING, port->link.ring)) {
+	    nla_put_u32(skb, TCA_PRIOFLOW_RING, port->link.ring) ||
+	    nla_put_u32(skb, TCA_PRIOFLOW_ROOM, port->forward.room_wanted)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -7,6 +7,7 @@
  * gone. The end needs no timer of its own; whoever looks finds that it has come,
  * and a qdisc that holds packets back has its watchdog look in time.
  */
+#include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 
@@ -160,11 +161,15 @@ void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_
 	spin_unlock_bh(&port->lock);
 }
 
-/* Asks the peer for the higher of what hand and sockets want. The port's lock. */
-static void prioflow_port_apply_receive(struct prioflow_port *port)
+/* Asks the peer for the highest level that somebody wants. The port's lock. */
+void prioflow_port_want(struct prioflow_port *port, enum prioflow_wanter wanter, u8 wanted)
 {
-	u8 level = max(port->hand_receive_level, port->net_receive_level);
+	u8 level = 0;
+	u32 i;
 
+	port->wants[wanter] = wanted;
+	for (i = 0; i < PRIOFLOW_WANTERS; i++)
+		level = max(level, port->wants[i]);
 	if (level == port->receive_level)
 		return;
 	port->receive_level = level;
@@ -175,8 +180,7 @@ static void prioflow_port_apply_receive(struct prioflow_port *port)
 void prioflow_port_ask(struct prioflow_port *port, u8 level)
 {
 	spin_lock_bh(&port->lock);
-	port->hand_receive_level = level;
-	prioflow_port_apply_receive(port);
+	prioflow_port_want(port, PRIOFLOW_FOR_HAND, level);
 	spin_unlock_bh(&port->lock);
 }
 
@@ -184,9 +188,26 @@ void prioflow_port_ask(struct prioflow_port *port, u8 level)
 void prioflow_port_settle(struct prioflow_port *port, u8 level)
 {
 	spin_lock(&port->lock);
-	port->net_receive_level = level;
-	prioflow_port_apply_receive(port);
+	prioflow_port_want(port, PRIOFLOW_FOR_SOCKETS, level);
 	spin_unlock(&port->lock);
+}
+
+/*
+ * What can still come after the peer was asked for silence, in frames of so many octets on
+ * the wire; an error if the rate of the wire is not known. RTNL.
+ */
+int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
+			    u32 octets, u32 *frames)
+{
+	struct ethtool_link_ksettings settings;
+
+	ASSERT_RTNL();
+	if (__ethtool_get_link_ksettings(port->dev, &settings) || !settings.base.speed ||
+	    settings.base.speed == SPEED_UNKNOWN)
+		return -ENETDOWN;
+	/* Mbit/s times microseconds are bits. */
+	*frames = ring + div_u64((u64)settings.base.speed * reaction_us / 8, octets) + 1;
+	return 0;
 }
 
 /* The device's part of the counters. */
@@ -200,6 +221,9 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	stats->send_level = port->send_level;
 	stats->receive_level = port->receive_level;
 	prioflow_link_fill(&port->link, &stats->link);
+	stats->forward.room = port->forward.room;
+	stats->forward.headroom = port->forward.headroom;
+	stats->forward.asks = port->forward.asks;
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats->level[i].pauses = port->pauses[i];
 		stats->level[i].paused_ns = port->paused_ns[i];

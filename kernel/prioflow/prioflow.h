@@ -8,7 +8,8 @@
  * gated as one. Ports come and go with their qdiscs, under the RTNL.
  *
  * Sockets opt in: the packets of a sender are not dropped, a receiver has the peers of
- * all ports of its namespace asked for silence.
+ * all ports of its namespace asked for silence. What a bridge forwards is charged to the
+ * port that brought it, which has its peer asked.
  *
  * Locks: the RTNL, then a socket's; and a receiver's, then a namespace's, then a port's. A
  * qdisc's comes before a port's, and is not held together with the others.
@@ -16,6 +17,7 @@
 #ifndef PRIOFLOW_H
 #define PRIOFLOW_H
 
+#include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
@@ -81,6 +83,32 @@ struct prioflow_link {
 	u32 storms;
 };
 
+/* Who has the peer asked for silence; the highest level wanted is asked for. */
+enum prioflow_wanter {
+	PRIOFLOW_FOR_HAND,
+	PRIOFLOW_FOR_SOCKETS,
+	PRIOFLOW_FOR_FORWARDED,
+	PRIOFLOW_WANTERS
+};
+
+#define PRIOFLOW_SLOTS		64	/* ports of a namespace that can have a link */
+
+/* A port as the one that brings what a bridge forwards (forward.c); in frames. */
+struct prioflow_forward {
+	struct hlist_node node;		/* by interface index */
+	u32 serial;			/* 0: off; changes under RTNL and the port's lock */
+	u32 room_wanted;		/* 0: what is needed; RTNL */
+	/* in one queue, at one level; change under RTNL */
+	u32 room;			/* 0: none */
+	u32 headroom;			/* of it for what is in flight */
+	u32 high;
+	u32 low;
+	/* under the port's lock */
+	u32 asking[PRIOFLOW_TOP_LEVEL];	/* queues that want a level silenced */
+	u64 asks;
+	u8 slot;			/* in the accounts of queues; RTNL */
+};
+
 /* What belongs to a network namespace. */
 struct prioflow_net {
 	spinlock_t lock;
@@ -88,6 +116,9 @@ struct prioflow_net {
 	u32 asking[PRIOFLOW_LEVELS];	/* how many of its sockets ask for each, under the lock */
 	u8 receive_level;		/* the highest of them, under the lock */
 	u64 reserved;			/* bytes, by senders, under the lock */
+	struct prioflow_port __rcu *by_slot[PRIOFLOW_SLOTS];	/* with a link; RTNL */
+	DECLARE_HASHTABLE(by_index, 5);	/* the same; RTNL */
+	u32 serial;			/* the last that a port got; RTNL */
 	u32 send_room;			/* bytes */
 	u8 open_levels;
 	struct ctl_table *table;
@@ -100,14 +131,14 @@ struct prioflow_port {
 	struct rcu_head rcu;
 	struct net_device *dev;
 	u32 users;			/* RTNL */
-	u8 hand_receive_level;		/* changes under RTNL and the port's lock */
-	u8 net_receive_level;		/* by the namespace's sockets, under the lock */
 	spinlock_t lock;		/* protects the update side of what follows */
 	struct list_head qdiscs;
 	struct prioflow_hold hold[PRIOFLOW_HOLDS];
 	u8 send_level;
-	u8 receive_level;		/* the higher of the two: what the peer is asked for */
+	u8 wants[PRIOFLOW_WANTERS];
+	u8 receive_level;		/* the highest of them: what the peer is asked for */
 	struct prioflow_link link;
+	struct prioflow_forward forward;
 	u64 until_ns;			/* CLOCK_MONOTONIC; 0: does not end by itself */
 	u64 paused_since_ns[PRIOFLOW_LEVELS];
 	u64 paused_ns[PRIOFLOW_LEVELS];
@@ -117,7 +148,7 @@ struct prioflow_port {
 /* Whether a packet may be dropped to make room. */
 enum prioflow_fate {
 	PRIOFLOW_MAY_GO,
-	PRIOFLOW_IS_KEPT,		/* its socket has opted in */
+	PRIOFLOW_IS_KEPT,		/* its socket has opted in, or a port has room for it */
 	PRIOFLOW_FATES
 };
 
@@ -130,6 +161,13 @@ struct prioflow_level {
 	u64 sent_bytes;
 	u64 dropped;
 	u64 longest_wait_ns;
+};
+
+/* A port's frames that wait in a queue, under the qdisc's lock. */
+struct prioflow_account {
+	u32 serial;			/* of the port that was asked */
+	u16 asked;			/* mask of levels for which it was */
+	u32 frames[PRIOFLOW_TOP_LEVEL];
 };
 
 struct prioflow_sched {
@@ -146,7 +184,13 @@ struct prioflow_sched {
 	u32 kept;			/* packets that may not, which no limit counts */
 	u64 kept_bytes;
 	struct prioflow_level level[PRIOFLOW_LEVELS];
+	u64 beyond;			/* forwarded frames that found no room */
+	u32 most_forwarded;		/* that waited at once, of one port and level */
+	struct prioflow_account account[PRIOFLOW_SLOTS];	/* by the ports' slots */
 };
+
+/* Preamble, start delimiter, frame check sequence and gap: octets on the wire. */
+#define PRIOFLOW_WIRE_OVERHEAD	(8 + 4 + 12)
 
 #define PRIOFLOW_NO_LEVEL	(-1)
 
@@ -189,6 +233,9 @@ void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder,
 			u64 lifetime_ns, u64 now_ns);
 void prioflow_port_ask(struct prioflow_port *port, u8 level);
 void prioflow_port_settle(struct prioflow_port *port, u8 level);
+void prioflow_port_want(struct prioflow_port *port, enum prioflow_wanter wanter, u8 level);
+int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
+			    u32 octets, u32 *frames);
 void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_ns);
 u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns);
 void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *stats);
@@ -202,13 +249,25 @@ void prioflow_link_end(struct prioflow_port *port);
 void prioflow_link_ask(struct prioflow_link *link);
 void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats);
 
+/* forward.c */
+int prioflow_forward_module_init(void);
+void prioflow_forward_module_exit(void);
+u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level);
+void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level);
+void prioflow_forward_purge(struct prioflow_sched *q);
+int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 reaction_us, u32 ring,
+			   struct netlink_ext_ack *extack);
+void prioflow_forward_measure(struct prioflow_port *port);
+int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *extack);
+void prioflow_forward_stop(struct prioflow_port *port);
+
 /* level.c */
 void prioflow_levels_init(struct prioflow_sched *q);
 void prioflow_levels_purge(struct prioflow_sched *q);
 struct sk_buff *prioflow_level_first(const struct prioflow_level *level);
 u32 prioflow_level_queued(const struct prioflow_level *level);
 void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-			enum prioflow_fate fate, u64 since_ns);
+			enum prioflow_fate fate, u8 payer, u64 since_ns);
 u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk_buff *skb);
 bool prioflow_level_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 			      struct sk_buff **to_free, u32 *packets, u32 *bytes);

@@ -4,8 +4,8 @@
  *
  * 16 queues, strict: the highest level that holds a packet is served first. When
  * the limit is reached, the youngest packet of the lowest level makes room for one
- * of a higher level; but packets of sockets that have opted in (socket.c) are beside
- * the limit, and never go. A level below the device's transmit level (port.c) is not
+ * of a higher level; but packets of sockets that have opted in (socket.c), and what a
+ * bridge forwards from ports with a link (forward.c), are beside the limit, and never go. A level below the device's transmit level (port.c) is not
  * served at all: its packets wait, and stay charged to the sockets that sent them,
  * so that a sender whose buffer is full sleeps instead of losing packets.
  */
@@ -19,12 +19,13 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number, packets = 0, bytes = 0;
+	u8 fate, payer;
 	bool waits;
-	u8 fate;
 
 	number = prioflow_classify(rcu_dereference_bh(q->map), skb);
-	fate = prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch))) ? PRIOFLOW_IS_KEPT :
-									     PRIOFLOW_MAY_GO;
+	payer = prioflow_forward_charge(sch, skb, number);
+	fate = payer || prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch))) ?
+	       PRIOFLOW_IS_KEPT : PRIOFLOW_MAY_GO;
 	if (fate == PRIOFLOW_MAY_GO &&
 	    unlikely(!prioflow_level_make_room(sch, number, skb, to_free, &packets, &bytes))) {
 		q->level[number].dropped++;
@@ -36,7 +37,7 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	if (q->one_queue)
 		skb_set_queue_mapping(skb, q->one_queue - 1);
 	waits = q->backlogged || READ_ONCE(q->port->send_level);
-	prioflow_level_add(sch, number, skb, fate, waits ? ktime_get_ns() : 0);
+	prioflow_level_add(sch, number, skb, fate, payer, waits ? ktime_get_ns() : 0);
 	/* Not before, lest parents take it for empty while it is full. */
 	if (packets)
 		qdisc_tree_reduce_backlog(sch, packets, bytes);
@@ -158,6 +159,8 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.level[i].queued = prioflow_level_queued(&q->level[i]);
 		stats.level[i].queued_bytes = q->level[i].bytes;
 	}
+	stats.forward.beyond = q->beyond;
+	stats.forward.most = q->most_forwarded;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &stats, sizeof(stats));
 }

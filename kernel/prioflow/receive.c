@@ -8,7 +8,6 @@
  * looks while the socket asks, and sees a socket that was closed as well. The timer
  * refers to the socket, so that neither has to wait for the other.
  */
-#include <linux/ethtool.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -22,8 +21,6 @@
 
 /* How often a socket that asks is looked at: a reader that is quicker waits so long. */
 #define PRIOFLOW_LOOK_NS	(250 * NSEC_PER_USEC)
-/* Preamble, start delimiter, frame check sequence and gap: octets on the wire. */
-#define PRIOFLOW_WIRE_OVERHEAD	(8 + 4 + 12)
 #define PRIOFLOW_HEADERS	(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define PRIOFLOW_HEADERS_MAX	(VLAN_ETH_HLEN + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
@@ -108,19 +105,16 @@ static u32 prioflow_receive_charge(u32 payload)
 static int prioflow_receive_in_flight(const struct prioflow_port *port, u32 payload,
 				      struct prioflow_receive *need)
 {
-	struct ethtool_link_ksettings settings;
-	u32 wire, frames, headroom;
-	u64 octets;
+	u32 octets, frames, headroom;
+	int err;
 
 	/* Larger datagrams come in fragments. */
 	payload = min_t(u32, payload, READ_ONCE(port->dev->mtu));
-	wire = max_t(u32, payload + PRIOFLOW_HEADERS, ETH_ZLEN) + PRIOFLOW_WIRE_OVERHEAD;
-	if (__ethtool_get_link_ksettings(port->dev, &settings) || !settings.base.speed ||
-	    settings.base.speed == SPEED_UNKNOWN)
-		return -ENETDOWN;
-	/* Mbit/s times microseconds are bits. */
-	octets = (u64)settings.base.speed * port->link.reaction_us / 8;
-	frames = port->link.ring + div_u64(octets, wire) + 1;
+	octets = max_t(u32, payload + PRIOFLOW_HEADERS, ETH_ZLEN) + PRIOFLOW_WIRE_OVERHEAD;
+	err = prioflow_port_in_flight(port, port->link.reaction_us, port->link.ring, octets,
+				      &frames);
+	if (err)
+		return err;
 	headroom = min_t(u64, (u64)frames * prioflow_receive_charge(payload), S32_MAX);
 	if (headroom > need->headroom) {
 		need->headroom = headroom;

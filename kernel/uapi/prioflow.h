@@ -40,6 +40,7 @@ enum {
 #define PRIOFLOW_REACTION_MAX_US	32000
 #define PRIOFLOW_RING		64	/* and of TCA_PRIOFLOW_RING */
 #define PRIOFLOW_RING_MAX	32000
+#define PRIOFLOW_ROOM_MAX	32000
 
 enum {
 	TCA_PRIOFLOW_UNSPEC,
@@ -55,6 +56,7 @@ enum {
 	TCA_PRIOFLOW_STORM,		/* u32, ms: a peer that pauses for longer is ignored; 0: none */
 	TCA_PRIOFLOW_REACTION,		/* u32, us: asking for silence to last frame, rings aside */
 	TCA_PRIOFLOW_RING,		/* u32, frames that wait in the rings of both ends, at most */
+	TCA_PRIOFLOW_ROOM,		/* u32, frames of a level that came in here and are forwarded; 0: as needed */
 
 	__TCA_PRIOFLOW_MAX
 #define TCA_PRIOFLOW_MAX	(__TCA_PRIOFLOW_MAX - 1)
@@ -84,12 +86,26 @@ struct tc_prioflow_link {
 	__u32 unused;
 };
 
+/*
+ * What a bridge forwards, in frames of one level that came in by one port and wait in one
+ * queue.
+ */
+struct tc_prioflow_forward {
+	__u32 room;		/* for those that came in by this device; 0: none */
+	__u32 headroom;		/* of it for what can still come after asking for silence */
+	__u64 asks;		/* how often the peer was asked because of them */
+	__u64 beyond;		/* in this queue: frames that found no room, and could be dropped */
+	__u32 most;		/* in this queue: so many at most have waited */
+	__u32 unused;
+};
+
 /* TCA_STATS_APP of the qdisc. */
 struct tc_prioflow_xstats {
 	__u32 send_level;	/* in force, by whoever holds it */
 	__u32 receive_level;	/* asked of the peer */
 	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
 	struct tc_prioflow_link link;
+	struct tc_prioflow_forward forward;
 };
 
 /*

@@ -29,7 +29,8 @@ static void explain(void)
 		"                    [ by dscp|tos|pcp|priority ] [ table LEVEL,LEVEL,... ]\n"
 		"                    [ send-level LEVEL [ for MILLISECONDS ] ]\n"
 		"                    [ link off|mac-control|experimental ] [ receive-level LEVEL ]\n"
-		"                    [ storm MILLISECONDS ] [ reaction MICROSECONDS ] [ ring FRAMES ]\n");
+		"                    [ storm MILLISECONDS ] [ reaction MICROSECONDS ] [ ring FRAMES ]\n"
+		"                    [ room FRAMES ]\n");
 }
 
 static int parse_number(const char *text, const char *what, unsigned long max, unsigned long *value)
@@ -111,12 +112,13 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 			addattr_l(message, ROOM, *argv[0] == 's' ? TCA_PRIOFLOW_SEND_LEVEL :
 				  TCA_PRIOFLOW_RECEIVE_LEVEL, &byte, sizeof(byte));
 		} else if (!strcmp(argv[0], "storm") || !strcmp(argv[0], "reaction") ||
-			   !strcmp(argv[0], "ring")) {
+			   !strcmp(argv[0], "ring") || !strcmp(argv[0], "room")) {
 			if (parse_number(value, argv[0], 0xffffffff, &n))
 				return -1;
 			word = n;
 			addattr_l(message, ROOM, *argv[0] == 's' ? TCA_PRIOFLOW_STORM :
-				  argv[0][1] == 'e' ? TCA_PRIOFLOW_REACTION : TCA_PRIOFLOW_RING,
+				  argv[0][1] == 'e' ? TCA_PRIOFLOW_REACTION :
+				  argv[0][1] == 'i' ? TCA_PRIOFLOW_RING : TCA_PRIOFLOW_ROOM,
 				  &word, sizeof(word));
 		} else if (!strcmp(argv[0], "for")) {
 			unsigned long long ns;
@@ -180,6 +182,8 @@ static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *op
 		fprintf(file, " reaction %u ring %u",
 			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_REACTION]),
 			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_RING]));
+	if (tb[TCA_PRIOFLOW_ROOM] && *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_ROOM]))
+		fprintf(file, " room %u", *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_ROOM]));
 	return 0;
 }
 
@@ -198,6 +202,10 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u\n",
 		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,
 		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms);
+	if (stats.forward.room)
+		fprintf(file, " forwarded: room %u headroom %u asks %llu beyond %llu most %u\n",
+			stats.forward.room, stats.forward.headroom, stats.forward.asks,
+			stats.forward.beyond, stats.forward.most);
 	fprintf(file, " level     queued       sent    dropped  longest wait      paused\n");
 	for (i = PRIOFLOW_TOP_LEVEL; i >= 0; i--) {
 		const struct tc_prioflow_level *level = &stats.level[i];

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Ports that leave bridges, qdiscs and links that go and come while frames wait that they
+# brought: nothing that was asked for stays, and nothing is asked of who came after. Topology
+# in bridge.inc; whether the kernel complains is judged at the end.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: iputils-arping
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+# plugin: vtsn/ip/link_vtsn.c
+# limit: 900
+. /suite/lib
+. /suite/socket.inc
+. /suite/bridge.inc
+
+mkfifo go
+exec 3<>go
+# jam: A's and B's frames of level 1 wait in X, because S's reader does not read; S asks once
+# more when it comes.
+jam() {
+    in_ns S perl flow.pl receive level=1 payload=1200 rcvbuf=200000 count=1 hold=1 pid=S.pid <go >S.log &
+    must wait_for 20 grep -q ready S.log
+    for ns in A B; do
+        in_ns $ns perl flow.pl send size=1200 sndbuf=200000 tos=16 count=1000000 level=1 pid=$ns.pid \
+            >$ns.sent &
+    done
+    must wait_for 60 is_at A a0 2
+    must wait_for 60 is_at B b0 2
+}
+free() {
+    for ns in A B S; do kill -9 "$(cat $ns.pid)"; done
+    for ns in A B S; do wait_for 20 gone "$(cat $ns.pid)"; done
+}
+let_go() { is_at A a0 0 && is_at B b0 0; }
+A_let_go() { is_at A a0 0; }
+stands() { is_at A a0 2 && is_at B b0 2; }
+xa() { in_ns X tc qdisc change dev xa root prioflow "$@"; }
+
+network_up
+neighbours
+all_prioflow link mac-control
+
+jam
+xa link off
+check "a port whose link ends asks no more" wait_for 5 A_let_go
+equal "others do" 2 "$(transmit_level B b0)"
+xa link mac-control
+check "with a link again it asks again" wait_for 20 stands
+must ip -n X link set xa nomaster
+sleep 0.5
+equal "a port that leaves the bridge asks while its frames wait" 2 "$(transmit_level A a0)"
+must ip -n X link set xa master br0
+sleep 0.5
+check "and when it is back, too" stands
+must in_ns X tc qdisc replace dev xy root pfifo limit 10
+check "when the queue goes in which they wait, nothing is asked" wait_for 5 let_go
+prioflow X xy link mac-control
+check "a new one fills" wait_for 20 stands
+must ip -n X link set xy down
+check "a port that goes down has nothing that waits" wait_for 5 let_go
+must ip -n X link set xy up
+check "and fills again when it is up" wait_for 20 stands
+must in_ns X tc qdisc del dev xa root
+check "a qdisc that goes leaves it to the lifetime" wait_for 5 A_let_go
+prioflow X xa link mac-control
+check "one that comes in its place asks for its own frames" wait_for 20 stands
+must ip -n X link del xa
+equal "a port that is gone has not stopped the other" 2 "$(transmit_level B b0)"
+free
+B_let_go() { is_at B b0 0; }
+check "when all has left nobody asks" wait_for 20 B_let_go
+
+# All of it, at any time, under traffic that never ends.
+network_up
+neighbours
+all_prioflow link mac-control
+in_ns S perl flow.pl receive level=1 payload=1200 rcvbuf=200000 count=1000000 pause=0.005 idle=60 pid=S.pid <go >S.log &
+must wait_for 20 grep -q ready S.log
+for ns in A B; do
+    in_ns $ns perl flow.pl send size=1200 sndbuf=200000 tos=16 count=1000000 level=1 pid=$ns.pid >$ns.sent &
+done
+rounds=0
+while [ $rounds -lt $((slow > 1 ? 12 : 60)) ]; do
+    case $((rounds % 6)) in
+        0) in_ns X tc qdisc replace dev xy root pfifo ;;
+        1) prioflow X xy link mac-control ;;
+        2) xa link off && in_ns X tc qdisc change dev xb root prioflow room $((rounds + 2000)) ;;
+        3) xa link mac-control && ip -n X link set xb nomaster ;;
+        4) ip -n X link set xb master br0 && in_ns Y tc qdisc del dev yx root ;;
+        5) prioflow Y yx link mac-control ;;
+    esac || fail "round $rounds of the changes"
+    rounds=$((rounds + 1))
+    sleep 0.0$((rounds % 7))
+done
+ok "ports, qdiscs and links come and go under traffic"
+before=$(in_ns S cat /sys/class/net/s0/statistics/rx_packets)
+passes() { [ "$(in_ns S cat /sys/class/net/s0/statistics/rx_packets)" -gt $((before + 200)) ]; }
+check "then frames pass" wait_for 30 passes
+free
+check "and when all have left nobody asks" wait_for 20 nobody_asks
+# While frames wait in it.
+jam
+kill -9 "$(cat A.pid)" "$(cat B.pid)" "$(cat S.pid)"
+network_down
+check "a bridge's namespace dies with frames in its queues" grep -qx 0 /sys/module/prioflow/refcnt
+end

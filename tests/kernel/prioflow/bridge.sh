@@ -1,0 +1,139 @@
+#!/bin/sh
+# Bridges whose ports have a link lose nothing that they forward: A and B send as fast as
+# they can to a slow reader three bridges away. Topology in bridge.inc.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: iputils-arping
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+# plugin: vtsn/ip/link_vtsn.c
+# limit: 1200
+. /suite/lib
+. /suite/socket.inc
+. /suite/bridge.inc
+
+frames=$((slow > 1 ? 600 : 3000))
+level=level=1
+
+# receive NAMESPACE WORDS…: a reader there, its answer in NAMESPACE.log.
+receive() {
+    ns=$1
+    shift
+    in_ns "$ns" perl flow.pl receive payload=1200 rcvbuf=200000 "$@" <go >"$ns.log" &
+    readers="$readers $!"
+    must wait_for 20 grep -q ready "$ns.log"
+}
+# send NAMESPACE WORDS…: a sender there; its process in $sender.
+send() {
+    ns=$1
+    shift
+    in_ns "$ns" perl flow.pl send size=1200 sndbuf=200000 "$@" >"$ns.sent" &
+    sender=$!
+    senders="$senders $sender"
+}
+# done_all: senders and readers have come to their end.
+done_all() {
+    for pid in $senders $readers; do wait_for 600 gone "$pid"; done
+    senders="" readers=""
+}
+came() { sed -n 's/came=\([0-9]*\) .*/\1/p' "$1.log"; }
+asks() { sed -n 's/.*asks=\([0-9]*\).*/\1/p' "$1.log"; }
+senders="" readers=""
+# What a reader that holds waits for.
+mkfifo go
+exec 3<>go
+
+# both_to_S WORDS…: A and B to S at level 1, whose reader is slow; what was lost in $lost.
+both_to_S() {
+    before=$(lost)
+    receive S count=$((2 * frames)) pause=0.005 idle=5 "$@"
+    send A tos=16 count=$frames "$@"
+    send B tos=16 count=$frames "$@"
+    done_all
+    lost=$(lost_since "$before")
+    equal "all are sent" "sent=$frames again=0 errno=0 sent=$frames again=0 errno=0" "$(cat A.sent B.sent | paste -s -d ' ')"
+}
+
+network_up
+neighbours
+all_prioflow
+both_to_S
+within "without a link frames are lost" 1 $((2 * frames)) $((2 * frames - $(came S)))
+echo "without a link: $(came S) of $((2 * frames)) came, lost in queues, at ports, in sockets: $lost"
+
+all_prioflow link mac-control
+both_to_S $level
+equal "with links all come" $((2 * frames)) "$(came S)"
+equal "nothing is lost in queues, at ports or in sockets" "0 0 0" "$lost"
+within "because the reader has asked for silence" 1 1000000 "$(asks S)"
+for port in "Z zy" "Y yx" "X xa" "X xb"; do
+    # shellcheck disable=SC2086 # two words
+    within "and so has bridge port $port, for what it brought" 1 1000000 "$(forwarded $port asks)"
+done
+echo "most frames of one port and level in a queue: X $(forwarded X xy most) Y $(forwarded Y yz most)" \
+    "Z $(forwarded Z zs most); room $(forwarded X xa room), headroom $(forwarded X xa headroom)"
+equal "no frame was beyond its port's room" "0 0 0" \
+    "$(forwarded X xy beyond) $(forwarded Y yz beyond) $(forwarded Z zs beyond)"
+check "at last nobody asks" wait_for 5 nobody_asks
+
+# A jam at level 1 from the reader back to both senders, and what is above it.
+before=$(lost)
+receive S count=$((2 * frames)) idle=5 hold=1 $level
+send A tos=16 count=$frames $level
+send B tos=16 count=$frames $level
+check "a reader that reads nothing stops A" wait_for 60 is_at A a0 2
+check "and B" wait_for 60 is_at B b0 2
+in_ns S perl flow.pl receive port=7004 count=50 idle=5 >above.log &
+above=$!
+must wait_for 20 grep -q ready above.log
+in_ns A perl flow.pl send tos=64 port=7004 count=50 >above.sent
+wait_for 60 gone $above
+contains "a higher level passes all bridges meanwhile" "came=50 " "$(cat above.log)"
+# B listens, too: what A floods is in two queues of X, and one copy of it is held up.
+send A tos=16 port=7005 host=255 size=500 count=20
+equal "the jam lasts" "2 2" "$(transmit_level A a0) $(transmit_level B b0)"
+echo >&3
+done_all
+equal "when it reads, all comes" $((2 * frames)) "$(came S)"
+equal "and nothing was lost" "0 0 0" "$(lost_since "$before")"
+check "nor is anything asked any more" wait_for 5 nobody_asks
+
+# Frames for all: a copy for B, which is quick, and one for S, which is not.
+before=$(lost)
+receive S count=$frames pause=0.005 idle=5 $level
+receive B count=$frames idle=5 $level
+send A tos=16 host=255 count=$frames $level
+done_all
+equal "of what is flooded each copy comes" "$frames $frames" "$(came S) $(came B)"
+equal "and none is lost" "0 0 0" "$(lost_since "$before")"
+check "then nothing is held" wait_for 5 nobody_asks
+
+contains "a room that cannot hold what is in flight is refused" "can come after asking for silence" \
+    "$(in_ns X tc qdisc change dev xa root prioflow room 10 2>&1)"
+equal "and nothing of it stays" "$(forwarded X xb room)" "$(forwarded X xa room)"
+must in_ns X tc qdisc change dev xa root prioflow reaction 1000 room 1000
+equal "one that can is taken" 1000 "$(forwarded X xa room)"
+refused "as long as it can" in_ns X tc qdisc change dev xa root prioflow ring 1000
+network_down
+
+# Spanning trees and VLANs: frames with a tag, whose level is in IP all the same.
+network_up stp_state 1 forward_delay 200 vlan_filtering 1
+ports "$bridges" >which
+while read -r ns port; do must in_ns "$ns" bridge vlan add dev "$port" vid 5; done <which
+for host in A:a0:1 B:b0:3 S:s0:2; do
+    ns=${host%%:*} address=${host##*:} port=${host#*:}
+    must ip -n "$ns" address flush dev "${port%:*}"
+    must ip -n "$ns" link add v5 link "${port%:*}" type vlan id 5
+    must ip -n "$ns" link set v5 up
+    address "$ns" v5 "10.0.0.$address"
+done
+neighbours "" v5
+all_prioflow link mac-control
+both_to_S $level
+equal "over VLAN-aware bridges with spanning trees all come" $((2 * frames)) "$(came S)"
+equal "and nothing is lost" "0 0 0" "$lost"
+network_down
+end
