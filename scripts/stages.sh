@@ -32,7 +32,7 @@ check_test_tools() {
     need_command xz xz-utils "makes a compressed kernel module"
     need_command cpio cpio "reads the guest's file system independently"
     need_command sparse sparse "checks the kernel modules"
-    need_command dkms dkms "builds vtsn as its users do"
+    need_command dkms dkms "builds modules as their users do"
     need_command perl perl "runs the kernel's checkpatch"
     need_command python3 python3 "reads records independently"
     python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv "holds the Parquet reader"

@@ -1,4 +1,4 @@
-//! `vtsn` as people use it without Teiji: the commands of its README, and DKMS.
+//! Modules as people use them without Teiji: the commands of vtsn's README, and DKMS.
 
 mod common;
 
@@ -98,12 +98,18 @@ fn build_tree() -> (PathBuf, String) {
 }
 
 #[test]
-fn dkms_builds_it_from_the_tree_that_its_script_writes() {
+fn dkms_builds_modules_from_the_tree_that_the_script_writes() {
     if Command::new("dkms").arg("--version").output().is_err() {
         return println!("SKIP: no dkms here");
     }
     let (kernel, release) = build_tree();
-    // A folder of its own: nothing is added to this system, and nothing is installed.
+    for module in ["vtsn", "prioflow"] {
+        dkms_builds(module, &kernel, &release);
+    }
+}
+
+/// In a folder of its own: nothing is added to this system, and nothing is installed.
+fn dkms_builds(module: &str, kernel: &Path, release: &str) {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (sources, dkms_tree) = (path("src"), path("dkms"));
@@ -112,22 +118,22 @@ fn dkms_builds_it_from_the_tree_that_its_script_writes() {
     let run = |program: &str, args: &[&str]| {
         let done = Command::new(program).args(args).output().unwrap();
         let out = String::from_utf8_lossy(&done.stdout).into_owned();
-        let log = format!("dkms/vtsn/{}/build/make.log", env!("CARGO_PKG_VERSION"));
+        let log = format!("dkms/{module}/{}/build/make.log", env!("CARGO_PKG_VERSION"));
         let log = std::fs::read_to_string(dir.path().join(log));
         let error = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(done.status.success(), "{program}:\n{out}{error}{}", log.unwrap_or_default());
         out
     };
-    let write = repository().join("kernel/vtsn/dkms");
-    let tree = run(write.to_str().unwrap(), &[&sources]);
+    let write = repository().join("kernel/dkms");
+    let tree = run(write.to_str().unwrap(), &[module, &sources]);
     let version = tree.trim().rsplit('-').next().unwrap().to_owned();
     let places = ["--dkmstree", &dkms_tree, "--sourcetree", &sources];
-    run("dkms", &[&["add", "-m", "vtsn", "-v", &version], &places[..]].concat());
+    run("dkms", &[&["add", "-m", module, "-v", &version], &places[..]].concat());
+    let build = ["build", "-m", module, "-v", &version, "-k", release];
     let kernel = kernel.to_str().unwrap();
-    let build = ["build", "-m", "vtsn", "-v", &version, "-k", &release];
     run("dkms", &[&build[..], &["--kernelsourcedir", kernel], &places[..]].concat());
-    let module = format!("vtsn/{version}/{release}");
-    let found = run("find", &[&format!("{dkms_tree}/{module}"), "-name", "vtsn.ko*"]);
+    let place = format!("{dkms_tree}/{module}/{version}/{release}");
+    let found = run("find", &[&place, "-name", &format!("{module}.ko*")]);
     let info = run("/sbin/modinfo", &["-F", "vermagic", found.trim()]);
     assert!(info.starts_with(&format!("{release} ")), "{info}");
 }
