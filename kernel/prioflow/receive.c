@@ -21,8 +21,21 @@
 
 /* How often a socket that asks is looked at: a reader that is quicker waits so long. */
 #define PRIOFLOW_LOOK_NS	(250 * NSEC_PER_USEC)
+/* So many are looked at so often; more of them less often, or they would take all time. */
+#define PRIOFLOW_LOOK_AT_MOST	8
 #define PRIOFLOW_HEADERS	(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define PRIOFLOW_HEADERS_MAX	(VLAN_ETH_HLEN + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+
+/* Sockets that ask, in all namespaces. */
+static atomic_t prioflow_asking = ATOMIC_INIT(0);
+
+/* How long until a socket that asks is looked at again. */
+static u64 prioflow_receive_pace_ns(void)
+{
+	u32 asking = atomic_read(&prioflow_asking);
+
+	return PRIOFLOW_LOOK_NS * (1 + asking / PRIOFLOW_LOOK_AT_MOST);
+}
 
 /* Has the peers asked for @level, or for nothing if it is 0. The receiver's lock. */
 static void prioflow_receive_ask(struct prioflow_socket *socket, u8 level)
@@ -45,7 +58,9 @@ static void prioflow_receive_above(struct prioflow_socket *socket)
 	    refcount_inc_not_zero(&sk->sk_refcnt)) {
 		receiver->asks++;
 		prioflow_receive_ask(socket, receiver->level + 1);
-		hrtimer_start(&receiver->timer, PRIOFLOW_LOOK_NS, HRTIMER_MODE_REL_SOFT);
+		atomic_inc(&prioflow_asking);
+		hrtimer_start(&receiver->timer, prioflow_receive_pace_ns(),
+			      HRTIMER_MODE_REL_SOFT);
 	}
 	spin_unlock_bh(&receiver->lock);
 }
@@ -81,9 +96,10 @@ static enum hrtimer_restart prioflow_receive_look(struct hrtimer *timer)
 		prioflow_receive_ask(socket, receiver->level + 1);
 	spin_unlock(&receiver->lock);
 	if (!ends) {
-		hrtimer_forward_now(timer, PRIOFLOW_LOOK_NS);
+		hrtimer_forward_now(timer, prioflow_receive_pace_ns());
 		return HRTIMER_RESTART;
 	}
+	atomic_dec(&prioflow_asking);
 	sock_put(sk);
 	return HRTIMER_NORESTART;
 }
