@@ -234,31 +234,3 @@ void prioflow_forward_stop(struct prioflow_port *port)
 	/* Who found it before may still look at it, and must not meet it again elsewhere. */
 	synchronize_net();
 }
-
-/* The rate of a wire is known when it has a carrier, and may be another then. */
-static int prioflow_forward_event(struct notifier_block *block, unsigned long event, void *info)
-{
-	struct net_device *dev = netdev_notifier_info_to_dev(info);
-	struct prioflow_port *port;
-
-	if (event != NETDEV_CHANGE && event != NETDEV_UP)
-		return NOTIFY_DONE;
-	list_for_each_entry(port, &prioflow_net_of(dev_net(dev))->ports, list)
-		if (port->dev == dev)
-			prioflow_forward_measure(port);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block prioflow_forward_notifier = {
-	.notifier_call = prioflow_forward_event,
-};
-
-int prioflow_forward_module_init(void)
-{
-	return register_netdevice_notifier(&prioflow_forward_notifier);
-}
-
-void prioflow_forward_module_exit(void)
-{
-	unregister_netdevice_notifier(&prioflow_forward_notifier);
-}

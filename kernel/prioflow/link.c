@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: level frames with the other end of a port's wire (docs/protocol.md).
+ * prioflow: flow control with the other end of a port's wire (docs/protocol.md), by level
+ * frames, or by PAUSE or PFC where that is standard equipment.
  *
- * Received frames are taken at the netfilter hook of the device, which comes before
- * a bridge does: a bridge throws away what is sent to this address. They set the
- * port's transmit level for as long as they say. Frames are sent by a real-time
- * thread whenever the level that is asked of the peer changes, and again and again
- * while it is above 0, so that a lost one is made up for.
+ * Received frames are taken at the netfilter hook of the device (hear.c), which comes
+ * before a bridge does: a bridge throws away what is sent to this address. Frames are
+ * sent by a real-time thread whenever the level that is asked of the peer changes, and
+ * again and again while it is above 0, so that a lost one is made up for.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
@@ -23,13 +23,14 @@
 #include "prioflow.h"
 
 #define PRIOFLOW_REFRESH	msecs_to_jiffies(PRIOFLOW_LIFETIME_MS / 4)
+/* A pause shorter than so many ticks would end before it can be repeated. */
+#define PRIOFLOW_PAUSE_TICKS	3
+/* Until the rate of the wire is known. */
+#define PRIOFLOW_RATE_MBPS	1000
 /* A release is said this often: a lost one would cost a lifetime. */
 #define PRIOFLOW_RELEASES	3
-/* Most frames a second that are listened to, and at once. */
-#define PRIOFLOW_RATE		10000
-#define PRIOFLOW_BURST		500
 
-static const u8 prioflow_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
+const u8 prioflow_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
 static struct kthread_worker *prioflow_worker;
 
 static struct prioflow_port *prioflow_port_of(struct prioflow_link *link)
@@ -37,9 +38,8 @@ static struct prioflow_port *prioflow_port_of(struct prioflow_link *link)
 	return container_of(link, struct prioflow_port, link);
 }
 
-/* A level frame, ready to be sent; NULL without memory. */
-static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode,
-					 const struct prioflow_frame *frame)
+/* A frame, ready to be sent, with room for its octets; NULL without memory. */
+static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode)
 {
 	u32 room = LL_RESERVED_SPACE(dev);
 	struct sk_buff *skb;
@@ -53,27 +53,32 @@ static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode,
 	eth = skb_put(skb, ETH_HLEN);
 	ether_addr_copy(eth->h_dest, prioflow_address);
 	ether_addr_copy(eth->h_source, dev->dev_addr);
-	eth->h_proto = mode == PRIOFLOW_LINK_MAC_CONTROL ? htons(ETH_P_PAUSE) :
-							   htons(PRIOFLOW_ETHERTYPE);
+	eth->h_proto = mode == PRIOFLOW_LINK_EXPERIMENTAL ? htons(PRIOFLOW_ETHERTYPE) :
+							    htons(ETH_P_PAUSE);
 	skb_set_network_header(skb, ETH_HLEN);
-	prioflow_frame_build(frame, skb_put(skb, PRIOFLOW_FRAME_SIZE));
 	skb->dev = dev;
 	skb->protocol = eth->h_proto;
 	skb->priority = TC_PRIO_CONTROL;
 	return skb;
 }
 
-/* What is asked now, as a frame. */
-static struct prioflow_frame prioflow_link_say(struct prioflow_link *link, u8 level)
+/* What is asked now, in the octets of a frame. The port's lock. */
+static void prioflow_link_say(struct prioflow_link *link, u8 mode, u8 level, u8 *octets)
 {
-	link->said = level;
-	link->frames_sent++;
-	return (struct prioflow_frame) {
+	struct prioflow_frame frame = {
 		.level = level,
 		.lifetime_ms = level ? PRIOFLOW_LIFETIME_MS : 0,
 		.instance = link->instance,
-		.sequence = ++link->sequence,
 	};
+
+	link->said = level;
+	link->frames_sent++;
+	if (prioflow_link_is_standard(mode)) {
+		prioflow_pause_build(mode == PRIOFLOW_LINK_PFC, level, link->quanta, octets);
+	} else {
+		frame.sequence = ++link->sequence;
+		prioflow_frame_build(&frame, octets);
+	}
 }
 
 /* Says what is asked of the peer, and comes back while that must be repeated. */
@@ -81,23 +86,26 @@ static void prioflow_link_work(struct kthread_work *work)
 {
 	struct prioflow_link *link = container_of(work, struct prioflow_link, work.work);
 	struct prioflow_port *port = prioflow_port_of(link);
-	struct prioflow_frame frame;
+	u8 octets[PRIOFLOW_FRAME_SIZE], mode;
+	unsigned long refresh;
 	struct sk_buff *skb;
 	bool again;
-	u8 mode;
 
 	spin_lock_bh(&port->lock);
 	link->releases = port->receive_level ? PRIOFLOW_RELEASES : max(link->releases, 1) - 1;
 	again = link->releases;
-	frame = prioflow_link_say(link, port->receive_level);
 	mode = link->mode;
+	refresh = prioflow_link_is_standard(mode) ? link->refresh : PRIOFLOW_REFRESH;
+	prioflow_link_say(link, mode, port->receive_level, octets);
 	spin_unlock_bh(&port->lock);
 
-	skb = prioflow_link_skb(port->dev, mode, &frame);
-	if (skb)	/* else the next refresh says it */
+	skb = prioflow_link_skb(port->dev, mode);
+	if (skb) {	/* else the next refresh says it */
+		skb_put_data(skb, octets, sizeof(octets));
 		dev_queue_xmit(skb);
+	}
 	if (again)
-		kthread_queue_delayed_work(prioflow_worker, &link->work, PRIOFLOW_REFRESH);
+		kthread_queue_delayed_work(prioflow_worker, &link->work, refresh);
 }
 
 /* Has what is asked of the peer said soon. The port's lock, any context. */
@@ -105,105 +113,6 @@ void prioflow_link_ask(struct prioflow_link *link)
 {
 	if (link->mode)
 		kthread_mod_delayed_work(prioflow_worker, &link->work, 0);
-}
-
-/* Whether one more frame may be listened to. The port's lock. */
-static bool prioflow_link_admits(struct prioflow_link *link, u64 now_ns)
-{
-	const u64 each_ns = NSEC_PER_SEC / PRIOFLOW_RATE;
-
-	link->rate_ns = max(link->rate_ns, now_ns - min(now_ns, PRIOFLOW_BURST * each_ns));
-	if (link->rate_ns + each_ns > now_ns)
-		return false;
-	link->rate_ns += each_ns;
-	return true;
-}
-
-/* Whether the peer has held this port for too long, or did and is not listened to yet. */
-static bool prioflow_link_storms(struct prioflow_port *port, u64 now_ns)
-{
-	struct prioflow_link *link = &port->link;
-
-	if (now_ns < link->deaf_until_ns) {
-		link->ignored++;
-		return true;
-	}
-	if (!port->hold[PRIOFLOW_BY_PEER].level)
-		link->held_since_ns = now_ns;
-	if (!link->storm_ns || now_ns - link->held_since_ns <= link->storm_ns)
-		return false;
-
-	link->deaf_until_ns = now_ns + link->storm_ns;
-	if (!link->storms++)
-		netdev_warn(port->dev, "prioflow: the peer has paused this port for more than %llu ms and is ignored for as long; said once\n",
-			    div_u64(link->storm_ns, NSEC_PER_MSEC));
-	return true;
-}
-
-static void prioflow_link_obey(struct prioflow_port *port, const struct prioflow_frame *frame)
-{
-	struct prioflow_link *link = &port->link;
-	u64 now_ns = ktime_get_ns();
-
-	spin_lock(&port->lock);
-	link->frames_received++;
-	if (!link->mode)
-		goto unlock;	/* it was switched off just now */
-	if (!prioflow_link_admits(link, now_ns)) {
-		link->limited++;
-		goto unlock;
-	}
-	if (link->peer_known && link->peer_instance == frame->instance &&
-	    (s32)(frame->sequence - link->peer_sequence) <= 0) {
-		link->stale++;
-		goto unlock;
-	}
-	link->peer_known = true;
-	link->peer_instance = frame->instance;
-	link->peer_sequence = frame->sequence;
-	prioflow_port_expire(port, now_ns);
-	if (frame->level && prioflow_link_storms(port, now_ns))
-		prioflow_port_hold(port, PRIOFLOW_BY_PEER, 0, 0, now_ns);
-	else
-		prioflow_port_hold(port, PRIOFLOW_BY_PEER, frame->level,
-				   frame->lifetime_ms * NSEC_PER_MSEC, now_ns);
-unlock:
-	spin_unlock(&port->lock);
-}
-
-/* In softirq, for every frame that the device receives. */
-static unsigned int prioflow_link_receive(void *priv, struct sk_buff *skb,
-					  const struct nf_hook_state *state)
-{
-	struct prioflow_port *port = priv;
-	u8 octets[PRIOFLOW_FRAME_SIZE];
-	struct prioflow_frame frame;
-	enum prioflow_verdict verdict;
-	u32 length;
-
-	if (likely(skb->protocol != htons(ETH_P_PAUSE) &&
-		   skb->protocol != htons(PRIOFLOW_ETHERTYPE)))
-		return NF_ACCEPT;
-	if (skb_vlan_tag_present(skb) || !skb_mac_header_was_set(skb) ||
-	    !ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address))
-		return NF_ACCEPT;
-	length = min_t(u32, skb->len, sizeof(octets));
-	if (skb_copy_bits(skb, 0, octets, length))
-		return NF_ACCEPT;
-	verdict = prioflow_frame_parse(octets, length, &frame);
-	if (verdict == PRIOFLOW_FRAME_FOREIGN)
-		return NF_ACCEPT;
-
-	if (verdict == PRIOFLOW_FRAME_GOOD && is_valid_ether_addr(eth_hdr(skb)->h_source) &&
-	    !ether_addr_equal(eth_hdr(skb)->h_source, port->dev->dev_addr)) {
-		prioflow_link_obey(port, &frame);
-	} else {
-		spin_lock(&port->lock);
-		port->link.malformed++;
-		spin_unlock(&port->lock);
-	}
-	consume_skb(skb);
-	return NF_STOLEN;
 }
 
 /* Whether a wire with one peer is at the other end of this device. */
@@ -224,7 +133,7 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 		return -EOPNOTSUPP;
 	}
 	link->hook = (struct nf_hook_ops) {
-		.hook		= prioflow_link_receive,
+		.hook		= prioflow_hear,
 		.dev		= port->dev,
 		.priv		= port,
 		.pf		= NFPROTO_NETDEV,
@@ -261,7 +170,7 @@ err_forward:
 static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 {
 	struct prioflow_link *link = &port->link;
-	struct prioflow_frame frame;
+	u8 octets[PRIOFLOW_FRAME_SIZE];
 	struct sk_buff *skb = NULL;
 	bool release;
 
@@ -273,14 +182,17 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 	spin_lock_bh(&port->lock);
 	release = link->said && !last;
 	if (release)
-		frame = prioflow_link_say(link, 0);
+		prioflow_link_say(link, mode, 0, octets);
 	link->releases = 0;
+	memset(link->silent_until_ns, 0, sizeof(link->silent_until_ns));
 	prioflow_port_hold(port, PRIOFLOW_BY_PEER, 0, 0, ktime_get_ns());
 	spin_unlock_bh(&port->lock);
 	if (release)
-		skb = prioflow_link_skb(port->dev, mode, &frame);
-	if (skb)
+		skb = prioflow_link_skb(port->dev, mode);
+	if (skb) {
+		skb_put_data(skb, octets, sizeof(octets));
 		dev_queue_xmit(skb);
+	}
 }
 
 /* The port goes, and its link with it. RTNL. */
@@ -297,6 +209,26 @@ void prioflow_link_end(struct prioflow_port *port)
 	prioflow_link_stop(port, mode, true);
 }
 
+/* How long a pause may be, and how often it is repeated, on the wire as it is now. RTNL. */
+void prioflow_link_measure(struct prioflow_port *port)
+{
+	struct prioflow_link *link = &port->link;
+	u32 rate = prioflow_port_rate(port) ?: PRIOFLOW_RATE_MBPS, longest;
+	unsigned long lifetime;
+
+	longest = div_u64((u64)rate * PRIOFLOW_LIFETIME_MS * (USEC_PER_SEC / MSEC_PER_SEC),
+			  PRIOFLOW_QUANTUM_BITS);
+	spin_lock_bh(&port->lock);
+	link->rate_mbps = rate;
+	link->quanta = min_t(u32, longest, PRIOFLOW_QUANTA_MAX);
+	lifetime = usecs_to_jiffies(link->quanta * PRIOFLOW_QUANTUM_BITS / rate);
+	link->refresh = max_t(unsigned long, lifetime / 4, 1);
+	link->too_fast = lifetime < PRIOFLOW_PAUSE_TICKS;
+	spin_unlock_bh(&port->lock);
+	if (link->too_fast && prioflow_link_is_standard(link->mode))
+		netdev_warn(port->dev, "prioflow: on this wire a pause ends before it is repeated\n");
+}
+
 /* Begins or ends flow control with the peer; nothing has changed if it fails. RTNL. */
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack)
 {
@@ -307,6 +239,11 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 	ASSERT_RTNL();
 	if (mode == before)
 		return 0;
+	prioflow_link_measure(port);
+	if (prioflow_link_is_standard(mode) && link->too_fast) {
+		NL_SET_ERR_MSG(extack, "prioflow: on a wire this fast the longest pause ends before it can be repeated; use level frames");
+		return -EOPNOTSUPP;
+	}
 	if (!before) {
 		err = prioflow_link_start(port, extack);
 		if (err)

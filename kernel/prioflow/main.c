@@ -14,7 +14,7 @@ static const struct {
 	{ prioflow_net_module_init, prioflow_net_module_exit },
 	{ prioflow_socket_module_init, prioflow_socket_module_exit },
 	{ prioflow_link_module_init, prioflow_link_module_exit },
-	{ prioflow_forward_module_init, prioflow_forward_module_exit },
+	{ prioflow_port_module_init, prioflow_port_module_exit },
 	{ prioflow_qdisc_module_init, prioflow_qdisc_module_exit },
 	{ prioflow_sockopt_module_init, prioflow_sockopt_module_exit },
 };

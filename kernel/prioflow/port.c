@@ -192,6 +192,18 @@ void prioflow_port_settle(struct prioflow_port *port, u8 level)
 	spin_unlock(&port->lock);
 }
 
+/* The rate of the wire, Mbit/s; 0 if it is not known. RTNL. */
+u32 prioflow_port_rate(const struct prioflow_port *port)
+{
+	struct ethtool_link_ksettings settings;
+
+	ASSERT_RTNL();
+	if (__ethtool_get_link_ksettings(port->dev, &settings) ||
+	    settings.base.speed == SPEED_UNKNOWN)
+		return 0;
+	return settings.base.speed;
+}
+
 /*
  * What can still come after the peer was asked for silence, in frames of so many octets on
  * the wire; an error if the rate of the wire is not known. RTNL.
@@ -199,14 +211,12 @@ void prioflow_port_settle(struct prioflow_port *port, u8 level)
 int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 			    u32 octets, u32 *frames)
 {
-	struct ethtool_link_ksettings settings;
+	u32 rate = prioflow_port_rate(port);
 
-	ASSERT_RTNL();
-	if (__ethtool_get_link_ksettings(port->dev, &settings) || !settings.base.speed ||
-	    settings.base.speed == SPEED_UNKNOWN)
+	if (!rate)
 		return -ENETDOWN;
 	/* Mbit/s times microseconds are bits. */
-	*frames = ring + div_u64((u64)settings.base.speed * reaction_us / 8, octets) + 1;
+	*frames = ring + div_u64((u64)rate * reaction_us / 8, octets) + 1;
 	return 0;
 }
 
@@ -231,4 +241,35 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 			stats->level[i].paused_ns += now_ns - port->paused_since_ns[i];
 	}
 	spin_unlock_bh(&port->lock);
+}
+
+/* The rate of a wire is known when it has a carrier, and may be another then. */
+static int prioflow_port_event(struct notifier_block *block, unsigned long event, void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct prioflow_port *port;
+
+	if (event != NETDEV_CHANGE && event != NETDEV_UP)
+		return NOTIFY_DONE;
+	list_for_each_entry(port, &prioflow_net_of(dev_net(dev))->ports, list) {
+		if (port->dev != dev)
+			continue;
+		prioflow_link_measure(port);
+		prioflow_forward_measure(port);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block prioflow_port_notifier = {
+	.notifier_call = prioflow_port_event,
+};
+
+int prioflow_port_module_init(void)
+{
+	return register_netdevice_notifier(&prioflow_port_notifier);
+}
+
+void prioflow_port_module_exit(void)
+{
+	unregister_netdevice_notifier(&prioflow_port_notifier);
 }

@@ -30,6 +30,7 @@
 #include <net/sch_generic.h>
 
 #include "../uapi/prioflow.h"
+#include "pause.h"
 
 /* Where a frame's level comes from. Read without lock, replaced as a whole. */
 struct prioflow_map {
@@ -62,6 +63,7 @@ struct prioflow_link {
 	bool peer_known;
 	u32 peer_instance;
 	u32 peer_sequence;
+	u64 silent_until_ns[PRIOFLOW_PRIORITIES];	/* by PAUSE or PFC */
 	u64 held_since_ns;
 	u64 deaf_until_ns;
 	u64 rate_ns;
@@ -72,6 +74,12 @@ struct prioflow_link {
 	u32 sequence;
 	u8 said;
 	u8 releases;			/* how often a release is still to be said */
+
+	/* PAUSE and PFC; change under RTNL and the port's lock */
+	u32 rate_mbps;
+	u16 quanta;			/* asked for at once */
+	bool too_fast;			/* they end before they can be repeated */
+	unsigned long refresh;		/* jiffies */
 
 	/* counters, under the port's lock */
 	u64 frames_sent;
@@ -108,6 +116,12 @@ struct prioflow_forward {
 	u64 asks;
 	u8 slot;			/* in the accounts of queues; RTNL */
 };
+
+/* Whether the peer is standard equipment, which knows priorities or nothing of levels. */
+static inline bool prioflow_link_is_standard(u8 mode)
+{
+	return mode == PRIOFLOW_LINK_PFC || mode == PRIOFLOW_LINK_PAUSE;
+}
 
 /* What belongs to a network namespace. */
 struct prioflow_net {
@@ -224,6 +238,9 @@ struct prioflow_map *prioflow_map_new(u8 source);
 u32 prioflow_map_entries(u8 source);
 
 /* port.c */
+int prioflow_port_module_init(void);
+void prioflow_port_module_exit(void);
+u32 prioflow_port_rate(const struct prioflow_port *port);
 struct prioflow_port *prioflow_port_get(struct net_device *dev);
 void prioflow_port_put(struct prioflow_port *port);
 void prioflow_port_join(struct prioflow_port *port, struct prioflow_sched *sched);
@@ -241,17 +258,17 @@ u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns);
 void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *stats);
 
 /* link.c */
+extern const u8 prioflow_address[ETH_ALEN];
 int prioflow_link_module_init(void);
 void prioflow_link_module_exit(void);
 void prioflow_link_init(struct prioflow_link *link);
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack);
 void prioflow_link_end(struct prioflow_port *port);
 void prioflow_link_ask(struct prioflow_link *link);
+void prioflow_link_measure(struct prioflow_port *port);
 void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats);
 
 /* forward.c */
-int prioflow_forward_module_init(void);
-void prioflow_forward_module_exit(void);
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level);
 void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level);
 void prioflow_forward_purge(struct prioflow_sched *q);
@@ -260,6 +277,9 @@ int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 react
 void prioflow_forward_measure(struct prioflow_port *port);
 int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *extack);
 void prioflow_forward_stop(struct prioflow_port *port);
+
+/* hear.c */
+unsigned int prioflow_hear(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 
 /* level.c */
 void prioflow_levels_init(struct prioflow_sched *q);

@@ -25,11 +25,13 @@ enum {
 
 #define PRIOFLOW_TABLE_SIZE	64
 
-/* Level frames with the other end of the wire (docs/protocol.md). */
+/* Flow control with the other end of the wire (docs/protocol.md). */
 enum {
 	PRIOFLOW_LINK_OFF,		/* none are sent, none are listened to */
 	PRIOFLOW_LINK_MAC_CONTROL,	/* sent with ethertype 0x8808 */
 	PRIOFLOW_LINK_EXPERIMENTAL,	/* with 0x88b5, for MACs that swallow the other */
+	PRIOFLOW_LINK_PFC,		/* IEEE 802.1Qbb with standard equipment: two levels a priority */
+	PRIOFLOW_LINK_PAUSE,		/* IEEE 802.3 with standard equipment: all levels at once */
 
 	__PRIOFLOW_LINK_MAX
 #define PRIOFLOW_LINK_MAX	(__PRIOFLOW_LINK_MAX - 1)

@@ -252,7 +252,7 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
     ));
 
     for (mistake, words) in [
-        ("link = \"pause\"\n", "mac-control"),
+        ("link = \"xoff\"\n", "mac-control"),
         ("storm = \"100us\"\n", "whole multiples of 1 ms"),
         ("reaction = \"33ms\"\n", "from 1 µs to 32 ms"),
         ("ring = 0\n", "ring"),

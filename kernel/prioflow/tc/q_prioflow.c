@@ -19,7 +19,7 @@
 #define ROOM	4096
 
 static const char * const sources[] = { "dscp", "tos", "pcp", "priority" };
-static const char * const links[] = { "off", "mac-control", "experimental" };
+static const char * const links[] = { "off", "mac-control", "experimental", "pfc", "pause" };
 static const int entries[] = { 64, 16, 8, 16 };
 
 static void explain(void)
@@ -28,7 +28,8 @@ static void explain(void)
 		"Usage: ... prioflow [ limit PACKETS ] [ bytes BYTES ]\n"
 		"                    [ by dscp|tos|pcp|priority ] [ table LEVEL,LEVEL,... ]\n"
 		"                    [ send-level LEVEL [ for MILLISECONDS ] ]\n"
-		"                    [ link off|mac-control|experimental ] [ receive-level LEVEL ]\n"
+		"                    [ link off|mac-control|experimental|pfc|pause ]\n"
+		"                    [ receive-level LEVEL ]\n"
 		"                    [ storm MILLISECONDS ] [ reaction MICROSECONDS ] [ ring FRAMES ]\n"
 		"                    [ room FRAMES ]\n");
 }

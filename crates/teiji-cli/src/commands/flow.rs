@@ -68,9 +68,9 @@ enum What {
 struct Enable {
     /// The interface.
     interface: String,
-    /// Level frames with the other end: off, mac-control (ethertype 0x8808), or
-    /// experimental (0x88B5) for cards that keep 0x8808 to themselves. A new qdisc has
-    /// mac-control.
+    /// How the other end is asked for silence: off, by level frames as mac-control
+    /// (ethertype 0x8808) or experimental (0x88B5, for cards that keep 0x8808 to themselves),
+    /// or, standard equipment, by pfc or pause. A new qdisc has mac-control.
     #[arg(long, value_name = "MODE", value_parser = link_mode())]
     link: Option<LinkMode>,
     /// What a frame's level is taken from: dscp (the default), tos, pcp or priority.

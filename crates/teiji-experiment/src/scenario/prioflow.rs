@@ -66,21 +66,26 @@ impl LevelSource {
     }
 }
 
-/// How level frames are sent to the other end of the wire.
+/// How the other end of the wire is asked for silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkMode {
     /// None are sent, none are listened to.
     Off,
-    /// As MAC Control frames, ethertype 0x8808.
+    /// By level frames as MAC Control frames, ethertype 0x8808.
     MacControl,
     /// With the experimental ethertype 0x88B5, for cards that keep 0x8808 to themselves.
     Experimental,
+    /// By PFC of IEEE 802.1Qbb, for standard equipment: two levels a priority.
+    Pfc,
+    /// By PAUSE of IEEE 802.3, for standard equipment: all levels at once.
+    Pause,
 }
 
 impl LinkMode {
     /// All of them, as the kernel numbers them.
-    pub const ALL: [Self; 3] = [Self::Off, Self::MacControl, Self::Experimental];
+    pub const ALL: [Self; 5] =
+        [Self::Off, Self::MacControl, Self::Experimental, Self::Pfc, Self::Pause];
 
     /// Its name in `tc`, experiments and on the command line.
     pub const fn name(self) -> &'static str {
@@ -88,6 +93,8 @@ impl LinkMode {
             Self::Off => "off",
             Self::MacControl => "mac-control",
             Self::Experimental => "experimental",
+            Self::Pfc => "pfc",
+            Self::Pause => "pause",
         }
     }
 }

@@ -142,9 +142,9 @@ pub const CLASS: Section = Section {
         ),
         key(
             "link",
-            "`\"off\"`, `\"mac-control\"` or `\"experimental\"`",
+            "`\"off\"`, `\"mac-control\"`, `\"experimental\"`, `\"pfc\"` or `\"pause\"`",
             "`\"off\"`",
-            "prioflow: level frames with the other end of the wire, and how they are sent",
+            "prioflow: how the other end of the wire is asked for silence, and asks: by level frames, or by PFC or PAUSE",
         ),
         key(
             "storm",

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prioflow: frames of PAUSE (IEEE 802.3 Annex 31B) and priority flow control (Annex 31D)
+ * from octets and to them. Priority p has the levels 2p and 2p + 1; the highest is never
+ * silenced by PFC, because level 15 never is. Nothing here needs a kernel.
+ */
+#include "pause.h"
+
+#define PRIOFLOW_OPCODE_PAUSE	0x0001
+#define PRIOFLOW_OPCODE_PFC	0x0101
+#define PRIOFLOW_LEVEL_MAX	15
+
+static __u16 prioflow_two(const __u8 *octets)
+{
+	return octets[0] << 8 | octets[1];
+}
+
+static void prioflow_put_two(__u8 *octets, __u16 value)
+{
+	octets[0] = value >> 8;
+	octets[1] = value & 0xff;
+}
+
+/*
+ * Reads what follows the ethertype: PFC, or else PAUSE, which is for all priorities. @pause
+ * is written only if the frame is good.
+ */
+enum prioflow_verdict prioflow_pause_parse(const __u8 *octets, __u32 length, int by_priority,
+					   struct prioflow_pause *pause)
+{
+	__u32 i;
+
+	if (length < 2 ||
+	    prioflow_two(octets) != (by_priority ? PRIOFLOW_OPCODE_PFC : PRIOFLOW_OPCODE_PAUSE))
+		return PRIOFLOW_FRAME_FOREIGN;
+	if (length < PRIOFLOW_FRAME_SIZE)
+		return PRIOFLOW_FRAME_MALFORMED;
+	pause->priorities = by_priority ? octets[3] : 0xff;
+	for (i = 0; i < PRIOFLOW_PRIORITIES; i++)
+		pause->quanta[i] = prioflow_two(octets + (by_priority ? 4 + 2 * i : 2));
+	return PRIOFLOW_FRAME_GOOD;
+}
+
+/* Writes the PRIOFLOW_FRAME_SIZE octets that ask for nothing below @level; 0: for all. */
+void prioflow_pause_build(int by_priority, __u8 level, __u16 quanta, __u8 *octets)
+{
+	__u32 i;
+
+	for (i = 0; i < PRIOFLOW_FRAME_SIZE; i++)
+		octets[i] = 0;
+	if (!by_priority) {
+		prioflow_put_two(octets, PRIOFLOW_OPCODE_PAUSE);
+		prioflow_put_two(octets + 2, level ? quanta : 0);
+		return;
+	}
+	prioflow_put_two(octets, PRIOFLOW_OPCODE_PFC);
+	/* The others are released by the same frame. */
+	for (i = 0; i < PRIOFLOW_PRIORITIES - 1; i++) {
+		octets[3] |= 1 << i;
+		if (2 * i < level)
+			prioflow_put_two(octets + 4 + 2 * i, quanta);
+	}
+}
+
+/* The transmit level with which nothing of these priorities leaves; a mask. */
+__u8 prioflow_pause_level(__u8 silent)
+{
+	__u8 level = 0;
+
+	for (; silent; silent >>= 1)
+		level += 2;
+	return level > PRIOFLOW_LEVEL_MAX ? PRIOFLOW_LEVEL_MAX : level;
+}
