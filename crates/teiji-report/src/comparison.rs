@@ -1,114 +1,21 @@
 //! The cases of a run beside each other: for one flow, at one vantage, over
 //! all members.
 
-use std::collections::BTreeMap;
+mod case;
+mod figure;
+mod names;
+mod spread;
 
-use teiji_experiment::JudgeBy;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
-use teiji_stats::{
-    Counts, Deviation, FlowStatistics, RoundCounts, RoundStatistics, Vantage, VantageStatistics,
-};
+use teiji_stats::{Deviation, FlowStatistics, Vantage};
 
-use crate::paper::{Paper, PaperFigures};
+pub use case::{CaseView, MemberView};
+use figure::same_percentile;
+pub use figure::{Figure, Measure};
+pub use names::{background, flows, judged, measure, round_trips};
+pub use spread::Spread;
 
-/// What a deviation is taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// Interval between consecutive frames, minus the period.
-    Interval,
-    /// Frame minus its scheduled departure.
-    Schedule,
-    /// How long a round trip takes.
-    RoundTrip,
-}
-
-impl Measure {
-    /// What is counted, as a report calls several.
-    pub const fn many(self) -> &'static str {
-        match self {
-            Self::Interval | Self::Schedule => "intervals",
-            Self::RoundTrip => "round trips",
-        }
-    }
-
-    /// What a time series has a point for, and what it shows of each.
-    pub const fn one_and_value(self) -> [&'static str; 2] {
-        match self {
-            Self::Interval | Self::Schedule => ["frame", "deviation"],
-            Self::RoundTrip => ["request", "round trip"],
-        }
-    }
-
-    /// What each of them has.
-    pub const fn of_one(self) -> &'static str {
-        match self {
-            Self::Interval | Self::Schedule => "absolute deviation",
-            Self::RoundTrip => "time",
-        }
-    }
-
-    fn of(self, statistics: &VantageStatistics) -> Option<&Deviation> {
-        match self {
-            Self::Interval => statistics.interval.as_ref(),
-            Self::Schedule => statistics.schedule.as_ref(),
-            // No vantage sees both of its ends.
-            Self::RoundTrip => None,
-        }
-    }
-}
-
-/// A figure of a series of deviations.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Figure {
-    /// Arithmetic mean.
-    Mean,
-    /// Smallest.
-    Min,
-    /// Largest.
-    Max,
-    /// Largest minus smallest.
-    Range,
-    /// Standard deviation.
-    Stddev,
-    /// Percentile of the absolute deviation, in percent.
-    Percentile(f64),
-}
-
-impl Figure {
-    /// Its value, in ns; `None` if there is none.
-    pub fn of(self, deviation: &Deviation) -> Option<f64> {
-        if deviation.count == 0 {
-            return None;
-        }
-        let value = match self {
-            Self::Mean => deviation.mean_ns,
-            Self::Min => deviation.min_ns as f64,
-            Self::Max => deviation.max_ns as f64,
-            Self::Range => deviation.range_ns as f64,
-            Self::Stddev => deviation.stddev_ns,
-            Self::Percentile(p) => {
-                deviation.percentiles.iter().find(|q| same_percentile(q.p, p))?.ns as f64
-            }
-        };
-        value.is_finite().then_some(value)
-    }
-
-    /// The paper's, in ns.
-    pub fn published(self, paper: &PaperFigures) -> Option<f64> {
-        match self {
-            Self::Mean => paper.mean_ns,
-            Self::Min => paper.min_ns,
-            Self::Max => paper.max_ns,
-            Self::Range => paper.range_ns,
-            Self::Stddev => paper.stddev_ns,
-            Self::Percentile(_) => None,
-        }
-    }
-}
-
-fn same_percentile(a: f64, b: f64) -> bool {
-    (a - b).abs() < 1e-9
-}
+use crate::paper::Paper;
 
 /// One flow, or one table of round trips, in every case.
 #[derive(Clone, Debug)]
@@ -119,124 +26,6 @@ pub struct Comparison<'a> {
     pub measure: Measure,
     /// In the experiment's order; those without the flow are left out.
     pub cases: Vec<CaseView<'a>>,
-}
-
-/// One flow, or table of round trips, in one case.
-#[derive(Clone, Debug)]
-pub struct CaseView<'a> {
-    /// The case.
-    pub case: &'a CaseSummary,
-    /// Its members that have the flow.
-    pub members: Vec<MemberView<'a>>,
-    /// Where the compared stamps were taken; `None` if nothing can be compared.
-    pub vantage: Option<Vantage>,
-    /// The published figures.
-    pub paper: Option<PaperFigures>,
-}
-
-/// One flow, or table of round trips, in one member of one case.
-#[derive(Clone, Copy, Debug)]
-pub struct MemberView<'a> {
-    /// Its seed.
-    pub seed: u64,
-    /// All that is known of the flow; `None` if these are round trips.
-    pub flow: Option<&'a FlowStatistics>,
-    /// All that is known of the round trips; `None` if this is a flow.
-    pub rounds: Option<&'a RoundStatistics>,
-    /// The compared deviations.
-    pub deviation: Option<&'a Deviation>,
-}
-
-/// A figure over the members of an ensemble.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// Smallest of the members'.
-    pub min: f64,
-    /// The middle one (mean of the two middle ones).
-    pub median: f64,
-    /// Largest.
-    pub max: f64,
-    /// How many members have it.
-    pub members: usize,
-}
-
-impl Spread {
-    /// Over `values`; `None` if there are none.
-    pub fn over(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut v: Vec<f64> = values.into_iter().collect();
-        v.sort_by(f64::total_cmp);
-        let middle = v.len() / 2;
-        let median = match v.len() {
-            0 => return None,
-            n if n % 2 == 1 => v[middle],
-            _ => f64::midpoint(v[middle - 1], v[middle]),
-        };
-        Some(Self { min: v[0], median, max: v[v.len() - 1], members: v.len() })
-    }
-
-    /// True if no value of one lies among the values of the other.
-    pub fn is_apart_from(&self, other: &Self) -> bool {
-        self.max < other.min || other.max < self.min
-    }
-}
-
-/// The flows that are told in full: the one that decides first, no load.
-pub fn flows(summary: &Summary) -> Vec<&str> {
-    let mut names = names(summary);
-    names.retain(|name| !summary.background.iter().any(|load| load == name));
-    // Stable: the others keep their order.
-    names.sort_by_key(|name| summary.judge.flow.as_deref() != Some(*name));
-    names
-}
-
-/// The flows that are load.
-pub fn background(summary: &Summary) -> Vec<&str> {
-    let mut names = names(summary);
-    names.retain(|name| summary.background.iter().any(|load| load == name));
-    names
-}
-
-fn names(summary: &Summary) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for member in summary.cases.iter().flat_map(|c| &c.members) {
-        for name in member.flows.keys() {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-    }
-    names
-}
-
-/// The round trips: those that decide first.
-pub fn round_trips(summary: &Summary) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for member in summary.cases.iter().flat_map(|case| &case.members) {
-        for name in member.round_trips.keys() {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-    }
-    names.sort_by_key(|name| summary.judge.flow.as_deref() != Some(*name));
-    names
-}
-
-/// What the question asks of a flow's deviations.
-pub const fn measure(summary: &Summary) -> Measure {
-    match summary.judge.by {
-        JudgeBy::Schedule => Measure::Schedule,
-        JudgeBy::Interval
-        | JudgeBy::Gates
-        | JudgeBy::Shaping
-        | JudgeBy::Loss
-        | JudgeBy::RoundTrip => Measure::Interval,
-    }
-}
-
-/// The flow that the answer and the published figures belong to.
-pub fn judged(summary: &Summary) -> Option<&str> {
-    flows(summary).into_iter().next()
 }
 
 impl<'a> Comparison<'a> {
@@ -373,82 +162,10 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl CaseView<'_> {
-    /// `figure` over the members.
-    pub fn figure(&self, figure: Figure) -> Option<Spread> {
-        Spread::over(self.members.iter().filter_map(|m| m.deviation).filter_map(|d| figure.of(d)))
-    }
-
-    /// What became of the frames, over all members; of round trips, what became of
-    /// the requests, where a reply is what is received.
-    pub fn counts(&self) -> Counts {
-        if self.members.iter().any(|m| m.rounds.is_some()) {
-            let rounds = self.round_counts();
-            return Counts {
-                planned: rounds.planned,
-                sent: rounds.sent,
-                received: rounds.answered,
-                lost: rounds.lost,
-                late: rounds.late,
-                duplicated: rounds.duplicated,
-                send_failed: rounds.send_failed,
-                foreign: rounds.foreign,
-                ..Counts::default()
-            };
-        }
-        self.members.iter().filter_map(|m| Some(m.flow?.counts)).sum()
-    }
-
-    /// What became of the requests, over all members.
-    pub fn round_counts(&self) -> RoundCounts {
-        self.members.iter().filter_map(|m| Some(m.rounds?.counts)).sum()
-    }
-
-    /// Resolution of the compared stamps, in ns, the coarsest of the members'.
-    pub fn resolution_ns(&self) -> Option<i64> {
-        let vantage = self.vantage?;
-        self.members.iter().filter_map(|m| m.flow?.vantages.get(&vantage)?.resolution_ns).max()
-    }
-
-    /// The errors that send calls failed with, over all members.
-    pub fn send_errors(&self) -> BTreeMap<&str, u64> {
-        let mut errors = BTreeMap::new();
-        for (name, count) in self.members.iter().filter_map(|m| m.flow).flat_map(|f| &f.send_errors)
-        {
-            *errors.entry(name.as_str()).or_default() += count;
-        }
-        errors
-    }
-
-    /// The latest wake-up of all members, in ns.
-    pub fn worst_wake_up_ns(&self) -> Option<i64> {
-        self.members.iter().filter_map(|m| m.flow?.wake_up.as_ref()).map(|d| d.max_ns).max()
-    }
-}
-
 /// The best vantage at which each of `flows` has deviations.
 fn best_vantage(flows: &[&FlowStatistics], measure: Measure) -> Option<Vantage> {
     let has = |f: &FlowStatistics, v: Vantage| {
         f.vantages.get(&v).and_then(|s| measure.of(s)).is_some_and(|d| d.count > 0)
     };
     flows.first()?.vantages.keys().copied().find(|v| flows.iter().all(|f| has(f, *v)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_of_an_even_ensemble_lies_between_the_middle_ones() {
-        let spread = Spread::over([4.0, 1.0, 3.0, 2.0]).unwrap();
-        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.5, 4.0));
-        assert_eq!(Spread::over([]), None);
-    }
-
-    #[test]
-    fn ensembles_that_touch_are_not_apart() {
-        let low = Spread::over([1.0, 2.0]).unwrap();
-        assert!(low.is_apart_from(&Spread::over([2.1, 3.0]).unwrap()));
-        assert!(!low.is_apart_from(&Spread::over([2.0, 3.0]).unwrap()));
-    }
 }

@@ -1,0 +1,88 @@
+//! One flow, or table of round trips, in one case, over all members.
+
+use std::collections::BTreeMap;
+
+use teiji_record::CaseSummary;
+use teiji_stats::{Counts, Deviation, FlowStatistics, RoundCounts, RoundStatistics, Vantage};
+
+use super::{Figure, Spread};
+use crate::paper::PaperFigures;
+
+/// One flow, or table of round trips, in one case.
+#[derive(Clone, Debug)]
+pub struct CaseView<'a> {
+    /// The case.
+    pub case: &'a CaseSummary,
+    /// Its members that have the flow.
+    pub members: Vec<MemberView<'a>>,
+    /// Where the compared stamps were taken; `None` if nothing can be compared.
+    pub vantage: Option<Vantage>,
+    /// The published figures.
+    pub paper: Option<PaperFigures>,
+}
+
+/// One flow, or table of round trips, in one member of one case.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberView<'a> {
+    /// Its seed.
+    pub seed: u64,
+    /// All that is known of the flow; `None` if these are round trips.
+    pub flow: Option<&'a FlowStatistics>,
+    /// All that is known of the round trips; `None` if this is a flow.
+    pub rounds: Option<&'a RoundStatistics>,
+    /// The compared deviations.
+    pub deviation: Option<&'a Deviation>,
+}
+
+impl CaseView<'_> {
+    /// `figure` over the members.
+    pub fn figure(&self, figure: Figure) -> Option<Spread> {
+        Spread::over(self.members.iter().filter_map(|m| m.deviation).filter_map(|d| figure.of(d)))
+    }
+
+    /// What became of the frames, over all members; of round trips, what became of
+    /// the requests, where a reply is what is received.
+    pub fn counts(&self) -> Counts {
+        if self.members.iter().any(|m| m.rounds.is_some()) {
+            let rounds = self.round_counts();
+            return Counts {
+                planned: rounds.planned,
+                sent: rounds.sent,
+                received: rounds.answered,
+                lost: rounds.lost,
+                late: rounds.late,
+                duplicated: rounds.duplicated,
+                send_failed: rounds.send_failed,
+                foreign: rounds.foreign,
+                ..Counts::default()
+            };
+        }
+        self.members.iter().filter_map(|m| Some(m.flow?.counts)).sum()
+    }
+
+    /// What became of the requests, over all members.
+    pub fn round_counts(&self) -> RoundCounts {
+        self.members.iter().filter_map(|m| Some(m.rounds?.counts)).sum()
+    }
+
+    /// Resolution of the compared stamps, in ns, the coarsest of the members'.
+    pub fn resolution_ns(&self) -> Option<i64> {
+        let vantage = self.vantage?;
+        self.members.iter().filter_map(|m| m.flow?.vantages.get(&vantage)?.resolution_ns).max()
+    }
+
+    /// The errors that send calls failed with, over all members.
+    pub fn send_errors(&self) -> BTreeMap<&str, u64> {
+        let mut errors = BTreeMap::new();
+        for (name, count) in self.members.iter().filter_map(|m| m.flow).flat_map(|f| &f.send_errors)
+        {
+            *errors.entry(name.as_str()).or_default() += count;
+        }
+        errors
+    }
+
+    /// The latest wake-up of all members, in ns.
+    pub fn worst_wake_up_ns(&self) -> Option<i64> {
+        self.members.iter().filter_map(|m| m.flow?.wake_up.as_ref()).map(|d| d.max_ns).max()
+    }
+}
