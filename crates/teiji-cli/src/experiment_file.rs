@@ -77,11 +77,16 @@ pub fn load(
 
 /// Reads the experiment of a run again, with the overrides it ran with.
 pub fn parse(text: &str, file: &str, manifest: &Manifest) -> anyhow::Result<Experiment> {
-    let cards = if manifest.testbed == Testbed::Lab { Cards::Emulated } else { Cards::Own };
-    let reading = reader(file, &recorded_overrides(manifest), cards).read(text);
+    let reading = reader_of(manifest, file).read(text);
     reading.experiment.with_context(|| {
         format!("this version no longer understands the run's experiment:\n{}", reading.findings)
     })
+}
+
+/// A reader with the overrides that a run ran with.
+pub fn reader_of(manifest: &Manifest, file: &str) -> Reader {
+    let cards = if manifest.testbed == Testbed::Lab { Cards::Emulated } else { Cards::Own };
+    reader(file, &recorded_overrides(manifest), cards)
 }
 
 /// What the command line overrode in a run's experiment.

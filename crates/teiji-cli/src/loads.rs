@@ -1,11 +1,17 @@
-//! Starts the loads of a case, and ends them with it.
+//! Starts the loads of a case, ends them with it, and tells the report what they did.
 
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, bail};
 use teiji::load::{Ends, Flood, LoadKind, LoadReport, Running};
+use teiji_core::time::{Instant, Monotonic, Tai};
 use teiji_experiment::Scenario;
 use teiji_net::Applied;
+use teiji_record::{Manifest, Summary};
+use teiji_report::Band;
+use teiji_sys::clock;
+
+use crate::setup::ObservedCase;
 
 /// The ports of loads, far from those of flows.
 const FLOODED: u16 = 9_009;
@@ -29,9 +35,15 @@ pub fn start(
     all.iter().map(|kind| start_one(*kind, scenario, applied)).collect()
 }
 
-/// Ends them and gives what they did.
-pub fn stop(running: Vec<Running>) -> Vec<LoadReport> {
-    running.into_iter().map(Running::stop).collect()
+/// Ends them and gives what they did. `base`: the first departure, if there was one.
+pub fn stop(running: Vec<Running>, base: Option<Instant<Tai>>) -> Vec<LoadReport> {
+    let stop = |running: Running| {
+        let ago = clock::now::<Monotonic>() - running.since();
+        let began = clock::now::<Tai>() - ago;
+        let lead_ms = base.map(|base| (base - began).as_ns() / 1_000_000);
+        LoadReport { lead_ms, ..running.stop() }
+    };
+    running.into_iter().map(stop).collect()
 }
 
 fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::Result<Running> {
@@ -67,6 +79,30 @@ fn around(scenario: &Scenario) -> Option<(&str, &str, &str)> {
     let asked = scenario.round_trips.first().map(|asked| (&asked.to, &asked.from, &asked.wire));
     let (loaded, peer, wire) = flow.or(asked)?;
     Some((loaded, peer, wire))
+}
+
+/// What the loads did over time, of each case and seed; of runs that recorded it.
+pub fn bands(manifest: &Manifest, summary: &Summary) -> Vec<Band> {
+    let mut bands = Vec::new();
+    for case in &summary.cases {
+        for member in &case.members {
+            let observed = manifest.observed.get(&format!("{}-s{}", case.name, member.seed));
+            let observed = observed.and_then(|o| serde_json::from_value(o.clone()).ok());
+            let loads = observed.map(|observed: ObservedCase| observed.loads).unwrap_or_default();
+            bands.extend(loads.into_iter().filter_map(|load| {
+                Some(Band {
+                    case: case.name.clone(),
+                    seed: member.seed,
+                    load: load.kind.to_string(),
+                    unit: load.unit,
+                    from_ns: load.lead_ms?.saturating_mul(-1_000_000),
+                    step_ns: load.over_time.step.as_ns().max(1),
+                    amounts: load.over_time.amounts,
+                })
+            }));
+        }
+    }
+    bands
 }
 
 /// Why the case was not measured under its loads, a sentence for each.

@@ -11,6 +11,7 @@ mod flow_roles;
 mod guest;
 mod headroom;
 mod interrupt;
+mod judgement;
 mod lab;
 mod loads;
 mod margin;

@@ -83,7 +83,7 @@ fn measure(
     let looked = activity::look();
     let running = loads::start(setup.loads, setup.scenario, applied)?;
     let logs = run_flows(setup, applied, progress);
-    let loads = loads::stop(running);
+    let loads = loads::stop(running, logs.as_ref().ok().map(|logs| logs.base));
     let mut activity = activity::look().since(&looked);
     let mut logs = logs?;
     let (sync, series) =

@@ -2,6 +2,7 @@
 //! the terminal. Works from the run folder alone, so a run can be told again
 //! years later.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +10,13 @@ use anyhow::Context;
 use teiji_experiment::JudgeBy;
 use teiji_record::summary::Testbed;
 use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary, json};
+use teiji_report::ranking;
+use teiji_report::units::Glyphs;
 use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, FrameView, Vantage};
 
+use crate::experiment_file;
+use crate::loads;
 use crate::outliers;
 use crate::rounds;
 use crate::setup;
@@ -31,9 +36,11 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
         summary,
         paper: summary.paper.as_deref().map(Paper::load).transpose()?,
         points,
+        bands: loads::bands(manifest, summary),
         outliers,
         setup: setup::sections(manifest, experiment.as_ref()),
         margin: margin(folder)?,
+        recommended: recommended(folder, manifest, summary)?,
         replay: Some(replay(folder, manifest)),
         limits: limits(summary),
         generator: format!("teiji {}", manifest.teiji),
@@ -43,6 +50,32 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
     let html = teiji_report::html::render(&report);
     let path = folder.report_path();
     fs::write(&path, html).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes the best of ranked cases as a file of its own, and gives its text.
+fn recommended(
+    folder: &RunFolder,
+    manifest: &Manifest,
+    summary: &Summary,
+) -> anyhow::Result<Option<String>> {
+    let Some(ranking) = &summary.ranking else { return Ok(None) };
+    let Some(best) = &ranking.best else { return Ok(None) };
+    let reader = experiment_file::reader_of(manifest, "experiment.toml");
+    let Some(case) = reader.alone(&folder.read_experiment()?, best) else { return Ok(None) };
+    let said = ranking::sentences(summary, ranking, &Glyphs::UNICODE);
+    let mut text = String::new();
+    for line in said.iter().chain([&ranking::rule(ranking, &Glyphs::UNICODE)]) {
+        let _ = writeln!(text, "# {line}");
+    }
+    let _ = writeln!(
+        text,
+        "# `teiji plan` prints the commands that this is, `teiji run` measures it again, with \n\
+         # `--on local --bind …` on real cards.\n"
+    );
+    text.push_str(&case);
+    let path = folder.path().join(ranking::FILE);
+    fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Some(text))
 }
 
 /// The search for a margin that the run belongs to, if it does.

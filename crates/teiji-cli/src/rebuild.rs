@@ -10,6 +10,7 @@ use teiji_record::{
 
 use crate::card;
 use crate::experiment_file;
+use crate::judgement;
 use crate::publish;
 use crate::run;
 use crate::setup::ObservedCase;
@@ -23,23 +24,18 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         "The run ended before it was summed up; this was made from its records afterwards."
             .to_owned(),
     ];
-    let mut verdicts = Vec::new();
     let mut cases = Vec::new();
-    for case in experiment_file::choose_cases(&experiment, &manifest.cases)? {
+    let chosen = experiment_file::choose_cases(&experiment, &manifest.cases)?;
+    for case in &chosen {
         let mut members = Vec::new();
         for &seed in &manifest.seeds {
             if folder.path().join(RunFolder::records_name(&case.name, seed)).is_file() {
-                members.push(member(folder, manifest, &experiment, &case, seed)?);
+                members.push(member(folder, manifest, &experiment, case, seed)?);
             } else {
                 warnings.push(format!("Case {} seed {seed} is missing: no records.", case.name));
             }
         }
-        let observed = members.iter().map(|member: &MemberSummary| {
-            let key = format!("{}-s{}", case.name, member.seed);
-            (member, manifest.observed.get(&key).unwrap_or(&serde_json::Value::Null))
-        });
-        verdicts.extend(run::judged(&case, observed));
-        let (name, about, paper_result) = (case.name, case.about, case.paper_result);
+        let Case { name, about, paper_result, .. } = case.clone();
         cases.push(CaseSummary { name, about, paper_result, members });
     }
     if cases.iter().all(|case| case.members.is_empty()) {
@@ -49,6 +45,18 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
              `teiji run --replay {path}` runs it again"
         );
     }
+    let judged: Vec<judgement::Measured<'_>> = chosen
+        .iter()
+        .zip(&cases)
+        .map(|(case, summary)| {
+            let observed = |member: &MemberSummary| {
+                let key = format!("{}-s{}", case.name, member.seed);
+                manifest.observed.get(&key).unwrap_or(&serde_json::Value::Null)
+            };
+            (case, summary.members.iter().map(|member| (member, observed(member))).collect())
+        })
+        .collect();
+    let (verdicts, ranking) = judgement::of(&experiment.judge, &judged);
     let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
     warnings.push(run::caveat(manifest.testbed == Testbed::Lab, emulated).to_owned());
     Ok(Summary {
@@ -62,6 +70,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         cases,
         warnings,
         verdicts,
+        ranking,
     })
 }
 

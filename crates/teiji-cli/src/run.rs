@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use teiji::StopFlag;
-use teiji::load::{LoadKind, LoadReport};
+use teiji::load::LoadKind;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Nic};
 use teiji_lab::kernel::KernelSpec;
@@ -20,19 +20,17 @@ use teiji_net::{Binding, KeeperProgram};
 use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
 use teiji_record::summary::{self, Testbed};
-use teiji_record::{
-    CaseSummary, LabManifest, MemberSummary, RunFolder, Summary, Verdict, verdicts,
-};
+use teiji_record::{CaseSummary, LabManifest, MemberSummary, RunFolder, Summary};
 
 use crate::exit::{Exit, WithExit};
 use crate::guest::Job;
+use crate::judgement;
 use crate::lab::{Lab, MemberFiles, vcpus};
 use crate::measure::{self, Setup};
 use crate::member;
 use crate::outcome::Outcome;
 use crate::progress::{PARTS, Progress, parts};
 use crate::publish;
-use crate::setup::ObservedCase;
 
 /// What to run.
 pub struct Request {
@@ -364,12 +362,13 @@ fn summarise(
         let first = case_index * per_case;
         measured.range(first..first + per_case).map(|(_, m)| (&m.summary, &m.observed))
     };
-    let verdicts = experiment
+    let judged: Vec<judgement::Measured<'_>> = experiment
         .cases
         .iter()
         .enumerate()
-        .flat_map(|(index, case)| judged(case, members_of(index)))
+        .map(|(index, case)| (case, members_of(index).collect()))
         .collect();
+    let (verdicts, ranking) = judgement::of(&experiment.judge, &judged);
     let cases = experiment
         .cases
         .iter()
@@ -395,23 +394,8 @@ fn summarise(
         cases,
         warnings,
         verdicts,
+        ranking,
     }
-}
-
-/// The verdicts on a case, from its members and what was observed of each.
-pub fn judged<'a>(
-    case: &Case,
-    members: impl Iterator<Item = (&'a MemberSummary, &'a serde_json::Value)>,
-) -> Vec<Verdict> {
-    let members: Vec<(&MemberSummary, Vec<LoadReport>)> = members
-        .map(|(member, observed)| {
-            let observed = serde_json::from_value::<ObservedCase>(observed.clone());
-            (member, observed.map(|observed| observed.loads).unwrap_or_default())
-        })
-        .collect();
-    let members: Vec<(&MemberSummary, &[LoadReport])> =
-        members.iter().map(|(member, loads)| (*member, loads.as_slice())).collect();
-    verdicts(case, &members)
 }
 
 /// What a reader must know about the testbed: the laboratory, or this machine

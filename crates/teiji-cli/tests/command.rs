@@ -214,6 +214,41 @@ fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
 }
 
 #[test]
+fn the_best_of_ranked_cases_is_a_file_that_plans_what_it_was() {
+    if !root() {
+        println!("SKIP: needs root, to make network namespaces");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        "judge = {{ rank = true }}\nloads = [\"tcp-tx\"]\n{SMALL}\n[cases.plain]\n\n[cases.fifo]\n\
+         hosts.a.ports.line.qdisc = {{ kind = \"pfifo\", limit = 7 }}\n"
+    );
+    let file = write(dir.path(), "small.toml", &text);
+    let out = dir.path().join("runs");
+    let said = teiji(&["run", &file, "--on", "local", "--out", out.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    assert!(said.out.contains("On this machine: "), "{}", said.out);
+    let folder = run_folder(&out);
+    let summary = fs::read_to_string(folder.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    // Which one it is, the machine decides.
+    let best = summary["ranking"]["best"].as_str().unwrap();
+    let recommended = folder.join("recommended.toml");
+    let recommended = recommended.to_str().unwrap();
+    assert_eq!(teiji(&["check", recommended]).code, 0);
+    let plan = |arguments: &[&str]| {
+        let said = teiji(&[&["plan"], arguments].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        let commands = said.out.lines().filter(|line| !line.trim_start().starts_with('#'));
+        commands.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let planned = plan(&[recommended]);
+    assert!(planned.len() > 3, "{planned:?}");
+    assert_eq!(planned, plan(&[&file, "--case", best]));
+}
+
+#[test]
 fn a_qdisc_this_kernel_lacks_is_named_and_nothing_stays() {
     if !root() {
         println!("SKIP: needs root, to make network namespaces");

@@ -18,6 +18,8 @@ pub enum LoadKind {
     Timer,
     /// Memory and caches: every CPU copies 16 MiB again and again.
     Memory,
+    /// The disk: a file is written and forced to it, MiB by MiB.
+    Disk,
     /// Transmission: UDP datagrams from the first flow's sender, at a mean rate.
     UdpTx,
     /// Reception: UDP datagrams to the first flow's sender, at a mean rate.
@@ -30,8 +32,16 @@ pub enum LoadKind {
 
 impl LoadKind {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Cpu, Self::Timer, Self::Memory, Self::UdpTx, Self::UdpRx, Self::TcpTx, Self::TcpRx];
+    pub const ALL: [Self; 8] = [
+        Self::Cpu,
+        Self::Timer,
+        Self::Memory,
+        Self::Disk,
+        Self::UdpTx,
+        Self::UdpRx,
+        Self::TcpTx,
+        Self::TcpRx,
+    ];
 
     /// Its name on the command line and in experiment files.
     pub const fn name(self) -> &'static str {
@@ -39,6 +49,7 @@ impl LoadKind {
             Self::Cpu => "cpu",
             Self::Timer => "timer",
             Self::Memory => "memory",
+            Self::Disk => "disk",
             Self::UdpTx => "udp-tx",
             Self::UdpRx => "udp-rx",
             Self::TcpTx => "tcp-tx",
@@ -57,6 +68,7 @@ impl LoadKind {
             Self::Cpu => "rounds of 10 000 steps",
             Self::Timer => "timers",
             Self::Memory => "MiB copied",
+            Self::Disk => "MiB written",
             Self::UdpTx | Self::UdpRx => "datagrams received",
             Self::TcpTx | Self::TcpRx => "kbit received",
         }
@@ -81,6 +93,6 @@ impl FromStr for LoadKind {
 /// No load has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "there is no load `{0}`; there are cpu, timer, memory, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
+    "there is no load `{0}`; there are cpu, timer, memory, disk, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
 )]
 pub struct UnknownLoad(pub String);

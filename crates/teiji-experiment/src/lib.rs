@@ -17,6 +17,7 @@
 //! of them. [`schema`] is the list of keys; docs/experiments.md is held to it.
 #![forbid(unsafe_code)]
 
+mod alone;
 mod cases;
 mod check;
 mod draft;
@@ -24,6 +25,7 @@ mod fields;
 mod log;
 pub mod mistake;
 mod overrides;
+mod print;
 mod read;
 pub mod reader;
 pub mod scenario;

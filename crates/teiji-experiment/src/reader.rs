@@ -73,6 +73,11 @@ impl Reader {
         self
     }
 
+    /// What was overridden, in order.
+    pub(crate) fn overrides(&self) -> &[(String, String)] {
+        &self.overrides
+    }
+
     /// Reads `text`. Never panics; everything that is wrong is in the findings.
     pub fn read(&self, text: &str) -> Reading {
         let log = Log::default();

@@ -74,7 +74,7 @@ pub const FILE: Section = Section {
         ),
         key(
             "judge",
-            "table `{ flow, cases, by }`",
+            "table `{ flow, cases, by, rank }`",
             "the intervals of the first flow",
             "whose figures, and which, answer the question",
         ),
@@ -94,7 +94,7 @@ pub const FILE: Section = Section {
         ),
         key(
             "loads",
-            "list of `\"cpu\"`, `\"timer\"`, `\"memory\"`, `\"udp-tx\"`, `\"udp-rx\"`, `\"tcp-tx\"`, `\"tcp-rx\"`",
+            "list of `\"cpu\"`, `\"timer\"`, `\"memory\"`, `\"disk\"`, `\"udp-tx\"`, `\"udp-rx\"`, `\"tcp-tx\"`, `\"tcp-rx\"`",
             "none",
             "what the machine does beside, in ordinary threads",
         ),
@@ -129,6 +129,12 @@ pub const JUDGE: Section = Section {
             "`\"interval\"`, `\"schedule\"`, `\"gates\"`, `\"shaping\"`, `\"loss\"` or `\"round-trip\"`",
             "`\"interval\"`; where there are no flows, `\"round-trip\"`",
             "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), whether its class keeps to bandwidth and burst (cbs), whether all frames arrive, or how long round trips take",
+        ),
+        key(
+            "rank",
+            "true or false",
+            "`false`",
+            "the cases are remedies for one situation: rank them, and give the best one as a file",
         ),
     ],
 };

@@ -54,6 +54,34 @@ fn every_experiment_of_the_repository_is_read_without_a_finding() {
 }
 
 #[test]
+fn a_case_alone_says_what_it_says_among_the_others() {
+    let mut seen = 0;
+    for entry in fs::read_dir(repository("experiments")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let reader = Reader::new("file").set("hosts.talker.cpu", "3");
+        // Some files have no host of that name.
+        let reader =
+            if reader.read(&text).experiment.is_some() { reader } else { Reader::new("file") };
+        for case in reader.read(&text).experiment.unwrap().cases {
+            let alone = reader.alone(&text, &case.name).unwrap();
+            let reading = Reader::new("alone").read(&alone);
+            assert!(reading.findings.is_empty(), "{alone}\n{}", reading.findings);
+            let [only] = &reading.experiment.unwrap().cases[..] else { panic!("{alone}") };
+            assert_eq!(only.scenario, case.scenario, "{alone}");
+            assert_eq!(only.requirements, case.requirements, "{alone}");
+            seen += 1;
+        }
+        assert_eq!(reader.alone(&text, "no-such-case"), None);
+    }
+    assert!(seen > 30, "{seen}");
+    assert_eq!(Reader::new("file").alone("name = 3", "default"), None);
+}
+
+#[test]
 fn the_etf_experiment_is_the_papers_at_full_size() {
     let text = fs::read_to_string(repository("experiments/etf.toml")).unwrap();
     let experiment = read(&text);

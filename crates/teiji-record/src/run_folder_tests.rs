@@ -67,6 +67,7 @@ fn summary() -> Summary {
     };
     Summary {
         verdicts: Vec::new(),
+        ranking: None,
         schema: summary::SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Is it?".to_owned(),

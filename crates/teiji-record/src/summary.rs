@@ -11,6 +11,7 @@ use teiji_stats::{FlowStatistics, RoundStatistics, WireStatistics};
 
 use crate::card::CardCount;
 use crate::json::{self, JsonFileError};
+use crate::ranking::Ranking;
 use crate::verdict::Verdict;
 
 /// Format name and version of the file this crate writes.
@@ -44,6 +45,9 @@ pub struct Summary {
     /// Whether each case fulfils what is required of it; empty if nothing is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
+    /// The cases as remedies, if the experiment asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<Ranking>,
 }
 
 impl Summary {
@@ -85,7 +89,7 @@ pub struct CaseSummary {
 }
 
 /// One case at one seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberSummary {
     /// The seed.
     pub seed: u64,

@@ -191,6 +191,8 @@ mod tests {
             unit: String::new(),
             ran_ms: 1_000,
             wanted_per_s: None,
+            over_time: teiji::load::Timeline::default(),
+            lead_ms: None,
             problem: None,
         }
     }

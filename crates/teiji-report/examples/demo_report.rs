@@ -185,6 +185,7 @@ fn main() -> ExitCode {
     let (cases, points) = cases();
     let summary = Summary {
         verdicts: Vec::new(),
+        ranking: None,
         schema: SCHEMA.to_owned(),
         experiment: "demo".to_owned(),
         question: "Does a launch time make periodic sending tighter than a plain send?".to_owned(),
@@ -208,7 +209,9 @@ fn main() -> ExitCode {
         limits: vec!["It proves nothing: nothing was measured.".to_owned()],
         generator: format!("the demo of teiji-report {}", env!("CARGO_PKG_VERSION")),
         created: None,
+        bands: Vec::new(),
         margin: None,
+        recommended: None,
         notice: Some("Synthetic data: this page shows the report, not a measurement.".to_owned()),
     });
     if let Err(error) = std::fs::write(&path, page) {

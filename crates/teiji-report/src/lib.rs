@@ -25,6 +25,7 @@ pub mod html;
 pub mod junit;
 pub mod load;
 pub mod paper;
+pub mod ranking;
 pub mod report;
 pub mod shaping;
 pub mod terminal;
@@ -34,5 +35,5 @@ pub mod wording;
 
 pub use paper::{Paper, PaperError, PaperFigures};
 pub use report::{
-    MarginRun, MarginSearch, Outlier, Points, Replay, Report, SetupEntry, SetupSection, Stamp,
+    Band, MarginRun, MarginSearch, Outlier, Points, Replay, Report, SetupEntry, SetupSection, Stamp,
 };

@@ -16,12 +16,16 @@ pub struct Report<'a> {
     /// Every frame's deviation. A case, member, flow or vantage without points
     /// is in the tables only.
     pub points: Vec<Points>,
+    /// What the loads did over time.
+    pub bands: Vec<Band>,
     /// The worst frames, in the order to show them.
     pub outliers: Vec<Outlier>,
     /// The set-up as observed.
     pub setup: Vec<SetupSection>,
     /// The search for a margin that the run was the last check of.
     pub margin: Option<MarginSearch>,
+    /// The best case as a file, if cases are ranked and one is.
+    pub recommended: Option<String>,
     /// How to repeat the run.
     pub replay: Option<Replay>,
     /// What this does not prove. Full sentences.
@@ -122,6 +126,39 @@ impl Points {
         self.t_ns = keep.iter().map(|&i| self.t_ns[i]).collect();
         self.seq = keep.iter().map(|&i| self.seq[i]).collect();
         self.deviation_ns = keep.iter().map(|&i| self.deviation_ns[i]).collect();
+    }
+}
+
+/// What one load did over time, in one member of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// Name of the case.
+    pub case: String,
+    /// Seed of the member.
+    pub seed: u64,
+    /// Name of the load.
+    pub load: String,
+    /// What is counted.
+    pub unit: String,
+    /// When it began, in ns after the first departure.
+    pub from_ns: i64,
+    /// How long each step is, in ns; not 0.
+    pub step_ns: i64,
+    /// What was done in each step.
+    pub amounts: Vec<u64>,
+}
+
+impl Band {
+    /// When the last step ends, in ns after the first departure.
+    pub fn end_ns(&self) -> i64 {
+        let steps = i64::try_from(self.amounts.len()).unwrap_or(i64::MAX);
+        self.from_ns.saturating_add(self.step_ns.saturating_mul(steps))
+    }
+
+    /// The most that was done, as a rate a second.
+    pub fn most_per_s(&self) -> f64 {
+        let most = self.amounts.iter().copied().max().unwrap_or(0);
+        most as f64 * 1e9 / self.step_ns as f64
     }
 }
 

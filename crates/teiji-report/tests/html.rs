@@ -1,6 +1,7 @@
 //! The page: complete, harmless, self-contained, well formed.
 
 mod html_page;
+mod remedies;
 
 use html_page::{page, page_of};
 use teiji_record::summary::Testbed;
@@ -110,11 +111,12 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
 fn every_plot_names_its_units() {
     let page = markup(&page());
     let plots: Vec<&str> = page.split("<figure").skip(1).collect();
-    assert_eq!(plots.len(), 3, "still, histogram, tail");
+    assert_eq!(plots.len(), 4, "still, histogram, tail, loads");
     let units = [
         ["deviation in µs", "time since the first frame in s"],
         ["deviation in µs", "number of intervals"],
         ["\u{a0}µs</text>", "share of intervals"],
+        ["\u{a0}Mbit/s</text>", "time since the first departure in ms"],
     ];
     for (plot, labels) in plots.iter().zip(units) {
         for label in labels {
@@ -167,4 +169,36 @@ fn the_note_below_the_figures_explains_a_percentile_that_is_there() {
     let (_, note) = page.split_once("is the absolute deviation that").expect("a note");
     let share = note.trim_start().split(' ').next().unwrap();
     assert!(page.contains(&format!("<th>p{share}</th>")), "p{share} has no row");
+}
+
+/// The section with this `id`, without drawings: those are looked at in a browser.
+fn section(page: &str, id: &str) -> String {
+    let start = page.find(&format!("<section id=\"{id}\">")).expect(id);
+    let end = start + page[start..].find("</section>").expect("it is closed");
+    let mut rest = &page[start..end];
+    let mut kept = String::new();
+    while let Some(drawing) = rest.find("<svg") {
+        kept.push_str(&rest[..drawing]);
+        rest = &rest[drawing + rest[drawing..].find("</svg>").expect("it is closed") + 6..];
+    }
+    kept + rest + "</section>\n"
+}
+
+/// Compares with `tests/golden/<name>`; `TEIJI_BLESS=1` writes it anew.
+#[track_caller]
+fn golden(name: &str, told: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("TEIJI_BLESS").is_some() {
+        std::fs::write(&path, told).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    assert!(told == expected, "{name} reads otherwise now:\n{told}");
+}
+
+#[test]
+fn round_trips_and_the_ranking_read_as_they_did() {
+    let page = page_of(remedies::remedies);
+    golden("round-trips.html", &section(&page, "round-trips-0"));
+    assert!(!page.contains("<best>"), "a file became markup");
+    golden("ranking.html", &section(&page, "ranking"));
 }

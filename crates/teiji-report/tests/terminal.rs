@@ -2,6 +2,7 @@
 //! printed. After a wanted change, `TEIJI_BLESS=1 cargo test -p teiji-report
 //! --test terminal` writes them anew; read the difference before committing it.
 
+mod remedies;
 mod terminal_runs;
 
 use std::fs;
@@ -329,6 +330,14 @@ fn frames_late_in_the_card_are_added_up_over_seeds() {
                 sent at once (queues 0, 1).";
     assert!(told.contains(late), "{told}");
     assert!(told.contains("cycle waited for load 14 times, 752 ns each."), "{told}");
+}
+
+#[test]
+fn round_trips_are_told_and_the_best_of_ranked_cases_is_one_line() {
+    let mut summary = two_cases();
+    remedies::remedies(&mut summary);
+    golden("remedies", &render(&summary, &WIDE), WIDE);
+    golden("remedies-narrow", &render(&summary, &NARROW), NARROW);
 }
 
 #[test]

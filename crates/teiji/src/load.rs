@@ -7,12 +7,15 @@
 
 mod compute;
 mod datagrams;
+mod disk;
 mod pace;
 mod streams;
+mod timeline;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -27,6 +30,7 @@ use thiserror::Error;
 pub use datagrams::Flood;
 use pace::{Pace, Work};
 pub use teiji_core::load::LoadKind;
+pub use timeline::Timeline;
 
 /// A load that reaches less than this share of its rate is not the load that was
 /// asked for.
@@ -42,6 +46,17 @@ pub enum LoadError {
         kind: LoadKind,
         /// What the system says.
         error: SysError,
+    },
+    /// The file of a load of the disk.
+    #[error(
+        "the load `disk` cannot make its file in {}: {error}; TMPDIR names another folder",
+        folder.display()
+    )]
+    File {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
     },
     /// The sockets or namespaces of one between hosts.
     #[error("the load `{kind}` cannot open its socket: {error}")]
@@ -67,6 +82,12 @@ pub struct LoadReport {
     /// How much it was to do in a second, if it has a rate.
     #[serde(default)]
     pub wanted_per_s: Option<u32>,
+    /// When it was done.
+    #[serde(default)]
+    pub over_time: Timeline,
+    /// How long before the first departure it began, in milliseconds, if somebody knows.
+    #[serde(default)]
+    pub lead_ms: Option<i64>,
     /// Why what was measured beside it was not measured under this load.
     pub problem: Option<String>,
 }
@@ -86,7 +107,7 @@ impl LoadReport {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// With what it did beside another member.
+    /// With what it did beside another member; over time it is still its own.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -130,6 +151,7 @@ impl Running {
             LoadKind::Cpu => compute::cpu,
             LoadKind::Timer => compute::timer,
             LoadKind::Memory => compute::memory,
+            LoadKind::Disk => return Self::disk(&std::env::temp_dir()),
             LoadKind::UdpTx | LoadKind::UdpRx | LoadKind::TcpTx | LoadKind::TcpRx => {
                 return Ok(Self::begin(kind));
             }
@@ -139,6 +161,23 @@ impl Running {
             running.spawn(work)?;
         }
         Ok(running)
+    }
+
+    /// Writes to a file of at most 64 MiB in `folder`, and forces it to the disk.
+    ///
+    /// # Errors
+    /// If the file cannot be made, or a thread not be started.
+    pub fn disk(folder: &Path) -> Result<Self, LoadError> {
+        let file = disk::open(folder)
+            .map_err(|error| LoadError::File { folder: folder.to_owned(), error })?;
+        let mut running = Self::begin(LoadKind::Disk);
+        running.spawn(move |pace| disk::write(file, pace))?;
+        Ok(running)
+    }
+
+    /// When it began.
+    pub const fn since(&self) -> Instant<Monotonic> {
+        self.since
     }
 
     /// Starts a flood of datagrams between two namespaces.
@@ -194,7 +233,7 @@ impl Running {
     }
 
     fn spawn(&mut self, work: impl FnOnce(&mut Pace) + Send + 'static) -> Result<(), LoadError> {
-        let mut pace = Pace::new(self.stop.clone());
+        let mut pace = Pace::new(self.stop.clone(), self.since);
         let worker = thread::Builder::new()
             .name(format!("load {}", self.kind))
             .spawn(move || {
@@ -214,12 +253,14 @@ impl Running {
         let ran = clock::now::<Monotonic>() - self.since;
         self.stop.store(true, Ordering::Relaxed);
         let mut done = 0;
+        let mut over_time = Timeline::default();
         let mut problem = self.workers.is_empty().then(|| "it was not started".to_owned());
         for worker in self.workers.drain(..) {
             match worker.join() {
                 Ok(work) => {
                     done += work.done;
                     problem = problem.or_else(|| work.problem(ran));
+                    over_time.merge(work.over_time);
                 }
                 Err(_) => problem = Some("one of its threads panicked".to_owned()),
             }
@@ -230,6 +271,8 @@ impl Running {
             unit: self.kind.unit().to_owned(),
             ran_ms: u64::try_from(ran.as_ns() / 1_000_000).unwrap_or(0),
             wanted_per_s: self.wanted_per_s,
+            over_time,
+            lead_ms: None,
             problem,
         };
         let (reached, wanted) = (report.per_s(), u64::from(self.wanted_per_s.unwrap_or(0)));

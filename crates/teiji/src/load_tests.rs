@@ -35,6 +35,28 @@ fn computing_loads_say_how_much_they_did() {
 }
 
 #[test]
+fn what_a_load_did_is_known_over_time() {
+    let report = ran(Running::start(LoadKind::Timer).unwrap(), 350);
+    assert_eq!(report.over_time.amounts.iter().sum::<u64>(), report.done);
+    assert!(report.over_time.amounts.len() >= 4, "{report:?}");
+}
+
+#[test]
+fn the_disk_is_written_and_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::disk(folder.path()).unwrap();
+    let left = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left(), 0, "the file has no name while it is written, either");
+    // A busy disk may take its time for the first MiB.
+    let report = ran(running, 2_000);
+    assert!(report.done > 0, "{report:?}");
+    assert_eq!(left(), 0);
+    let nowhere = folder.path().join("nowhere");
+    let error = Running::disk(&nowhere).unwrap_err().to_string();
+    assert!(error.starts_with("the load `disk` cannot make its file in "), "{error}");
+}
+
+#[test]
 fn a_load_that_did_nothing_has_a_problem() {
     // Floods need a wire, and were given none.
     let report = ran(Running::start(LoadKind::UdpRx).unwrap(), 1);
@@ -43,7 +65,7 @@ fn a_load_that_did_nothing_has_a_problem() {
 
 #[test]
 fn a_thread_that_stood_still_is_told() {
-    let pace = Pace::new(Arc::default());
+    let pace = Pace::new(Arc::default(), clock::now());
     let mut pace = pace;
     pace.did(1);
     thread::sleep(Duration::from_millis(700));
@@ -109,6 +131,6 @@ fn loads_have_names() {
     for kind in LoadKind::ALL {
         assert_eq!(kind.name().parse::<LoadKind>().unwrap(), kind);
     }
-    let error = "disk".parse::<LoadKind>().unwrap_err().to_string();
+    let error = "tape".parse::<LoadKind>().unwrap_err().to_string();
     assert!(error.contains("there are cpu, timer"), "{error}");
 }

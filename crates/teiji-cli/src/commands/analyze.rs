@@ -129,6 +129,8 @@ fn write_report(path: &Path, analysis: &CaptureAnalysis, summary: &Summary) -> a
         generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
         created: None,
         margin: None,
+        bands: Vec::new(),
+        recommended: None,
         notice: None,
     };
     fs::write(path, teiji_report::html::render(&report))

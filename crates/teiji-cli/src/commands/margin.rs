@@ -33,8 +33,8 @@ pub struct Args {
     /// The share of frames that may miss their time.
     #[arg(long, value_name = "P", default_value_t = 1e-6)]
     probability: f64,
-    /// What the machine does beside: cpu, timer, memory, udp-tx, udp-rx, tcp-tx,
-    /// tcp-rx, udp or tcp (both ways); several with commas.
+    /// What the machine does beside: cpu, timer, memory, disk, udp-tx, udp-rx,
+    /// tcp-tx, tcp-rx, udp or tcp (both ways); several with commas.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     load: Vec<String>,
     /// How many frames each run sends, shared out among its members; for an

@@ -52,7 +52,7 @@ impl Bench for InterfaceBench {
             let schedule = Schedule { base, period: self.period, margin };
             Ok((ready.run(&schedule, &self.stop)?, base))
         });
-        let loads = loads::stop(running);
+        let loads = loads::stop(running, None);
         let (log, base) = log?;
         let plan = FlowPlan {
             flow: config.flow,

@@ -25,13 +25,16 @@ pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], cards: Cards, log: &Log
     if let Some(pair) = &draft.judge.cases {
         known_cases(pair, &draft, cases, log);
     }
-    let Judge { flow, cases: pair, by } = draft.judge;
+    if draft.judge.rank {
+        remedies(&draft, cases, log);
+    }
+    let Judge { flow, cases: pair, by, rank } = draft.judge;
     let first = || match by {
         JudgeBy::RoundTrip => first_round_trips(cases),
         _ => first_flow(cases),
     };
     let flow = flow.or_else(|| if by.is_of_one_flow() { first() } else { None });
-    Judge { flow, cases: pair, by }
+    Judge { flow, cases: pair, by, rank }
 }
 
 fn first_flow(cases: &[Case]) -> Option<String> {
@@ -59,6 +62,33 @@ fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log
             draft.cases_at,
             "`cases` of `judge` has no effect: only intervals and round trips are compared in pairs",
             "Leave it out; the answer tells of every case.",
+        );
+    }
+}
+
+/// Whether the cases can be ranked: several, by a figure that orders them, of one situation.
+fn remedies(draft: &JudgeDraft, cases: &[Case], log: &Log) {
+    let mistake = |said: String, help: &str| log.mistake(draft.rank_at, said, help);
+    if !matches!(draft.judge.by, JudgeBy::Interval | JudgeBy::RoundTrip) {
+        mistake(
+            "`rank` of `judge` needs a figure that orders the cases".to_owned(),
+            "Judge by \"interval\" or by \"round-trip\", or leave `rank` out.",
+        );
+    }
+    let Some((first, others)) = cases.split_first().filter(|(_, others)| !others.is_empty()) else {
+        let help = "Write two cases or more, or leave `rank` out.";
+        return mistake(
+            "`rank` of `judge` has nothing to rank: there is one case".to_owned(),
+            help,
+        );
+    };
+    if let Some(other) = others.iter().find(|case| case.scenario.loads != first.scenario.loads) {
+        mistake(
+            format!(
+                "`{}` and `{}` have different loads: they are no remedies for one situation",
+                first.name, other.name
+            ),
+            "Let all cases have the same `loads`, or leave `rank` out.",
         );
     }
 }

@@ -23,6 +23,7 @@ pub(crate) struct JudgeDraft {
     pub flow_at: Origin,
     pub cases_at: Origin,
     pub by_at: Origin,
+    pub rank_at: Origin,
 }
 
 /// The file's `judge`; the default where it has none.
@@ -33,16 +34,19 @@ pub(crate) fn read(file: &Fields<'_>, log: &Log) -> Option<JudgeDraft> {
         let flow = fields.text("flow", "\"cycle\"").map(str::to_owned).settle().ok()?;
         let by = fields.choice("by", &BY).or_default(JudgeBy::Interval)?;
         let cases = fields.array("cases", PAIR).and_then(|nodes| pair(nodes, &fields, log));
-        let judge = Judge { flow, cases: cases.settle().ok()?, by };
+        let rank = fields.flag("rank").or_default(false)?;
+        let judge = Judge { flow, cases: cases.settle().ok()?, by, rank };
         let (flow_at, by_at) = (fields.place("flow"), fields.place("by"));
-        Some(JudgeDraft { judge, flow_at, cases_at: fields.place("cases"), by_at })
+        let (cases_at, rank_at) = (fields.place("cases"), fields.place("rank"));
+        Some(JudgeDraft { judge, flow_at, cases_at, by_at, rank_at })
     });
     match found {
         Found::Value(draft) => Some(draft),
         Found::Wrong => None,
         Found::Absent => {
             let at = file.at();
-            Some(JudgeDraft { judge: Judge::default(), flow_at: at, cases_at: at, by_at: at })
+            let judge = Judge::default();
+            Some(JudgeDraft { judge, flow_at: at, cases_at: at, by_at: at, rank_at: at })
         }
     }
 }

@@ -13,6 +13,10 @@ pub struct Judge {
     pub cases: Option<[String; 2]>,
     /// The figure.
     pub by: JudgeBy,
+    /// The cases are remedies for one situation: they are ranked, and the best is given as a
+    /// file of its own.
+    #[serde(default)]
+    pub rank: bool,
 }
 
 /// What a flow is judged by.

@@ -181,6 +181,7 @@ impl CaptureAnalysis {
         };
         Summary {
             verdicts: Vec::new(),
+            ranking: None,
             schema: summary::SCHEMA.to_owned(),
             experiment: name.to_owned(),
             question: "How regular is the periodic flow in this capture?".to_owned(),

@@ -5,13 +5,14 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `verdicts`, `margin`, `on_wire`, `results`, `rounds`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `verdicts`, `margin`, `on_wire`, `results`, `rounds`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
 
 mod activity;
 mod axis;
+mod bands;
 mod clocks;
 mod closing;
 mod data;
@@ -23,6 +24,7 @@ mod on_wire;
 mod outliers;
 mod page;
 mod plots;
+mod ranking;
 mod results;
 mod rounds;
 mod rows;
@@ -57,6 +59,8 @@ pub fn render(report: &Report<'_>) -> String {
         results::results(report, flow, index, &mut body);
     }
     rounds::rounds(report, &mut body);
+    bands::bands(report, &mut body);
+    ranking::ranking(report, &mut body);
     on_wire::cards(report, &mut body);
     on_wire::load(report, &mut body);
     activity::activity(report, &mut body);

@@ -23,6 +23,7 @@ use teiji_record::summary::Testbed;
 use crate::answer::answer;
 use crate::comparison::{Comparison, flows, measure, round_trips};
 use crate::paper::Paper;
+use crate::ranking;
 use crate::units::{count, duration};
 use crate::wording;
 use screen::{Screen, Style, cells};
@@ -78,6 +79,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     clocks::clocks(summary, label, &mut screen);
     verdicts::verdicts(summary, &mut screen);
     conclusion(summary, &mut screen);
+    recommendation(summary, &mut screen);
     remarks(summary, &comparisons, &mut screen);
     screen.finish()
 }
@@ -156,6 +158,15 @@ fn conclusion(summary: &Summary, screen: &mut Screen) {
             screen.wrapped(&format!("{lead} {sentence}"), 0, 0);
         }
         None => screen.wrapped(&sentence, 0, 0),
+    }
+}
+
+/// The case to use, where cases are ranked.
+fn recommendation(summary: &Summary, screen: &mut Screen) {
+    if let Some(ranking) = &summary.ranking {
+        let said = screen.foreign(&ranking::advice(ranking, screen.glyphs()));
+        let lead = screen.paint("On this machine:", Style::Bold);
+        screen.wrapped(&format!("{lead} {said}"), 0, 0);
     }
 }
 

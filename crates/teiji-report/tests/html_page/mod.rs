@@ -7,8 +7,8 @@ use teiji_core::time::Span;
 use teiji_record::summary::{SCHEMA, Testbed};
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_report::{
-    MarginRun, MarginSearch, Outlier, Paper, Points, Replay, Report, SetupEntry, SetupSection,
-    Stamp, html,
+    Band, MarginRun, MarginSearch, Outlier, Paper, Points, Replay, Report, SetupEntry,
+    SetupSection, Stamp, html,
 };
 use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
 
@@ -98,6 +98,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
     let (wide, narrow) = (deviations(20_000), deviations(500));
     let mut summary = Summary {
         verdicts: Vec::new(),
+        ranking: None,
         schema: SCHEMA.to_owned(),
         experiment: "synthetic <data>".to_owned(),
         question: NASTY.to_owned(),
@@ -113,6 +114,15 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
         summary: &summary,
         paper: Some(Paper::load("etf").unwrap()),
         points: vec![points("normal", wide), points("etf", narrow)],
+        bands: vec![Band {
+            case: "normal".to_owned(),
+            seed: 1,
+            load: "tcp-tx".to_owned(),
+            unit: "kbit received".to_owned(),
+            from_ns: -200_000_000,
+            step_ns: 100_000_000,
+            amounts: vec![0, 9_000, 9_400, 9_400],
+        }],
         outliers: vec![Outlier {
             case: "normal".to_owned(),
             seed: 1,
@@ -146,6 +156,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
             }],
             problems: vec!["It is <invented>.".to_owned()],
         }),
+        recommended: Some("# <best>".to_owned()),
         replay: Some(Replay { command: "teiji run --replay x".to_owned(), note: "n".to_owned() }),
         limits: vec!["It is made up.".to_owned()],
         generator: "teiji test".to_owned(),

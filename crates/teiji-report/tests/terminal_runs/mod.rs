@@ -64,6 +64,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
 pub fn run(cases: Vec<CaseSummary>) -> Summary {
     Summary {
         verdicts: Vec::new(),
+        ranking: None,
         schema: SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use teiji_core::time::{Instant, Monotonic, Span};
 use teiji_sys::clock;
 
+use super::Timeline;
+
 /// A pause longer than this share of the whole run is a problem, in per cent …
 const PAUSE_PERCENT: i64 = 10;
 /// … if it is longer than this as well: an ordinary thread may wait its turn.
@@ -14,6 +16,7 @@ const PAUSE: Span = Span::from_millis(500);
 /// Kept by the thread while it works.
 pub(super) struct Pace {
     stop: Arc<AtomicBool>,
+    since: Instant<Monotonic>,
     work: Work,
     last: Instant<Monotonic>,
 }
@@ -23,6 +26,8 @@ pub(super) struct Pace {
 pub(super) struct Work {
     /// How much was done, in the load's unit.
     pub done: u64,
+    /// When it was done, from the load's beginning.
+    pub over_time: Timeline,
     /// This thread counts for the report; others only feed it.
     counts: bool,
     longest_pause: Span,
@@ -30,9 +35,16 @@ pub(super) struct Work {
 }
 
 impl Pace {
-    pub(super) fn new(stop: Arc<AtomicBool>) -> Self {
-        let work = Work { done: 0, counts: true, longest_pause: Span::ZERO, failure: None };
-        Self { stop, work, last: clock::now() }
+    /// Of a load that began at `since`.
+    pub(super) fn new(stop: Arc<AtomicBool>, since: Instant<Monotonic>) -> Self {
+        let work = Work {
+            done: 0,
+            over_time: Timeline::default(),
+            counts: true,
+            longest_pause: Span::ZERO,
+            failure: None,
+        };
+        Self { stop, since, work, last: clock::now() }
     }
 
     /// Notes that so much was done; false when the load should end.
@@ -40,6 +52,7 @@ impl Pace {
         if amount > 0 {
             self.work.done += amount;
             self.breathe();
+            self.work.over_time.add(self.last - self.since, amount);
         }
         self.goes_on()
     }

@@ -1,0 +1,44 @@
+//! One case as a file of its own, with everything it inherits written out.
+
+use crate::fields::Fields;
+use crate::log::Log;
+use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::{Reader, cases, overrides, print, schema, syntax};
+
+impl Reader {
+    /// The case `name` of the experiment `text`, with the overrides of this reader, as a
+    /// file without cases that says the same. `None` if the file cannot be read or has no
+    /// such case. Its question is the case's `about`; whose figures decide about the old
+    /// one, the paper beside it and the case's kernel are left out.
+    pub fn alone(&self, text: &str, name: &str) -> Option<String> {
+        let experiment = self.read(text).experiment?;
+        let log = Log::default();
+        let mut root = syntax::parse(text, &log)?;
+        let overlay = overrides::overlay(&root, self.overrides(), &log);
+        root.merge(&overlay);
+        let top = Origin::File { start: 0, end: 0 };
+        let file = Fields::new(&root, top, &schema::FILE, "the file", &log);
+        let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), &log);
+        let case = resolved.into_iter().find(|case| case.label.name == name)?;
+        let about = if case.about.is_empty() { experiment.question } else { case.about };
+        let mut alone = Table {
+            entries: vec![
+                entry("name", file_name(&experiment.name, name)),
+                entry("question", about),
+            ],
+        };
+        alone.merge(&case.table);
+        Some(print::file(&alone))
+    }
+}
+
+/// `EXPERIMENT-CASE`, or the case alone if that is too long for a name.
+fn file_name(experiment: &str, case: &str) -> String {
+    let both = format!("{experiment}-{case}");
+    if both.len() <= 32 { both } else { case.to_owned() }
+}
+
+fn entry(key: &str, text: String) -> Entry {
+    let at = Origin::NOWHERE;
+    Entry { key: key.to_owned(), key_at: at, node: Node { at, value: Value::Text(text) } }
+}

@@ -1,0 +1,175 @@
+//! Cases as remedies for one situation: what each is good for, and what to do, in words.
+
+use teiji_record::ranking::{Against, MOST_LOST, MUCH, RankedCase, Ranking};
+use teiji_record::{CaseSummary, Summary};
+
+use crate::units::{Glyphs, bit_rate, duration, number};
+
+/// The name of the file that holds the best case, in the run folder.
+pub const FILE: &str = "recommended.toml";
+
+/// The figures of one case, each with its rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankingRow<'a> {
+    /// The case.
+    pub case: &'a str,
+    /// One for each of the [`columns`].
+    pub cells: Vec<String>,
+}
+
+/// A column: its head, and what it says of a case.
+type Column<'a> = (String, Box<dyn Fn(&RankedCase) -> Option<String> + 'a>);
+
+/// The heads of the columns that the rows have.
+pub fn columns(ranking: &Ranking, glyphs: &Glyphs) -> Vec<String> {
+    told(ranking, glyphs).into_iter().map(|(head, _)| head).collect()
+}
+
+/// A row for each case, best first.
+pub fn rows<'a>(ranking: &'a Ranking, glyphs: &Glyphs) -> Vec<RankingRow<'a>> {
+    let columns = told(ranking, glyphs);
+    let cells = |case: &RankedCase| -> Vec<String> {
+        columns.iter().map(|(_, say)| say(case).unwrap_or(glyphs.none.to_owned())).collect()
+    };
+    ranking.cases.iter().map(|case| RankingRow { case: &case.case, cells: cells(case) }).collect()
+}
+
+/// The columns that say something of any case.
+fn told<'a>(ranking: &'a Ranking, glyphs: &'a Glyphs) -> Vec<Column<'a>> {
+    let ns = move |ns: i64| duration(ns as f64, glyphs);
+    let mut all: Vec<Column<'a>> = vec![(
+        "range".to_owned(),
+        Box::new(move |c| c.jitter.as_ref().map(|j| format!("{} ({})", ns(j.range_ns), j.rank))),
+    )];
+    if let Some(p) = ranking.percentile {
+        all.push((
+            format!("p{p}"),
+            Box::new(move |c| c.jitter.as_ref().and_then(|j| j.percentile_ns).map(ns)),
+        ));
+    }
+    let p99 = move |c: &RankedCase| {
+        let rounds = c.round_trips.as_ref()?;
+        Some(format!("{} ({})", rounds.p99_ns.map_or(glyphs.none.to_owned(), ns), rounds.rank))
+    };
+    let longest = move |c: &RankedCase| c.round_trips.as_ref()?.longest_ns.map(ns);
+    let carried = move |c: &RankedCase| {
+        c.throughput.as_ref().map(|t| format!("{} ({})", bit_rate(t.bps, glyphs), t.rank))
+    };
+    let cost = move |c: &RankedCase| c.throughput.as_ref().map(|t| percent(t.lost, glyphs));
+    let against = |c: &RankedCase| {
+        let words: Vec<&str> = c.against.iter().map(|what| word(*what)).collect();
+        Some(words.join(", ")).filter(|said| !said.is_empty())
+    };
+    all.push(("round trips p99".to_owned(), Box::new(p99)));
+    all.push(("longest".to_owned(), Box::new(longest)));
+    all.push(("TCP".to_owned(), Box::new(carried)));
+    all.push(("lost".to_owned(), Box::new(cost)));
+    all.push(("against it".to_owned(), Box::new(against)));
+    all.retain(|(_, say)| ranking.cases.iter().any(|case| say(case).is_some()));
+    all
+}
+
+/// What the ranks and the choice mean. Full sentences.
+pub fn rule(ranking: &Ranking, glyphs: &Glyphs) -> String {
+    let share = |share: f64| percent(share, glyphs);
+    format!(
+        "In brackets the rank; of several seeds the worst counts. Chosen is the first case that \
+         loses no more frames and requests than {}, is not worse than it by more than {} in range \
+         or round trips, and leaves all but {} of its throughput.",
+        ranking.baseline,
+        share(MUCH),
+        share(MOST_LOST)
+    )
+}
+
+/// The case to use and its figures beside the baseline's: one line.
+pub fn advice(ranking: &Ranking, glyphs: &Glyphs) -> String {
+    let Some(best) = chosen(ranking) else {
+        return "no case is better without being worse in something else".to_owned();
+    };
+    if best.case == ranking.baseline {
+        return format!("{}: no other case is better without being worse elsewhere", best.case);
+    }
+    let figures = figures(best, before(ranking), glyphs).join(", ");
+    format!("{} ({figures}); as a file: {FILE}", best.case)
+}
+
+/// What to do and what it trades. Full sentences; the first names the case.
+pub fn sentences(summary: &Summary, ranking: &Ranking, glyphs: &Glyphs) -> Vec<String> {
+    let Some(best) = chosen(ranking) else {
+        return vec![
+            "Nothing: each case is worse than the one without remedy in something.".to_owned(),
+        ];
+    };
+    let about = |name: &str| {
+        let found = summary.cases.iter().find(|case| case.name == name);
+        let about = found.map(|case: &CaseSummary| case.about.as_str()).unwrap_or_default();
+        if about.is_empty() { name.to_owned() } else { format!("{name}: {about}") }
+    };
+    let mut said = vec![format!("{}.", about(&best.case))];
+    if best.case == ranking.baseline {
+        said.push("What is better in one thing here is worse in another.".to_owned());
+    } else {
+        let figures = figures(best, before(ranking), glyphs);
+        said.push(format!("Against {}: {}.", ranking.baseline, figures.join("; ")));
+    }
+    let first = |rank: &dyn Fn(&RankedCase) -> Option<usize>| {
+        let other = ranking.cases.iter().find(|case| rank(case) == Some(1))?;
+        (rank(best)? > 1).then_some(other.case.as_str())
+    };
+    let trades = [
+        ("the smallest range", first(&|c| Some(c.jitter.as_ref()?.rank))),
+        ("the shortest round trips", first(&|c| Some(c.round_trips.as_ref()?.rank))),
+        ("the most throughput", first(&|c| Some(c.throughput.as_ref()?.rank))),
+    ];
+    let better: Vec<String> = trades
+        .iter()
+        .filter_map(|(what, other)| Some(format!("{} has {what}", (*other)?)))
+        .collect();
+    if !better.is_empty() {
+        said.push(format!("What it gives up: {}.", better.join("; ")));
+    }
+    said
+}
+
+fn chosen(ranking: &Ranking) -> Option<&RankedCase> {
+    ranking.cases.iter().find(|case| Some(&case.case) == ranking.best.as_ref())
+}
+
+fn before(ranking: &Ranking) -> Option<&RankedCase> {
+    ranking.cases.iter().find(|case| case.case == ranking.baseline)
+}
+
+/// Each figure that both have, one instead of the other.
+fn figures(best: &RankedCase, before: Option<&RankedCase>, glyphs: &Glyphs) -> Vec<String> {
+    let Some(before) = before else { return Vec::new() };
+    let ns = |ns: i64| duration(ns as f64, glyphs);
+    let both = |what: &str, of: &dyn Fn(&RankedCase) -> Option<String>| {
+        Some(format!("{what} {} instead of {}", of(best)?, of(before)?))
+    };
+    let longest = |c: &RankedCase| c.round_trips.as_ref()?.longest_ns.map(ns);
+    let p99 = |c: &RankedCase| c.round_trips.as_ref()?.p99_ns.map(ns);
+    let told = [
+        both("range", &|c| c.jitter.as_ref().map(|jitter| ns(jitter.range_ns))),
+        both("round trips p99", &p99).or_else(|| both("longest round trip", &longest)),
+        both("TCP", &|c| c.throughput.as_ref().map(|t| bit_rate(t.bps, glyphs))),
+    ];
+    told.into_iter().flatten().collect()
+}
+
+const fn word(against: Against) -> &'static str {
+    match against {
+        Against::Losses => "losses",
+        Against::Jitter => "range",
+        Against::RoundTrips => "round trips",
+        Against::Throughput => "throughput",
+    }
+}
+
+fn percent(share: f64, glyphs: &Glyphs) -> String {
+    format!(
+        "{}{}%",
+        number(share * 100.0, usize::from(share.abs() < 0.1 && share != 0.0), glyphs),
+        glyphs.space
+    )
+}
