@@ -9,7 +9,6 @@ use super::escape::text;
 use super::{GLYPHS, directions, list, plots, still, tables};
 use crate::comparison::{Comparison, MemberView, round_trips};
 use crate::report::Report;
-use crate::units::count;
 use crate::wording;
 
 /// A section for each table of round trips.
@@ -28,7 +27,7 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         let support = wording::support(&comparison, GLYPHS);
         list("caveats", support.iter().map(|said| text(said)), out);
         directions::print(report, &comparison, out);
-        counts(report, &comparison, out);
+        tables::counts(report, &comparison, out);
         let shortfalls = comparison.cases.iter().flat_map(|view| {
             let name = text(&view.case.name);
             let said = wording::shortfalls_in(report.summary.testbed, view, GLYPHS);
@@ -62,24 +61,4 @@ fn series(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
         still::still(report, comparison, out);
         let _ = writeln!(out, "</div>");
     }
-}
-
-/// What became of the requests.
-fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
-    let _ = writeln!(
-        out,
-        "<div class=\"wide\"><table>\n<thead><tr><th>Requests</th><th>planned</th><th>sent</th>\
-         <th>answered</th><th>lost</th><th>late</th></tr></thead>\n<tbody>"
-    );
-    for view in &comparison.cases {
-        let c = view.round_counts();
-        let _ = write!(out, "<tr><th>{}</th>", tables::name(report, view));
-        let missing = [c.planned, c.sent, c.answered].map(|n| (n, n < c.planned));
-        for (n, bad) in missing.into_iter().chain([c.lost, c.late].map(|n| (n, n > 0))) {
-            let class = if bad { " class=\"bad\"" } else { "" };
-            let _ = write!(out, "<td{class}>{}</td>", count(n, GLYPHS));
-        }
-        let _ = writeln!(out, "</tr>");
-    }
-    let _ = writeln!(out, "</tbody></table></div>");
 }

@@ -143,23 +143,28 @@ fn spread(spread: Spread) -> String {
     format!("{middle}<span class=\"spread\">{}</span>", text(&range))
 }
 
-/// What became of the frames.
+/// What became of the frames, or of the requests.
 pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
-    let _ = writeln!(
+    let asked = comparison.measure == Measure::RoundTrip;
+    let (what, came) = if asked { ("Requests", "answered") } else { ("Frames", "received") };
+    let _ = write!(
         out,
-        "<div class=\"wide\"><table>\n<thead><tr><th>Frames</th><th>planned</th><th>sent</th>\
-         <th>received</th><th>lost</th><th>late</th><th title=\"by ETF, as missed or invalid\">dropped</th></tr></thead>\n<tbody>"
+        "<div class=\"wide\"><table>\n<thead><tr><th>{what}</th><th>planned</th><th>sent</th>\
+         <th>{came}</th><th>lost</th><th>late</th>"
     );
+    if !asked {
+        let _ = write!(out, "<th title=\"by ETF, as missed or invalid\">dropped</th>");
+    }
+    let _ = writeln!(out, "</tr></thead>\n<tbody>");
     for view in &comparison.cases {
         let c = view.counts();
         let _ = write!(out, "<tr><th>{}</th>", name(report, view));
-        for n in [c.planned, c.sent, c.received] {
-            let bad = if n < c.planned { " class=\"bad\"" } else { "" };
-            let _ = write!(out, "<td{bad}>{}</td>", count(n, GLYPHS));
-        }
-        for n in [c.lost, c.late, c.dropped_missed + c.dropped_invalid] {
-            let bad = if n > 0 { " class=\"bad\"" } else { "" };
-            let _ = write!(out, "<td{bad}>{}</td>", count(n, GLYPHS));
+        let dropped = (!asked).then_some(c.dropped_missed + c.dropped_invalid);
+        let missing = [c.planned, c.sent, c.received].map(|n| (n, n < c.planned));
+        let troubles = [Some(c.lost), Some(c.late), dropped].into_iter().flatten();
+        for (n, bad) in missing.into_iter().chain(troubles.map(|n| (n, n > 0))) {
+            let class = if bad { " class=\"bad\"" } else { "" };
+            let _ = write!(out, "<td{class}>{}</td>", count(n, GLYPHS));
         }
         let _ = writeln!(out, "</tr>");
     }
