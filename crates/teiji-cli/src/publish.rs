@@ -69,8 +69,8 @@ fn recommended(
     }
     let _ = writeln!(
         text,
-        "# `teiji plan` prints the commands that this is, `teiji run` measures it again, with \n\
-         # `--on local --bind …` on real cards.\n"
+        "# `teiji plan` prints the commands that this is, `teiji run` measures it again,\n\
+         # with `--on local --bind …` on real cards.\n"
     );
     text.push_str(&case);
     let path = folder.path().join(ranking::FILE);

@@ -8,8 +8,7 @@ use crate::{Reader, cases, overrides, print, schema, syntax};
 impl Reader {
     /// The case `name` of the experiment `text`, with the overrides of this reader, as a
     /// file without cases that says the same. `None` if the file cannot be read or has no
-    /// such case. Its question is the case's `about`; whose figures decide about the old
-    /// one, the paper beside it and the case's kernel are left out.
+    /// such case. What compares cases is left out: `judge`, the paper, the case's kernel.
     pub fn alone(&self, text: &str, name: &str) -> Option<String> {
         let experiment = self.read(text).experiment?;
         let log = Log::default();
@@ -20,11 +19,10 @@ impl Reader {
         let file = Fields::new(&root, top, &schema::FILE, "the file", &log);
         let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), &log);
         let case = resolved.into_iter().find(|case| case.label.name == name)?;
-        let about = if case.about.is_empty() { experiment.question } else { case.about };
         let mut alone = Table {
             entries: vec![
                 entry("name", file_name(&experiment.name, name)),
-                entry("question", about),
+                entry("question", experiment.question),
             ],
         };
         alone.merge(&case.table);
