@@ -16,6 +16,8 @@
 . /suite/socket.inc
 . /suite/bridge.inc
 
+# Slow enough for queues to fill and empty by few frames.
+rate=10 reaction=5000
 mkfifo go
 exec 3<>go
 # jam: A's and B's frames of level 1 wait in X, because S's reader does not read; S asks once
@@ -83,7 +85,7 @@ for ns in A B; do
     in_ns $ns perl flow.pl send size=1200 sndbuf=200000 tos=16 count=1000000 level=1 pid=$ns.pid >$ns.sent &
 done
 rounds=0
-while [ $rounds -lt $((slow > 1 ? 12 : 60)) ]; do
+while [ $rounds -lt $((slow > 1 ? 12 : 36)) ]; do
     case $((rounds % 6)) in
         0) in_ns X tc qdisc replace dev xy root pfifo ;;
         1) prioflow X xy link mac-control ;;

@@ -15,7 +15,7 @@
 . /suite/socket.inc
 . /suite/bridge.inc
 
-frames=$((slow > 1 ? 600 : 3000))
+frames=$((slow > 1 ? 600 : 1500))
 level=level=1
 
 # receive NAMESPACE WORDS…: a reader there, its answer in NAMESPACE.log.
