@@ -77,7 +77,7 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
             "kind = \"cbs\"\n"
         }
         "limit" => "kind = \"pfifo\"\n",
-        "by" | "link" | "storm" | "reaction" | "ring" => "kind = \"prioflow\"\n",
+        "by" | "link" | "storm" | "reaction" | "ring" | "room" => "kind = \"prioflow\"\n",
         _ => "kind = \"etf\"\ndelta = \"1us\"\n",
     };
     match section {

@@ -79,6 +79,8 @@ pub struct PrioflowChange {
     pub reaction: Option<Span>,
     /// As [`Prioflow::ring`].
     pub ring: Option<u32>,
+    /// As [`Prioflow::room`].
+    pub room: Option<u32>,
     /// Nothing below this level leaves the port; 0: all does.
     pub send_level: Option<u8>,
     /// The peer is asked to send nothing below this level; 0: it may send all.
@@ -94,6 +96,7 @@ impl From<&Prioflow> for PrioflowChange {
             storm: Some(settings.storm),
             reaction: Some(settings.reaction),
             ring: Some(settings.ring),
+            room: Some(settings.room),
             send_level: None,
             receive_level: None,
         }
@@ -114,7 +117,8 @@ impl fmt::Display for PrioflowChange {
         word("receive-level", self.receive_level.as_ref().map(|level| level as _))?;
         word("storm", units(self.storm, 1_000_000).as_ref().map(|ms| ms as _))?;
         word("reaction", units(self.reaction, 1_000).as_ref().map(|us| us as _))?;
-        word("ring", self.ring.as_ref().map(|ring| ring as _))
+        word("ring", self.ring.as_ref().map(|ring| ring as _))?;
+        word("room", self.room.as_ref().map(|room| room as _))
     }
 }
 
@@ -170,6 +174,40 @@ pub struct LinkCounters {
     pub storms: u32,
 }
 
+/// What a bridge forwards, in frames of one level that came in by one port and wait in one
+/// queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ForwardCounters {
+    /// Room for those that came in by this device; 0: none.
+    pub room: u32,
+    /// Of it for what can still come after asking for silence.
+    pub headroom: u32,
+    /// How often the peer was asked because of them.
+    pub asks: u64,
+    /// That wait for this device: those that found no room, and could be dropped.
+    pub beyond: u64,
+    /// That wait for this device: as many as have at most.
+    pub most: u32,
+}
+
+impl ForwardCounters {
+    /// With those of another qdisc of the device.
+    fn add(&mut self, other: &Self) {
+        self.beyond += other.beyond;
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// What all counters of a qdisc and its device say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AllCounters {
+    pub(crate) transmit_level: u8,
+    pub(crate) receive_level: u8,
+    pub(crate) levels: [LevelCounters; LEVELS],
+    pub(crate) link: LinkCounters,
+    pub(crate) forward: ForwardCounters,
+}
+
 /// Flow control of a device as the kernel has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowStatus {
@@ -191,6 +229,8 @@ pub struct FlowStatus {
     pub levels: [LevelCounters; LEVELS],
     /// Level frames.
     pub link: LinkCounters,
+    /// Frames that a bridge forwards.
+    pub forward: ForwardCounters,
 }
 
 /// A device of this network namespace that may have flow control.
@@ -273,6 +313,7 @@ impl FlowPort {
                     for (level, other) in all.levels.iter_mut().zip(&one.levels) {
                         level.add(other);
                     }
+                    all.forward.add(&one.forward);
                 }
             }
         }
@@ -280,7 +321,8 @@ impl FlowPort {
     }
 
     fn read(&self, RawPrioflow { options, counters, .. }: &RawPrioflow) -> Option<FlowStatus> {
-        let ([transmit_level, receive_level], levels, link) = prioflow::parse_counters(counters)?;
+        let AllCounters { transmit_level, receive_level, levels, link, forward } =
+            prioflow::parse_counters(counters)?;
         let [transmit_level_by_hand, receive_level_by_hand] = prioflow::parse_by_hand(options)?;
         Some(FlowStatus {
             interface: self.ifname.clone(),
@@ -292,6 +334,7 @@ impl FlowPort {
             receive_level_by_hand,
             levels,
             link,
+            forward,
         })
     }
 

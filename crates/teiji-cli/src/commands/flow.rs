@@ -90,6 +90,10 @@ struct Enable {
     /// default.
     #[arg(long, value_name = "FRAMES")]
     ring: Option<u32>,
+    /// Frames of a level that came in by this port of a bridge and may wait in another; as
+    /// many as are needed by default.
+    #[arg(long, value_name = "FRAMES")]
+    room: Option<u32>,
     /// Send nothing below this level, by hand; 0 sends all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
     send_level: Option<u8>,
@@ -157,6 +161,7 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
         storm: args.storm,
         reaction: args.reaction,
         ring: args.ring,
+        room: args.room,
         send_level: args.send_level,
         receive_level: args.receive_level,
     };

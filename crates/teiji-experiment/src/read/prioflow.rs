@@ -6,9 +6,9 @@ use crate::fields::{Fields, Found};
 use crate::log::Log;
 use crate::scenario::{LevelSource, LinkMode, Prioflow};
 
-pub(super) const KEYS: [&str; 6] = ["limit", "by", "link", "storm", "reaction", "ring"];
-/// `PRIOFLOW_RING_MAX`
-const MAX_RING: i64 = 32_000;
+pub(super) const KEYS: [&str; 7] = ["limit", "by", "link", "storm", "reaction", "ring", "room"];
+/// `PRIOFLOW_RING_MAX` and `PRIOFLOW_ROOM_MAX`
+const MAX_FRAMES: i64 = 32_000;
 /// `PRIOFLOW_REACTION_MAX_US`
 const MAX_REACTION: Span = Span::from_millis(32);
 const MILLISECOND: Span = Span::from_millis(1);
@@ -25,7 +25,8 @@ pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
     let longest = Span::from_millis(u32::MAX.into());
     let storm = whole(fields, "storm", MILLISECOND, Span::ZERO, longest, log);
     let reaction = whole(fields, "reaction", MICROSECOND, MICROSECOND, MAX_REACTION, log);
-    let ring = number("ring", MAX_RING).or_default(usual.ring);
+    let ring = number("ring", MAX_FRAMES).or_default(usual.ring);
+    let room = number("room", MAX_FRAMES).or_default(usual.room);
     Some(Prioflow {
         limit: limit?,
         source: source?,
@@ -33,6 +34,7 @@ pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
         storm: storm.or_default(usual.storm)?,
         reaction: reaction.or_default(usual.reaction)?,
         ring: ring?,
+        room: room?,
     })
 }
 

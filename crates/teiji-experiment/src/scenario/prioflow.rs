@@ -21,6 +21,9 @@ pub struct Prioflow {
     pub reaction: Span,
     /// Most frames that wait in the peer's transmit ring and the own receive ring.
     pub ring: u32,
+    /// Frames of a level that came in here and may wait in another port of the bridge; 0:
+    /// as many as are needed.
+    pub room: u32,
 }
 
 impl Default for Prioflow {
@@ -33,6 +36,7 @@ impl Default for Prioflow {
             storm: Span::from_millis(10_000),
             reaction: Span::from_micros(1000),
             ring: 64,
+            room: 0,
         }
     }
 }

@@ -84,6 +84,7 @@ pub const QDISC: Section = Section {
         key("storm", "duration", "`\"10s\"`", "prioflow: as below"),
         key("reaction", "duration", "`\"1ms\"`", "prioflow: as below"),
         key("ring", "whole number, 1 …", "`64`", "prioflow: as below"),
+        key("room", "whole number, 1 …", "as many as are needed", "prioflow: as below"),
         key("bandwidth", "rate such as `\"20Mbit/s\"`", "as below", "cbs: as below"),
         key("max-frame", "whole number, 64 …", "`1538`", "cbs: as below"),
         key("idleslope", "whole number", "as below", "cbs: as below"),
@@ -163,6 +164,12 @@ pub const CLASS: Section = Section {
             "whole number, 1 … 32000",
             "`64`",
             "prioflow: most frames that wait in the peer's transmit ring and the own receive ring",
+        ),
+        key(
+            "room",
+            "whole number, 1 … 32000",
+            "as many as are needed",
+            "prioflow: frames of a level that came in by this port of a bridge and may wait in another",
         ),
         key(
             "bandwidth",

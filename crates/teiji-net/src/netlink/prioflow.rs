@@ -5,7 +5,9 @@ use teiji_core::time::Span;
 use teiji_experiment::scenario::{LevelSource, LinkMode, Prioflow};
 
 use super::message::{Request, attribute, u32_at, u64_at};
-use crate::flow::{LEVELS, LevelCounters, LinkCounters, PrioflowChange};
+use crate::flow::{
+    AllCounters, ForwardCounters, LEVELS, LevelCounters, LinkCounters, PrioflowChange,
+};
 
 const LIMIT: u16 = 1;
 const SOURCE: u16 = 3;
@@ -16,14 +18,16 @@ const RECEIVE_LEVEL: u16 = 9;
 const STORM_MS: u16 = 10;
 const REACTION_US: u16 = 11;
 const RING: u16 = 12;
+const ROOM: u16 = 13;
 
 /// `struct tc_prioflow_level { u64 sent, sent_bytes, dropped, longest_wait_ns, paused_ns;
 /// u32 pauses, queued; u64 queued_bytes; }`
 const LEVEL_LEN: usize = 56;
 /// `struct tc_prioflow_xstats { u32 send_level, receive_level; struct tc_prioflow_level
-/// level[16]; struct tc_prioflow_link link; }`
+/// level[16]; struct tc_prioflow_link link; struct tc_prioflow_forward forward; }`
 const LEVELS_AT: usize = 8;
 const LINK_AT: usize = LEVELS_AT + LEVELS * LEVEL_LEN;
+const FORWARD_AT: usize = LINK_AT + 56;
 
 /// Appends what is to change.
 pub(super) fn options(mut request: Request, change: &PrioflowChange) -> Request {
@@ -46,7 +50,8 @@ pub(super) fn options(mut request: Request, change: &PrioflowChange) -> Request 
     request = byte(request, RECEIVE_LEVEL, change.receive_level);
     request = word(request, STORM_MS, units(change.storm, 1_000_000));
     request = word(request, REACTION_US, units(change.reaction, 1_000));
-    word(request, RING, change.ring)
+    request = word(request, RING, change.ring);
+    word(request, ROOM, change.room)
 }
 
 /// The settings of a dump.
@@ -59,6 +64,7 @@ pub(crate) fn parse(options: &[u8]) -> Option<Prioflow> {
         storm: Span::from_millis(word(STORM_MS)?.into()),
         reaction: Span::from_micros(word(REACTION_US)?.into()),
         ring: word(RING)?,
+        room: word(ROOM)?,
     })
 }
 
@@ -77,11 +83,8 @@ fn byte(options: &[u8], kind: u16) -> Option<u8> {
     attribute(options, kind)?.first().copied()
 }
 
-/// The counters, `TCA_STATS_APP`: transmit and receive level in force, what each level
-/// counted from the lowest on, and the link's.
-pub(crate) fn parse_counters(
-    bytes: &[u8],
-) -> Option<([u8; 2], [LevelCounters; LEVELS], LinkCounters)> {
+/// The counters, `TCA_STATS_APP`.
+pub(crate) fn parse_counters(bytes: &[u8]) -> Option<AllCounters> {
     let level = |at| u8::try_from(u32_at(bytes, at)?).ok();
     let mut levels = [LevelCounters::default(); LEVELS];
     for (index, counters) in levels.iter_mut().enumerate() {
@@ -108,7 +111,15 @@ pub(crate) fn parse_counters(
         ignored: long(5)?,
         storms: u32_at(bytes, LINK_AT + 48)?,
     };
-    Some(([level(0)?, level(4)?], levels, link))
+    let forward = ForwardCounters {
+        room: u32_at(bytes, FORWARD_AT)?,
+        headroom: u32_at(bytes, FORWARD_AT + 4)?,
+        asks: u64_at(bytes, FORWARD_AT + 8)?,
+        beyond: u64_at(bytes, FORWARD_AT + 16)?,
+        most: u32_at(bytes, FORWARD_AT + 24)?,
+    };
+    let (transmit_level, receive_level) = (level(0)?, level(4)?);
+    Some(AllCounters { transmit_level, receive_level, levels, link, forward })
 }
 
 #[cfg(test)]
@@ -125,6 +136,7 @@ mod tests {
             storm: Span::from_millis(300),
             reaction: Span::from_micros(250),
             ring: 4,
+            room: 500,
         };
         let change = PrioflowChange::from(&settings);
         let bytes = options(Request::new(0, 0, &[]), &change).finish(1, 0);
@@ -136,7 +148,7 @@ mod tests {
 
     #[test]
     fn counters_are_where_the_kernels_header_has_them() {
-        let mut bytes = vec![0; LINK_AT + 56];
+        let mut bytes = vec![0; FORWARD_AT + 32];
         bytes[0] = 3;
         bytes[4] = 7;
         let level_15 = LEVELS_AT + 15 * LEVEL_LEN;
@@ -145,15 +157,18 @@ mod tests {
         }
         bytes[level_15 + 40..level_15 + 48].copy_from_slice(&[2, 0, 0, 0, 4, 0, 0, 0]);
         bytes[LINK_AT + 48] = 6;
-        let (in_force, levels, link) = parse_counters(&bytes).unwrap();
-        assert_eq!(in_force, [3, 7]);
+        bytes[FORWARD_AT + 24] = 5;
+        let found = parse_counters(&bytes).unwrap();
+        assert_eq!((found.transmit_level, found.receive_level), (3, 7));
+        let AllCounters { levels, link, forward, .. } = found;
+        assert_eq!((forward.room, forward.most), (0, 5));
         let found = levels[15];
         assert_eq!((found.sent, found.longest_wait_ns, found.queued_bytes), (9, 12_000, 77));
         #[cfg(target_endian = "little")]
         assert_eq!((found.pauses, found.queued), (2, 4));
         assert_eq!(link.storms, 6);
         assert_eq!(levels[14], LevelCounters::default());
-        bytes.truncate(LINK_AT + 40);
+        bytes.truncate(FORWARD_AT + 16);
         assert_eq!(parse_counters(&bytes), None, "of another module");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use teiji_core::time::{Instant, Monotonic};
 use teiji_experiment::scenario::LinkMode;
-use teiji_net::flow::{FlowStatus, LevelCounters};
+use teiji_net::flow::{FlowStatus, ForwardCounters, LevelCounters};
 use teiji_report::units::{Glyphs, count, duration};
 
 /// The settings in one line.
@@ -56,6 +56,7 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
         table(&head.map(str::to_owned), &rows, &mut text);
     }
     link(status, glyphs, &mut text);
+    forward(&status.forward, glyphs, &mut text);
     if all {
         let levels: Vec<String> = status.table.iter().map(u8::to_string).collect();
         let _ = writeln!(
@@ -133,6 +134,29 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
     }
 }
 
+/// What a bridge forwards.
+fn forward(forward: &ForwardCounters, glyphs: &Glyphs, text: &mut String) {
+    if forward.room > 0 {
+        let _ = writeln!(
+            text,
+            "  forwarded from here: room for {} frames a level, of it {} for what still comes; \
+             asked {}{}",
+            count(forward.room.into(), glyphs),
+            count(forward.headroom.into(), glyphs),
+            count(forward.asks, glyphs),
+            glyphs.times,
+        );
+    }
+    if forward.most > 0 || forward.beyond > 0 {
+        let _ = writeln!(
+            text,
+            "  forwarded to here: at most {} waited of one port and level, {} beyond their room",
+            count(forward.most.into(), glyphs),
+            count(forward.beyond, glyphs)
+        );
+    }
+}
+
 /// Heads the lines of `teiji flow watch`.
 pub const WATCHED: &str = "  time s   transmit   receive   queued   dropped   packets/s by level";
 
@@ -194,6 +218,7 @@ mod tests {
             transmit_level_by_hand: 0,
             receive_level_by_hand: 3,
             levels,
+            forward: ForwardCounters { room: 426, headroom: 213, asks: 2, beyond: 0, most: 200 },
             link: LinkCounters {
                 frames_sent: 3,
                 frames_received: 2,
@@ -215,6 +240,8 @@ mod tests {
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
   level frames: 3 sent, 2 received
   not obeyed: 1 were older than one before
+  forwarded from here: room for 426 frames a level, of it 213 for what still comes; asked 2x
+  forwarded to here: at most 200 waited of one port and level, 0 beyond their room
 "
         );
         let all = status(&some(), true, &Glyphs::ASCII);
