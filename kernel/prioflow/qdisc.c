@@ -5,9 +5,10 @@
  * 16 queues, strict: the highest level that holds a packet is served first. When
  * the limit is reached, the youngest packet of the lowest level makes room for one
  * of a higher level; but packets of sockets that have opted in (socket.c), and what a
- * bridge forwards from ports with a link (forward.c), are beside the limit, and never go. A level below the device's transmit level (port.c) is not
- * served at all: its packets wait, and stay charged to the sockets that sent them,
- * so that a sender whose buffer is full sleeps instead of losing packets.
+ * bridge forwards from ports with a link (forward.c), are beside the limit, and never
+ * go. A level below the device's transmit level (port.c) is not served at all: its
+ * packets wait, and stay charged to the sockets that sent them, so that a sender whose
+ * buffer is full sleeps instead of losing packets.
  */
 #include <linux/module.h>
 #include <linux/slab.h>

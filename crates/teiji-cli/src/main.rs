@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod card;
+mod clock_step;
 mod commands;
 mod departure;
 mod exit;

@@ -19,6 +19,7 @@ use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
 use teiji_record::summary::ClockSummary;
 use teiji_sys::clock;
 
+use crate::clock_step::{self, TaiOffset};
 use crate::departure::first_departure;
 use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
 use crate::loads;
@@ -82,7 +83,9 @@ fn measure(
     let before = applied.observe()?;
     let looked = activity::look();
     let running = loads::start(setup.loads, setup.scenario, applied)?;
+    let tai_before = TaiOffset::now();
     let logs = run_flows(setup, applied, progress);
+    let step = TaiOffset::now().step_since(tai_before);
     let loads = loads::stop(running, logs.as_ref().ok().map(|logs| logs.base));
     let mut activity = activity::look().since(&looked);
     let mut logs = logs?;
@@ -99,6 +102,7 @@ fn measure(
         .map(|(id, _)| id)
         .collect();
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
+    logs.warnings.extend(step.map(clock_step::warning));
     logs.clocks.clone_from(&sync);
     logs.sync = series;
     let observed = ObservedCase {

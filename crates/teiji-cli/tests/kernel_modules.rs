@@ -49,6 +49,17 @@ fn the_modules_do_what_their_scripts_say_on_the_newest_kernel_with_preempt_rt() 
     every_suite_passes_on("debian:newest-rt");
 }
 
+#[test]
+fn a_cards_interrupt_goes_to_the_processor_it_is_sent_to() {
+    let script = repository().join("tests/kernel/vtsn/interrupts.sh");
+    for kernel in ["debian:6.1", "debian:6.12-rt"] {
+        let script = script.to_str().unwrap();
+        let said = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
+        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+        assert!(!said.out.contains("another processor"), "nothing was tried:\n{}", said.out);
+    }
+}
+
 /// Each script in a guest of its own, as lockdep reports but once a boot, and all scripts of a
 /// module together take more than a guest may (`teiji lab suite --wall-limit`).
 fn every_script_passes_on(kernel: &str) {

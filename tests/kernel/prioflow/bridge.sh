@@ -49,7 +49,7 @@ exec 3<>go
 # both_to_S WORDS…: A and B to S at level 1, whose reader is slow; what was lost in $lost.
 both_to_S() {
     before=$(lost)
-    receive S count=$((2 * frames)) pause=0.005 idle=5 "$@"
+    receive S count=$((2 * frames)) pause=0.05 idle=5 "$@"
     send A tos=16 count=$frames "$@"
     send B tos=16 count=$frames "$@"
     done_all
@@ -103,7 +103,7 @@ check "nor is anything asked any more" wait_for 5 nobody_asks
 
 # Frames for all: a copy for B, which is quick, and one for S, which is not.
 before=$(lost)
-receive S count=$frames pause=0.005 idle=5 $level
+receive S count=$frames pause=0.05 idle=5 $level
 receive B count=$frames idle=5 $level
 send A tos=16 host=255 count=$frames $level
 done_all

@@ -166,6 +166,8 @@ must wait_for 2 is_at 0
 must ip -n A link add br0 type bridge
 must ip -n A link set br0 up
 must ip -n A link set v0 master br0
+# The peer has said three times by then that it asks for nothing.
+sleep 0.3
 heard=$(count received)
 say 8808 "$(frame 5 1000 10000 9)"
 sleep 0.05

@@ -7,7 +7,6 @@
 # package: iproute2
 # package: ethtool
 # package: util-linux
-# cpus: 2
 . /suite/lib
 . /suite/wire.inc
 
@@ -28,7 +27,15 @@ raised() { awk -v line="$irq:" -v field=$(($1 + 2)) '$1 == line { print $field }
 # A thread moves when it is woken next.
 moved() { send --frames 1 --period 1ms --priority 0 --no-stamps; [ "$(processor)" = "$1" ]; }
 processor() { sed 's/.*) //' "/proc/$thread/stat" | cut -d' ' -f37; }
-for cpu in 1 0; do
+# A second processor makes a guest much slower: the other scripts do without, and this one is
+# run once more with it (crates/teiji-cli/tests/kernel_modules.rs).
+if [ "$(nproc)" -gt 1 ]; then
+    cpus='1 0'
+else
+    cpus=
+    skip "the interrupt moves to another processor: there is one only (--cpus 2)"
+fi
+for cpu in $cpus; do
     must sh -c "echo $cpu >/proc/irq/$irq/smp_affinity_list"
     equal "it can be moved to CPU $cpu" $cpu "$(cat /proc/irq/$irq/effective_affinity_list)"
     if [ -n "$thread" ]; then

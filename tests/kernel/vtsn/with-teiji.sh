@@ -113,6 +113,14 @@ done
 refused 'nothing differs from what was asked for' grep -q 'asked for' ./*-prio/summary.json
 equal 'it leaves the kernel as it was' "$before" "$(kernel)"
 
+# Forwards, so that the run ends sooner.
+experiment 200 "$irq" "$more"
+start
+sleep 0.5
+must date -s "@$(($(date +%s) + 2))"
+wait "$run"
+contains 'a clock that is set meanwhile is told of' 'CLOCK_TAI was set by' "$(tr -s ' \n' ' ' <log)"
+
 experiment 60000 "$irq" "$more"
 start
 kill -INT "$run"

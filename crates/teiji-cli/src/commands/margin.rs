@@ -219,6 +219,6 @@ mod tests {
     fn udp_means_both_directions_once() {
         let names = ["udp", "cpu", "udp-rx"].map(str::to_owned);
         assert_eq!(loads(&names).unwrap(), [LoadKind::Cpu, LoadKind::UdpTx, LoadKind::UdpRx]);
-        assert!(loads(&["disk".to_owned()]).is_err());
+        assert!(loads(&["network".to_owned()]).is_err());
     }
 }
