@@ -192,13 +192,26 @@ void prioflow_port_settle(struct prioflow_port *port, u8 level)
 	spin_unlock(&port->lock);
 }
 
+/*
+ * As __ethtool_get_link_ksettings(), which takes the lock of the device's operations where it
+ * has one (dummy since 6.15): tc holds that already. RTNL.
+ */
+static int prioflow_port_link_settings(struct net_device *dev,
+				       struct ethtool_link_ksettings *settings)
+{
+	if (!dev->ethtool_ops->get_link_ksettings)
+		return -EOPNOTSUPP;
+	memset(settings, 0, sizeof(*settings));
+	return dev->ethtool_ops->get_link_ksettings(dev, settings);
+}
+
 /* The rate of the wire, Mbit/s; 0 if it is not known. RTNL. */
 u32 prioflow_port_rate(const struct prioflow_port *port)
 {
 	struct ethtool_link_ksettings settings;
 
 	ASSERT_RTNL();
-	if (__ethtool_get_link_ksettings(port->dev, &settings) ||
+	if (prioflow_port_link_settings(port->dev, &settings) ||
 	    settings.base.speed == SPEED_UNKNOWN)
 		return 0;
 	return settings.base.speed;
