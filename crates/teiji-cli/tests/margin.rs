@@ -88,7 +88,7 @@ fn what_cannot_be_measured_is_refused_with_the_next_step() {
             &["margin", "experiments/etf.toml", "--case", "normal"][..],
             "no flow here has a launch time",
         ),
-        (&["margin", "experiments/etf.toml", "--load", "disk"], "there is no load `disk`"),
+        (&["margin", "experiments/etf.toml", "--load", "dsk"], "there is no load `dsk`"),
         (&["margin", "experiments/etf.toml", "--probability", "2"], "makes no sense"),
         (&["margin", "experiments/etf.toml", "--bind", "talker=x"], "goes with --on local"),
         (&["margin", "no-such-card0"], "no-such-card0"),
