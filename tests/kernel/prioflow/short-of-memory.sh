@@ -1,0 +1,92 @@
+#!/bin/sh
+# Every allocation that can fail does, one after the other: what was asked for is refused
+# and nothing of it stays, or it works nevertheless; and a frame for which there was no
+# memory is said later. Topology in port.inc.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+# limit: 3000
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+
+. /suite/failures
+
+# What there is of the module: its references, its settings, and what tc shows of it.
+state() {
+    read -r uses 2>/dev/null </sys/module/prioflow/refcnt || uses=none
+    echo "module $uses:" /proc/sys/net/prioflow/* "$($look)"
+}
+look=
+
+must rmmod prioflow
+within_frames 32
+beneath do_one_initcall
+each "loading the module" "rmmod prioflow" modprobe prioflow
+must modprobe prioflow
+
+wire_up
+a sysctl -qw net.prioflow.send_room=100000000
+# fail-nth counts what the command itself allocates, so it has to be in the namespace already.
+inside() {
+    must ip link set v0 netns 1
+    must ip link set v0 up
+}
+inside
+within_frames 32
+beneath tc_modify_qdisc
+look="tc qdisc show dev v0"
+each "a qdisc" "tc qdisc del dev v0 root" tc qdisc add dev v0 root handle 1: prioflow
+each "a qdisc with options" "tc qdisc del dev v0 root" \
+    tc qdisc add dev v0 root handle 1: prioflow limit 7 bytes 90000 by priority \
+    table 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15 send-level 3 link mac-control storm 500 room 900
+must tc qdisc add dev v0 root handle 1: prioflow
+back() { tc qdisc replace dev v0 root handle 1: prioflow link off limit 1000 by dscp send-level 0 room 0; }
+must back
+each "another map" back tc qdisc change dev v0 root prioflow by priority
+each "a link" back tc qdisc change dev v0 root prioflow link mac-control limit 9
+each "a link of standard frames" back tc qdisc change dev v0 root prioflow link pfc by pcp room 999
+must tc qdisc change dev v0 root prioflow link mac-control
+each "the end of a link" "tc qdisc change dev v0 root prioflow link mac-control" \
+    tc qdisc change dev v0 root prioflow link off
+look=
+anew() { tc qdisc del dev v0 root && tc qdisc add dev v0 root handle 1: prioflow link mac-control; }
+each "another qdisc in its place" anew tc qdisc replace dev v0 root handle 2: prioflow link mac-control
+
+# opt OPTION FORMAT VALUES…: a program that opts in, and ends.
+opt='my ($option, @set) = @ARGV; socket(my $s, 2, 2, 0) or die;
+    setsockopt($s, 0, $option, pack($option == 0x5470 ? "l l L4 Q" : "l L7", @set)) or exit 1;'
+beneath_module prioflow
+within_frames 8
+each "a sender" true perl -e "$opt" 21616 1 -1 0 0 0 0 0
+each "a receiver" true perl -e "$opt" 21617 1 1200 0 0 0 0 0 0
+each "a namespace" true perl -e 'syscall(272, 0x40000000) == 0 or exit 1'
+reserved() {
+    perl -e 'socket(my $s, 2, 2, 0) or die; my $set = pack("l l L4 Q", -1, -1, (0) x 5);
+        my $size = pack("i", length $set); syscall(55, fileno($s), 0, 0x5470, $set, $size) == 0 or die;
+        print((unpack "l l L4 Q", $set)[6]);'
+}
+equal "nothing has stayed reserved" 0 "$(reserved)"
+
+# Frames: the thread that sends them finds no memory, and tries again.
+must b tc qdisc replace dev v0p root handle 1: prioflow link mac-control
+b_level() { b tc -s qdisc show dev v0p | sed -n 's/^ transmit level \([0-9]*\),.*/\1/p'; }
+b_is_at() { [ "$(b_level)" = "$1" ]; }
+for injector in $injectors; do echo 100 >$injector/probability; done
+tc qdisc change dev v0 root prioflow receive-level 5
+sleep 0.5
+unsaid=$(b_level)
+for injector in $injectors; do echo 0 >$injector/probability; done
+equal "without memory for a frame nothing is said" 0 "$unsaid"
+check "with memory it is" wait_for 5 b_is_at 5
+must tc qdisc change dev v0 root prioflow receive-level 0
+check "and taken back" wait_for 5 b_is_at 0
+must ip link del v0
+ip netns del A
+ip netns del B
+wait_for 10 no_port
+end
