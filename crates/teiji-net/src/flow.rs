@@ -255,14 +255,10 @@ impl FlowPort {
     pub fn all() -> Result<Vec<Self>, FlowError> {
         let refused = |error| FlowError::Refused { ifname: "the devices".to_owned(), error };
         let mut netlink = Netlink::open().map_err(refused)?;
-        let mut with = Vec::new();
-        for link in link::list(&mut netlink).map_err(refused)? {
-            let mut port = Self::open(&link.name)?;
-            if !port.dump()?.is_empty() {
-                with.push(port);
-            }
-        }
-        Ok(with)
+        let with = qdisc::list_prioflow(&mut netlink).map_err(refused)?;
+        let mut links = link::list(&mut netlink).map_err(refused)?;
+        links.retain(|link| with.iter().any(|qdisc| qdisc.index == link.index));
+        links.iter().map(|link| Self::open(&link.name)).collect()
     }
 
     /// The `tc` command that [`FlowPort::enable`] is equivalent to.
@@ -339,7 +335,10 @@ impl FlowPort {
     }
 
     fn dump(&mut self) -> Result<Vec<RawPrioflow>, FlowError> {
-        qdisc::list_prioflow(&mut self.netlink, self.index).map_err(|error| self.refused(error))
+        let mut all =
+            qdisc::list_prioflow(&mut self.netlink).map_err(|error| self.refused(error))?;
+        all.retain(|qdisc| qdisc.index == self.index);
+        Ok(all)
     }
 
     fn refused(&self, error: KernelError) -> FlowError {

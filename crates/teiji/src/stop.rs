@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_sys::clock::{self, Slept};
+use teiji_sys::clock::{self, Slept, SystemClock};
 
 /// How long a talker, listener or cycle may take to see a [`StopFlag`].
 pub const STOP_LATENCY: Span = Span::from_millis(100);
@@ -65,11 +65,11 @@ impl Deadline {
     }
 }
 
-/// Sleeps until `at`; false if `stop` was set first. `now` is a recent reading
-/// of the clock: sleeps shorter than [`STOP_LATENCY`] from there are a single
+/// Sleeps until clock `C` shows `at`; false if `stop` was set first. `now` is a recent
+/// reading of the clock: sleeps shorter than [`STOP_LATENCY`] from there are a single
 /// system call, longer ones look at the flag in between.
 #[inline]
-pub(crate) fn sleep_until(at: Instant<Tai>, now: Instant<Tai>, stop: &StopFlag) -> bool {
+pub fn sleep_until<C: SystemClock>(at: Instant<C>, now: Instant<C>, stop: &StopFlag) -> bool {
     let mut now = now;
     loop {
         if stop.is_stopped() {

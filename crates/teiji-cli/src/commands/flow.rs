@@ -2,14 +2,11 @@
 
 mod text;
 
-use std::thread;
-use std::time::Duration;
-
 use anyhow::bail;
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use teiji::StopFlag;
+use teiji::stop::{self, StopFlag};
 use teiji_core::time::{Monotonic, Span};
 use teiji_experiment::scenario::{LevelSource, LinkMode};
 use teiji_net::flow::{FlowPort, FlowStatus, PrioflowChange};
@@ -20,9 +17,6 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::output;
 use crate::terminal;
-
-/// How long Ctrl-C may wait.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Give ports priority levels and flow control, so that nothing is lost, and look at them.
 ///
@@ -71,10 +65,10 @@ struct Enable {
     /// How the other end is asked for silence: off, by level frames as mac-control
     /// (ethertype 0x8808) or experimental (0x88B5, for cards that keep 0x8808 to themselves),
     /// or, standard equipment, by pfc or pause. A new qdisc has mac-control.
-    #[arg(long, value_name = "MODE", value_parser = link_mode())]
+    #[arg(long, value_name = "MODE", value_parser = named(LinkMode::ALL, LinkMode::name))]
     link: Option<LinkMode>,
     /// What a frame's level is taken from: dscp (the default), tos, pcp or priority.
-    #[arg(long, value_name = "SOURCE", value_parser = level_source())]
+    #[arg(long, value_name = "SOURCE", value_parser = named(LevelSource::ALL, LevelSource::name))]
     by: Option<LevelSource>,
     /// Most packets that wait; those of sockets that opted in are beside it.
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -114,16 +108,16 @@ struct Watch {
     duration: Option<Span>,
 }
 
-fn link_mode() -> impl TypedValueParser<Value = LinkMode> {
-    PossibleValuesParser::new(LinkMode::ALL.map(LinkMode::name)).map(|name| {
-        let named = LinkMode::ALL.into_iter().find(|mode| mode.name() == name);
-        named.expect("clap has checked it")
-    })
-}
-
-fn level_source() -> impl TypedValueParser<Value = LevelSource> {
-    PossibleValuesParser::new(LevelSource::ALL.map(LevelSource::name)).map(|name| {
-        let named = LevelSource::ALL.into_iter().find(|source| source.name() == name);
+/// One of `all`, by its name.
+fn named<T, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.map(name)).map(move |word| {
+        let named = all.into_iter().find(|&one| name(one) == word);
         named.expect("clap has checked it")
     })
 }
@@ -192,7 +186,7 @@ fn status(interfaces: &[String], all: bool, json: bool) -> anyhow::Result<Exit> 
     Ok(Exit::Success)
 }
 
-fn watch(args: &Watch, stop: &StopFlag) -> anyhow::Result<Exit> {
+fn watch(args: &Watch, stopped: &StopFlag) -> anyhow::Result<Exit> {
     if args.every.as_ns() <= 0 || args.duration.is_some_and(|span| span.as_ns() <= 0) {
         bail!("--every and --for take times above zero, for example --every 500ms");
     }
@@ -203,7 +197,7 @@ fn watch(args: &Watch, stop: &StopFlag) -> anyhow::Result<Exit> {
     let end = args.duration.map(|duration| start + duration);
     let (mut since, mut next) = (start, start + args.every);
     output::line(text::WATCHED)?;
-    while end.is_none_or(|end| next <= end) && wait_until(next, stop) {
+    while end.is_none_or(|end| next <= end) && stop::sleep_until(next, clock::now(), stopped) {
         let now = clock::now::<Monotonic>();
         let after = port.status()?;
         output::line(text::watched(&before, &after, [start, since, now], &glyphs))?;
@@ -211,18 +205,4 @@ fn watch(args: &Watch, stop: &StopFlag) -> anyhow::Result<Exit> {
     }
     // Ctrl-C is the ordinary way to end.
     Ok(Exit::Success)
-}
-
-/// Waits; false if Ctrl-C came.
-fn wait_until(instant: teiji_core::time::Instant<Monotonic>, stop: &StopFlag) -> bool {
-    while !stop.is_stopped() {
-        let left_ns = (instant - clock::now::<Monotonic>()).as_ns();
-        match u64::try_from(left_ns) {
-            Ok(left_ns) if left_ns > 0 => {
-                thread::sleep(Duration::from_nanos(left_ns).min(PATIENCE));
-            }
-            _ => return true,
-        }
-    }
-    false
 }

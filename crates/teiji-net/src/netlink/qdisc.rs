@@ -317,6 +317,8 @@ pub(crate) fn delete_root(netlink: &mut Netlink, index: u32) -> Result<(), Kerne
 /// A `prioflow` qdisc as netlink tells it.
 #[derive(Debug)]
 pub(crate) struct RawPrioflow {
+    /// Of the link.
+    pub(crate) index: u32,
     pub(crate) parent: Handle,
     /// `TCA_OPTIONS`
     pub(crate) options: Vec<u8>,
@@ -324,17 +326,15 @@ pub(crate) struct RawPrioflow {
     pub(crate) counters: Vec<u8>,
 }
 
-/// The `prioflow` qdiscs of the link with this index.
-pub(crate) fn list_prioflow(
-    netlink: &mut Netlink,
-    index: u32,
-) -> Result<Vec<RawPrioflow>, KernelError> {
+/// The `prioflow` qdiscs of all links.
+pub(crate) fn list_prioflow(netlink: &mut Netlink) -> Result<Vec<RawPrioflow>, KernelError> {
     netlink.dump(&Request::new(RTM_GETQDISC, 0, &tcmsg(0, 0, 0)), |payload| {
         let nlas = payload.get(TCMSG_LEN..)?;
-        if u32_at(payload, 4)? != index || text(attribute(nlas, TCA_KIND)?) != flow::KIND {
+        if text(attribute(nlas, TCA_KIND)?) != flow::KIND {
             return None;
         }
         Some(RawPrioflow {
+            index: u32_at(payload, 4)?,
             parent: Handle(u32_at(payload, 12)?),
             options: attribute(nlas, TCA_OPTIONS)?.to_vec(),
             counters: attribute(attribute(nlas, TCA_STATS2)?, TCA_STATS_APP)?.to_vec(),
