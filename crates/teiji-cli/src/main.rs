@@ -14,6 +14,7 @@ mod headroom;
 mod interrupt;
 mod judgement;
 mod lab;
+mod limits;
 mod loads;
 mod margin;
 mod measure;

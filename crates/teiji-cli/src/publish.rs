@@ -16,6 +16,7 @@ use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, FrameView, Vantage};
 
 use crate::experiment_file;
+use crate::limits;
 use crate::loads;
 use crate::outliers;
 use crate::rounds;
@@ -42,7 +43,7 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
         margin: margin(folder)?,
         recommended: recommended(folder, manifest, summary)?,
         replay: Some(replay(folder, manifest)),
-        limits: limits(summary),
+        limits: limits::limits(summary, experiment.as_ref()),
         generator: format!("teiji {}", manifest.teiji),
         created: Some(manifest.started.clone()),
         notice: None,
@@ -198,38 +199,4 @@ pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let relative = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
     relative.unwrap_or(path).display().to_string()
-}
-
-/// What the figures do not prove.
-pub fn limits(summary: &Summary) -> Vec<String> {
-    let mut limits = Vec::new();
-    match summary.testbed {
-        Testbed::Lab => limits.extend([
-            "The cards are emulated by QEMU: a frame is on the wire when the driver has told the \
-             card of it. A real card adds its own delay and jitter, and may keep launch times."
-                .to_owned(),
-            "Every instruction takes 2 ns, whatever it does: there are no caches, no memory \
-             latency and no power states. Ratios between cases carry over better than absolute \
-             times."
-                .to_owned(),
-        ]),
-        Testbed::Local => limits.push(
-            "The stamps are taken in software by the machine that is measured: its own delays are \
-             in them."
-                .to_owned(),
-        ),
-        Testbed::Capture => limits.push(
-            "A capture shows the wire at one point; what the sender meant to do is inferred."
-                .to_owned(),
-        ),
-    }
-    let single = summary.cases.iter().all(|case| case.members.len() <= 1);
-    if single && summary.testbed == Testbed::Lab {
-        limits.push(
-            "One seed is one sample. An ensemble (--seeds 1..16) shows how much the figures \
-             depend on the start phase and the layout of the bus."
-                .to_owned(),
-        );
-    }
-    limits
 }

@@ -13,6 +13,7 @@ use teiji_stats::Vantage;
 
 use super::quantity::span;
 use crate::exit::Exit;
+use crate::limits;
 use crate::output;
 use crate::publish;
 use crate::terminal;
@@ -125,7 +126,7 @@ fn write_report(path: &Path, analysis: &CaptureAnalysis, summary: &Summary) -> a
         outliers: Vec::new(),
         setup: vec![setup(analysis)],
         replay: None,
-        limits: publish::limits(summary),
+        limits: limits::limits(summary, None),
         generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
         created: None,
         margin: None,

@@ -1,0 +1,84 @@
+//! What the figures of a run do not prove, in full sentences for its report.
+
+use teiji_experiment::{Experiment, scenario::Nic};
+use teiji_record::Summary;
+use teiji_record::summary::Testbed;
+use teiji_stats::Vantage;
+
+/// `experiment` is what was measured; `None` where it cannot be read any more, or never was
+/// one.
+pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String> {
+    let mut limits = match summary.testbed {
+        Testbed::Lab => laboratory(&cards(experiment)),
+        Testbed::Local => vec![local(summary).to_owned()],
+        Testbed::Capture => vec![
+            "A capture shows the wire at one point; what the sender meant to do is inferred."
+                .to_owned(),
+        ],
+    };
+    let single = summary.cases.iter().all(|case| case.members.len() <= 1);
+    if single && summary.testbed == Testbed::Lab {
+        limits.push(
+            "One seed is one sample. An ensemble (--seeds 1..16) shows how much the figures \
+             depend on the start phase and the layout of the bus."
+                .to_owned(),
+        );
+    }
+    limits
+}
+
+/// The cards of all cases.
+fn cards(experiment: Option<&Experiment>) -> Vec<Nic> {
+    let cases = experiment.into_iter().flat_map(|experiment| &experiment.cases);
+    cases.flat_map(|case| &case.scenario.wires).map(|wire| wire.nic).collect()
+}
+
+fn laboratory(cards: &[Nic]) -> Vec<String> {
+    let mut limits = Vec::new();
+    if cards.contains(&Nic::Vtsn) {
+        limits.push(
+            "The cards are vtsn, software in the guest: a frame is on the wire when its MAC has \
+             computed that it is. A real card adds the delay and jitter of its own parts, which \
+             no figure here contains."
+                .to_owned(),
+        );
+    }
+    if cards.iter().any(|nic| Nic::EMULATED.contains(nic)) {
+        limits.push(
+            "The cards are emulated by QEMU: a frame is on the wire when the driver has told the \
+             card of it. A real card adds its own delay and jitter, and may keep launch times."
+                .to_owned(),
+        );
+    }
+    limits.push(
+        "Every instruction takes 2 ns, whatever it does: there are no caches, no memory latency \
+         and no power states. Ratios between cases carry over better than absolute times."
+            .to_owned(),
+    );
+    limits
+}
+
+fn local(summary: &Summary) -> &'static str {
+    let members = summary.cases.iter().flat_map(|case| &case.members);
+    let mut judged = members.flat_map(|member| member.flows.values()).map(|flow| flow.judged_at);
+    let by_cards = |at| matches!(at, Some(Vantage::RxHardware | Vantage::TxHardware));
+    if judged.clone().next().is_some() && judged.all(by_cards) {
+        "The stamps are the cards' own: what lies between stamp and wire is not in them."
+    } else {
+        "The stamps are taken in software by the machine that is measured: its own delays are in \
+         them."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_in_software_is_not_called_qemus() {
+        let of = |cards: &[Nic]| laboratory(cards).join("\n");
+        assert!(of(&[Nic::Vtsn]).contains("vtsn") && !of(&[Nic::Vtsn]).contains("QEMU"));
+        assert!(of(&[Nic::Igb]).contains("QEMU") && !of(&[Nic::Igb]).contains("vtsn"));
+        assert!(of(&[Nic::Igb, Nic::Vtsn]).contains("QEMU"));
+    }
+}
