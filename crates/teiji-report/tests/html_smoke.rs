@@ -54,6 +54,7 @@ fn a_browser_draws_every_frame_without_an_error() {
         }
         let drawn = format!("data-drawn=\"{}\"", FRAMES - 1);
         assert_eq!(dom.matches(&drawn).count(), 2, "each panel draws all its frames");
+        assert_eq!(dom.matches("data-loads=\"1\"").count(), 1, "and the loads of its own case");
     }
 }
 

@@ -87,6 +87,12 @@ class Figure {
     this.apply();
   }
 
+  // The highest rate of a load, over all panels: one scale for it.
+  mostOf(name) {
+    const loads = this.all.flatMap((series) => series.loads).filter((load) => load.name === name);
+    return Math.max(1, ...loads.flatMap((load) => load.per_s));
+  }
+
   // The values in sight, of all panels or of one, with a little air.
   yRange(panel) {
     if (this.view.y) return this.view.y;
@@ -162,10 +168,10 @@ class Figure {
     if (index < 0) this.idle(); else this.tell(panel.series, index);
   }
 
-  tell({ case: name, one, seq, x, y }, index) {
+  tell({ case: name, one, seq, x, y, loads }, index) {
     this.readout.replaceChildren(
       element("b", "", name), " · " + one + " #" + grouped(seq[index], 0) + " · at " + duration(x[index]) + " · ",
-      element("b", "", duration(y[index], one === "frame")),
+      element("b", "", duration(y[index], one === "frame")), ...loadsAt(loads, x[index]).map((load) => " · " + load),
     );
   }
 

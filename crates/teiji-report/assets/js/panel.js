@@ -5,6 +5,7 @@ class Panel {
     this.owner = owner;
     this.series = series;
     this.place = element("div", "panel c" + series.colour);
+    this.place.dataset.loads = series.loads.length;
     const name = element("p", "name", series.case);
     if (series.about) name.append(element("span", "", series.about));
     this.place.append(name);
@@ -71,6 +72,7 @@ class Panel {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    drawLoads(ctx, bbox, this);
     this.zero(ctx, bbox, y0, y1);
     ctx.fillStyle = ctx.strokeStyle = colour("c" + this.series.colour);
     if ((to - from) * 5 * ratio < bbox.width) this.joined(ctx, from, to, across, down, ratio);

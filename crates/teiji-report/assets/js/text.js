@@ -19,6 +19,11 @@ function duration(ns, signed = false) {
   return (signed && ns > 0 ? "+" : "") + grouped(value, decimals) + GAP + name;
 }
 
+function bitRate(bps) {
+  const [size, name] = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]].find(([least]) => bps >= least) || [1, "bit/s"];
+  return grouped(bps / size, bps / size < 100 && size > 1 ? 1 : 0) + GAP + name;
+}
+
 // The ticks of one axis: one unit, just as many decimals as tell them apart.
 function ticks(values) {
   const known = values.filter((value) => value !== null);

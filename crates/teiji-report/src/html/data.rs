@@ -14,7 +14,7 @@ use super::colour;
 use super::escape::json_in_script;
 use super::samples::gcd;
 use crate::comparison::Measure;
-use crate::report::{Points, Report};
+use crate::report::{Band, Points, Report};
 
 #[derive(Serialize)]
 struct Series<'a> {
@@ -46,6 +46,36 @@ struct Series<'a> {
     /// How many deviations the series stands for.
     of: u64,
     count: usize,
+    /// What ran beside it.
+    loads: Vec<Load<'a>>,
+}
+
+#[derive(Serialize)]
+struct Load<'a> {
+    name: &'a str,
+    /// Whether bits are counted, or something else.
+    bits: bool,
+    /// On the time of the series.
+    from_ns: i64,
+    step_ns: i64,
+    /// In each step.
+    per_s: Vec<u64>,
+}
+
+impl<'a> Load<'a> {
+    fn of(band: &'a Band) -> Self {
+        let bits = band.unit.starts_with("kbit");
+        let unit = if bits { 1_000.0 } else { 1.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of u64s")]
+        let per_s = |amount: &u64| (*amount as f64 * unit * 1e9 / band.step_ns as f64) as u64;
+        Self {
+            name: &band.load,
+            bits,
+            from_ns: band.from_ns,
+            step_ns: band.step_ns,
+            per_s: band.amounts.iter().map(per_s).collect(),
+        }
+    }
 }
 
 /// The series as JSON for a `<script>` element.
@@ -57,6 +87,8 @@ pub fn json(report: &Report<'_>) -> String {
             let mut packed = pack(points, period(report, points));
             packed.colour = colour(report.summary, &points.case);
             packed.about = about(report, points);
+            let same = |band: &&Band| (&band.case, band.seed) == (&points.case, points.seed);
+            packed.loads = report.bands.iter().filter(same).map(Load::of).collect();
             packed
         })
         .collect();
@@ -117,6 +149,7 @@ fn pack(points: &Points, period_ns: i64) -> Series<'_> {
         deviations: varints(points.deviation_ns.iter().map(|d| d / quantum_ns)),
         of: points.of,
         count: points.deviation_ns.len(),
+        loads: Vec::new(),
     }
 }
 

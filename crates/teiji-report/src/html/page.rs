@@ -16,10 +16,11 @@ const CSS: [&str; 5] = [
 ];
 const EARLY_JS: &str = include_str!("../../assets/js/early.js");
 /// In order of use: `main.js` starts it all.
-const JS: [&str; 8] = [
+const JS: [&str; 9] = [
     include_str!("../../assets/js/theme.js"),
     include_str!("../../assets/js/text.js"),
     include_str!("../../assets/js/data.js"),
+    include_str!("../../assets/js/loads.js"),
     include_str!("../../assets/js/panel.js"),
     include_str!("../../assets/js/figure.js"),
     include_str!("../../assets/js/gestures.js"),
