@@ -46,6 +46,7 @@ static bool prioflow_hear_storms(struct prioflow_port *port, u64 now_ns)
 		return false;
 
 	link->deaf_until_ns = now_ns + link->storm_ns;
+	prioflow_event(port, PRIOFLOW_CMD_STORM, now_ns);
 	if (!link->storms++)
 		netdev_warn(port->dev, "prioflow: the peer has paused this port for more than %llu ms and is ignored for as long; said once\n",
 			    div_u64(link->storm_ns, NSEC_PER_MSEC));
@@ -53,8 +54,10 @@ static bool prioflow_hear_storms(struct prioflow_port *port, u64 now_ns)
 }
 
 /* Holds the port at the level that the peer asks for, or lets it go. The port's lock. */
-static void prioflow_hear_obey(struct prioflow_port *port, u8 level, u64 lifetime_ns, u64 now_ns)
+static void prioflow_hear_obey(struct prioflow_port *port, const u8 *peer, u8 level,
+			       u64 lifetime_ns, u64 now_ns)
 {
+	ether_addr_copy(port->link.peer, peer);
 	prioflow_port_expire(port, now_ns);
 	if (level && prioflow_hear_storms(port, now_ns))
 		level = 0;
@@ -62,7 +65,8 @@ static void prioflow_hear_obey(struct prioflow_port *port, u8 level, u64 lifetim
 }
 
 /* A level frame. */
-static void prioflow_hear_level(struct prioflow_port *port, const struct prioflow_frame *frame)
+static void prioflow_hear_level(struct prioflow_port *port, const u8 *peer,
+				const struct prioflow_frame *frame)
 {
 	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns();
@@ -78,7 +82,8 @@ static void prioflow_hear_level(struct prioflow_port *port, const struct prioflo
 	link->peer_known = true;
 	link->peer_instance = frame->instance;
 	link->peer_sequence = frame->sequence;
-	prioflow_hear_obey(port, frame->level, frame->lifetime_ms * NSEC_PER_MSEC, now_ns);
+	prioflow_hear_obey(port, peer, frame->level, frame->lifetime_ms * NSEC_PER_MSEC,
+			   now_ns);
 unlock:
 	spin_unlock(&port->lock);
 }
@@ -87,7 +92,8 @@ unlock:
  * PAUSE or PFC. A transmit level has no gaps: what is below the highest silent priority is
  * silent with it, and all as long as the longest of them.
  */
-static void prioflow_hear_pause(struct prioflow_port *port, const struct prioflow_pause *pause)
+static void prioflow_hear_pause(struct prioflow_port *port, const u8 *peer,
+				const struct prioflow_pause *pause)
 {
 	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns(), until_ns = now_ns;
@@ -107,7 +113,7 @@ static void prioflow_hear_pause(struct prioflow_port *port, const struct prioflo
 			until_ns = max(until_ns, link->silent_until_ns[i]);
 		}
 	}
-	prioflow_hear_obey(port, prioflow_pause_level(silent), until_ns - now_ns, now_ns);
+	prioflow_hear_obey(port, peer, prioflow_pause_level(silent), until_ns - now_ns, now_ns);
 unlock:
 	spin_unlock(&port->lock);
 }
@@ -146,9 +152,9 @@ unsigned int prioflow_hear(void *priv, struct sk_buff *skb, const struct nf_hook
 		port->link.malformed++;
 		spin_unlock(&port->lock);
 	} else if (prioflow_link_is_standard(mode)) {
-		prioflow_hear_pause(port, &pause);
+		prioflow_hear_pause(port, eth_hdr(skb)->h_source, &pause);
 	} else {
-		prioflow_hear_level(port, &frame);
+		prioflow_hear_level(port, eth_hdr(skb)->h_source, &frame);
 	}
 	consume_skb(skb);
 	return NF_STOLEN;

@@ -279,6 +279,7 @@ void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_lin
 	stats->limited = link->limited;
 	stats->ignored = link->ignored;
 	stats->storms = link->storms;
+	ether_addr_copy(stats->peer, link->peer);
 }
 
 int prioflow_link_module_init(void)

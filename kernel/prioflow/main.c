@@ -11,6 +11,7 @@ static const struct {
 	int (*init)(void);
 	void (*exit)(void);
 } prioflow_parts[] = {
+	{ prioflow_event_module_init, prioflow_event_module_exit },
 	{ prioflow_net_module_init, prioflow_net_module_exit },
 	{ prioflow_socket_module_init, prioflow_socket_module_exit },
 	{ prioflow_link_module_init, prioflow_link_module_exit },

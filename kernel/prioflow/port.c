@@ -94,9 +94,11 @@ static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 		if (hold->until_ns && (!until_ns || hold->until_ns < until_ns))
 			until_ns = hold->until_ns;
 	}
-	if (level != port->send_level)
-		prioflow_port_account(port, level, now_ns);
 	port->until_ns = until_ns;
+	if (level == port->send_level)
+		return;
+	prioflow_port_account(port, level, now_ns);
+	prioflow_event(port, PRIOFLOW_CMD_LEVELS, now_ns);
 }
 
 /* Ends the holds whose time is over, at the instant at which it was. The port's lock. */
@@ -174,6 +176,7 @@ void prioflow_port_want(struct prioflow_port *port, enum prioflow_wanter wanter,
 		return;
 	port->receive_level = level;
 	prioflow_link_ask(&port->link);
+	prioflow_event(port, PRIOFLOW_CMD_LEVELS, ktime_get_ns());
 }
 
 /* Sets by hand what the peer is asked for. RTNL. */
@@ -247,6 +250,11 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	stats->forward.room = port->forward.room;
 	stats->forward.headroom = port->forward.headroom;
 	stats->forward.asks = port->forward.asks;
+	stats->by.send_hand = port->hold[PRIOFLOW_BY_HAND].level;
+	stats->by.send_peer = port->hold[PRIOFLOW_BY_PEER].level;
+	stats->by.receive_hand = port->wants[PRIOFLOW_FOR_HAND];
+	stats->by.receive_sockets = port->wants[PRIOFLOW_FOR_SOCKETS];
+	stats->by.receive_forwarded = port->wants[PRIOFLOW_FOR_FORWARDED];
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats->level[i].pauses = port->pauses[i];
 		stats->level[i].paused_ns = port->paused_ns[i];

@@ -19,6 +19,7 @@
 
 #include <linux/hashtable.h>
 #include <linux/hrtimer.h>
+#include <linux/if_ether.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
@@ -60,6 +61,7 @@ struct prioflow_link {
 	u32 ring;			/* frames that wait in the rings of both ends */
 
 	/* received, under the port's lock; instants in CLOCK_MONOTONIC */
+	u8 peer[ETH_ALEN];		/* the last that was obeyed */
 	bool peer_known;
 	u32 peer_instance;
 	u32 peer_sequence;
@@ -277,6 +279,11 @@ int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 react
 void prioflow_forward_measure(struct prioflow_port *port);
 int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *extack);
 void prioflow_forward_stop(struct prioflow_port *port);
+
+/* event.c */
+int prioflow_event_module_init(void);
+void prioflow_event_module_exit(void);
+void prioflow_event(const struct prioflow_port *port, u8 command, u64 now_ns);
 
 /* hear.c */
 unsigned int prioflow_hear(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);

@@ -85,7 +85,8 @@ struct tc_prioflow_link {
 	__u64 limited;		/* more a second than are listened to */
 	__u64 ignored;		/* from a peer that had paused for too long */
 	__u32 storms;		/* how often it had */
-	__u32 unused;
+	__u8 peer[6];		/* address that the last obeyed one came from; zeros: none has come */
+	__u8 unused[6];
 };
 
 /*
@@ -101,6 +102,16 @@ struct tc_prioflow_forward {
 	__u32 unused;
 };
 
+/* Who holds the device's levels; the highest is in force. */
+struct tc_prioflow_by {
+	__u8 send_hand;		/* TCA_PRIOFLOW_SEND_LEVEL */
+	__u8 send_peer;		/* the peer's frames */
+	__u8 receive_hand;	/* TCA_PRIOFLOW_RECEIVE_LEVEL */
+	__u8 receive_sockets;	/* sockets of the namespace that are full */
+	__u8 receive_forwarded;	/* frames that a bridge has taken from the device */
+	__u8 unused[3];
+};
+
 /* TCA_STATS_APP of the qdisc. */
 struct tc_prioflow_xstats {
 	__u32 send_level;	/* in force, by whoever holds it */
@@ -108,6 +119,35 @@ struct tc_prioflow_xstats {
 	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
 	struct tc_prioflow_link link;
 	struct tc_prioflow_forward forward;
+	struct tc_prioflow_by by;
+};
+
+/*
+ * Events, for monitors: the generic netlink family PRIOFLOW_GENL_NAME has one multicast
+ * group, PRIOFLOW_GENL_EVENTS, in each network namespace. A reader that is too slow gets
+ * ENOBUFS.
+ */
+#define PRIOFLOW_GENL_NAME	"prioflow"
+#define PRIOFLOW_GENL_VERSION	1
+#define PRIOFLOW_GENL_EVENTS	"events"
+
+enum {
+	PRIOFLOW_CMD_UNSPEC,
+	PRIOFLOW_CMD_LEVELS,		/* one of a device's levels is another now */
+	PRIOFLOW_CMD_STORM,		/* its peer has paused for too long, and is ignored */
+};
+
+/* All are in each event. */
+enum {
+	PRIOFLOW_A_UNSPEC,
+	PRIOFLOW_A_IFINDEX,		/* u32 */
+	PRIOFLOW_A_SEND_LEVEL,		/* u8, in force */
+	PRIOFLOW_A_RECEIVE_LEVEL,	/* u8, asked of the peer */
+	PRIOFLOW_A_TIME,		/* u64, ns of CLOCK_MONOTONIC */
+	PRIOFLOW_A_PAD,
+
+	__PRIOFLOW_A_MAX
+#define PRIOFLOW_A_MAX	(__PRIOFLOW_A_MAX - 1)
 };
 
 /*

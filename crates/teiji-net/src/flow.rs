@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 use teiji_core::time::Span;
+use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{LevelSource, LinkMode, Prioflow};
 use thiserror::Error;
 
@@ -198,11 +199,28 @@ impl ForwardCounters {
     }
 }
 
+/// Who holds the levels of a device; the highest is in force, and 0 is nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Holders {
+    /// Nothing below leaves: set by hand.
+    pub transmit_by_hand: u8,
+    /// Asked by the peer.
+    pub transmit_by_peer: u8,
+    /// The peer is asked to send nothing below: set by hand.
+    pub receive_by_hand: u8,
+    /// For sockets of this network namespace that are full.
+    pub receive_by_sockets: u8,
+    /// For frames that a bridge has taken from the device and that wait.
+    pub receive_by_forwarded: u8,
+}
+
 /// What all counters of a qdisc and its device say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllCounters {
     pub(crate) transmit_level: u8,
     pub(crate) receive_level: u8,
+    pub(crate) holders: Holders,
+    pub(crate) peer: Option<MacAddr>,
     pub(crate) levels: [LevelCounters; LEVELS],
     pub(crate) link: LinkCounters,
     pub(crate) forward: ForwardCounters,
@@ -221,10 +239,10 @@ pub struct FlowStatus {
     pub transmit_level: u8,
     /// The peer is asked to send nothing below now.
     pub receive_level: u8,
-    /// Of the transmit level: what was set by hand.
-    pub transmit_level_by_hand: u8,
-    /// Of the receive level: what was set by hand.
-    pub receive_level_by_hand: u8,
+    /// Who holds them.
+    pub held: Holders,
+    /// Whose frames were obeyed last.
+    pub peer: Option<MacAddr>,
     /// Level 0 to 15, all qdiscs of the device together.
     pub levels: [LevelCounters; LEVELS],
     /// Level frames.
@@ -317,17 +335,16 @@ impl FlowPort {
     }
 
     fn read(&self, RawPrioflow { options, counters, .. }: &RawPrioflow) -> Option<FlowStatus> {
-        let AllCounters { transmit_level, receive_level, levels, link, forward } =
+        let AllCounters { transmit_level, receive_level, holders, peer, levels, link, forward } =
             prioflow::parse_counters(counters)?;
-        let [transmit_level_by_hand, receive_level_by_hand] = prioflow::parse_by_hand(options)?;
         Some(FlowStatus {
             interface: self.ifname.clone(),
             settings: prioflow::parse(options)?,
             table: prioflow::parse_table(options),
             transmit_level,
             receive_level,
-            transmit_level_by_hand,
-            receive_level_by_hand,
+            held: holders,
+            peer,
             levels,
             link,
             forward,
@@ -341,7 +358,11 @@ impl FlowPort {
         Ok(all)
     }
 
-    fn refused(&self, error: KernelError) -> FlowError {
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    pub(crate) fn refused(&self, error: KernelError) -> FlowError {
         match error.errno {
             EPERM => FlowError::NoRights,
             _ => FlowError::Refused { ifname: self.ifname.clone(), error },

@@ -42,6 +42,7 @@ mod command;
 mod cpus;
 pub mod error;
 pub mod flow;
+pub mod flow_events;
 mod host;
 pub mod interrupts;
 pub mod keeper;

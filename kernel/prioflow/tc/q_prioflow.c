@@ -190,6 +190,7 @@ static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *op
 
 static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtattr *xstats)
 {
+	static const unsigned char nobody[6];
 	struct tc_prioflow_xstats stats;
 	int i;
 
@@ -200,6 +201,14 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 	memcpy(&stats, RTA_DATA(xstats), sizeof(stats));
 	fprintf(file, " transmit level %u, receive level %u\n", stats.send_level,
 		stats.receive_level);
+	if (stats.send_level || stats.receive_level)
+		fprintf(file, " transmit level by hand %u by peer %u, receive level by hand %u by sockets %u by forwarded %u\n",
+			stats.by.send_hand, stats.by.send_peer, stats.by.receive_hand,
+			stats.by.receive_sockets, stats.by.receive_forwarded);
+	if (memcmp(stats.link.peer, nobody, sizeof(nobody)))
+		fprintf(file, " peer %02x:%02x:%02x:%02x:%02x:%02x\n", stats.link.peer[0],
+			stats.link.peer[1], stats.link.peer[2], stats.link.peer[3],
+			stats.link.peer[4], stats.link.peer[5]);
 	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u\n",
 		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,
 		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms);

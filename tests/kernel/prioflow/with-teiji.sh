@@ -44,11 +44,12 @@ check "the peer asks for silence" wait_for 2 is_at 5
 send 4 5
 sleep 0.1
 status=$(a teiji flow status v0)
-timely contains "which shows" "transmit level 5   receive level 0" "$status"
+timely contains "which shows, with who asked" "transmit level 5 (the peer $peer)   receive level 0" "$status"
 timely check "with what waits" sh -c "echo '$status' | grep -q '^  4  *5  *0  *0  *1[^ ]* '"
 contains "the peer's says who asks" "receive level 5 (by hand)" "$(b teiji flow status)"
 json=$(a teiji flow status v0 --json | tr -d ' \n')
 timely contains "as JSON, too" '"transmit_level":5' "$json"
+timely contains "with who asked" "\"transmit_by_peer\":5,\"receive_by_hand\":0" "$json"
 contains "with the table" '"table":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]' "$json"
 
 a teiji flow watch v0 --every 500ms --for 2s >watch.log &
@@ -61,6 +62,19 @@ equal "watch looks four times" 4 "$(grep -c '^  [0-9]' watch.log)"
 timely check "sees levels and packets" grep -q '   7: ' watch.log
 check "and who waited leave" wait_for 5 sh -c "ip netns exec A teiji flow status v0 | grep -q '^  4  *0  *5 '"
 says "no time is no interval" "above zero" a teiji flow watch v0 --every 0s
+
+a teiji flow watch v0 --events --for 2s >events.log &
+watcher=$!
+must wait_for 10 grep -q transmit events.log
+for level in 6 0; do
+    must b teiji flow enable v0p --receive-level $level
+    sleep 0.1
+done
+must a teiji flow enable v0 --receive-level 4
+must a teiji flow enable v0 --receive-level 0
+wait $watcher
+timely equal "each change is an event" "0 0, 6 0, 0 0, 0 4, 0 0" \
+    "$(awk '/^  [0-9]/ { print $2 " " $3 }' events.log | paste -s -d , | sed 's/,/, /g')"
 
 # A tight loop of sends against a listener that rests.
 must a ethtool -s v0 speed 100 duplex full autoneg off

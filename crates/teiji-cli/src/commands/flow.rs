@@ -10,6 +10,7 @@ use teiji::stop::{self, StopFlag};
 use teiji_core::time::{Monotonic, Span};
 use teiji_experiment::scenario::{LevelSource, LinkMode};
 use teiji_net::flow::{FlowPort, FlowStatus, PrioflowChange};
+use teiji_net::flow_events::FlowEvents;
 use teiji_sys::clock;
 
 use super::quantity::span;
@@ -17,6 +18,9 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::output;
 use crate::terminal;
+
+/// How long an event may wait for its line.
+const LOOK_EVERY: Span = Span::from_millis(50);
 
 /// Give ports priority levels and flow control, so that nothing is lost, and look at them.
 ///
@@ -52,7 +56,8 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Print a line for each interval: levels in force, packets a second by level, losses.
+    /// Print a line for each interval: levels in force, packets a second by level, losses; or
+    /// one for each change of the levels.
     ///
     /// Ends with Ctrl-C, or after `--for`.
     Watch(Watch),
@@ -103,6 +108,10 @@ struct Watch {
     /// The interval.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1s")]
     every: Span,
+    /// A line for each change of a level, and for each peer that has paused for too long, with
+    /// the kernel's time of it.
+    #[arg(long, conflicts_with = "every")]
+    events: bool,
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
@@ -192,6 +201,9 @@ fn watch(args: &Watch, stopped: &StopFlag) -> anyhow::Result<Exit> {
     }
     let glyphs = terminal::glyphs();
     let mut port = FlowPort::open(&args.interface)?;
+    if args.events {
+        return watch_events(&mut port, args.duration, stopped);
+    }
     let mut before: FlowStatus = port.status()?;
     let start = clock::now::<Monotonic>();
     let end = args.duration.map(|duration| start + duration);
@@ -205,4 +217,32 @@ fn watch(args: &Watch, stopped: &StopFlag) -> anyhow::Result<Exit> {
     }
     // Ctrl-C is the ordinary way to end.
     Ok(Exit::Success)
+}
+
+fn watch_events(
+    port: &mut FlowPort,
+    duration: Option<Span>,
+    stopped: &StopFlag,
+) -> anyhow::Result<Exit> {
+    let mut events = FlowEvents::open(port)?;
+    let start = clock::now::<Monotonic>();
+    let end = duration.map(|duration| start + duration);
+    let status = port.status()?;
+    output::line(text::TOLD)?;
+    output::line(text::now(start, &status))?;
+    loop {
+        let now = clock::now::<Monotonic>();
+        let over =
+            end.is_some_and(|end| end <= now) || !stop::sleep_until(now + LOOK_EVERY, now, stopped);
+        let (told, lost) = events.take();
+        for event in &told {
+            output::line(text::told(start, event))?;
+        }
+        if lost {
+            output::line(text::LOST)?;
+        }
+        if over {
+            return Ok(Exit::Success);
+        }
+    }
 }

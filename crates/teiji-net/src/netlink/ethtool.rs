@@ -1,18 +1,13 @@
 //! A card's settings by generic netlink, family `ethtool` (kernel 5.6 and
 //! later), which has the kernel's own sentences when it says no. sysfs would
 //! show some of it, too, but only for the namespace it was mounted in.
-//! Numbers from `include/uapi/linux/{genetlink,ethtool_netlink}.h`.
+//! Numbers from `include/uapi/linux/ethtool_netlink.h`.
 //!
 //! Everything here asks the calling thread's network namespace.
 
-use super::message::{Request, attribute, u16_at, u32_at};
+use super::generic::{Family, field, genlmsghdr};
+use super::message::{Request, u32_at};
 use super::{KernelError, Netlink};
-
-const GENL_ID_CTRL: u16 = 0x10;
-const CTRL_CMD_GETFAMILY: u8 = 3;
-const CTRL_ATTR_FAMILY_ID: u16 = 1;
-const CTRL_ATTR_FAMILY_NAME: u16 = 2;
-const ENOENT: i32 = 2;
 
 const LINKMODES_GET: u8 = 4;
 const LINKMODES_SET: u8 = 5;
@@ -40,11 +35,6 @@ const PAUSE_TX: u16 = 4;
 const SPEED_UNKNOWN: u32 = u32::MAX;
 const DUPLEX_FULL: u8 = 1;
 
-/// `struct genlmsghdr { u8 cmd, version; u16 reserved; }`
-const fn genlmsghdr(command: u8) -> [u8; 4] {
-    [command, 1, 0, 0]
-}
-
 /// A conversation with the family `ethtool` about one link.
 struct Ethtool {
     netlink: Netlink,
@@ -55,13 +45,7 @@ struct Ethtool {
 impl Ethtool {
     fn open(index: u32) -> Result<Self, KernelError> {
         let mut netlink = Netlink::open_generic()?;
-        let mut family = None;
-        let request = Request::new(GENL_ID_CTRL, 0, &genlmsghdr(CTRL_CMD_GETFAMILY))
-            .string(CTRL_ATTR_FAMILY_NAME, "ethtool");
-        netlink.get(request, |_, payload| {
-            family = field(payload, CTRL_ATTR_FAMILY_ID).and_then(|v| u16_at(v, 0));
-        })?;
-        let family = family.ok_or(KernelError { errno: ENOENT, extack: None })?;
+        let family = Family::find(&mut netlink, "ethtool")?.id;
         Ok(Self { netlink, family, index })
     }
 
@@ -83,11 +67,6 @@ impl Ethtool {
         })?;
         Ok(found)
     }
-}
-
-fn field(payload: &[u8], kind: u16) -> Option<&[u8]> {
-    const GENL_HEADER_LEN: usize = 4;
-    attribute(payload.get(GENL_HEADER_LEN..)?, kind)
 }
 
 fn number(value: Option<Vec<u8>>) -> Option<u32> {

@@ -5,10 +5,12 @@
 
 pub(crate) mod address;
 pub(crate) mod ethtool;
+mod generic;
 pub(crate) mod link;
 pub(crate) mod message;
 pub(crate) mod neighbour;
 pub(crate) mod prioflow;
+pub(crate) mod prioflow_events;
 pub(crate) mod qdisc;
 pub(crate) mod route;
 mod taprio;
@@ -154,6 +156,23 @@ impl Netlink {
                     _ => found(message.flags, message.payload),
                 }
             }
+        }
+    }
+
+    /// Has the socket receive what the kernel tells this multicast group, which
+    /// [`Self::told`] reads. Nothing is asked any more over such a socket.
+    pub(crate) fn listen(&mut self, group: u32) -> Result<(), KernelError> {
+        self.socket.add_membership(group)?;
+        Ok(self.socket.set_non_blocking(true)?)
+    }
+
+    /// What was told, if something was: whole messages.
+    pub(crate) fn told(&self) -> Result<Option<Vec<u8>>, KernelError> {
+        const EAGAIN: i32 = 11;
+        match self.receive() {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.errno == EAGAIN => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -2,11 +2,12 @@
 //! kernel/uapi/prioflow.h.
 
 use teiji_core::time::Span;
+use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{LevelSource, LinkMode, Prioflow};
 
 use super::message::{Request, attribute, u32_at, u64_at};
 use crate::flow::{
-    AllCounters, ForwardCounters, LEVELS, LevelCounters, LinkCounters, PrioflowChange,
+    AllCounters, ForwardCounters, Holders, LEVELS, LevelCounters, LinkCounters, PrioflowChange,
 };
 
 const LIMIT: u16 = 1;
@@ -24,10 +25,14 @@ const ROOM: u16 = 13;
 /// u32 pauses, queued; u64 queued_bytes; }`
 const LEVEL_LEN: usize = 56;
 /// `struct tc_prioflow_xstats { u32 send_level, receive_level; struct tc_prioflow_level
-/// level[16]; struct tc_prioflow_link link; struct tc_prioflow_forward forward; }`
+/// level[16]; struct tc_prioflow_link link; struct tc_prioflow_forward forward;
+/// struct tc_prioflow_by by; }`
 const LEVELS_AT: usize = 8;
 const LINK_AT: usize = LEVELS_AT + LEVELS * LEVEL_LEN;
-const FORWARD_AT: usize = LINK_AT + 56;
+/// In the link's: `u64 …[6]; u32 storms; u8 peer[6]; u8 unused[6];`
+const PEER_AT: usize = LINK_AT + 52;
+const FORWARD_AT: usize = LINK_AT + 64;
+const BY_AT: usize = FORWARD_AT + 32;
 
 /// Appends what is to change.
 pub(super) fn options(mut request: Request, change: &PrioflowChange) -> Request {
@@ -73,12 +78,6 @@ pub(crate) fn parse_table(options: &[u8]) -> Vec<u8> {
     attribute(options, TABLE).unwrap_or_default().to_vec()
 }
 
-/// The levels set by hand: nothing below the first leaves, and nothing below the second is
-/// asked of the peer.
-pub(crate) fn parse_by_hand(options: &[u8]) -> Option<[u8; 2]> {
-    Some([byte(options, SEND_LEVEL)?, byte(options, RECEIVE_LEVEL)?])
-}
-
 fn byte(options: &[u8], kind: u16) -> Option<u8> {
     attribute(options, kind)?.first().copied()
 }
@@ -118,8 +117,24 @@ pub(crate) fn parse_counters(bytes: &[u8]) -> Option<AllCounters> {
         beyond: u64_at(bytes, FORWARD_AT + 16)?,
         most: u32_at(bytes, FORWARD_AT + 24)?,
     };
-    let (transmit_level, receive_level) = (level(0)?, level(4)?);
-    Some(AllCounters { transmit_level, receive_level, levels, link, forward })
+    let by = |n: usize| bytes.get(BY_AT + n).copied();
+    let holders = Holders {
+        transmit_by_hand: by(0)?,
+        transmit_by_peer: by(1)?,
+        receive_by_hand: by(2)?,
+        receive_by_sockets: by(3)?,
+        receive_by_forwarded: by(4)?,
+    };
+    let peer: [u8; 6] = *bytes.get(PEER_AT..)?.first_chunk()?;
+    Some(AllCounters {
+        transmit_level: level(0)?,
+        receive_level: level(4)?,
+        holders,
+        peer: (peer != [0; 6]).then_some(MacAddr(peer)),
+        levels,
+        link,
+        forward,
+    })
 }
 
 #[cfg(test)]
@@ -148,7 +163,7 @@ mod tests {
 
     #[test]
     fn counters_are_where_the_kernels_header_has_them() {
-        let mut bytes = vec![0; FORWARD_AT + 32];
+        let mut bytes = vec![0; BY_AT + 8];
         bytes[0] = 3;
         bytes[4] = 7;
         let level_15 = LEVELS_AT + 15 * LEVEL_LEN;
@@ -158,8 +173,14 @@ mod tests {
         bytes[level_15 + 40..level_15 + 48].copy_from_slice(&[2, 0, 0, 0, 4, 0, 0, 0]);
         bytes[LINK_AT + 48] = 6;
         bytes[FORWARD_AT + 24] = 5;
+        bytes[PEER_AT + 5] = 9;
+        bytes[BY_AT + 1] = 3;
+        bytes[BY_AT + 4] = 7;
         let found = parse_counters(&bytes).unwrap();
         assert_eq!((found.transmit_level, found.receive_level), (3, 7));
+        let holders =
+            Holders { transmit_by_peer: 3, receive_by_forwarded: 7, ..Holders::default() };
+        assert_eq!((found.holders, found.peer), (holders, Some(MacAddr([0, 0, 0, 0, 0, 9]))));
         let AllCounters { levels, link, forward, .. } = found;
         assert_eq!((forward.room, forward.most), (0, 5));
         let found = levels[15];
@@ -168,7 +189,7 @@ mod tests {
         assert_eq!((found.pauses, found.queued), (2, 4));
         assert_eq!(link.storms, 6);
         assert_eq!(levels[14], LevelCounters::default());
-        bytes.truncate(FORWARD_AT + 16);
+        bytes.truncate(BY_AT + 4);
         assert_eq!(parse_counters(&bytes), None, "of another module");
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use teiji_core::time::{Instant, Monotonic};
 use teiji_experiment::scenario::LinkMode;
 use teiji_net::flow::{FlowStatus, ForwardCounters, LevelCounters};
+use teiji_net::flow_events::{FlowEvent, Happening};
 use teiji_report::units::{Glyphs, count, duration};
 
 /// The settings in one line.
@@ -32,14 +33,19 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
 /// Settings, levels and counters.
 pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     let mut text = settings(status, glyphs);
-    let by_hand = |level: u8| if level > 0 { " (by hand)" } else { "" };
+    let by = &status.held;
+    let peer = status.peer.map_or("the peer".to_owned(), |peer| format!("the peer {peer}"));
+    let transmit = [(by.transmit_by_hand, "by hand"), (by.transmit_by_peer, &peer)];
+    let receive = [
+        (by.receive_by_hand, "by hand"),
+        (by.receive_by_sockets, "sockets"),
+        (by.receive_by_forwarded, "what a bridge forwards"),
+    ];
     let _ = writeln!(
         text,
-        "  transmit level {}{}   receive level {}{}",
-        status.transmit_level,
-        by_hand(status.transmit_level_by_hand),
-        status.receive_level,
-        by_hand(status.receive_level_by_hand),
+        "  transmit level {}   receive level {}",
+        level(status.transmit_level, &transmit),
+        level(status.receive_level, &receive),
     );
     let busy = |level: &LevelCounters| {
         level.sent > 0 || level.dropped > 0 || level.queued > 0 || level.pauses > 0
@@ -67,6 +73,19 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
         );
     }
     text
+}
+
+/// The level in force, and those who hold it there.
+fn level(level: u8, holders: &[(u8, &str)]) -> String {
+    let holders: Vec<&str> = holders
+        .iter()
+        .filter(|(held, _)| level > 0 && *held == level)
+        .map(|(_, who)| *who)
+        .collect();
+    match &holders[..] {
+        [] => level.to_string(),
+        some => format!("{level} ({})", some.join(", ")),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with four digits")]
@@ -191,12 +210,44 @@ pub fn watched(
     )
 }
 
+/// Heads the lines of `teiji flow watch --events`.
+pub const TOLD: &str = "  time s       transmit   receive";
+/// For events that nobody took in time.
+pub const LOST: &str = "  events are missing here: they came faster than they were read";
+
+/// The levels as they are at the beginning.
+pub fn now(start: Instant<Monotonic>, status: &FlowStatus) -> String {
+    levels(start, start, [status.transmit_level, status.receive_level])
+}
+
+/// An event.
+pub fn told(start: Instant<Monotonic>, event: &FlowEvent) -> String {
+    let line = levels(start, event.at, [event.transmit_level, event.receive_level]);
+    match event.what {
+        Happening::Levels => line,
+        Happening::Storm => {
+            format!("{}   the peer paused for too long: it is ignored for as long", line.trim_end())
+        }
+    }
+}
+
+/// An event may be dated back: the end of a pause that nobody saw.
+#[expect(clippy::cast_precision_loss, reason = "shown with microseconds")]
+fn levels(
+    start: Instant<Monotonic>,
+    at: Instant<Monotonic>,
+    [transmit, receive]: [u8; 2],
+) -> String {
+    format!("  {:<10.6}   {transmit:<8}   {receive}", (at - start).as_ns() as f64 / 1e9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use teiji_core::time::Span;
+    use teiji_core::wire::MacAddr;
     use teiji_experiment::scenario::Prioflow;
-    use teiji_net::flow::{LEVELS, LinkCounters};
+    use teiji_net::flow::{Holders, LEVELS, LinkCounters};
 
     fn some() -> FlowStatus {
         let mut levels = [LevelCounters::default(); LEVELS];
@@ -215,8 +266,14 @@ mod tests {
             table: vec![0, 1, 2],
             transmit_level: 2,
             receive_level: 3,
-            transmit_level_by_hand: 0,
-            receive_level_by_hand: 3,
+            held: Holders {
+                transmit_by_peer: 2,
+                receive_by_hand: 1,
+                receive_by_sockets: 3,
+                receive_by_forwarded: 3,
+                ..Holders::default()
+            },
+            peer: Some(MacAddr([2, 0, 0, 0, 0, 7])),
             levels,
             forward: ForwardCounters { room: 426, headroom: 213, asks: 2, beyond: 0, most: 200 },
             link: LinkCounters {
@@ -234,7 +291,7 @@ mod tests {
             status(&some(), false, &Glyphs::ASCII),
             "enp3s0: link mac-control - level by dscp - 1 000 packets may wait - a peer may pause \
              for 10 s - room for 1 ms and 64 frames in rings
-  transmit level 2   receive level 3 (by hand)
+  transmit level 2 (the peer 02:00:00:00:00:07)   receive level 3 (sockets, what a bridge forwards)
   level   queued   sent        dropped   paused        longest wait
   15      0        1 204       0         -             12 us
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
@@ -261,5 +318,22 @@ mod tests {
             watched(&before, &after, [start, since, now], &Glyphs::ASCII),
             "  1.5      2          3         148      3         15: 100"
         );
+    }
+
+    #[test]
+    fn an_event_has_the_kernels_time() {
+        let start = Instant::<Monotonic>::from_ns(1_000_000_000);
+        let at = start + Span::from_micros(12_500_001);
+        let event = FlowEvent {
+            what: Happening::Levels,
+            index: 3,
+            transmit_level: 5,
+            receive_level: 12,
+            at,
+        };
+        assert_eq!(told(start, &event), "  12.500001    5          12");
+        let storm = FlowEvent { what: Happening::Storm, ..event };
+        assert!(told(start, &storm).starts_with("  12.500001    5          12   the peer"));
+        assert_eq!(TOLD.find("receive"), told(start, &event).rfind("12"));
     }
 }
