@@ -1,0 +1,109 @@
+#!/bin/sh
+# Options that chance makes, of the qdisc by netlink and of sockets: each is answered, what
+# is refused changes nothing, and afterwards everything works; whether the kernel complains
+# is judged at the end. Topology in port.inc.
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+# limit: 600
+. /suite/lib
+. /suite/port.inc
+
+seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+echo "seed $seed"
+
+cat >netlink.pl <<'END_OF_PERL'
+# netlink.pl SEED COUNT INDEX: so many messages that set the root qdisc; what became of them.
+my ($seed, $count, $index) = @ARGV;
+srand $seed;
+socket(my $s, 16, 3, 0) or die "netlink: $!";
+sub attribute { my ($type, $value) = @_; pack("S S", 4 + length $value, $type) . $value . "\0" x (-length($value) & 3) }
+# Numbers at the ends of what has its bits, and any.
+sub number { my @ends = (0, 1, 2, 15, 16, 64, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff); rand() < 0.7 ? $ends[rand @ends] : int rand 2**32 }
+sub value {
+    my $right = shift;    # the length that the attribute has
+    my $length = rand() < 0.7 && defined $right ? $right : int rand 72;
+    return pack("C", rand() < 0.8 ? int rand 17 : int rand 256) if $length == 1;
+    return pack("L", number()) if $length == 4;
+    return join "", map { chr(rand() < 0.8 ? int rand 16 : int rand 256) } 1 .. $length;
+}
+# Of TCA_PRIOFLOW_*; the table has as many as its source.
+my @length = (0, 4, 4, 1, 64, 1, 8, 0, 1, 1, 4, 4, 4, 4);
+my %answers;
+for my $n (1 .. $count) {
+    my $options = "";
+    for (1 .. int rand 6) {
+        my $type = rand() < 0.9 ? 1 + int rand 13 : int rand 70;
+        $options .= attribute($type | (rand() < 0.05 ? 0x8000 : 0), value($length[$type]));
+    }
+    # A length that lies, now and then.
+    substr($options, 0, 2) = pack("S", int rand 100) if length $options && rand() < 0.05;
+    my $kind = attribute(1, "prioflow\0");
+    $kind .= attribute(2 | 0x8000, $options) if rand() < 0.97;
+    # Anew, or the one that is there.
+    my $flags = rand() < 0.8 ? 0x105 : 0x505;
+    my $body = pack("C x3 l L L L", 0, $index, 0x10000, 0xffffffff, 0) . $kind;
+    send($s, pack("L S S L L", 16 + length $body, 36, $flags, $n, 0) . $body, 0) or die "send: $!";
+    recv($s, my $answer, 8192, 0) // die "recv: $!";
+    my ($length, $type, undef, $sequence, undef, $error) = unpack("L S S L L l", $answer);
+    die "message $n: answer $type to $sequence" unless $type == 2 && $sequence == $n;
+    $answers{-$error}++;
+}
+print join(" ", map { "$_:$answers{$_}" } sort { $a <=> $b } keys %answers), "\n";
+END_OF_PERL
+
+cat >sockets.pl <<'END_OF_PERL'
+# sockets.pl SEED COUNT: so many options set on sockets of several kinds.
+my ($seed, $count) = @ARGV;
+srand $seed;
+my %answers;
+my @kinds = ([2, 2, 0], [10, 2, 0], [2, 1, 0], [17, 3, 0], [1, 2, 0], [16, 3, 0]);
+my @sockets;
+for (@kinds) { my $s; push @sockets, $s if socket($s, $$_[0], $$_[1], $$_[2]); }
+sub number { my @ends = (0, 1, -1, 14, 15, 16, 0x7fffffff, -0x80000000, 1200, 200000, map { fileno $_ } @sockets); $ends[rand @ends] }
+for (1 .. $count) {
+    my $s = $sockets[rand() < 0.7 ? rand 2 : rand @sockets];
+    my $value = pack("l*", map { number() } 1 .. (rand() < 0.8 ? 8 : int rand 12)) . "x" x (rand() < 0.1 ? rand 4 : 0);
+    my $level = rand() < 0.5 ? 0 : 41;
+    my $option = rand() < 0.5 ? 0x5470 : 0x5471;
+    my $answer = setsockopt($s, $level, $option, $value) ? 0 : $! + 0;
+    $answers{$answer}++;
+    my $size = pack("i", rand() < 0.8 ? length $value : int rand 100);
+    syscall(55, fileno($s), $level, $option, $value . "\0" x 100, $size);
+    setsockopt($s, 1, 8, pack("i", int rand 500000)) if rand() < 0.1;
+    setsockopt($s, 1, 7, pack("i", int rand 500000)) if rand() < 0.1;
+}
+print join(" ", map { "$_:$answers{$_}" } sort { $a <=> $b } keys %answers), "\n";
+END_OF_PERL
+
+# Answers "ERRNO:TIMES …": how many were 0, how many were not.
+taken() { echo "$1" | tr ' ' '\n' | awk -F: '$1 == 0 { sum += $2 } END { print sum + 0 }'; }
+refused_of() { echo "$1" | tr ' ' '\n' | awk -F: '$1 != 0 { sum += $2 } END { print sum + 0 }'; }
+
+count=$((slow > 1 ? 500 : 4000))
+wire_up
+prioflow
+answers=$(a perl netlink.pl "$seed" $count "$(a cat /sys/class/net/v0/ifindex)")
+echo "netlink: $answers"
+equal "each message is answered" $count $(($(taken "$answers") + $(refused_of "$answers")))
+within "some are taken" $((count / 100)) $count "$(taken "$answers")"
+within "and some refused" $((count / 10)) $count "$(refused_of "$answers")"
+check "tc can read what is set" a tc -s qdisc show dev v0
+check "and so can teiji" a teiji flow status v0
+
+answers=$(a perl sockets.pl "$seed" $count)
+echo "sockets: $answers"
+equal "each option is answered" $count $(($(taken "$answers") + $(refused_of "$answers")))
+within "some options are taken" 1 $count "$(taken "$answers")"
+
+must a tc qdisc del dev v0 root
+prioflow by priority
+before=$(came)
+send 5 20
+check "after all that frames pass" wait_for 5 has_come $((before + 20))
+wire_down
+end
