@@ -15,7 +15,7 @@ pub fn counts(
     listeners: &[ListenerFacts],
 ) -> Vec<CardCount> {
     let sockets = scenario.flows.iter().zip(listeners).filter_map(|(flow, listener)| {
-        count((&flow.to, &flow.wire), CardTrouble::SocketFull, listener.socket_drops)
+        count((&flow.to, flow.last_wire()), CardTrouble::SocketFull, listener.socket_drops)
     });
     of_network(network).into_iter().chain(sockets).collect()
 }

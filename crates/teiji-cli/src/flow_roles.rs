@@ -27,15 +27,15 @@ impl<'a> FlowRoles<'a> {
         flow: &Flow,
         id: u16,
     ) -> anyhow::Result<Self> {
-        let port = |host: &str| {
-            applied.port(host, &flow.wire).with_context(|| {
-                format!("flow `{}`: host `{host}` has no port on `{}`", flow.name, flow.wire)
+        let port = |host: &str, wire: &str| {
+            applied.port(host, wire).with_context(|| {
+                format!("flow `{}`: host `{host}` has no port on `{wire}`", flow.name)
             })
         };
         let namespace = |host: &str| {
             applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
         };
-        let (from, to) = (port(&flow.from)?, port(&flow.to)?);
+        let (from, to) = (port(&flow.from, &flow.wire)?, port(&flow.to, flow.last_wire())?);
         if scenario.wire(&flow.wire).is_none() {
             bail!("flow `{}` is on no wire", flow.name);
         }
@@ -49,7 +49,7 @@ impl<'a> FlowRoles<'a> {
             Ok((to, Source::Udp(SocketAddr::new(any, port))))
         };
         let (destination, source) = match flow.transport {
-            Transport::Udp4 { port } => udp(port, Some(to.ipv4.into()))?,
+            Transport::Udp4 { port } => udp(port, to.ipv4.map(IpAddr::from))?,
             Transport::Udp6 { port } => udp(port, to.ipv6.map(IpAddr::from))?,
             Transport::Ethernet { vlan } => (
                 Destination::Ethernet { to: to.mac, vlan },
@@ -68,6 +68,7 @@ impl<'a> FlowRoles<'a> {
             flow: id,
             payload: flow.payload,
             priority: flow.priority,
+            dscp: flow.dscp,
             launch,
             stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
             flow_control: flow.flow_control,

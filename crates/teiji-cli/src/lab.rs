@@ -265,6 +265,9 @@ fn modules(experiment: &Experiment) -> Vec<&'static str> {
         for wire in &case.scenario.wires {
             need(wire.nic.module());
         }
+        if case.scenario.hosts.iter().any(|host| host.bridge) {
+            need("bridge");
+        }
         let ethernet = |f: &Flow| matches!(f.transport, Transport::Ethernet { .. });
         if case.scenario.flows.iter().any(ethernet) || uses_ptp(&case.scenario) {
             need("af_packet");

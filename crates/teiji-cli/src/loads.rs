@@ -50,7 +50,7 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
     if !kind.needs_a_wire() {
         return Ok(Running::start(kind)?);
     }
-    let Some((loaded, peer, wire)) = around(scenario) else {
+    let Some((loaded, peer)) = around(scenario) else {
         bail!("the load `{kind}` needs a flow or round trips")
     };
     let (from, to, port) = match kind {
@@ -59,12 +59,14 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
     };
     let namespace =
         |host| applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"));
+    let (to, wire) = to;
     let ip: IpAddr = applied
         .port(to, wire)
-        .with_context(|| format!("host `{to}` has no port on `{wire}`"))?
-        .ipv4
+        .and_then(|port| port.ipv4)
+        .with_context(|| format!("host `{to}` has no address on `{wire}`"))?
         .into();
     let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
+    let (from, _) = from;
     let ends = Ends { from: namespace(from)?, to: namespace(to)?, cpus: [cpu(from), cpu(to)] };
     let to = SocketAddr::new(ip, port);
     if matches!(kind, LoadKind::TcpTx | LoadKind::TcpRx) {
@@ -73,12 +75,18 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
     Ok(Running::flood(kind, Flood { to, payload: PAYLOAD, rate: RATE }, ends)?)
 }
 
-/// The loaded host, its peer, and the wire between them.
-fn around(scenario: &Scenario) -> Option<(&str, &str, &str)> {
-    let flow = scenario.flows.first().map(|flow| (&flow.from, &flow.to, &flow.wire));
-    let asked = scenario.round_trips.first().map(|asked| (&asked.to, &asked.from, &asked.wire));
-    let (loaded, peer, wire) = flow.or(asked)?;
-    Some((loaded, peer, wire))
+/// A host, and the wire on which the loads reach it.
+type Reached<'a> = (&'a str, &'a str);
+
+/// The loaded host and its peer.
+fn around(scenario: &Scenario) -> Option<(Reached<'_>, Reached<'_>)> {
+    let flow = scenario.flows.first().map(|flow| {
+        ((flow.from.as_str(), flow.wire.as_str()), (flow.to.as_str(), flow.last_wire()))
+    });
+    let asked = scenario.round_trips.first().map(|asked| {
+        ((asked.to.as_str(), asked.last_wire()), (asked.from.as_str(), asked.wire.as_str()))
+    });
+    flow.or(asked)
 }
 
 /// What the loads did over time, of each case and seed; of runs that recorded it.

@@ -98,7 +98,7 @@ fn measure(
     let differences = network.differences(plan);
     logs.computed = (0..)
         .zip(&setup.scenario.flows)
-        .filter(|(_, flow)| plan.is_vtsn(&flow.wire))
+        .filter(|(_, flow)| plan.is_vtsn(flow.last_wire()))
         .map(|(id, _)| id)
         .collect();
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));

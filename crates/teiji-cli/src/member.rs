@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment};
+use teiji_experiment::{Case, Experiment, Wire};
 use teiji_record::capture::{WireImport, sightings};
 use teiji_record::{
     About, AboutRounds, FlowPlan, MemberSummary, Records, RoundPlan, RoundRecords, RunFolder,
@@ -23,7 +23,7 @@ use crate::ptp::SyncSeries;
 const COMPUTED_RESOLUTION: Span = Span::from_ns(1);
 
 /// Writes the member's records and sums them up. `captures` are the analyser's
-/// files, one per wire; `resolution` is what their stamps are good for, where
+/// files, one per wire, `None` or missing where it saw nothing; `resolution` is what their stamps are good for, where
 /// that is coarser than the file says.
 pub fn record(
     folder: &RunFolder,
@@ -31,7 +31,7 @@ pub fn record(
     case: &Case,
     seed: u64,
     outcome: &Outcome,
-    captures: &[PathBuf],
+    captures: &[Option<PathBuf>],
     resolution: Option<Span>,
 ) -> anyhow::Result<(MemberSummary, Vec<String>)> {
     let flows: Vec<FlowPlan> = (0..)
@@ -40,10 +40,22 @@ pub fn record(
         .collect();
     let mut warnings = Vec::new();
     let mut sighted: Vec<Sighting> = Vec::new();
-    for path in captures {
+    let watched: Vec<(&Wire, &PathBuf)> = case
+        .scenario
+        .wires
+        .iter()
+        .zip(captures)
+        .filter_map(|(wire, path)| Some((wire, path.as_ref()?)))
+        .collect();
+    for (wire, path) in &watched {
         let WireImport { sightings, damage, .. } =
             import(path).with_context(|| format!("cannot read the capture {}", path.display()))?;
-        sighted.extend(sightings);
+        // Bridges pass frames on; what counts is when they are on their last wire.
+        let arrives = |seen: &Sighting| {
+            let flow = case.scenario.flows.get(usize::from(seen.flow));
+            flow.is_none_or(|flow| flow.last_wire() == wire.name)
+        };
+        sighted.extend(sightings.into_iter().filter(arrives));
         if let Some(damage) = damage {
             warnings.push(format!("The capture of case {} ends early: {damage}.", case.name));
         }
@@ -51,7 +63,7 @@ pub fn record(
     sighted.extend(outcome.computed_sightings());
     let mut joined = join(&flows, &outcome.talkers, &outcome.listeners, sighted);
     // One resolution for all: the coarsest.
-    if !captures.is_empty() {
+    if !watched.is_empty() {
         joined.facts.wire_resolution = resolution;
     } else if !outcome.computed.is_empty() {
         joined.facts.wire_resolution = Some(COMPUTED_RESOLUTION);
@@ -74,7 +86,7 @@ pub fn record(
         folder.write_rounds(rounds)?;
     }
     write_sync(folder, &name, &outcome.sync)?;
-    let capture = captures.first().and_then(|path| {
+    let capture = watched.first().and_then(|(_, path)| {
         Some(path.strip_prefix(folder.path()).ok()?.to_string_lossy().into_owned())
     });
     let member = MemberSummary {

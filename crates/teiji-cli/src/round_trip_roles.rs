@@ -28,8 +28,8 @@ impl<'a> RoundTripRoles<'a> {
         asked: &RoundTrips,
         id: u16,
     ) -> anyhow::Result<Self> {
-        let RoundTrips { name, wire, .. } = asked;
-        let port = |host: &str| {
+        let name = &asked.name;
+        let port = |host: &str, wire: &str| {
             applied.port(host, wire).with_context(|| {
                 format!("round trips `{name}`: host `{host}` has no port on `{wire}`")
             })
@@ -37,11 +37,15 @@ impl<'a> RoundTripRoles<'a> {
         let namespace = |host: &str| {
             applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
         };
-        let (from, to) = (port(&asked.from)?, port(&asked.to)?);
+        let (from, to) = (port(&asked.from, &asked.wire)?, port(&asked.to, asked.last_wire())?);
+        let missing = || format!("round trips `{name}`: no address");
         let (ip, any, port): (IpAddr, IpAddr, u16) = match asked.transport {
-            Transport::Udp4 { port } => (to.ipv4.into(), Ipv4Addr::UNSPECIFIED.into(), port),
+            Transport::Udp4 { port } => {
+                let ip = to.ipv4.with_context(missing)?;
+                (ip.into(), Ipv4Addr::UNSPECIFIED.into(), port)
+            }
             Transport::Udp6 { port } => {
-                let ip = to.ipv6.with_context(|| format!("round trips `{name}`: no address"))?;
+                let ip = to.ipv6.with_context(missing)?;
                 (ip.into(), Ipv6Addr::UNSPECIFIED.into(), port)
             }
             Transport::Ethernet { .. } => bail!("round trips `{name}` are of UDP"),
@@ -61,6 +65,7 @@ impl<'a> RoundTripRoles<'a> {
                 payload: asked.payload,
                 flow: id,
                 priority: asked.priority,
+                dscp: asked.dscp,
                 scheduling: scheduling(&asked.from, asked.realtime),
             },
             requester_namespace: namespace(&asked.from)?,
@@ -68,6 +73,7 @@ impl<'a> RoundTripRoles<'a> {
                 address: SocketAddr::new(any, port),
                 interface: Some(to.ifname),
                 priority: asked.priority,
+                dscp: asked.dscp,
                 scheduling: scheduling(&asked.to, asked.responder_realtime),
             },
             responder_namespace: namespace(&asked.to)?,

@@ -260,7 +260,7 @@ fn measure_one(
     let Member { case, seed, .. } = member;
     let frames: u64 = case.scenario.flows.iter().map(|flow| flow.frames).sum::<u64>().max(1);
     let name = member.name(request.seeds.len() == 1);
-    let (outcome, captures, resolution): (_, Vec<PathBuf>, _) = match bench {
+    let (outcome, captures, resolution): (_, Vec<Option<PathBuf>>, _) = match bench {
         Bench::Lab(lab) => {
             let files = member_files(folder, member);
             let bar = progress.step(&name, frames);
@@ -273,7 +273,7 @@ fn measure_one(
             };
             let outcome = lab.measure(case, seed, &files, cpu, stop, &mut tick)?;
             let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
-            (outcome, files.captures.into_iter().flatten().collect(), Some(resolution))
+            (outcome, files.captures, Some(resolution))
         }
         Bench::Local { bindings, .. } => {
             let at = request.experiment.cases.iter().position(|c| c.name == case.name).unwrap_or(0);
@@ -299,7 +299,7 @@ fn finish(
     folder: &RunFolder,
     member: Member<'_>,
     outcome: &Outcome,
-    captures: &[PathBuf],
+    captures: &[Option<PathBuf>],
     resolution: Option<Span>,
 ) -> anyhow::Result<Measured> {
     let (summary, mut warnings) = member::record(

@@ -421,6 +421,38 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
 }
 
 #[test]
+fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
+    let out = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/loss-star.toml");
+    let said = teiji(&[
+        "run",
+        file.to_str().unwrap(),
+        "--case",
+        "levels",
+        "--case",
+        "controlled",
+        "--set",
+        "flows.from-a.frames=600",
+        "--set",
+        "flows.from-b.frames=600",
+        "--out",
+        out.path().to_str().unwrap(),
+    ]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let summary = summary(out.path());
+    let received = |case: &str, name: &str| count(flow(&summary, case, 0, name), "received");
+    assert_eq!([received("controlled", "from-a"), received("controlled", "from-b")], [600, 600]);
+    let arrived = received("levels", "from-a") + received("levels", "from-b");
+    assert!(arrived < 1200, "{}", said.out);
+    assert!(said.out.contains("x on s: "), "{}", said.out);
+    // Of the wire by which they arrive, which they share.
+    let wire = &summary["cases"][1]["members"][0]["wire"]["from-a"];
+    let rate = wire["rate_bps"].as_u64().unwrap();
+    assert!((1_000_000..=10_100_000).contains(&rate), "{rate} bit/s");
+    assert!(wire["departure"].is_null(), "{wire}");
+}
+
+#[test]
 fn a_machine_that_takes_too_long_is_stopped_and_its_console_is_quoted() {
     let dir = tempfile::tempdir().unwrap();
     let run = teiji(&[

@@ -3,6 +3,7 @@
 //! passed over.
 
 mod address;
+mod bridge;
 mod flow;
 pub(crate) mod judge;
 mod load;
@@ -21,6 +22,7 @@ use crate::tree::{Origin, Table};
 /// written.
 pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &Log) {
     let places = Places { tree };
+    bridge::check(draft, &places, log);
     address::check(draft, &places, log);
     for port in &draft.ports {
         port::check(port, draft, &places, cards, log);

@@ -18,6 +18,7 @@ use crate::scenario::{
 /// What a `[hosts.NAME]` says besides its ports.
 pub(crate) struct HostDraft {
     pub name: String,
+    pub bridge: Option<bool>,
     pub cpu: Found<u16>,
 }
 
@@ -33,8 +34,9 @@ pub(crate) struct PortDraft {
     pub host: String,
     pub wire: String,
     pub mac: Option<MacAddr>,
-    pub ipv4: Option<Ipv4Addr>,
-    pub ipv6: Option<Ipv6Addr>,
+    /// Absent on a bridge, as the next.
+    pub ipv4: Found<Ipv4Addr>,
+    pub ipv6: Found<Ipv6Addr>,
     pub queues: Found<u16>,
     pub qdisc: Found<Qdisc>,
     pub card: Option<Card>,
@@ -46,6 +48,7 @@ pub(crate) struct FlowDraft {
     pub from: Option<String>,
     pub to: Option<String>,
     pub wire: Option<String>,
+    pub beyond: Vec<String>,
     pub period: Option<Span>,
     pub offset: Option<Span>,
     pub frames: Option<u64>,
@@ -53,6 +56,7 @@ pub(crate) struct FlowDraft {
     pub transport: Option<Transport>,
     pub mode: Option<SendMode>,
     pub priority: Option<u8>,
+    pub dscp: Option<u8>,
     pub realtime: Found<u8>,
     pub listener_realtime: Found<u8>,
     pub listener_busy_poll: Found<Span>,
@@ -68,12 +72,14 @@ pub(crate) struct RoundTripsDraft {
     pub from: Option<String>,
     pub to: Option<String>,
     pub wire: Option<String>,
+    pub beyond: Vec<String>,
     pub count: Option<u64>,
     pub period: Found<Span>,
     pub timeout: Option<Span>,
     pub payload: Option<u16>,
     pub transport: Option<Transport>,
     pub priority: Option<u8>,
+    pub dscp: Option<u8>,
     pub realtime: Found<u8>,
     pub responder_realtime: Found<u8>,
 }
@@ -98,6 +104,28 @@ impl ScenarioDraft {
 
     pub fn port(&self, host: &str, wire: &str) -> Option<&PortDraft> {
         self.ports.iter().find(|p| p.host == host && p.wire == wire)
+    }
+
+    /// The ports that a way passes, as host and wire: both ends of each of its wires.
+    pub fn passed<'a>(
+        &'a self,
+        from: &'a str,
+        wire: &'a str,
+        beyond: &'a [String],
+    ) -> Vec<(&'a str, &'a str)> {
+        let mut at = from;
+        let mut ports = Vec::new();
+        for wire in std::iter::once(wire).chain(beyond.iter().map(String::as_str)) {
+            let ends = self.wire(wire).and_then(|wire| wire.between.as_ref());
+            let Some(far) = ends.and_then(|ends| ends.iter().find(|end| *end != at)) else { break };
+            ports.extend([(at, wire), (far.as_str(), wire)]);
+            at = far;
+        }
+        ports
+    }
+
+    pub fn is_bridge(&self, host: &str) -> bool {
+        self.hosts.iter().any(|draft| draft.name == host && draft.bridge == Some(true))
     }
 
     /// The scenario, if everything could be read.
@@ -125,6 +153,7 @@ impl HostDraft {
     fn finish(self) -> Option<Host> {
         Some(Host {
             name: self.name,
+            bridge: self.bridge?,
             cpu: self.cpu.settle().ok()?,
             ports: Vec::new(),
             ptp: None,
@@ -152,8 +181,8 @@ impl PortDraft {
         Some(Port {
             wire: self.wire,
             mac: self.mac?,
-            ipv4: self.ipv4?,
-            ipv6: self.ipv6?,
+            ipv4: self.ipv4.settle().ok()?,
+            ipv6: self.ipv6.settle().ok()?,
             queues: queues.or_else(|| qdisc.as_ref().and_then(Qdisc::queues)),
             qdisc,
             card: self.card?,
@@ -169,6 +198,7 @@ impl FlowDraft {
             from: self.from?,
             to: self.to?,
             wire: self.wire?,
+            beyond: self.beyond,
             period: self.period?,
             offset: self.offset?,
             frames: self.frames?,
@@ -176,6 +206,7 @@ impl FlowDraft {
             transport: self.transport?,
             mode: self.mode?,
             priority: self.priority?,
+            dscp: self.dscp?,
             realtime: self.realtime.settle().ok()?,
             listener_realtime: self.listener_realtime.settle().ok()?,
             listener_busy_poll: self.listener_busy_poll.settle().ok()?,
@@ -195,12 +226,14 @@ impl RoundTripsDraft {
             from: self.from?,
             to: self.to?,
             wire: self.wire?,
+            beyond: self.beyond,
             count: self.count?,
             period: self.period.settle().ok()?,
             timeout: self.timeout?,
             payload: self.payload?,
             transport: self.transport?,
             priority: self.priority?,
+            dscp: self.dscp?,
             realtime: self.realtime.settle().ok()?,
             responder_realtime: self.responder_realtime.settle().ok()?,
         })

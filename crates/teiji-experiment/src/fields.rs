@@ -56,6 +56,11 @@ impl<T> Found<T> {
         }
     }
 
+    /// As it is, with `value` where there is none.
+    pub fn or(self, value: T) -> Self {
+        if let Self::Absent = self { Self::Value(value) } else { self }
+    }
+
     /// The value or nothing; an error when wrong.
     pub fn settle(self) -> Result<Option<T>, Reported> {
         match self {

@@ -6,6 +6,7 @@ mod cbs;
 mod flow;
 pub(crate) mod judge;
 mod load;
+pub(crate) mod networks;
 mod policy;
 mod prioflow;
 mod processing;
@@ -20,6 +21,7 @@ mod topology;
 use crate::draft::ScenarioDraft;
 use crate::fields::Fields;
 use crate::log::Log;
+use networks::Networks;
 
 /// Reads the `require` of one case; `None` if it was wrong.
 pub(crate) fn requirements(
@@ -34,9 +36,11 @@ pub(crate) fn requirements(
 pub(crate) fn scenario(file: &Fields<'_>, log: &Log) -> ScenarioDraft {
     let wires = topology::wires(file, log);
     let names = topology::hosts(&wires);
-    let (hosts, ports) = topology::hosts_and_ports(file, &wires, &names, log);
-    let flows = flow::flows(file, &wires, &names, log);
-    let round_trips = round_trips::read(file, &wires, &names, log);
+    let hosts = topology::host_settings(file, &wires, &names, log);
+    let networks = Networks::new(&wires, &hosts);
+    let ports = topology::ports(file, &networks, log);
+    let flows = flow::flows(file, &networks, log);
+    let round_trips = round_trips::read(file, &networks, log);
     let ptp = ptp::read(file, log);
     let systems = system::read(file, log);
     let loads = load::read(file, log);

@@ -164,6 +164,9 @@ impl Scenario {
 pub struct Host {
     /// Letters, digits and `-`.
     pub name: String,
+    /// It joins its ports to a bridge (IEEE 802.1Q) and is in no other way active.
+    #[serde(default)]
+    pub bridge: bool,
     /// The CPU that runs the host's threads, interrupts and timers; any if `None`.
     pub cpu: Option<u16>,
     /// One port per wire the host is on.
@@ -216,10 +219,13 @@ pub struct Port {
     /// Its MAC address: `02:74:65:6a:<wire>:<end>` unless the file says so.
     /// Real cards keep their own.
     pub mac: MacAddr,
-    /// Its IPv4 address, in a /24 per wire: `10.<wire>.0.<end>`, counted from 1.
-    pub ipv4: Ipv4Addr,
-    /// Its IPv6 address, in a /64 per wire: `fd74:656a:<wire>::<end>`.
-    pub ipv6: Ipv6Addr,
+    /// Its IPv4 address, in a /24 per network: `10.<network>.0.<end>`, counted from 1. A
+    /// network is a wire, or all that bridges join, with the number of its first wire.
+    /// `None` on a bridge.
+    pub ipv4: Option<Ipv4Addr>,
+    /// Its IPv6 address, in a /64 per network: `fd74:656a:<network>::<end>`; `None` on a
+    /// bridge.
+    pub ipv6: Option<Ipv6Addr>,
     /// Number of transmit queues to set (`ethtool -L`, or at veth creation):
     /// what the file says, or else what `qdisc` needs.
     pub queues: Option<u16>,
@@ -248,7 +254,7 @@ pub struct Wire {
     pub delay: Option<Span>,
 }
 
-/// A periodic flow from one host to a neighbour.
+/// A periodic flow from one host to another in the same network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// Letters, digits and `-`.
@@ -257,8 +263,11 @@ pub struct Flow {
     pub from: String,
     /// The receiving host.
     pub to: String,
-    /// The wire it takes.
+    /// The wire it leaves by.
     pub wire: String,
+    /// The wires behind the first, where bridges pass it on.
+    #[serde(default)]
+    pub beyond: Vec<String>,
     /// Distance between two departures.
     pub period: Span,
     /// Its departures are this much later than those of a flow without offset.
@@ -274,6 +283,9 @@ pub struct Flow {
     pub mode: SendMode,
     /// `SO_PRIORITY`, 0 to 15.
     pub priority: u8,
+    /// Differentiated services code point of its frames, 0 to 63.
+    #[serde(default)]
+    pub dscp: u8,
     /// `SCHED_FIFO` priority of the sending thread, 1 to 99; `None` leaves it
     /// in the ordinary class.
     pub realtime: Option<u8>,
@@ -295,6 +307,11 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// The wire it arrives by.
+    pub fn last_wire(&self) -> &str {
+        self.beyond.last().unwrap_or(&self.wire)
+    }
+
     /// How long it takes, from the experiment's first instant to the end of the
     /// last period.
     pub fn duration(&self) -> Span {

@@ -196,8 +196,8 @@ fn what_is_left_out_gets_the_documented_default() {
     assert_eq!((flow.payload, flow.priority, flow.realtime, flow.cpu), (64, 0, None, None));
     let port = scenario.port("listener", "line").unwrap();
     assert_eq!(port.mac.to_string(), "02:74:65:6a:01:02");
-    assert_eq!(port.ipv4.to_string(), "10.1.0.2");
-    assert_eq!(port.ipv6.to_string(), "fd74:656a:1::2");
+    assert_eq!(port.ipv4.unwrap().to_string(), "10.1.0.2");
+    assert_eq!(port.ipv6.unwrap().to_string(), "fd74:656a:1::2");
     assert_eq!((port.queues, &port.qdisc), (None, &None));
 }
 
@@ -411,4 +411,56 @@ fn an_experiment_survives_json_and_postcard() {
     assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
     let bytes = postcard::to_stdvec(&experiment).unwrap();
     assert_eq!(postcard::from_bytes::<Experiment>(&bytes).unwrap(), experiment);
+}
+
+/// ```text
+///   a ── left ── x ── middle ── y ── right ── s        a ── aside ── s
+///                x ── below ── b
+/// ```
+#[test]
+fn bridges_join_wires_to_one_network_and_flows_find_their_way() {
+    let text = r#"
+        name = "bridges"
+        question = "?"
+        wires.left.between = ["a", "x"]
+        wires.aside.between = ["a", "s"]
+        wires.below.between = ["x", "b"]
+        wires.middle.between = ["y", "x"]
+        wires.right.between = ["s", "y"]
+        hosts.x.bridge = true
+        hosts.y.bridge = true
+        [flows.over]
+        from = "a"
+        to = "s"
+        wire = "left"
+        period = "1ms"
+        frames = 1
+        dscp = 46
+        [flows.direct]
+        from = "s"
+        to = "a"
+        wire = "aside"
+        period = "1ms"
+        frames = 1
+        [round-trips.ask]
+        from = "b"
+        to = "s"
+        count = 1
+        dscp = 4
+    "#;
+    let scenario = Experiment::parse(text, "bridges.toml").unwrap().cases[0].scenario.clone();
+    let address = |host: &str, wire: &str| scenario.port(host, wire).unwrap().ipv4;
+    assert_eq!(address("a", "left").unwrap().to_string(), "10.1.0.1");
+    assert_eq!(address("b", "below").unwrap().to_string(), "10.1.0.2");
+    assert_eq!(address("s", "right").unwrap().to_string(), "10.1.0.3");
+    assert_eq!(address("a", "aside").unwrap().to_string(), "10.2.0.1");
+    assert_eq!(address("x", "left"), None);
+    assert!(scenario.host("x").unwrap().bridge && !scenario.host("a").unwrap().bridge);
+    let over = &scenario.flows[0];
+    assert_eq!((over.wire.as_str(), over.last_wire(), over.dscp), ("left", "right", 46));
+    assert_eq!(over.beyond, ["middle", "right"]);
+    let direct = &scenario.flows[1];
+    assert_eq!((direct.wire.as_str(), direct.last_wire()), ("aside", "aside"));
+    let ask = &scenario.round_trips[0];
+    assert_eq!((ask.wire.as_str(), ask.last_wire(), ask.dscp), ("below", "right", 4));
 }

@@ -21,7 +21,7 @@ use crate::keeper::{Keeper, KeeperProgram, UndoList};
 use crate::netlink::address::Address;
 use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
-use crate::plan::{Action, Attachment, Plan, Step};
+use crate::plan::{Action, Attachment, BRIDGE, Plan, Step};
 use crate::threads::KernelThread;
 
 /// How long a card may take to come home; the kernel does it at once.
@@ -47,8 +47,8 @@ pub struct PortInfo {
     pub index: u32,
     /// Its MAC address.
     pub mac: MacAddr,
-    /// Its IPv4 address, /24.
-    pub ipv4: Ipv4Addr,
+    /// Its IPv4 address, /24, if it is not a bridge's.
+    pub ipv4: Option<Ipv4Addr>,
     /// Its IPv6 address, /64, if a flow uses IPv6.
     pub ipv6: Option<Ipv6Addr>,
 }
@@ -287,6 +287,17 @@ impl Applied {
                     self.pollers.insert(*port, pollers);
                 }
                 Ok(())
+            }
+            Action::Bridge => Ok(link::create_bridge(&mut host.netlink, BRIDGE)?),
+            Action::Enslave { port } => {
+                let port = attached(*port)?.index;
+                let gone = Cause::Kernel(KernelError { errno: ENODEV, extack: None });
+                let bridge = link::find(&mut host.netlink, BRIDGE)?.ok_or(gone)?;
+                Ok(link::set_master(&mut host.netlink, port, bridge.index)?)
+            }
+            Action::Forward { port, to } => {
+                let (index, mac) = (attached(*port)?.index, attached(*to)?.mac);
+                Ok(neighbour::set_forwarding(&mut host.netlink, index, mac)?)
             }
             Action::Address { port, ip, prefix } => {
                 let plain = Address::plain(*ip, *prefix);

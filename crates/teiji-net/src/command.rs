@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::host::CARRIER_WAIT;
 use crate::interrupts;
-use crate::plan::{Action, Attachment, Plan, PlannedPort, Step};
+use crate::plan::{Action, Attachment, BRIDGE, Plan, PlannedPort, Step};
 
 impl Plan {
     /// The equivalent commands in the order they must run, grouped by the host
@@ -103,6 +103,17 @@ impl Plan {
                     .replace("IN ", &format!("ip netns exec {host} "))
                     .replace("DEV", &dev(*port))
             }
+            Action::Bridge => {
+                format!("ip -n {host} link add name {BRIDGE} up type bridge mcast_snooping 0")
+            }
+            Action::Enslave { port } => {
+                format!("ip -n {host} link set dev {} master {BRIDGE}", dev(*port))
+            }
+            Action::Forward { port, to } => format!(
+                "bridge -n {host} fdb replace {} dev {} master static",
+                lladdr(&self.ports[*to]),
+                dev(*port)
+            ),
             Action::Address { port, ip, prefix } => {
                 let nodad = if ip.is_ipv6() { " nodad" } else { "" };
                 format!("ip -n {host} addr add {ip}/{prefix} dev {}{nodad}", dev(*port))
@@ -112,8 +123,11 @@ impl Plan {
             }
             Action::Up { port } => format!("ip -n {host} link set dev {} up", dev(*port)),
             Action::Carrier { port } => {
-                let look = format!("ip -n {host} link show dev {}", dev(*port));
-                let wait = format!("until {look} | grep -q LOWER_UP; do sleep 0.1; done");
+                let bridged = self.ports[*port].bridged;
+                let (details, ready) =
+                    if bridged { ("-d ", "'state forwarding'") } else { ("", "LOWER_UP") };
+                let look = format!("ip {details}-n {host} link show dev {}", dev(*port));
+                let wait = format!("until {look} | grep -q {ready}; do sleep 0.1; done");
                 format!("timeout {} sh -c {}", CARRIER_WAIT.as_secs(), quote(&wait))
             }
             Action::Neighbour { port, peer, ip } => format!(

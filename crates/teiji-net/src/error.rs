@@ -240,6 +240,10 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
             "This kernel has no veth: load it with `modprobe veth`, or run with --on lab."
                 .to_owned(),
         ),
+        (EOPNOTSUPP, None, Action::Bridge) => Some(
+            "This kernel has no bridges: load them with `modprobe bridge`, or run with --on lab."
+                .to_owned(),
+        ),
         (ENOENT, None, Action::Setting { setting: Setting::Knob { .. }, .. }) => Some(
             "The loaded vtsn is of another version; unload it and load this one's (kernel/vtsn)."
                 .to_owned(),

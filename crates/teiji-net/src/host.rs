@@ -66,7 +66,7 @@ impl Host {
         const PAUSE: Duration = Duration::from_millis(10);
         let started = Instant::now();
         loop {
-            if link::find(&mut self.netlink, ifname)?.is_some_and(|l| l.carrier) {
+            if link::find(&mut self.netlink, ifname)?.is_some_and(|l| l.is_ready()) {
                 return Ok(());
             }
             if interrupted() || started.elapsed() >= CARRIER_WAIT {

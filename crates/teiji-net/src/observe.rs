@@ -52,6 +52,9 @@ pub struct ObservedPort {
     pub state: String,
     /// The other end answers.
     pub carrier: bool,
+    /// Its state in the bridge it belongs to: `forwarding`, …
+    #[serde(default)]
+    pub bridge: Option<String>,
     /// Speed in Mbit/s; `None` where nobody knows, and for veth, which has none.
     pub speed_mbps: Option<u32>,
     /// Queues in use, if the driver says.
@@ -148,6 +151,7 @@ fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<Observed
         mtu: link.mtu,
         state: link.state().to_owned(),
         carrier: link.carrier,
+        bridge: link.bridge_state().map(str::to_owned),
         speed_mbps: if veth { None } else { netlink::ethtool::mbps(link.index) },
         channels: Channels::of(ifname),
         tx_queues: link.tx_queues,

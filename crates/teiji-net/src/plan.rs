@@ -7,6 +7,7 @@
 //!                                     └ commands(), script()
 //! ```
 
+mod ends;
 mod step;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -25,6 +26,8 @@ pub(crate) use step::{Action, Step};
 
 /// Prefix of a wire's IPv4 network.
 pub(crate) const IPV4_PREFIX: u8 = 24;
+/// What a host's bridge is called.
+pub const BRIDGE: &str = "br0";
 /// Prefix of a wire's IPv6 network.
 pub(crate) const IPV6_PREFIX: u8 = 64;
 
@@ -106,10 +109,12 @@ pub struct PlannedPort {
     pub attachment: Attachment,
     /// Its MAC address; `None` for a card, which keeps its own.
     pub mac: Option<MacAddr>,
-    /// Its IPv4 address, /24.
-    pub ipv4: Ipv4Addr,
-    /// Its IPv6 address, /64; `None` if nothing in the experiment uses IPv6.
-    /// The port then has IPv6 switched off and sends nothing by itself.
+    /// It belongs to its host's bridge, [`BRIDGE`].
+    pub bridged: bool,
+    /// Its IPv4 address, /24; `None` on a bridge.
+    pub ipv4: Option<Ipv4Addr>,
+    /// Its IPv6 address, /64; `None` on a bridge, and if nothing in the experiment uses
+    /// IPv6. The port then has IPv6 switched off and sends nothing by itself.
     pub ipv6: Option<Ipv6Addr>,
     /// Number of transmit queues; `None` leaves a card as it is.
     pub queues: Option<u16>,
@@ -123,9 +128,9 @@ pub struct PlannedPort {
 
 impl PlannedPort {
     pub(crate) fn addresses(&self) -> impl Iterator<Item = (IpAddr, u8)> {
-        let v4 = (IpAddr::V4(self.ipv4), IPV4_PREFIX);
+        let v4 = self.ipv4.map(|ip| (IpAddr::V4(ip), IPV4_PREFIX));
         let v6 = self.ipv6.map(|ip| (IpAddr::V6(ip), IPV6_PREFIX));
-        std::iter::once(v4).chain(v6)
+        v4.into_iter().chain(v6)
     }
 }
 
@@ -148,13 +153,17 @@ impl Plan {
         let (ports, wires) = ports(scenario, binding)?;
         let ipv6 = uses_ipv6(scenario);
         let mut steps = Vec::new();
-        for host in &hosts {
-            let mut step = |action| steps.push(Step { host: host.clone(), action });
+        for host in &scenario.hosts {
+            let mut step = |action| steps.push(Step { host: host.name.clone(), action });
             step(Action::Namespace);
-            for (path, value) in quiet(ipv6) {
+            // A bridge passes IPv6 on without speaking it.
+            for (path, value) in quiet(ipv6 && !host.bridge) {
                 step(Action::Sysctl { path, value });
             }
             step(Action::LoopbackUp);
+            if host.bridge {
+                step(Action::Bridge);
+            }
         }
         for host in &scenario.hosts {
             for setting in system::of_host(host) {
@@ -177,12 +186,11 @@ impl Plan {
         for (port, planned) in ports.iter().enumerate() {
             let step = |action| Step { host: planned.host.clone(), action };
             steps.push(step(Action::Carrier { port }));
-            let peer = wires.iter().find_map(|&(near, far)| match port {
-                _ if port == near => Some(far),
-                _ if port == far => Some(near),
-                _ => None,
-            });
-            if let Some(peer) = peer {
+            for peer in ends::beyond(port, &ports, &wires) {
+                if planned.bridged {
+                    steps.push(step(Action::Forward { port, to: peer }));
+                    continue;
+                }
                 for (ip, _) in ports[peer].addresses() {
                     steps.push(step(Action::Neighbour { port, peer, ip }));
                 }
@@ -250,8 +258,9 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
                 ifname,
                 attachment,
                 mac: bound.is_none().then_some(port.mac),
+                bridged: host.bridge,
                 ipv4: port.ipv4,
-                ipv6: ipv6.then_some(port.ipv6),
+                ipv6: port.ipv6.filter(|_| ipv6),
                 queues: queues(&host.name, port, attachment == Attachment::Veth)?,
                 settings: vtsn.map_or_else(Vec::new, |wire| settings(host, port, wire)),
                 processing,
@@ -319,6 +328,9 @@ fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
     }
     let settings = planned.settings.iter().cloned();
     actions.extend(settings.map(|setting| Action::Setting { port, setting }));
+    if planned.bridged {
+        actions.push(Action::Enslave { port });
+    }
     let addresses = planned.addresses();
     actions.extend(addresses.map(|(ip, prefix)| Action::Address { port, ip, prefix }));
     actions.push(Action::Up { port });
@@ -333,7 +345,8 @@ fn prepare(port: usize, planned: &PlannedPort) -> Vec<Action> {
 /// The name of a pair's end in its namespace: the wire's, if an interface can be
 /// called so.
 fn pair_name(scenario: &Scenario, wire: &str) -> String {
-    let usable = |name: &str| name.len() <= 15 && !matches!(name, "lo" | "all" | "default");
+    let usable =
+        |name: &str| name.len() <= 15 && !matches!(name, "lo" | "all" | "default" | BRIDGE);
     let index = scenario.wires.iter().position(|w| w.name == wire).unwrap_or(0);
     if scenario.wires.iter().all(|w| usable(&w.name)) {
         wire.to_owned()

@@ -233,6 +233,7 @@ fn bindings_that_make_no_sense_are_explained() {
     scenario.hosts[0].ports.push(port.clone());
     scenario.hosts.push(Host {
         name: "robot".into(),
+        bridge: false,
         cpu: None,
         ports: vec![port],
         ptp: None,

@@ -58,7 +58,10 @@ impl<'a> Direction<'a> {
         wire: &'a Wire,
         host: &'a str,
     ) -> Self {
-        let own = |flow: &Flow| flow.wire == wire.name && flow.from == host;
+        // Stamps are of a flow's last wire.
+        let own = |flow: &Flow| {
+            flow.last_wire() == wire.name && flow.to != host && wire.between.contains(&flow.to)
+        };
         let flows: Vec<(u16, &Flow)> =
             (0..).zip(&case.scenario.flows).filter(|(_, flow)| own(flow)).collect();
         let exact = records.facts.wire_resolution == Some(Span::from_ns(1));
@@ -96,11 +99,13 @@ impl<'a> Direction<'a> {
         let of_flow = |(id, flow): &(u16, &Flow)| {
             let frames: Vec<WireFrame> =
                 self.frames.iter().filter(|frame| frame.flow == *id).copied().collect();
+            // A bridge sends when a frame has come, not by the flow's plan.
+            let own_departure = self.computed && flow.from == self.host;
             let late = || frames.iter().map(|frame| frame.late_ns() - offset);
             let resolution = if launched.contains(id) { self.launch_resolution() } else { 0 };
             let statistics = WireStatistics {
                 rate_bps: wire::rate_bps(&frames),
-                departure: late().collect::<Series>().finish().filter(|_| self.computed),
+                departure: late().collect::<Series>().finish().filter(|_| own_departure),
                 resolution_ns: resolution + ROUNDING_NS,
                 waits: self.waits_of(*id, &waits),
                 gates: self.gates(flow, &frames),
@@ -125,10 +130,17 @@ impl<'a> Direction<'a> {
         let launched = |flow: &Flow| {
             let exact = matches!(flow.mode, SendMode::LaunchTime { deadline: false, .. });
             let leaf = qdisc(&self.case.scenario, self.host, self.wire)
-                .and_then(|qdisc| qdisc.leaf_of(flow.priority));
-            exact && matches!(leaf, Some(LeafQdisc::Etf(etf)) if etf.offload)
+                .and_then(|qdisc| qdisc.leaf_of(self.priority(flow)));
+            flow.from == self.host
+                && exact
+                && matches!(leaf, Some(LeafQdisc::Etf(etf)) if etf.offload)
         };
         self.flows.iter().filter(|(_, flow)| launched(flow)).map(|(id, _)| *id).collect()
+    }
+
+    /// Bridges see the frame, not the priority it was sent with: all that pass them have 0.
+    fn priority(&self, flow: &Flow) -> u8 {
+        if flow.from == self.host { flow.priority } else { 0 }
     }
 
     fn launch_resolution(&self) -> i64 {
@@ -176,7 +188,7 @@ impl<'a> Direction<'a> {
         if !self.computed || !one_clock {
             return None;
         }
-        let (windows, gates_of) = self.first_case(|qdisc| windows(qdisc, flow.priority))?;
+        let (windows, gates_of) = self.first_case(|qdisc| windows(qdisc, self.priority(flow)))?;
         // Where nobody aligned the flows with the gates, the gates are with the flows.
         let windows =
             if gates_of.is_some() { windows.beginning_at(self.first_ns) } else { windows };
@@ -190,10 +202,10 @@ impl<'a> Direction<'a> {
             return None;
         }
         let ((reservation, class), reserved_in) =
-            self.first_case(|qdisc| reservation(qdisc, flow.priority))?;
+            self.first_case(|qdisc| reservation(qdisc, self.priority(flow)))?;
         let of_class = |id: u16| {
             let flow = self.flows.iter().find(|(own, _)| *own == id);
-            flow.is_some_and(|(_, flow)| class.contains(&flow.priority))
+            flow.is_some_and(|(_, flow)| class.contains(&self.priority(flow)))
         };
         let frames: Vec<WireFrame> =
             self.frames.iter().filter(|frame| of_class(frame.flow)).copied().collect();

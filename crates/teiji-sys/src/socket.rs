@@ -159,6 +159,20 @@ impl Socket {
         self.set("setsockopt SO_PRIORITY", libc::SOL_SOCKET, libc::SO_PRIORITY, &value)
     }
 
+    /// The differentiated services code point of what is sent, 0 to 63 (`IP_TOS`,
+    /// `IPV6_TCLASS`); ECN stays 0. The kernel derives a priority from it: set that
+    /// afterwards.
+    pub fn set_dscp(&self, family: Family, dscp: u8) -> Result<(), SysError> {
+        let value = libc::c_int::from(dscp) << 2;
+        if family != Family::Ipv6 {
+            self.set("setsockopt IP_TOS", libc::IPPROTO_IP, libc::IP_TOS, &value)?;
+        }
+        if family != Family::Ipv4 {
+            self.set("setsockopt IPV6_TCLASS", libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value)?;
+        }
+        Ok(())
+    }
+
     /// Sends and receives through interface `name` only.
     pub fn bind_to_device(&self, name: InterfaceName) -> Result<(), SysError> {
         self.set("setsockopt SO_BINDTODEVICE", libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name.0)

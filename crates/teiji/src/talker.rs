@@ -102,6 +102,7 @@ impl Talker {
                 };
                 let socket = Socket::udp(family).map_err(failed)?;
                 socket.bind_to_device(device).map_err(failed)?;
+                socket.set_dscp(family, config.dscp).map_err(failed)?;
                 // A port now: else the kernel looks for one while the first
                 // frame waits (45 µs in the laboratory).
                 socket.bind(&Address::udp(any)).map_err(failed)?;

@@ -26,6 +26,7 @@ fn config(destination: &str, count: u64) -> RequesterConfig {
         payload: 122,
         flow: 7,
         priority: 0,
+        dscp: 0,
         scheduling: Scheduling::default(),
     }
 }
@@ -35,6 +36,7 @@ fn reflector(wire: &Wire, address: &str) -> Reflector {
         address: address.parse().unwrap(),
         interface: None,
         priority: 0,
+        dscp: 0,
         scheduling: Scheduling::default(),
     };
     wire.rx(|| Reflector::open(&config)).unwrap()
@@ -263,6 +265,7 @@ fn what_cannot_work_is_refused_with_the_next_step() {
         address: address.parse().unwrap(),
         interface: None,
         priority: 0,
+        dscp: 0,
         scheduling: Scheduling::default(),
     };
     for (address, sentence) in

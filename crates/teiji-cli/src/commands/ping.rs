@@ -71,6 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         payload: args.payload,
         flow: 0,
         priority: args.priority,
+        dscp: 0,
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

@@ -53,6 +53,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         address: SocketAddr::new(address, args.port),
         interface: args.interface.clone(),
         priority: args.priority,
+        dscp: 0,
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

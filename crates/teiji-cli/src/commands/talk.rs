@@ -136,6 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         flow: args.flow,
         payload: args.payload,
         priority: args.priority,
+        dscp: 0,
         launch: args
             .margin
             .map(|_| if args.deadline { LaunchMode::Deadline } else { LaunchMode::Exact }),

@@ -1,7 +1,7 @@
-//! Addresses: no two alike, usable at all, and both ends of a wire in one
-//! network.
+//! Addresses: no two alike, usable at all, and all of a network within its prefix.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,20 +10,27 @@ use teiji_core::wire::MacAddr;
 use super::Places;
 use crate::draft::{PortDraft, ScenarioDraft};
 use crate::log::Log;
+use crate::read::networks::Networks;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     unique(draft, "mac", |p| p.mac, places, log);
-    unique(draft, "ipv4", |p| p.ipv4, places, log);
-    unique(draft, "ipv6", |p| p.ipv6, places, log);
+    unique(draft, "ipv4", |p| p.ipv4.value(), places, log);
+    unique(draft, "ipv6", |p| p.ipv6.value(), places, log);
     for port in &draft.ports {
         usable(port, places, log);
     }
-    for wire in &draft.wires {
-        let Some([a, b]) = &wire.between else { continue };
-        let (Some(a), Some(b)) = (draft.port(a, &wire.name), draft.port(b, &wire.name)) else {
-            continue;
-        };
-        one_network(a, b, places, log);
+    let mut first: BTreeMap<u8, &PortDraft> = BTreeMap::new();
+    let networks = Networks::new(&draft.wires, &draft.hosts).numbers();
+    for (wire, network) in draft.wires.iter().zip(networks) {
+        let ports = wire.between.iter().flatten().filter(|host| !draft.is_bridge(host));
+        for port in ports.filter_map(|host| draft.port(host, &wire.name)) {
+            match first.entry(network) {
+                Entry::Vacant(entry) => {
+                    entry.insert(port);
+                }
+                Entry::Occupied(entry) => one_network(entry.get(), port, places, log),
+            }
+        }
     }
 }
 
@@ -68,12 +75,12 @@ fn usable(port: &PortDraft, places: &Places<'_>, log: &Log) {
             report("mac", &mac, "it is all zeros");
         }
     }
-    if let Some(ip) = port.ipv4 {
+    if let Some(ip) = port.ipv4.value() {
         if !is_host(ip) {
             report("ipv4", &ip, "it is not the address of a single host");
         }
     }
-    if let Some(ip) = port.ipv6 {
+    if let Some(ip) = port.ipv6.value() {
         if !is_host6(ip) {
             report("ipv6", &ip, "it is not the address of a single host");
         }
@@ -96,16 +103,20 @@ fn one_network(a: &PortDraft, b: &PortDraft, places: &Places<'_>, log: &Log) {
         let at = if written(b, key, places) { b } else { a };
         log.mistake(
             places.port(&at.host, &at.wire, &[key]),
-            format!("{x} and {y} are the ends of one wire but not in one /{bits} network"),
+            if a.wire == b.wire {
+                format!("{x} and {y} are the ends of one wire but not in one /{bits} network")
+            } else {
+                format!("bridges join {x} and {y}, which are not in one /{bits} network")
+            },
             format!("Choose two addresses in one /{bits}, or leave `{key}` out on both ports."),
         );
     };
-    if let (Some(x), Some(y)) = (a.ipv4, b.ipv4) {
+    if let (Some(x), Some(y)) = (a.ipv4.value(), b.ipv4.value()) {
         if is_host(x) && is_host(y) && x.octets()[..3] != y.octets()[..3] {
             report("ipv4", &x, &y, 24);
         }
     }
-    if let (Some(x), Some(y)) = (a.ipv6, b.ipv6) {
+    if let (Some(x), Some(y)) = (a.ipv6.value(), b.ipv6.value()) {
         let network = |ip: Ipv6Addr| ip.to_bits() >> 64;
         if is_host6(x) && is_host6(y) && network(x) != network(y) {
             report("ipv6", &x, &y, 64);

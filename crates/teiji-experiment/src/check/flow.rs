@@ -8,7 +8,9 @@ use super::load::line_time;
 use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
-use crate::scenario::{Etf, Gate, LeafQdisc, LinkMode, Qdisc, SendMode, Taprio, Transport};
+use crate::scenario::{
+    Etf, Gate, LeafQdisc, LevelSource, LinkMode, Qdisc, SendMode, Taprio, Transport,
+};
 
 /// What a thread needs from its timer to the end of `sendto`, on a quiet
 /// machine. A margin that leaves less is not refused, it may be the question,
@@ -43,23 +45,17 @@ pub(super) fn check(flow: &FlowDraft, draft: &ScenarioDraft, places: &Places<'_>
     if let Some(Qdisc::Taprio(taprio)) = qdisc {
         fits_the_gate(flow, priority, taprio, draft, places, log);
     }
+    let passed = draft.passed(from, wire, &flow.beyond);
     if let Found::Value(_) = flow.flow_control {
-        can_be_controlled(
-            flow,
-            [from, flow.to.as_deref().unwrap_or(from)],
-            wire,
-            draft,
-            places,
-            log,
-        );
+        can_be_controlled(flow, &passed, draft, places, log);
+        one_meaning_of_levels(flow, &passed, draft, places, log);
     }
 }
 
-/// Flow control is of sockets with UDP, between ports that both have a link.
+/// Flow control is of sockets with UDP, between ports that all have a link.
 fn can_be_controlled(
     flow: &FlowDraft,
-    ends: [&str; 2],
-    wire: &str,
+    passed: &[(&str, &str)],
     draft: &ScenarioDraft,
     places: &Places<'_>,
     log: &Log,
@@ -72,14 +68,15 @@ fn can_be_controlled(
             "Write transport = \"udp4\" or \"udp6\", or leave `flow-control` out.",
         );
     }
-    for host in ends {
+    for &(host, wire) in passed {
         let Some(port) = draft.port(host, wire) else { continue };
         let qdisc = match &port.qdisc {
             Found::Value(qdisc) => Some(qdisc),
             Found::Absent => None,
             Found::Wrong => continue,
         };
-        let leaf = qdisc.and_then(|qdisc| qdisc.leaf_of(flow.priority.unwrap_or(0)));
+        let priority = priority_at(draft, host, flow.priority.unwrap_or(0));
+        let leaf = qdisc.and_then(|qdisc| qdisc.leaf_of(priority));
         let linked =
             matches!(leaf, Some(LeafQdisc::Prioflow(prioflow)) if prioflow.link != LinkMode::Off);
         if !linked {
@@ -91,6 +88,58 @@ fn can_be_controlled(
                 ),
             );
         }
+    }
+}
+
+/// A bridge sees the frame, not the priority it was sent with: all that pass it have 0.
+pub(super) fn priority_at(draft: &ScenarioDraft, host: &str, sent_with: u8) -> u8 {
+    if draft.is_bridge(host) { 0 } else { sent_with }
+}
+
+/// Beyond a bridge, a level is what all ports on the way find in the frame.
+fn one_meaning_of_levels(
+    flow: &FlowDraft,
+    passed: &[(&str, &str)],
+    draft: &ScenarioDraft,
+    places: &Places<'_>,
+    log: &Log,
+) {
+    if flow.beyond.is_empty() {
+        return;
+    }
+    let source = |&(host, wire): &(&str, &str)| {
+        let priority = priority_at(draft, host, flow.priority.unwrap_or(0));
+        match draft.port(host, wire)?.qdisc.as_value()?.leaf_of(priority)? {
+            LeafQdisc::Prioflow(prioflow) => Some(prioflow.source),
+            _ => None,
+        }
+    };
+    let Some(first) = passed.first().and_then(source) else { return };
+    let place = || places.flow(&flow.name, "flow-control");
+    if first == LevelSource::Priority {
+        log.mistake(
+            place(),
+            format!(
+                "`{}` has flow control over a bridge by `priority`, which no frame carries: to the \
+                 bridge all have level 0",
+                flow.name
+            ),
+            "Write by = \"dscp\" in all prioflow qdiscs on the way, and the flow's `dscp`.",
+        );
+    } else if let Some((host, wire)) =
+        passed.iter().find(|port| source(port).is_some_and(|other| other != first))
+    {
+        let other = source(&(*host, *wire)).unwrap_or(first).name();
+        log.mistake(
+            place(),
+            format!(
+                "`{}` has flow control by `{}`, but `{host}`'s port on `{wire}` takes levels from \
+                 `{other}`",
+                flow.name,
+                first.name()
+            ),
+            "Write the same `by` in all prioflow qdiscs on the way.",
+        );
     }
 }
 

@@ -47,31 +47,34 @@ fn duration(flow: &FlowDraft, places: &Places<'_>, log: &Log) {
 fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     let mut directions: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for flow in &draft.flows {
-        let (Some(from), Some(wire), Some(period)) = (&flow.from, &flow.wire, flow.period) else {
+        let (Some(from), Some(first), Some(period)) = (&flow.from, &flow.wire, flow.period) else {
             continue;
         };
         let (Some(payload), Some(transport)) = (flow.payload, flow.transport) else { continue };
-        let Some(rate) = draft.wire(wire).and_then(|w| w.rate) else { continue };
         if flow.mode == Some(SendMode::BackToBack) {
             continue;
         }
-        let line = line_time(transport, payload, rate);
-        let share = line.as_secs_f64() / period.as_secs_f64();
-        let total = directions.entry((wire, from)).or_default();
-        let before = *total;
-        *total += share;
-        if before <= 1.0 && *total > 1.0 {
-            log.warning(
-                places.flow(&flow.name, "period"),
-                format!(
-                    "`{wire}` cannot carry this: a frame of `{}` takes {line} at {}, and the flows \
-                     from `{from}` fill {:.0} % of it",
-                    flow.name,
-                    rate,
-                    *total * 100.0
-                ),
-                "Use a longer period or a smaller payload.",
-            );
+        let passed = draft.passed(from, first, &flow.beyond);
+        for (sender, wire) in passed.into_iter().step_by(2) {
+            let Some(rate) = draft.wire(wire).and_then(|w| w.rate) else { continue };
+            let line = line_time(transport, payload, rate);
+            let share = line.as_secs_f64() / period.as_secs_f64();
+            let total = directions.entry((wire, sender)).or_default();
+            let before = *total;
+            *total += share;
+            if before <= 1.0 && *total > 1.0 {
+                log.warning(
+                    places.flow(&flow.name, "period"),
+                    format!(
+                        "`{wire}` cannot carry this: a frame of `{}` takes {line} at {}, and the \
+                         flows from `{sender}` fill {:.0} % of it",
+                        flow.name,
+                        rate,
+                        *total * 100.0
+                    ),
+                    "Use a longer period or a smaller payload.",
+                );
+            }
         }
     }
 }

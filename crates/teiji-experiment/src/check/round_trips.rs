@@ -97,7 +97,9 @@ fn duration(one: &RoundTripsDraft, places: &Places<'_>, log: &Log) {
 /// ETF drops what has no launch time, and round trips have none.
 fn no_launch_time(one: &RoundTripsDraft, draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     let (Some(wire), Some(priority)) = (&one.wire, one.priority) else { return };
-    for host in [&one.from, &one.to].into_iter().flatten() {
+    let last = one.beyond.last().unwrap_or(wire);
+    for (host, wire) in [(&one.from, wire), (&one.to, last)] {
+        let Some(host) = host else { continue };
         let qdisc = draft.port(host, wire).and_then(|port| port.qdisc.as_value());
         if let Some(LeafQdisc::Etf(_)) = qdisc.and_then(|qdisc| qdisc.leaf_of(priority)) {
             log.mistake(

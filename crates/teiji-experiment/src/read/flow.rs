@@ -4,8 +4,9 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::{Probe, TEIJI_UDP_PORT, VlanTag};
 
+use super::networks::Networks;
 use super::system;
-use crate::draft::{FlowDraft, WireDraft};
+use crate::draft::FlowDraft;
 use crate::fields::{Fields, Found, Named};
 use crate::log::Log;
 use crate::mistake::Severity;
@@ -18,12 +19,7 @@ const MAX_FLOWS: usize = 1_000;
 
 const MARGIN: &str = "\"400us\"";
 
-pub(super) fn flows(
-    file: &Fields<'_>,
-    wires: &[WireDraft],
-    hosts: &[String],
-    log: &Log,
-) -> Vec<FlowDraft> {
+pub(super) fn flows(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec<FlowDraft> {
     let tables = file.tables("flows", "a flow");
     let none = !file.has("flows") || (tables.is_empty() && !log.is_fatal());
     if none && !file.has("round-trips") {
@@ -38,28 +34,24 @@ pub(super) fn flows(
         log.mistake(excess.at, format!("there are more than {MAX_FLOWS} flows"), "");
     }
     let flows = tables.iter().take(MAX_FLOWS).zip(TEIJI_UDP_PORT..);
-    flows.map(|(flow, port)| read_flow(flow, port, wires, hosts, log)).collect()
+    flows.map(|(flow, port)| read_flow(flow, port, networks, log)).collect()
 }
 
 /// `port` is the flow's own, unless it names another.
-fn read_flow(
-    flow: &Named<'_>,
-    port: u16,
-    wires: &[WireDraft],
-    hosts: &[String],
-    log: &Log,
-) -> FlowDraft {
+fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) -> FlowDraft {
     let label = format!("[flows.{}]", flow.name);
     let fields = Fields::new(flow.table, flow.at, &schema::FLOW, label, log);
-    let from = read_host("from", &fields, wires, hosts, log);
-    let to = read_host("to", &fields, wires, hosts, log);
+    let from = read_host("from", &fields, networks, log);
+    let to = read_host("to", &fields, networks, log);
+    let (wire, beyond) = read_way(&fields, from.as_deref(), to.as_deref(), networks, log);
     let transport = read_transport(&fields, port, log);
     let realtime =
         "SCHED_FIFO has the priorities 1 to 99; leave the key out for ordinary scheduling.";
     let small = |found: Found<i64>| found.and_then(|n| u8::try_from(n).ok());
     FlowDraft {
         name: flow.name.to_owned(),
-        wire: read_wire(&fields, from.as_deref(), to.as_deref(), wires, log),
+        wire,
+        beyond,
         from,
         to,
         period: read_period(&fields, log),
@@ -76,6 +68,7 @@ fn read_flow(
         mode: read_mode(&fields, log),
         priority: small(fields.number("priority", 0, 15, "The kernel's maps have 16 priorities."))
             .or_default(0),
+        dscp: read_dscp(&fields, transport, log),
         realtime: small(fields.number("realtime", 1, 99, realtime)),
         listener_realtime: small(fields.number("listener-realtime", 1, 99, realtime)),
         listener_busy_poll: system::micros(
@@ -106,20 +99,27 @@ fn read_flow(
 pub(super) fn read_host(
     key: &str,
     fields: &Fields<'_>,
-    wires: &[WireDraft],
-    hosts: &[String],
+    networks: &Networks<'_>,
     log: &Log,
 ) -> Option<String> {
     let example = if key == "from" { "\"talker\"" } else { "\"listener\"" };
     let name = fields.required(key, example, fields.text(key, example))?;
-    let complete = !wires.is_empty() && wires.iter().all(|w| w.between.is_some());
-    if !hosts.iter().any(|h| h == name) {
-        if complete {
-            let guess = did_you_mean(name, hosts.iter().map(String::as_str));
+    let hosts = networks.ends();
+    if networks.is_bridge(name) {
+        log.mistake(
+            fields.place(key),
+            format!("`{name}` is a bridge, on which nobody sends or receives"),
+            format!("It passes on what others send. The hosts are {}.", list(&hosts)),
+        );
+        return None;
+    }
+    if !hosts.contains(&name) {
+        if networks.is_complete() {
+            let guess = did_you_mean(name, hosts.iter().copied());
             log.mistake(
                 fields.place(key),
                 format!("there is no host `{name}`{guess}"),
-                format!("The wires name {}.", list(hosts)),
+                format!("The wires name {}.", list(&hosts)),
             );
         }
         return None;
@@ -127,13 +127,27 @@ pub(super) fn read_host(
     Some(name.to_owned())
 }
 
-pub(super) fn read_wire(
+/// The wire that the host `from` sends by, and those behind it, over bridges.
+pub(super) fn read_way(
     fields: &Fields<'_>,
     from: Option<&str>,
     to: Option<&str>,
-    wires: &[WireDraft],
+    networks: &Networks<'_>,
     log: &Log,
-) -> Option<String> {
+) -> (Option<String>, Vec<String>) {
+    let way = find_way(fields, from, to, networks, log).unwrap_or_default();
+    let mut wires = way.into_iter();
+    (wires.next(), wires.collect())
+}
+
+fn find_way(
+    fields: &Fields<'_>,
+    from: Option<&str>,
+    to: Option<&str>,
+    networks: &Networks<'_>,
+    log: &Log,
+) -> Option<Vec<String>> {
+    let wires = networks.wires();
     let named = fields.text("wire", "\"line\"").settle().ok()?;
     if let Some(name) = named.filter(|name| !wires.iter().any(|w| w.name == *name)) {
         let known: Vec<&str> = wires.iter().map(|w| w.name.as_str()).collect();
@@ -151,21 +165,21 @@ pub(super) fn read_wire(
         );
         return None;
     }
-    let joins = |w: &&WireDraft| {
-        w.between
-            .as_ref()
-            .is_some_and(|b| b.iter().any(|h| h == from) && b.iter().any(|h| h == target))
+    let mut ways = networks.ways(from, target);
+    let first: Vec<&str> = ways.iter().map(|way| way[0].as_str()).collect();
+    let chosen = match named {
+        Some(name) => first.iter().position(|first| *first == name),
+        None => (first.len() == 1).then_some(0),
     };
-    let candidates: Vec<&str> = wires.iter().filter(joins).map(|w| w.name.as_str()).collect();
-    match (named, candidates.as_slice()) {
-        (Some(name), all) if all.contains(&name) => Some(name.to_owned()),
-        (None, [only]) => Some((*only).to_owned()),
+    match (named, first.as_slice()) {
+        _ if chosen.is_some() => Some(ways.swap_remove(chosen?)),
         (_, []) => {
-            if wires.iter().all(|w| w.between.is_some()) {
+            if networks.is_complete() {
                 log.mistake(
                     fields.place("to"),
                     format!("no wire joins `{from}` and `{target}`"),
-                    "A flow goes from a host to its neighbour; add a wire between the two.",
+                    "Frames go to a neighbour, or over bridges; add a wire between the two, or make \
+                     the host between them a bridge: hosts.NAME.bridge = true",
                 );
             }
             None
@@ -173,7 +187,7 @@ pub(super) fn read_wire(
         (Some(name), all) => {
             log.mistake(
                 fields.place("wire"),
-                format!("the wire `{name}` does not join `{from}` and `{target}`"),
+                format!("the wire `{name}` does not lead from `{from}` to `{target}`"),
                 format!("{} does.", list(all)),
             );
             None
@@ -187,6 +201,25 @@ pub(super) fn read_wire(
             None
         }
     }
+}
+
+/// Only IP has one.
+pub(super) fn read_dscp(
+    fields: &Fields<'_>,
+    transport: Option<Transport>,
+    log: &Log,
+) -> Option<u8> {
+    let found = fields.number("dscp", 0, 63, "A code point has 6 bits.");
+    if let Some(Transport::Ethernet { .. }) = transport {
+        if fields.has("dscp") {
+            let why = "`dscp` has no effect: raw Ethernet frames have none";
+            let help = "Write transport = \"udp4\", or a vlan with a `pcp`.";
+            log.unused(fields.place("dscp"), Severity::Mistake, why.to_owned(), help);
+        }
+    } else {
+        log.used(fields.place("dscp"));
+    }
+    found.and_then(|n| u8::try_from(n).ok()).or_default(0)
 }
 
 fn read_period(fields: &Fields<'_>, log: &Log) -> Option<Span> {

@@ -4,8 +4,9 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Echo;
 
-use super::flow::{read_host, read_payload, read_wire};
-use crate::draft::{RoundTripsDraft, WireDraft};
+use super::flow::{read_dscp, read_host, read_payload, read_way};
+use super::networks::Networks;
+use crate::draft::RoundTripsDraft;
 use crate::fields::{Fields, Found, Named};
 use crate::log::Log;
 use crate::scenario::Transport;
@@ -18,12 +19,7 @@ const FIRST_PORT: u16 = 8_788;
 /// How long a reply is waited for, unless the file or the period says less.
 const TIMEOUT: Span = Span::from_secs(1);
 
-pub(super) fn read(
-    file: &Fields<'_>,
-    wires: &[WireDraft],
-    hosts: &[String],
-    log: &Log,
-) -> Vec<RoundTripsDraft> {
+pub(super) fn read(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec<RoundTripsDraft> {
     let tables = file.tables("round-trips", "round trips");
     if tables.is_empty() && file.has("round-trips") && !log.is_fatal() {
         log.mistake(
@@ -36,21 +32,16 @@ pub(super) fn read(
         log.mistake(excess.at, format!("there are more than {MOST} tables of round trips"), "");
     }
     let tables = tables.iter().take(MOST).zip(FIRST_PORT..);
-    tables.map(|(table, port)| read_one(table, port, wires, hosts, log)).collect()
+    tables.map(|(table, port)| read_one(table, port, networks, log)).collect()
 }
 
 /// `port` is their own, unless they name another.
-fn read_one(
-    table: &Named<'_>,
-    port: u16,
-    wires: &[WireDraft],
-    hosts: &[String],
-    log: &Log,
-) -> RoundTripsDraft {
+fn read_one(table: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) -> RoundTripsDraft {
     let label = format!("[round-trips.{}]", table.name);
     let fields = Fields::new(table.table, table.at, &schema::ROUND_TRIPS, label, log);
-    let from = read_host("from", &fields, wires, hosts, log);
-    let to = read_host("to", &fields, wires, hosts, log);
+    let from = read_host("from", &fields, networks, log);
+    let to = read_host("to", &fields, networks, log);
+    let (wire, beyond) = read_way(&fields, from.as_deref(), to.as_deref(), networks, log);
     let transport = read_transport(&fields, port);
     let period = read_period(&fields, log);
     let realtime =
@@ -58,7 +49,8 @@ fn read_one(
     let small = |found: Found<i64>| found.and_then(|n| u8::try_from(n).ok());
     RoundTripsDraft {
         name: table.name.to_owned(),
-        wire: read_wire(&fields, from.as_deref(), to.as_deref(), wires, log),
+        wire,
+        beyond,
         from,
         to,
         count: fields.required(
@@ -74,6 +66,7 @@ fn read_one(
         transport,
         priority: small(fields.number("priority", 0, 15, "The kernel's maps have 16 priorities."))
             .or_default(0),
+        dscp: read_dscp(&fields, transport, log),
         realtime: small(fields.number("realtime", 1, 99, realtime)),
         responder_realtime: small(fields.number("responder-realtime", 1, 99, realtime)),
     }

@@ -1,9 +1,11 @@
 //! Wires, hosts and the ports where they meet.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
 
+use super::networks::Networks;
 use super::{card, processing, qdisc};
 use crate::draft::{HostDraft, PortDraft, WireDraft};
 use crate::fields::{Fields, Found, Named, valid_name};
@@ -88,14 +90,16 @@ pub(super) fn hosts(wires: &[WireDraft]) -> Vec<String> {
     hosts
 }
 
-pub(super) fn hosts_and_ports(
+/// What the hosts called `hosts` are, apart from their ports.
+pub(super) fn host_settings(
     file: &Fields<'_>,
     wires: &[WireDraft],
     hosts: &[String],
     log: &Log,
-) -> (Vec<HostDraft>, Vec<PortDraft>) {
-    let mut drafts: Vec<HostDraft> =
-        hosts.iter().map(|name| HostDraft { name: name.clone(), cpu: Found::Absent }).collect();
+) -> Vec<HostDraft> {
+    let plain =
+        |name: &String| HostDraft { name: name.clone(), bridge: Some(false), cpu: Found::Absent };
+    let mut drafts: Vec<HostDraft> = hosts.iter().map(plain).collect();
     let settings = file.tables("hosts", "a host");
     let all_wires_read = wires.iter().all(|w| w.between.is_some());
     for host in &settings {
@@ -108,24 +112,43 @@ pub(super) fn hosts_and_ports(
                 "A host exists by being named in a wire's `between`.",
             );
         }
-        let cpu = read_host(host, exists, wires, log);
+        let (bridge, cpu) = read_host(host, exists, wires, log);
         if let Some(draft) = drafts.iter_mut().find(|draft| draft.name == host.name) {
-            draft.cpu = cpu;
+            (draft.bridge, draft.cpu) = (bridge, cpu);
         }
     }
-    let mut ports = Vec::new();
-    for (wire, number) in wires.iter().zip(1_u8..) {
-        for (host, end) in wire.between.iter().flatten().zip(1_u8..) {
-            let host_table = settings.iter().find(|h| h.name == host);
-            ports.push(read_port(host, wire, [number, end], host_table, log));
-        }
-    }
-    (drafts, ports)
+    drafts
 }
 
-/// Reads the host's own keys, which is its CPU, and reports ports on wires it is
-/// not on.
-fn read_host(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &Log) -> Found<u16> {
+/// The ports of all hosts, wire by wire. Within a network the hosts' addresses count
+/// from 1; the ports of a bridge have none.
+pub(super) fn ports(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec<PortDraft> {
+    let settings = file.tables("hosts", "a host");
+    let mut ports = Vec::new();
+    let mut addressed: BTreeMap<u8, u8> = BTreeMap::new();
+    let wires = networks.wires().iter().zip(networks.numbers());
+    for ((wire, network), number) in wires.zip(1_u8..) {
+        for (host, end) in wire.between.iter().flatten().zip(1_u8..) {
+            let address = (!networks.is_bridge(host)).then(|| {
+                let before = addressed.entry(network).or_default();
+                *before = before.saturating_add(1);
+                [network, *before]
+            });
+            let host_table = settings.iter().find(|h| h.name == host);
+            ports.push(read_port(host, wire, [number, end], address, host_table, log));
+        }
+    }
+    ports
+}
+
+/// Reads the host's own keys, which is whether it is a bridge and its CPU, and reports
+/// ports on wires it is not on.
+fn read_host(
+    host: &Named<'_>,
+    exists: bool,
+    wires: &[WireDraft],
+    log: &Log,
+) -> (Option<bool>, Found<u16>) {
     let label = format!("[hosts.{}]", host.name);
     let fields = Fields::new(host.table, host.at, &schema::HOST, label, log);
     for port in fields.tables("ports", "a wire") {
@@ -155,15 +178,18 @@ fn read_host(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &Log) -> 
             Some(_) => {}
         }
     }
-    fields
+    let cpu = fields
         .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
-        .and_then(|n| u16::try_from(n).ok())
+        .and_then(|n| u16::try_from(n).ok());
+    (fields.flag("bridge").or_default(false), cpu)
 }
 
+/// `address` is that of a port in its network, `None` on a bridge.
 fn read_port(
     host: &str,
     wire: &WireDraft,
     [number, end]: [u8; 2],
+    address: Option<[u8; 2]>,
     settings: Option<&Named<'_>>,
     log: &Log,
 ) -> PortDraft {
@@ -179,21 +205,40 @@ fn read_port(
     let fields = Fields::new(table, at, &schema::PORT, label.as_str(), log);
     let queues =
         fields.number("queues", 1, i64::from(u16::MAX), "").and_then(|n| u16::try_from(n).ok());
+    let (ipv4, ipv6) = read_addresses(host, &fields, address, log);
     PortDraft {
         host: host.to_owned(),
         wire: wire.name.clone(),
         mac: fields
             .parsed("mac", "a MAC address", "\"02:00:00:00:00:01\"")
             .or_default(MacAddr([0x02, 0x74, 0x65, 0x6A, number, end])),
-        ipv4: fields
-            .parsed("ipv4", "an IPv4 address", "\"10.1.0.1\"")
-            .or_default(Ipv4Addr::new(10, number, 0, end)),
-        ipv6: fields.parsed("ipv6", "an IPv6 address", "\"fd74:656a:1::1\"").or_default(
-            Ipv6Addr::new(0xfd74, 0x656a, u16::from(number), 0, 0, 0, 0, u16::from(end)),
-        ),
+        ipv4,
+        ipv6,
         queues,
         qdisc: qdisc::read_root(&fields, &label, wire.rate, log),
         card: card::read(&fields, &label, nic, log),
         processing: processing::read(&fields, &label, log),
     }
+}
+
+fn read_addresses(
+    host: &str,
+    fields: &Fields<'_>,
+    address: Option<[u8; 2]>,
+    log: &Log,
+) -> (Found<Ipv4Addr>, Found<Ipv6Addr>) {
+    let ipv4 = fields.parsed("ipv4", "an IPv4 address", "\"10.1.0.1\"");
+    let ipv6 = fields.parsed("ipv6", "an IPv6 address", "\"fd74:656a:1::1\"");
+    let Some([network, end]) = address else {
+        for key in ["ipv4", "ipv6"].into_iter().filter(|key| fields.has(key)) {
+            log.mistake(
+                fields.place(key),
+                format!("`{host}` is a bridge, whose ports have no addresses"),
+                format!("Leave `{key}` out."),
+            );
+        }
+        return (Found::Absent, Found::Absent);
+    };
+    let own_ipv6 = [0xfd74, 0x656a, u16::from(network), 0, 0, 0, 0, u16::from(end)];
+    (ipv4.or(Ipv4Addr::new(10, network, 0, end)), ipv6.or(own_ipv6.into()))
 }

@@ -5,7 +5,7 @@ use teiji_core::time::Span;
 
 use super::Transport;
 
-/// Round trips from one host to a neighbour and back: a requester asks, a
+/// Round trips from one host to another in the same network and back: a requester asks, a
 /// responder answers at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrips {
@@ -15,8 +15,11 @@ pub struct RoundTrips {
     pub from: String,
     /// The answering host.
     pub to: String,
-    /// The wire they take.
+    /// The wire they leave by.
     pub wire: String,
+    /// The wires behind the first, where bridges pass them on.
+    #[serde(default)]
+    pub beyond: Vec<String>,
     /// How many requests.
     pub count: u64,
     /// Distance between two requests; `None` asks again as soon as the reply is
@@ -30,6 +33,9 @@ pub struct RoundTrips {
     pub transport: Transport,
     /// `SO_PRIORITY` of requests and replies, 0 to 15.
     pub priority: u8,
+    /// Differentiated services code point of requests and replies, 0 to 63.
+    #[serde(default)]
+    pub dscp: u8,
     /// `SCHED_FIFO` priority of the asking thread, 1 to 99.
     pub realtime: Option<u8>,
     /// `SCHED_FIFO` priority of the answering thread, 1 to 99.
@@ -37,6 +43,11 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
+    /// The wire by which the requests arrive.
+    pub fn last_wire(&self) -> &str {
+        self.beyond.last().unwrap_or(&self.wire)
+    }
+
     /// How long they take at most: every period, or else every time-out, in full.
     pub fn longest(&self) -> Span {
         let count = i64::try_from(self.count).unwrap_or(i64::MAX);

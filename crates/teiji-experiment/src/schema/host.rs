@@ -7,6 +7,12 @@ pub const HOST: Section = Section {
     header: "[hosts.NAME]",
     keys: &[
         key(
+            "bridge",
+            "true or false",
+            "`false`",
+            "an ordinary Linux bridge between its ports, without spanning tree: nobody sends or receives on it, its ports have no addresses, and all that bridges join is one network; forwarded frames have priority 0",
+        ),
+        key(
             "cpu",
             "whole number",
             "any",

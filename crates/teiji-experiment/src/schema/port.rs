@@ -15,10 +15,10 @@ pub const PORT: Section = Section {
         key(
             "ipv4",
             "IPv4 address",
-            "`10.WIRE.0.END`",
-            "its address in a /24; wires and ends count from 1",
+            "`10.NETWORK.0.END`",
+            "its address in a /24; a wire is a network, and so is what bridges join, with the number of its first wire; wires and ends count from 1; the ports of a bridge have none",
         ),
-        key("ipv6", "IPv6 address", "`fd74:656a:WIRE::END`", "its address in a /64"),
+        key("ipv6", "IPv6 address", "`fd74:656a:NETWORK::END`", "its address in a /64"),
         key(
             "queues",
             "whole number, 1 …",

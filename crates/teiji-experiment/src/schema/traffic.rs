@@ -33,8 +33,8 @@ pub const FLOW: Section = Section {
     header: "[flows.NAME]",
     keys: &[
         key("from", "name", "required", "the sending host"),
-        key("to", "name", "required", "the receiving host, on the same wire"),
-        key("wire", "name", "the only wire between the two", "the wire it takes"),
+        key("to", "name", "required", "the receiving host: a neighbour, or beyond bridges"),
+        key("wire", "name", "the only one that leads there", "the wire it leaves by"),
         key("period", "duration", "required", "distance between two departures"),
         key("frames", "whole number, 1 …", "required", "how many frames are sent"),
         key(
@@ -82,6 +82,12 @@ pub const FLOW: Section = Section {
         ),
         key("priority", "whole number, 0 … 15", "`0`", "`SO_PRIORITY`: selects the class"),
         key(
+            "dscp",
+            "whole number, 0 … 63",
+            "`0`",
+            "udp4, udp6: differentiated services code point, in every frame; prioflow's level is a quarter of it",
+        ),
+        key(
             "realtime",
             "whole number, 1 … 99",
             "ordinary scheduling",
@@ -109,7 +115,7 @@ pub const FLOW: Section = Section {
             "flow-control",
             "whole number, 0 … 14",
             "none",
-            "udp4, udp6: both ends take part in prioflow at this level: a send waits where there is no room, and the listener has its peer wait before its buffer overflows; the ports at both ends need the qdisc `prioflow` with a `link`",
+            "udp4, udp6: both ends take part in prioflow at this level: a send waits where there is no room, and the listener has its peer wait before its buffer overflows; all ports on the way need the qdisc `prioflow` with a `link`, and over a bridge a level that the frame carries (`dscp`)",
         ),
         key("cpu", "whole number", "any", "CPU of the sending thread, if it is not its host's"),
         key(
@@ -141,8 +147,8 @@ pub const ROUND_TRIPS: Section = Section {
     header: "[round-trips.NAME]",
     keys: &[
         key("from", "name", "required", "the asking host"),
-        key("to", "name", "required", "the answering host, on the same wire"),
-        key("wire", "name", "the only wire between the two", "the wire they take"),
+        key("to", "name", "required", "the answering host: a neighbour, or beyond bridges"),
+        key("wire", "name", "the only one that leads there", "the wire they leave by"),
         key("count", "whole number, 1 …", "required", "how many requests"),
         key(
             "period",
@@ -174,6 +180,12 @@ pub const ROUND_TRIPS: Section = Section {
             "whole number, 0 … 15",
             "`0`",
             "`SO_PRIORITY` of requests and replies: selects the class",
+        ),
+        key(
+            "dscp",
+            "whole number, 0 … 63",
+            "`0`",
+            "differentiated services code point of requests and replies; prioflow's level is a quarter of it",
         ),
         key(
             "realtime",

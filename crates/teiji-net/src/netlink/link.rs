@@ -1,6 +1,6 @@
-//! Links by netlink: create pairs, move, set up or down, look.
+//! Links by netlink: create pairs and bridges, move, set up or down, look.
 //!
-//! Numbers from `include/uapi/linux/{rtnetlink,if_link,if,veth}.h`.
+//! Numbers from `include/uapi/linux/{rtnetlink,if_link,if,veth,if_bridge}.h`.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -28,11 +28,17 @@ const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_INFO_SLAVE_DATA: u16 = 5;
+const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+const IFLA_BRPORT_STATE: u16 = 1;
 const VETH_INFO_PEER: u16 = 1;
 
 const IFF_UP: u32 = 1;
 const IFF_LOOPBACK: u32 = 1 << 3;
 const IFF_LOWER_UP: u32 = 1 << 16;
+
+const BR_STATE_FORWARDING: u8 = 3;
 
 const ENODEV: i32 = 19;
 
@@ -64,6 +70,8 @@ pub(crate) struct Link {
     pub(crate) kind: Option<String>,
     /// The bridge or bond it belongs to.
     pub(crate) master: Option<u32>,
+    /// `BR_STATE_*`, for a port of a bridge.
+    pub(crate) bridge_state: Option<u8>,
     /// The link it rests on (VLAN and the like), in the same namespace.
     pub(crate) lower: Option<u32>,
     pub(crate) tx_queues: u32,
@@ -86,6 +94,7 @@ impl Link {
             oper_state: 0,
             kind: None,
             master: None,
+            bridge_state: None,
             lower: None,
             tx_queues: 1,
             rx_queues: 1,
@@ -104,7 +113,16 @@ impl Link {
                 IFLA_OPERSTATE => link.oper_state = *value.first()?,
                 IFLA_NUM_TX_QUEUES => link.tx_queues = u32_at(value, 0)?,
                 IFLA_NUM_RX_QUEUES => link.rx_queues = u32_at(value, 0)?,
-                IFLA_LINKINFO => link.kind = attribute(value, IFLA_INFO_KIND).map(text),
+                IFLA_LINKINFO => {
+                    link.kind = attribute(value, IFLA_INFO_KIND).map(text);
+                    // Only of a bridge, whose ports begin with their state.
+                    let port = attribute(value, IFLA_INFO_SLAVE_DATA);
+                    let kind = attribute(value, IFLA_INFO_SLAVE_KIND).map(text);
+                    if kind.as_deref() == Some("bridge") {
+                        let state = port.and_then(|port| attribute(port, IFLA_BRPORT_STATE));
+                        link.bridge_state = state.and_then(|state| state.first().copied());
+                    }
+                }
                 // struct rtnl_link_stats64 { u64 rx_packets, tx_packets, … }
                 IFLA_STATS64 => {
                     link.rx_packets = u64_at(value, 0)?;
@@ -114,6 +132,23 @@ impl Link {
             }
         }
         Some(link)
+    }
+
+    /// It can send, and what its bridge, if it has one, forwards to it.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.carrier && self.bridge_state.is_none_or(|state| state == BR_STATE_FORWARDING)
+    }
+
+    /// The state of a bridge's port in `ip`'s spelling.
+    pub(crate) fn bridge_state(&self) -> Option<&'static str> {
+        Some(match self.bridge_state? {
+            0 => "disabled",
+            1 => "listening",
+            2 => "learning",
+            BR_STATE_FORWARDING => "forwarding",
+            4 => "blocking",
+            _ => "unknown",
+        })
     }
 
     /// RFC 2863's state in `ip`'s spelling.
@@ -167,6 +202,26 @@ pub(crate) fn create_pair(
             data.nest(VETH_INFO_PEER, &ifinfomsg(0, 0, 0), |peer| far.describe(peer))
         })
     }))
+}
+
+/// Creates a bridge, set up. It snoops on no multicast, for which it would speak itself.
+pub(crate) fn create_bridge(netlink: &mut Netlink, name: &str) -> Result<(), KernelError> {
+    let header = ifinfomsg(0, IFF_UP, IFF_UP);
+    let request = Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &header);
+    netlink.change(request.string(IFLA_IFNAME, name).nested(IFLA_LINKINFO, |info| {
+        info.string(IFLA_INFO_KIND, "bridge")
+            .nested(IFLA_INFO_DATA, |data| data.attribute(IFLA_BR_MCAST_SNOOPING, &[0]))
+    }))
+}
+
+/// Makes a link a port of the bridge whose index is `master`.
+pub(crate) fn set_master(
+    netlink: &mut Netlink,
+    index: u32,
+    master: u32,
+) -> Result<(), KernelError> {
+    let request = Request::new(RTM_NEWLINK, 0, &ifinfomsg(index, 0, 0));
+    netlink.change(request.u32(IFLA_MASTER, master))
 }
 
 /// Sets the administrative state.

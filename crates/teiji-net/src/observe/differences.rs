@@ -74,6 +74,10 @@ impl Differences {
             let in_use = is.channels.map_or(is.tx_queues, Channels::tx_queues);
             self.compare("transmit queues", &u32::from(queues), &in_use);
         }
+        if asked.bridged {
+            let state = is.bridge.as_deref().unwrap_or("of no bridge");
+            self.compare("a bridge's port that is", "forwarding", state);
+        }
         if !is.carrier {
             self.found.push(format!("{}: {} has no carrier ({})", self.at, is.ifname, is.state));
         }
@@ -160,7 +164,8 @@ mod tests {
                 ifname: "enp3s0".into(),
                 attachment: Attachment::Interface,
                 mac: None,
-                ipv4: [10, 1, 0, 1].into(),
+                bridged: false,
+                ipv4: Some([10, 1, 0, 1].into()),
                 ipv6: None,
                 queues: Some(4),
                 qdiscs: vec![etf],
@@ -183,6 +188,7 @@ mod tests {
                 mtu: 1_500,
                 state: "UP".into(),
                 carrier: true,
+                bridge: None,
                 speed_mbps: Some(1_000),
                 channels: Some(Channels { rx: 0, tx: 0, combined }),
                 tx_queues: 8,

@@ -50,6 +50,17 @@ pub(crate) enum Action {
         port: usize,
         setting: ProcessingSetting,
     },
+    /// Make the host's bridge, set up.
+    Bridge,
+    /// Make a port one of its host's bridge.
+    Enslave {
+        port: usize,
+    },
+    /// Have the bridge send what goes to a host's port by one of its own only.
+    Forward {
+        port: usize,
+        to: usize,
+    },
     Address {
         port: usize,
         ip: IpAddr,
@@ -77,12 +88,18 @@ impl Action {
     /// The port it concerns.
     pub(crate) fn port(&self) -> Option<usize> {
         match self {
-            Self::Namespace | Self::Sysctl { .. } | Self::LoopbackUp | Self::System { .. } => None,
+            Self::Namespace
+            | Self::Sysctl { .. }
+            | Self::LoopbackUp
+            | Self::Bridge
+            | Self::System { .. } => None,
             Self::Pair { near: port, .. }
             | Self::Move { port }
             | Self::Channels { port, .. }
             | Self::Setting { port, .. }
             | Self::Processing { port, .. }
+            | Self::Enslave { port }
+            | Self::Forward { port, .. }
             | Self::Address { port, .. }
             | Self::Qdisc { port, .. }
             | Self::Up { port }

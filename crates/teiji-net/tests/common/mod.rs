@@ -23,8 +23,8 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
     let port = |end: u8, qdisc| Port {
         wire: "line".into(),
         mac: MacAddr([0x02, 0x74, 0x65, 0x6a, 1, end]),
-        ipv4: [10, 1, 0, end].into(),
-        ipv6: [0xfd74, 0x656a, 1, 0, 0, 0, 0, u16::from(end)].into(),
+        ipv4: Some([10, 1, 0, end].into()),
+        ipv6: Some([0xfd74, 0x656a, 1, 0, 0, 0, 0, u16::from(end)].into()),
         queues: None,
         qdisc,
         card: Card::default(),
@@ -32,6 +32,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
     };
     let host = |name: &str, port| Host {
         name: name.into(),
+        bridge: false,
         cpu: None,
         ports: vec![port],
         ptp: None,
@@ -51,6 +52,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             from: "talker".into(),
             to: "listener".into(),
             wire: "line".into(),
+            beyond: Vec::new(),
             period: Span::from_millis(1),
             offset: Span::ZERO,
             frames: 10,
@@ -58,6 +60,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             transport,
             mode: SendMode::OnWakeUp,
             priority: 3,
+            dscp: 0,
             realtime: None,
             listener_realtime: None,
             listener_busy_poll: None,

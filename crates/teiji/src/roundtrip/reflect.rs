@@ -33,6 +33,8 @@ pub struct ReflectorConfig {
     pub interface: Option<String>,
     /// `SO_PRIORITY` of the replies.
     pub priority: u8,
+    /// Differentiated services code point of the replies, 0 to 63.
+    pub dscp: u8,
     /// How the answering thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -67,6 +69,7 @@ impl Reflector {
         let socket = Socket::udp(family).map_err(RoundTripError::Open)?;
         socket.request_rx_stamps(false).map_err(RoundTripError::Open)?;
         socket.set_receive_timeout(WAIT).map_err(RoundTripError::Open)?;
+        socket.set_dscp(family, config.dscp).map_err(RoundTripError::Open)?;
         socket.set_priority(config.priority).map_err(RoundTripError::Open)?;
         if let Some(name) = &config.interface {
             let name = InterfaceName::new(name)?;

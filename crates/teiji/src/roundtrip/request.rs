@@ -39,6 +39,8 @@ pub struct RequesterConfig {
     pub flow: u16,
     /// `SO_PRIORITY` of the requests.
     pub priority: u8,
+    /// Differentiated services code point of the requests, 0 to 63.
+    pub dscp: u8,
     /// How the asking thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -174,6 +176,7 @@ impl Requester {
             interface::index(name)?;
             socket.bind_to_device(device).map_err(RoundTripError::Open)?;
         }
+        socket.set_dscp(family, config.dscp).map_err(RoundTripError::Open)?;
         socket.set_priority(config.priority).map_err(RoundTripError::Open)?;
         socket.request_rx_stamps(false).map_err(RoundTripError::Open)?;
         socket.set_receive_timeout(config.timeout).map_err(RoundTripError::Open)?;

@@ -20,6 +20,8 @@ pub struct TalkerConfig {
     pub payload: u16,
     /// `SO_PRIORITY`.
     pub priority: u8,
+    /// Differentiated services code point of UDP frames, 0 to 63.
+    pub dscp: u8,
     /// Frames carry launch times (`SO_TXTIME` on `CLOCK_TAI`).
     pub launch: Option<LaunchMode>,
     /// Time stamps to ask for.
@@ -41,6 +43,7 @@ impl TalkerConfig {
             flow: 0,
             payload: 64,
             priority: 0,
+            dscp: 0,
             launch: None,
             stamps: TxStamps::None,
             flow_control: None,
