@@ -106,11 +106,13 @@ pub fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
     Schedule { base: base + flow.offset, period: flow.period, margin: margin(flow) }
 }
 
-/// How long a slow reader may take for what waits when the last frame has been sent.
-pub fn time_to_drain(flow: &Flow) -> Span {
+/// How long what waits may take when the last frame has been sent: in a slow reader's
+/// buffer, and in the queues of bridges.
+pub fn time_to_drain(scenario: &Scenario, flow: &Flow) -> Span {
     // Looks at a full buffer of the usual 4 MiB, each of 32 frames; and half as many more.
     const LOOKS: i64 = 90;
-    flow.listener_pause.map_or(Span::ZERO, |pause| pause * LOOKS)
+    let reader = flow.listener_pause.map_or(Span::ZERO, |pause| pause * LOOKS);
+    if flow.beyond.is_empty() { reader } else { reader + scenario.longest_wait() }
 }
 
 /// How long before a departure its sender wakes.

@@ -218,11 +218,14 @@ fn default_wall_limit(scenario: &Scenario) -> Duration {
     one * u32::from(vcpus(scenario))
 }
 
-/// How long a scenario takes at most: its flows, and clocks that settle before.
+/// How long a scenario takes at most: its flows, what then waits in bridges, and clocks that
+/// settle before.
 fn virtual_time(scenario: &Scenario) -> Span {
     // The cards' clocks and then the system's.
     let settling = if uses_ptp(scenario) { ptp::LIMIT * 2 } else { Span::ZERO };
-    scenario.duration() + settling
+    let bridged = scenario.hosts.iter().any(|host| host.bridge);
+    let draining = if bridged { scenario.longest_wait() } else { Span::ZERO };
+    scenario.duration() + settling + draining
 }
 
 fn uses_ptp(scenario: &Scenario) -> bool {

@@ -176,7 +176,7 @@ fn run_flows(
             let gate_of_talker = gate();
             let talk = move || {
                 // However this ends, the listener must not wait for ever.
-                let _end = EndOf { deadline, longer: time_to_drain(flow) };
+                let _end = EndOf { deadline, longer: time_to_drain(setup.scenario, flow) };
                 enter(roles.talker_namespace)?;
                 let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
                 let base = gate_of_talker.wait()?;

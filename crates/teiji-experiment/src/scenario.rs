@@ -145,6 +145,18 @@ impl Scenario {
         Span::from_ns(frame.as_ns().saturating_mul(frames))
     }
 
+    /// How long the slowest wire takes for all frames of all flows: no queue on the way of
+    /// one takes longer to empty. A day at most.
+    pub fn longest_wait(&self) -> Span {
+        const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
+        let Some(rate) = self.wires.iter().map(|wire| wire.rate).min() else { return Span::ZERO };
+        let of_flow = |flow: &Flow| {
+            let frame = rate.serialisation(flow.transport.octets(flow.payload)).as_ns();
+            frame.saturating_mul(i64::try_from(flow.frames).unwrap_or(i64::MAX))
+        };
+        Span::from_ns(self.flows.iter().map(of_flow).fold(0, i64::saturating_add).min(DAY_NS))
+    }
+
     /// How long flows and round trips take, from the first departure to the end of
     /// the last period of the longest. Round trips without a period end earlier
     /// unless no reply comes.

@@ -456,6 +456,8 @@ fn bridges_join_wires_to_one_network_and_flows_find_their_way() {
     assert_eq!(address("a", "aside").unwrap().to_string(), "10.2.0.1");
     assert_eq!(address("x", "left"), None);
     assert!(scenario.host("x").unwrap().bridge && !scenario.host("a").unwrap().bridge);
+    // Two frames of 64 bytes and all that is around them, 130 octets each, at 1 Gbit/s.
+    assert_eq!(scenario.longest_wait(), Span::from_ns(2 * 130 * 8));
     let over = &scenario.flows[0];
     assert_eq!((over.wire.as_str(), over.last_wire(), over.dscp), ("left", "right", 46));
     assert_eq!(over.beyond, ["middle", "right"]);
