@@ -59,6 +59,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_register_net_sysctl	register_net_sysctl_sz
 #endif
 
+/* 6.5: segmentation has a header of its own. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
+
 /* 6.5: taprio says by a command what it said by a flag. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define compat_taprio_is_replace(offload)	((offload)->enable)

@@ -14,19 +14,20 @@
 #include <linux/slab.h>
 #include <net/gen_stats.h>
 
+#include "../compat/compat.h"
 #include "prioflow.h"
 
-static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/* One frame; @kept: its socket has opted in. */
+static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
+			struct sk_buff **to_free)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 number, packets = 0, bytes = 0;
+	u32 packets = 0, bytes = 0;
 	u8 fate, payer;
 	bool waits;
 
-	number = prioflow_classify(rcu_dereference_bh(q->map), skb);
 	payer = prioflow_forward_charge(sch, skb, number);
-	fate = payer || prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch))) ?
-	       PRIOFLOW_IS_KEPT : PRIOFLOW_MAY_GO;
+	fate = payer || kept ? PRIOFLOW_IS_KEPT : PRIOFLOW_MAY_GO;
 	if (fate == PRIOFLOW_MAY_GO &&
 	    unlikely(!prioflow_level_make_room(sch, number, skb, to_free, &packets, &bytes))) {
 		q->level[number].dropped++;
@@ -43,6 +44,51 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	if (packets)
 		qdisc_tree_reduce_backlog(sch, packets, bytes);
 	return NET_XMIT_SUCCESS;
+}
+
+/*
+ * A packet of many frames (GSO): it is cut here and not below, where all of them would leave
+ * at once, past a transmit level that rises, and before a higher level. The last frame stays
+ * charged to the socket for all.
+ */
+static int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
+			       struct sk_buff **to_free)
+{
+	u32 before = qdisc_pkt_len(skb), frames = 0, bytes = 0;
+	struct sk_buff *all, *frame, *next;
+
+	all = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(all))
+		return qdisc_drop(skb, sch, to_free);
+	skb_list_walk_safe(all, frame, next) {
+		u32 length = frame->len;
+
+		skb_mark_not_on_list(frame);
+		qdisc_skb_cb(frame)->pkt_len = length;
+		if (prioflow_add(frame, sch, number, kept, to_free) == NET_XMIT_SUCCESS) {
+			frames++;
+			bytes += length;
+		}
+	}
+	if (!frames) {
+		kfree_skb(skb);
+		return NET_XMIT_DROP;
+	}
+	/* Parents count one packet. */
+	qdisc_tree_reduce_backlog(sch, 1 - frames, before - bytes);
+	consume_skb(skb);
+	return NET_XMIT_SUCCESS;
+}
+
+static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u32 number = prioflow_classify(rcu_dereference_bh(q->map), skb);
+	bool kept = prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch)));
+
+	if (skb_is_gso(skb))
+		return prioflow_add_frames(skb, sch, number, kept, to_free);
+	return prioflow_add(skb, sch, number, kept, to_free);
 }
 
 /* The level that may be served now, or -1; then the watchdog looks again in time. */
