@@ -9,6 +9,9 @@ function drawLoads(ctx, bbox, panel) {
   const height = Math.min(BAND * ratio, bbox.height / (2 * loads.length));
   const across = (ns) => bbox.left + (ns - x0) / (x1 - x0) * bbox.width;
   ctx.font = 10 * ratio + "px system-ui, sans-serif";
+  // The axes leave their own.
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   loads.forEach((load, i) => {
     const foot = bbox.top + bbox.height - i * height;
     const most = owner.mostOf(load.name);
