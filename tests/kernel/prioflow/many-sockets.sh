@@ -1,6 +1,7 @@
 #!/bin/sh
-# Thousands of sockets (fewer where the kernel is slower) that opt in, and end: by closing them and by killing their process.
-# What they reserved and asked for goes with them. Topology in port.inc.
+# Thousands of sockets that opt in (fewer where the kernel is slower), and end: by closing
+# them and by killing their process. What they reserved and asked for goes with them.
+# Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
