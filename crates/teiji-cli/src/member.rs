@@ -23,8 +23,8 @@ use crate::ptp::SyncSeries;
 const COMPUTED_RESOLUTION: Span = Span::from_ns(1);
 
 /// Writes the member's records and sums them up. `captures` are the analyser's
-/// files, one per wire, `None` or missing where it saw nothing; `resolution` is what their stamps are good for, where
-/// that is coarser than the file says.
+/// files, one per wire, `None` or missing where it saw nothing; `resolution` is what
+/// their stamps are good for, where that is coarser than the file says.
 pub fn record(
     folder: &RunFolder,
     experiment: &Experiment,
