@@ -18,6 +18,10 @@
 
 # Slow enough for queues to fill and empty by few frames.
 rate=10 reaction=5000
+# A debug kernel whose interrupts' threads are real-time does nothing else under as much as the
+# wires carry.
+gap=0 pause=0.005
+[ $slow -eq 1 ] || gap=0.05 pause=1
 mkfifo go
 exec 3<>go
 # jam: A's and B's frames of level 1 wait in X, because S's reader does not read; S asks once
@@ -26,11 +30,11 @@ jam() {
     in_ns S perl flow.pl receive level=1 payload=1200 rcvbuf=200000 count=1 hold=1 pid=S.pid <go >S.log &
     must wait_for 20 grep -q ready S.log
     for ns in A B; do
-        in_ns $ns perl flow.pl send size=1200 sndbuf=200000 tos=16 count=1000000 level=1 pid=$ns.pid \
-            >$ns.sent &
+        in_ns $ns perl flow.pl send size=1200 sndbuf=200000 tos=16 count=1000000 gap=$gap level=1 \
+            pid=$ns.pid >$ns.sent &
     done
-    must wait_for 60 is_at A a0 2
-    must wait_for 60 is_at B b0 2
+    must wait_for $((60 * slow)) is_at A a0 2
+    must wait_for $((60 * slow)) is_at B b0 2
 }
 free() {
     for ns in A B S; do kill -9 "$(cat $ns.pid)"; done
@@ -75,10 +79,7 @@ free
 B_let_go() { is_at B b0 0; }
 check "when all has left nobody asks" wait_for 20 B_let_go
 
-# All of it, at any time, under traffic that never ends. A debug kernel whose interrupts' threads
-# are real-time does nothing else under as much as the wires carry.
-gap=0 pause=0.005
-[ $slow -eq 1 ] || gap=0.05 pause=1
+# All of it, at any time, under traffic that never ends.
 network_up
 neighbours
 all_prioflow link mac-control
