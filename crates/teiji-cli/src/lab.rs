@@ -223,8 +223,7 @@ fn default_wall_limit(scenario: &Scenario) -> Duration {
 fn virtual_time(scenario: &Scenario) -> Span {
     // The cards' clocks and then the system's.
     let settling = if uses_ptp(scenario) { ptp::LIMIT * 2 } else { Span::ZERO };
-    let bridged = scenario.hosts.iter().any(|host| host.bridge);
-    let draining = if bridged { scenario.longest_wait() } else { Span::ZERO };
+    let draining = if scenario.has_bridges() { scenario.longest_wait() } else { Span::ZERO };
     scenario.duration() + settling + draining
 }
 
@@ -268,7 +267,7 @@ fn modules(experiment: &Experiment) -> Vec<&'static str> {
         for wire in &case.scenario.wires {
             need(wire.nic.module());
         }
-        if case.scenario.hosts.iter().any(|host| host.bridge) {
+        if case.scenario.has_bridges() {
             need("bridge");
         }
         let ethernet = |f: &Flow| matches!(f.transport, Transport::Ethernet { .. });

@@ -10,9 +10,10 @@ use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
+use crate::read::networks::Networks;
 use crate::scenario::{
-    Card, Flow, Host, Nic, Port, Processing, Ptp, Qdisc, RoundTrips, Scenario, SendMode, System,
-    Transport, Wire,
+    Card, Flow, Host, LeafQdisc, Nic, Port, Processing, Ptp, Qdisc, RoundTrips, Scenario, SendMode,
+    System, Transport, Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -124,8 +125,19 @@ impl ScenarioDraft {
         ports
     }
 
+    pub fn networks(&self) -> Networks<'_> {
+        Networks::new(&self.wires, &self.hosts)
+    }
+
     pub fn is_bridge(&self, host: &str) -> bool {
-        self.hosts.iter().any(|draft| draft.name == host && draft.bridge == Some(true))
+        self.networks().is_bridge(host)
+    }
+
+    /// What a frame from a host, sent with a priority, meets at a port on its way. A bridge
+    /// sees the frame, not the priority: all that pass it have 0.
+    pub fn leaf_at(&self, host: &str, wire: &str, sent_with: u8) -> Option<LeafQdisc> {
+        let priority = if self.is_bridge(host) { 0 } else { sent_with };
+        self.port(host, wire)?.qdisc.as_value()?.leaf_of(priority)
     }
 
     /// The scenario, if everything could be read.
@@ -150,6 +162,10 @@ impl ScenarioDraft {
 }
 
 impl HostDraft {
+    pub fn is_bridge(&self) -> bool {
+        self.bridge == Some(true)
+    }
+
     fn finish(self) -> Option<Host> {
         Some(Host {
             name: self.name,

@@ -145,6 +145,11 @@ impl Scenario {
         Span::from_ns(frame.as_ns().saturating_mul(frames))
     }
 
+    /// Whether frames pass bridges on their way.
+    pub fn has_bridges(&self) -> bool {
+        self.hosts.iter().any(|host| host.bridge)
+    }
+
     /// How long the slowest wire takes for all frames of all flows: no queue on the way of
     /// one takes longer to empty. A day at most.
     pub fn longest_wait(&self) -> Span {

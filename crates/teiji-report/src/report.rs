@@ -155,10 +155,19 @@ impl Band {
         self.from_ns.saturating_add(self.step_ns.saturating_mul(steps))
     }
 
-    /// The most that was done, as a rate a second.
+    /// What was done in each step, as a rate a second.
+    pub fn per_s(&self) -> impl Iterator<Item = f64> {
+        self.amounts.iter().map(|amount| *amount as f64 * 1e9 / self.step_ns as f64)
+    }
+
+    /// The highest rate a second.
     pub fn most_per_s(&self) -> f64 {
-        let most = self.amounts.iter().copied().max().unwrap_or(0);
-        most as f64 * 1e9 / self.step_ns as f64
+        self.per_s().fold(0.0, f64::max)
+    }
+
+    /// How many bits one of the unit is, if it is bits that are counted.
+    pub fn bits_a_unit(&self) -> Option<u16> {
+        self.unit.starts_with("kbit").then_some(1_000)
     }
 }
 

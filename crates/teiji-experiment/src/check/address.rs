@@ -10,7 +10,6 @@ use teiji_core::wire::MacAddr;
 use super::Places;
 use crate::draft::{PortDraft, ScenarioDraft};
 use crate::log::Log;
-use crate::read::networks::Networks;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     unique(draft, "mac", |p| p.mac, places, log);
@@ -20,7 +19,7 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
         usable(port, places, log);
     }
     let mut first: BTreeMap<u8, &PortDraft> = BTreeMap::new();
-    let networks = Networks::new(&draft.wires, &draft.hosts).numbers();
+    let networks = draft.networks().numbers();
     for (wire, network) in draft.wires.iter().zip(networks) {
         let ports = wire.between.iter().flatten().filter(|host| !draft.is_bridge(host));
         for port in ports.filter_map(|host| draft.port(host, &wire.name)) {

@@ -1,17 +1,16 @@
 //! Bridges: what they join is a tree, and is not joined twice by a host.
 
 use super::Places;
-use super::flow::priority_at;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
-use crate::read::networks::Networks;
 use crate::scenario::LeafQdisc;
 use crate::suggest::list;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
-    for bridge in draft.hosts.iter().filter(|host| host.bridge == Some(true)) {
+    for bridge in draft.hosts.iter().filter(|host| host.is_bridge()) {
         let at = |key: &str| places.at(&["hosts", &bridge.name, key]);
-        let wires: Vec<&str> = wires_of(draft, &bridge.name);
+        let wires: Vec<&str> =
+            draft.networks().wires_of(&bridge.name).map(|(wire, _)| wire).collect();
         if let [only] = wires.as_slice() {
             log.mistake(
                 at("bridge"),
@@ -32,13 +31,6 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     one_port_a_network(draft, places, log);
 }
 
-fn wires_of<'a>(draft: &'a ScenarioDraft, host: &str) -> Vec<&'a str> {
-    let on = draft.wires.iter().filter(|wire| {
-        wire.between.as_ref().is_some_and(|ends| ends.iter().any(|end| end == host))
-    });
-    on.map(|wire| wire.name.as_str()).collect()
-}
-
 fn nothing_waits_for_a_launch_time(
     bridge: &str,
     wires: &[&str],
@@ -47,9 +39,7 @@ fn nothing_waits_for_a_launch_time(
     log: &Log,
 ) {
     for wire in wires {
-        let qdisc = draft.port(bridge, wire).and_then(|port| port.qdisc.as_value());
-        let leaf = qdisc.and_then(|qdisc| qdisc.leaf_of(priority_at(draft, bridge, 0)));
-        if let Some(LeafQdisc::Etf(_)) = leaf {
+        if let Some(LeafQdisc::Etf(_)) = draft.leaf_at(bridge, wire, 0) {
             log.mistake(
                 places.port(bridge, wire, &["qdisc"]),
                 format!(
@@ -91,7 +81,7 @@ fn loops(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
 
 /// Two ports of a host in one network: which one would answer is anybody's guess.
 fn one_port_a_network(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
-    let numbers = Networks::new(&draft.wires, &draft.hosts).numbers();
+    let numbers = draft.networks().numbers();
     let wires: Vec<(&str, u8, &[String; 2])> = draft
         .wires
         .iter()

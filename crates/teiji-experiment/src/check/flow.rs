@@ -70,13 +70,10 @@ fn can_be_controlled(
     }
     for &(host, wire) in passed {
         let Some(port) = draft.port(host, wire) else { continue };
-        let qdisc = match &port.qdisc {
-            Found::Value(qdisc) => Some(qdisc),
-            Found::Absent => None,
-            Found::Wrong => continue,
-        };
-        let priority = priority_at(draft, host, flow.priority.unwrap_or(0));
-        let leaf = qdisc.and_then(|qdisc| qdisc.leaf_of(priority));
+        if let Found::Wrong = port.qdisc {
+            continue;
+        }
+        let leaf = draft.leaf_at(host, wire, flow.priority.unwrap_or(0));
         let linked =
             matches!(leaf, Some(LeafQdisc::Prioflow(prioflow)) if prioflow.link != LinkMode::Off);
         if !linked {
@@ -91,11 +88,6 @@ fn can_be_controlled(
     }
 }
 
-/// A bridge sees the frame, not the priority it was sent with: all that pass it have 0.
-pub(super) fn priority_at(draft: &ScenarioDraft, host: &str, sent_with: u8) -> u8 {
-    if draft.is_bridge(host) { 0 } else { sent_with }
-}
-
 /// Beyond a bridge, a level is what all ports on the way find in the frame.
 fn one_meaning_of_levels(
     flow: &FlowDraft,
@@ -107,12 +99,13 @@ fn one_meaning_of_levels(
     if flow.beyond.is_empty() {
         return;
     }
-    let source = |&(host, wire): &(&str, &str)| {
-        let priority = priority_at(draft, host, flow.priority.unwrap_or(0));
-        match draft.port(host, wire)?.qdisc.as_value()?.leaf_of(priority)? {
-            LeafQdisc::Prioflow(prioflow) => Some(prioflow.source),
-            _ => None,
-        }
+    let source = |&(host, wire): &(&str, &str)| match draft.leaf_at(
+        host,
+        wire,
+        flow.priority.unwrap_or(0),
+    )? {
+        LeafQdisc::Prioflow(prioflow) => Some(prioflow.source),
+        _ => None,
     };
     let Some(first) = passed.first().and_then(source) else { return };
     let place = || places.flow(&flow.name, "flow-control");

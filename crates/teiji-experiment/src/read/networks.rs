@@ -25,19 +25,19 @@ impl<'a> Networks<'a> {
     }
 
     pub fn is_bridge(&self, host: &str) -> bool {
-        self.hosts.iter().any(|draft| draft.name == host && draft.bridge == Some(true))
+        self.hosts.iter().any(|draft| draft.name == host && draft.is_bridge())
     }
 
     /// The hosts that are no bridges.
     pub fn ends(&self) -> Vec<&'a str> {
-        let ends = self.hosts.iter().filter(|host| host.bridge != Some(true));
+        let ends = self.hosts.iter().filter(|host| !host.is_bridge());
         ends.map(|host| host.name.as_str()).collect()
     }
 
     /// For each wire the number of its network, which is that of its first wire, from 1.
     pub fn numbers(&self) -> Vec<u8> {
         let mut numbers: Vec<u8> = (1..=u8::MAX).take(self.wires.len()).collect();
-        for bridge in self.hosts.iter().filter(|host| host.bridge == Some(true)) {
+        for bridge in self.hosts.iter().filter(|host| host.is_bridge()) {
             let joins = |wire: &WireDraft| {
                 wire.between.as_ref().is_some_and(|ends| ends.contains(&bridge.name))
             };
@@ -83,7 +83,7 @@ impl<'a> Networks<'a> {
     }
 
     /// The wires that a host is on, and who is at their other ends.
-    fn wires_of(&self, host: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn wires_of(&self, host: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.wires.iter().filter_map(move |wire| {
             let [a, b] = wire.between.as_ref()?;
             let far = if a == host {

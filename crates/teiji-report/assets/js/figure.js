@@ -4,6 +4,7 @@ class Figure {
   constructor(place, all) {
     this.place = place;
     this.all = all;
+    this.most = highestRates(all);
     this.hidden = new Set();
     this.shared = true;
     this.seeds = [...new Set(all.map((series) => series.seed))];
@@ -85,12 +86,6 @@ class Figure {
     this.series = shown;
     this.idle();
     this.apply();
-  }
-
-  // The highest rate of a load, over all panels: one scale for it.
-  mostOf(name) {
-    const loads = this.all.flatMap((series) => series.loads).filter((load) => load.name === name);
-    return Math.max(1, ...loads.flatMap((load) => load.per_s));
   }
 
   // The values in sight, of all panels or of one, with a little air.

@@ -14,7 +14,7 @@ function drawLoads(ctx, bbox, panel) {
   ctx.textBaseline = "alphabetic";
   loads.forEach((load, i) => {
     const foot = bbox.top + bbox.height - i * height;
-    const most = owner.mostOf(load.name);
+    const most = owner.most.get(load.name);
     ctx.fillStyle = colour("soft");
     ctx.globalAlpha = 0.22;
     load.per_s.forEach((rate, step) => {
@@ -26,6 +26,14 @@ function drawLoads(ctx, bbox, panel) {
     ctx.fillText(load.name, bbox.left + 4 * ratio, foot - 4 * ratio);
   });
   ctx.globalAlpha = 1;
+}
+
+// The highest rate of each load, over all panels: one scale for it.
+function highestRates(all) {
+  const most = new Map();
+  for (const { name, per_s } of all.flatMap((series) => series.loads))
+    most.set(name, per_s.reduce((high, rate) => Math.max(high, rate), most.get(name) || 1));
+  return most;
 }
 
 // Each load's rate at an instant: "tcp-tx 93.1 Mbit/s".

@@ -74,8 +74,7 @@ pub fn bands(report: &Report<'_>, out: &mut String) {
 fn corners(band: &Band) -> Vec<(f64, f64)> {
     let mut corners = vec![(band.from_ns as f64, 0.0)];
     let mut at = band.from_ns;
-    for amount in &band.amounts {
-        let per_s = *amount as f64 * 1e9 / band.step_ns as f64;
+    for per_s in band.per_s() {
         corners.push((at as f64, per_s));
         at += band.step_ns;
         corners.push((at as f64, per_s));
@@ -88,10 +87,9 @@ fn corners(band: &Band) -> Vec<(f64, f64)> {
 fn rate(band: &Band, per_s: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate of u64s")]
     let whole = per_s.round() as u64;
-    if band.unit.starts_with("kbit") {
-        bit_rate(whole.saturating_mul(1_000), GLYPHS)
-    } else {
-        count(whole, GLYPHS)
+    match band.bits_a_unit() {
+        Some(bits) => bit_rate(whole.saturating_mul(bits.into()), GLYPHS),
+        None => count(whole, GLYPHS),
     }
 }
 

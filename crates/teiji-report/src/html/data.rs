@@ -64,16 +64,16 @@ struct Load<'a> {
 
 impl<'a> Load<'a> {
     fn of(band: &'a Band) -> Self {
-        let bits = band.unit.starts_with("kbit");
-        let unit = if bits { 1_000.0 } else { 1.0 };
+        let bits = band.bits_a_unit();
+        let unit = f64::from(bits.unwrap_or(1));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of u64s")]
-        let per_s = |amount: &u64| (*amount as f64 * unit * 1e9 / band.step_ns as f64) as u64;
+        let whole = |per_s: f64| (per_s * unit).round() as u64;
         Self {
             name: &band.load,
-            bits,
+            bits: bits.is_some(),
             from_ns: band.from_ns,
             step_ns: band.step_ns,
-            per_s: band.amounts.iter().map(per_s).collect(),
+            per_s: band.per_s().map(whole).collect(),
         }
     }
 }
