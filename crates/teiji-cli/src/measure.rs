@@ -26,7 +26,7 @@ use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
 use crate::ptp::{self, SyncSeries};
-use crate::role::{EndOf, Gate, enter, is_consequence, join_all, spawn};
+use crate::role::{EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn};
 use crate::round_trip_roles::RoundTripRoles;
 use crate::setup::ObservedCase;
 
@@ -152,31 +152,30 @@ fn run_flows(
         .numbered_round_trips()
         .map(|(id, asked)| RoundTripRoles::of(setup.scenario, applied, asked, id))
         .collect::<anyhow::Result<Vec<RoundTripRoles<'_>>>>()?;
+    let start = Start::default();
     thread::scope(|scope| {
+        let starter = Starter(&start);
         let (ready, readiness) = mpsc::channel();
         let stop = setup.stop;
-        let mut starts = Vec::new();
-        let mut gate = || {
-            let (begin, gate) = Gate::new(&ready);
-            starts.push(begin);
-            gate
-        };
+        let gate = || Gate::new(&ready, &start);
         let mut talkers = Vec::new();
         let mut listeners = Vec::new();
         for (flow, roles) in flows.iter().zip(&roles) {
             let deadline = Deadline::never();
-            let gate_of_listener = gate();
             let until = deadline.clone();
+            // However the talker ends, and if it never begins, the listener must not wait for
+            // ever.
+            let end = EndOf { deadline, longer: time_to_drain(setup.scenario, flow) };
+            let gate_of_listener = gate();
             let listen = move || {
                 enter(roles.listener_namespace)?;
-                let listener = Listener::open(&roles.listener)?;
-                gate_of_listener.wait()?;
+                let listener = Listener::open(&roles.listener)?.ready()?;
+                gate_of_listener.pass();
                 Ok(listener.run(&until, stop)?)
             };
             let gate_of_talker = gate();
             let talk = move || {
-                // However this ends, the listener must not wait for ever.
-                let _end = EndOf { deadline, longer: time_to_drain(setup.scenario, flow) };
+                let _end = end;
                 enter(roles.talker_namespace)?;
                 let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
                 let base = gate_of_talker.wait()?;
@@ -190,20 +189,20 @@ fn run_flows(
         for roles in &round_trips {
             let deadline = Deadline::never();
             let until = deadline.clone();
-            responders.push(spawn(scope, "responder", roles.respond(gate(), until, stop))?);
-            requesters.push(spawn(scope, "requester", roles.ask(gate(), deadline, stop))?);
+            let (respond, ask) =
+                (roles.respond(gate(), until, stop), roles.ask(gate(), deadline, stop));
+            responders.push(spawn(scope, "responder", respond)?);
+            requesters.push(spawn(scope, "requester", ask)?);
         }
         drop(ready);
-        let base = if readiness.iter().take(starts.len()).count() == starts.len() {
+        let all = 2 * (flows.len() + round_trips.len());
+        let base = if readiness.iter().take(all).count() == all {
             let base = first_departure(setup);
-            for begin in starts {
-                // A role that is gone has its reason, which is told below.
-                let _ = begin.send(base);
-            }
+            starter.start(base);
             base
         } else {
             // Somebody could not open: nobody starts, and joining tells why.
-            drop(starts);
+            drop(starter);
             clock::now()
         };
         if let Some(progress) = progress {

@@ -2,7 +2,7 @@
 //! told where several end badly.
 
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::{Context, anyhow};
@@ -16,10 +16,59 @@ const GRACE: Span = Span::from_millis(300);
 /// A talker or listener on its thread.
 pub type Role<'scope, T> = ScopedJoinHandle<'scope, anyhow::Result<T>>;
 
-/// What a role waits at between being ready and starting.
-pub struct Gate {
+/// When all roles start: told to all of them at once, because a machine under load that had
+/// to tell one after the other would start them one after the other.
+#[derive(Default)]
+pub struct Start {
+    told: Mutex<Option<Told>>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy)]
+enum Told {
+    /// The first departure.
+    At(Instant<Tai>),
+    /// Somebody could not open.
+    Never,
+}
+
+/// Tells the start, or when dropped that there is none.
+pub struct Starter<'a>(pub &'a Start);
+
+impl Starter<'_> {
+    /// The first departure is at `base`.
+    pub fn start(self, base: Instant<Tai>) {
+        self.0.tell(Told::At(base));
+    }
+}
+
+impl Drop for Starter<'_> {
+    fn drop(&mut self) {
+        self.0.tell(Told::Never);
+    }
+}
+
+impl Start {
+    /// The first word counts.
+    fn tell(&self, told: Told) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(told);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> Result<Instant<Tai>, Abandoned> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = self.changed.wait_while(told, |told| told.is_none());
+        match *told.unwrap_or_else(PoisonError::into_inner) {
+            Some(Told::At(base)) => Ok(base),
+            _ => Err(Abandoned),
+        }
+    }
+}
+
+/// What a role passes between being ready and starting.
+pub struct Gate<'a> {
     ready: mpsc::Sender<()>,
-    start: mpsc::Receiver<Instant<Tai>>,
+    start: &'a Start,
 }
 
 /// Another role could not start, so this one did not either.
@@ -27,19 +76,24 @@ pub struct Gate {
 #[error("not started, because another role could not be opened")]
 pub struct Abandoned;
 
-impl Gate {
-    /// One, and what opens it: `ready` hears of who waits there.
-    pub fn new(ready: &mpsc::Sender<()>) -> (mpsc::Sender<Instant<Tai>>, Self) {
-        let (begin, start) = mpsc::channel();
-        (begin, Self { ready: ready.clone(), start })
+impl<'a> Gate<'a> {
+    /// `ready` hears of who has come to it.
+    pub fn new(ready: &mpsc::Sender<()>, start: &'a Start) -> Self {
+        Self { ready: ready.clone(), start }
     }
 
     /// Says "ready" and waits for the first departure's time.
     pub fn wait(self) -> Result<Instant<Tai>, Abandoned> {
-        let Self { ready, start } = self;
-        ready.send(()).map_err(|_| Abandoned)?;
-        drop(ready);
-        start.recv().map_err(|_| Abandoned)
+        let start = self.start;
+        self.pass();
+        start.wait()
+    }
+
+    /// Says "ready": whoever only answers or listens begins at once.
+    pub fn pass(self) {
+        // Nobody waits for it any more where another role could not open; its deadline, which
+        // that one set, ends this one.
+        let _ = self.ready.send(());
     }
 }
 

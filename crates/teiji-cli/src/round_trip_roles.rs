@@ -83,14 +83,14 @@ impl<'a> RoundTripRoles<'a> {
     /// The responder's work: answers until `until`.
     pub fn respond<'s>(
         &'s self,
-        gate: Gate,
+        gate: Gate<'s>,
         until: Deadline,
         stop: &'s StopFlag,
     ) -> impl FnOnce() -> anyhow::Result<ReflectedCounts> + Send + 's {
         move || {
             enter(self.responder_namespace)?;
-            let responder = Reflector::open(&self.responder)?;
-            gate.wait()?;
+            let responder = Reflector::open(&self.responder)?.ready()?;
+            gate.pass();
             Ok(responder.run(&until, stop)?)
         }
     }
@@ -99,16 +99,18 @@ impl<'a> RoundTripRoles<'a> {
     /// however that is.
     pub fn ask<'s>(
         &'s self,
-        gate: Gate,
+        gate: Gate<'s>,
         deadline: Deadline,
         stop: &'s StopFlag,
     ) -> impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's {
+        // From now on: the responder ends even if this is never called.
+        let end = EndOf { deadline, longer: Span::ZERO };
         move || {
-            let _end = EndOf { deadline, longer: Span::ZERO };
+            let _end = end;
             enter(self.requester_namespace)?;
-            let requester = Requester::open(&self.requester)?;
+            let requester = Requester::open(&self.requester)?.ready()?;
             let base = gate.wait()?;
-            Ok(requester.run(base, stop)?)
+            Ok(requester.run(base, stop))
         }
     }
 }

@@ -48,7 +48,7 @@ pub use listener::Listener;
 pub use margin::Margin;
 pub use record::{Fate, ListenerLog, RxRecord, TalkerLog, TxRecord};
 pub use roundtrip::{Reflector, Requester, RequesterLog, RoundTrip};
-pub use scheduling::Scheduling;
+pub use scheduling::{Scheduled, Scheduling};
 pub use stop::{Deadline, StopFlag};
 pub use talker::Talker;
 pub use units::Spans;

@@ -26,6 +26,7 @@ use teiji_sys::{clock, hwstamp};
 use crate::flow;
 use crate::hardware;
 use crate::record::{ListenerLog, RxRecord};
+use crate::scheduling::Scheduled;
 use crate::stop::{Deadline, StopFlag};
 use tally::Tally;
 
@@ -182,12 +183,24 @@ impl Listener {
     /// # Errors
     /// If the thread cannot be scheduled so. If receiving fails again and
     /// again, [`ListenerError::Broken`] has what was recorded so far.
-    pub fn run(
+    pub fn run(self, deadline: &Deadline, stop: &StopFlag) -> Result<ListenerLog, ListenerError> {
+        self.ready()?.run(deadline, stop)
+    }
+
+    /// Schedules the calling thread, which is to run the listener, as configured.
+    ///
+    /// # Errors
+    /// If it cannot be scheduled so.
+    pub fn ready(self) -> Result<Scheduled<Self>, ListenerError> {
+        let entered = self.config.scheduling.enter()?;
+        Ok(Scheduled { role: self, entered })
+    }
+
+    fn record(
         mut self,
         deadline: &Deadline,
         stop: &StopFlag,
     ) -> Result<ListenerLog, ListenerError> {
-        let _scheduling = self.config.scheduling.enter()?;
         self.inbox.tai_offset = clock::tai_offset();
         let mut failures = 0;
         while !self.tally.is_complete() && !stop.is_stopped() {
@@ -219,6 +232,17 @@ impl Listener {
         let mut log = self.tally.into_log();
         log.socket_drops = u64::from(drops.wrapping_sub(self.drops_before));
         log
+    }
+}
+
+impl Scheduled<Listener> {
+    /// See [`Listener::run`].
+    ///
+    /// # Errors
+    /// As there, but for the scheduling.
+    pub fn run(self, deadline: &Deadline, stop: &StopFlag) -> Result<ListenerLog, ListenerError> {
+        let Self { role, entered: _entered } = self;
+        role.record(deadline, stop)
     }
 }
 

@@ -24,6 +24,15 @@ pub(crate) struct Entered {
     _pinned: Option<Pinned>,
 }
 
+/// Something that runs on a thread which is scheduled as it asked already, so that whoever
+/// waits for it does not wait for its turn among ordinary threads. Stays on its thread.
+#[derive(Debug)]
+#[must_use = "scheduling is given back when this is dropped"]
+pub struct Scheduled<T> {
+    pub(crate) role: T,
+    pub(crate) entered: Entered,
+}
+
 impl Scheduling {
     /// Schedules the calling thread as asked.
     pub(crate) fn enter(self) -> Result<Entered, SchedError> {

@@ -10,7 +10,7 @@ use teiji_sys::interface::InterfaceName;
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket};
 
 use super::RoundTripError;
-use crate::scheduling::Scheduling;
+use crate::scheduling::{Scheduled, Scheduling};
 use crate::stop::{Deadline, StopFlag};
 
 /// A receive call waits this long at most, so that a flag or deadline is seen.
@@ -98,11 +98,27 @@ impl Reflector {
     /// # Errors
     /// If the thread cannot be scheduled so, or receiving fails again and again.
     pub fn run(
+        self,
+        deadline: &Deadline,
+        stop: &StopFlag,
+    ) -> Result<ReflectedCounts, RoundTripError> {
+        self.ready()?.run(deadline, stop)
+    }
+
+    /// Schedules the calling thread, which is to answer, as configured.
+    ///
+    /// # Errors
+    /// If it cannot be scheduled so.
+    pub fn ready(self) -> Result<Scheduled<Self>, RoundTripError> {
+        let entered = self.scheduling.enter()?;
+        Ok(Scheduled { role: self, entered })
+    }
+
+    fn answer(
         mut self,
         deadline: &Deadline,
         stop: &StopFlag,
     ) -> Result<ReflectedCounts, RoundTripError> {
-        let _scheduling = self.scheduling.enter()?;
         let tai_offset = clock::tai_offset();
         let mut counts = ReflectedCounts::default();
         let mut failures = 0;
@@ -135,5 +151,20 @@ impl Reflector {
             }
         }
         Ok(counts)
+    }
+}
+
+impl Scheduled<Reflector> {
+    /// See [`Reflector::run`].
+    ///
+    /// # Errors
+    /// If receiving fails again and again.
+    pub fn run(
+        self,
+        deadline: &Deadline,
+        stop: &StopFlag,
+    ) -> Result<ReflectedCounts, RoundTripError> {
+        let Self { role, entered: _entered } = self;
+        role.answer(deadline, stop)
     }
 }

@@ -11,7 +11,7 @@ use teiji_sys::interface::{self, InterfaceName};
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket};
 
 use super::RoundTripError;
-use crate::scheduling::Scheduling;
+use crate::scheduling::{Scheduled, Scheduling};
 use crate::stop::{self, StopFlag};
 
 /// Replies taken in one system call.
@@ -206,12 +206,20 @@ impl Requester {
     ///
     /// # Errors
     /// If the thread cannot be scheduled so.
-    pub fn run(
-        mut self,
-        base: Instant<Tai>,
-        stop: &StopFlag,
-    ) -> Result<RequesterLog, RoundTripError> {
-        let _scheduling = self.scheduling.enter()?;
+    pub fn run(self, base: Instant<Tai>, stop: &StopFlag) -> Result<RequesterLog, RoundTripError> {
+        Ok(self.ready()?.run(base, stop))
+    }
+
+    /// Schedules the calling thread, which is to ask, as configured.
+    ///
+    /// # Errors
+    /// If it cannot be scheduled so.
+    pub fn ready(self) -> Result<Scheduled<Self>, RoundTripError> {
+        let entered = self.scheduling.enter()?;
+        Ok(Scheduled { role: self, entered })
+    }
+
+    fn ask_all(mut self, base: Instant<Tai>, stop: &StopFlag) -> RequesterLog {
         let mut due = base;
         stop::sleep_until(due, clock::now(), stop);
         for seq in 0..self.count {
@@ -226,7 +234,7 @@ impl Requester {
                 stop::sleep_until(due, clock::now(), stop);
             }
         }
-        Ok(self.log)
+        self.log
     }
 
     #[inline]
@@ -260,6 +268,14 @@ impl Requester {
                 stop::sleep_until(now + Span::from_millis(1).min(end - now), now, stop);
             }
         }
+    }
+}
+
+impl Scheduled<Requester> {
+    /// See [`Requester::run`].
+    pub fn run(self, base: Instant<Tai>, stop: &StopFlag) -> RequesterLog {
+        let Self { role, entered: _entered } = self;
+        role.ask_all(base, stop)
     }
 }
 
