@@ -148,3 +148,36 @@ pub fn join_all<T>(roles: Vec<Role<'_, T>>, names: &[&str], what: &str) -> anyho
 pub fn is_consequence(error: &anyhow::Error) -> bool {
     error.root_cause().is::<Abandoned>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What two roles at the gate hear.
+    fn heard(begin: impl FnOnce(Starter<'_>)) -> [Result<Instant<Tai>, Abandoned>; 2] {
+        let start = Start::default();
+        let (ready, readiness) = mpsc::channel();
+        thread::scope(|scope| {
+            let starter = Starter(&start);
+            let roles = [0, 1].map(|_| {
+                let gate = Gate::new(&ready, &start);
+                scope.spawn(move || gate.wait())
+            });
+            drop(ready);
+            assert_eq!(readiness.iter().count(), 2, "both are ready and wait");
+            begin(starter);
+            roles.map(|role| role.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn all_roles_hear_of_the_start_or_that_there_is_none() {
+        let base = clock::now();
+        for told in heard(|starter| starter.start(base)) {
+            assert_eq!(told.unwrap(), base);
+        }
+        for told in heard(|starter| drop(starter)) {
+            assert!(is_consequence(&told.unwrap_err().into()));
+        }
+    }
+}
