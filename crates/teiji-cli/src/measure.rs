@@ -95,6 +95,7 @@ fn measure(
     let mut network = applied.observe()?;
     network.count_since(&before);
     activity.requeues = network.requeues();
+    activity.byte_limits = applied.byte_limits()?;
     let differences = network.differences(plan);
     logs.computed = (0..)
         .zip(&setup.scenario.flows)

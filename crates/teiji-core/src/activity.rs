@@ -20,6 +20,10 @@ pub struct Activity {
     /// Packets that a port's driver gave back to its qdisc for want of room, by `HOST.WIRE`.
     #[serde(default)]
     pub requeues: BTreeMap<String, u64>,
+    /// Bytes that each transmit ring of a port may hold (BQL), as the kernel had settled it
+    /// at the end, by `HOST.WIRE`; the highest of its queues.
+    #[serde(default)]
+    pub byte_limits: BTreeMap<String, u64>,
 }
 
 /// Of one CPU.

@@ -45,6 +45,9 @@ pub struct Before {
     /// who processes its frames.
     #[serde(default)]
     pub files: Vec<(String, String)>,
+    /// The most bytes that it takes in one piece, likewise.
+    #[serde(default)]
+    pub gso_max_size: Option<u32>,
     /// Where its interrupts were handled and how its threads were scheduled, likewise.
     #[serde(default)]
     pub kernel: KernelBefore,
@@ -54,6 +57,7 @@ impl Before {
     /// Remembers who processes its frames. Works in the calling thread's namespace.
     pub(crate) fn remember_processing(&mut self) {
         self.files = processing::files(&self.ifname);
+        self.gso_max_size = processing::gso_max_size(&self.ifname);
         for irq in interrupts::of(&self.ifname).unwrap_or_default() {
             self.kernel.remember_file(&interrupts::affinity_file(irq));
         }
@@ -188,6 +192,7 @@ pub(crate) fn inspect(netlink: &mut Netlink, ifname: &str) -> Result<Before, Ref
         addresses: address::list(netlink, card.index).map_err(look)?,
         channels: Channels::of(ifname),
         files: Vec::new(),
+        gso_max_size: None,
         kernel: KernelBefore::default(),
     })
 }
@@ -259,6 +264,11 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
     if before.up {
         if let Err(error) = link::set_up(netlink, card.index, true) {
             left.push(format!("{ifname} was up and could not be set up again: {error}"));
+        }
+    }
+    if let Some(bytes) = before.gso_max_size.filter(|before| card.gso_max_size != Some(*before)) {
+        if let Err(error) = link::set_gso_max_size(netlink, card.index, bytes) {
+            left.push(format!("{ifname}: gso_max_size {bytes} was not restored: {error}"));
         }
     }
     left.extend(restore_files(&card.name, &before.files));

@@ -244,6 +244,7 @@ mod tests {
             addresses: Vec::new(),
             channels: None,
             files: Vec::new(),
+            gso_max_size: None,
             kernel: KernelBefore::default(),
         };
         UndoList::new(vec![card], KernelBefore::default())

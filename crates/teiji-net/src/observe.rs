@@ -127,6 +127,24 @@ impl Applied {
         let system = netns::in_namespace(self.home.as_fd(), || self.plan.observe_system())?;
         Ok(Observed { ports, system })
     }
+
+    /// The bytes that each port's transmit rings may hold now (BQL), by `HOST.WIRE`; ports
+    /// whose driver does not count bytes are not there.
+    ///
+    /// # Errors
+    /// [`NetError::Namespace`] if a host's namespace cannot be entered.
+    pub fn byte_limits(&self) -> Result<BTreeMap<String, u64>, NetError> {
+        let mut limits = BTreeMap::new();
+        for port in &self.plan.ports {
+            if let Some(host) = self.hosts.get(&port.host) {
+                let limit = netns::in_namespace(host.namespace.as_fd(), || {
+                    processing::byte_limit(&port.ifname)
+                })?;
+                limits.extend(limit.map(|bytes| (format!("{}.{}", port.host, port.wire), bytes)));
+            }
+        }
+        Ok(limits)
+    }
 }
 
 /// Looks at a port from inside its namespace.

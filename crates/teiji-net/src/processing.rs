@@ -1,6 +1,6 @@
 //! Who processes a port's frames, as a plan has it and as the kernel says it:
 //! interrupts and their threads, polling (NAPI), steering of queues (RPS, XPS), limits of
-//! rings (BQL).
+//! rings (BQL) and of pieces (GSO).
 
 mod command;
 
@@ -13,7 +13,7 @@ use teiji_sys::sysfs::Sysfs;
 use crate::cpus;
 use crate::error::Cause;
 use crate::interrupts;
-use crate::netlink::KernelError;
+use crate::netlink::{KernelError, Netlink, link};
 use crate::threads::{self, KernelThread};
 
 /// One setting of a port.
@@ -32,6 +32,8 @@ pub enum ProcessingSetting {
     Xps(Vec<Vec<u16>>),
     /// Most bytes in each transmit ring.
     Bql(u32),
+    /// Most bytes of TCP in one piece.
+    GsoMaxSize(u32),
     /// CPUs that handle its interrupts.
     IrqCpus(Vec<u16>),
     /// Scheduling of its interrupts' threads.
@@ -47,6 +49,8 @@ pub enum ProcessingSetting {
     },
 }
 
+const ENODEV: i32 = 19;
+
 const INTERRUPT_CPUS: &str = "interrupts' CPUs";
 const INTERRUPT_THREADS: &str = "interrupt threads";
 const NAPI_THREADED: &str = "NAPI threaded";
@@ -55,6 +59,9 @@ const NAPI_CPUS: &str = "NAPI threads' CPUs";
 const RPS: &str = "rps_cpus";
 const XPS: &str = "xps_cpus";
 const BQL: &str = "byte_queue_limits/limit_max";
+const GSO_MAX_SIZE: &str = "gso_max_size";
+/// Where the kernel's own control of it stands (`lib/dynamic_queue_limits.c`).
+const BYTE_LIMIT: &str = "byte_queue_limits/limit";
 /// The files whose values are kept as they are.
 const FILES: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
 const THREADED: &str = "threaded";
@@ -62,7 +69,7 @@ const THREADED: &str = "threaded";
 /// What a port needs.
 pub(crate) fn of_port(port: &Port) -> Vec<ProcessingSetting> {
     use ProcessingSetting as S;
-    let Processing { irq, napi, rps, xps, bql } = &port.processing;
+    let Processing { irq, napi, rps, xps, bql, gso_max_size } = &port.processing;
     let file = |name, value: Option<i64>| Some(S::File { name, value: value? });
     let all = [
         file(FILES[0], napi.defer_hard_irqs.map(i64::from)),
@@ -70,6 +77,7 @@ pub(crate) fn of_port(port: &Port) -> Vec<ProcessingSetting> {
         rps.clone().map(S::Rps),
         xps.clone().map(S::Xps),
         bql.map(S::Bql),
+        gso_max_size.map(S::GsoMaxSize),
         irq.cpus.clone().map(S::IrqCpus),
         irq.policy.map(S::IrqPolicy),
         napi.threaded.map(|threaded| S::Napi {
@@ -138,7 +146,9 @@ impl ProcessingSetting {
             Self::Rps(cpus) | Self::IrqCpus(cpus) => cpus.clone(),
             Self::Xps(queues) => queues.concat(),
             Self::Napi { cpus, .. } => cpus.clone().unwrap_or_default(),
-            Self::File { .. } | Self::Bql(_) | Self::IrqPolicy(_) => Vec::new(),
+            Self::File { .. } | Self::Bql(_) | Self::GsoMaxSize(_) | Self::IrqPolicy(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -191,6 +201,12 @@ impl ProcessingSetting {
                     write(&sysfs, path, &bytes.to_string())?;
                 }
             }
+            Self::GsoMaxSize(bytes) => {
+                let mut netlink = Netlink::open()?;
+                let link = link::find(&mut netlink, ifname)?;
+                let link = link.ok_or(KernelError { errno: ENODEV, extack: None })?;
+                link::set_gso_max_size(&mut netlink, link.index, *bytes)?;
+            }
             Self::IrqCpus(cpus) => {
                 for irq in some_interrupts(ifname)? {
                     fs::write(interrupts::affinity_file(irq), cpus::list(cpus))
@@ -229,6 +245,7 @@ impl ProcessingSetting {
                 .map(|(queue, cpus)| (format!("{XPS} of tx-{queue}"), cpus::list(cpus)))
                 .collect(),
             Self::Bql(bytes) => vec![said(BQL, bytes.to_string())],
+            Self::GsoMaxSize(bytes) => vec![said(GSO_MAX_SIZE, bytes.to_string())],
             Self::IrqCpus(cpus) => vec![said(INTERRUPT_CPUS, cpus::list(cpus))],
             Self::IrqPolicy(policy) => vec![said(INTERRUPT_THREADS, policy.to_string())],
             Self::Napi { threaded, policy, cpus } => {
@@ -306,6 +323,23 @@ pub(crate) fn files(ifname: &str) -> Vec<(String, String)> {
     values.filter_map(|file| Some((below(file.clone()), sysfs.read(&file).ok()?))).collect()
 }
 
+/// The most bytes that an interface of the calling thread's namespace takes in one piece.
+pub(crate) fn gso_max_size(ifname: &str) -> Option<u32> {
+    let mut netlink = Netlink::open().ok()?;
+    link::find(&mut netlink, ifname).ok()??.gso_max_size
+}
+
+/// How many bytes the kernel now lets into each transmit ring of an interface of the calling
+/// thread's namespace (BQL's limit): the highest of its queues, `None` where none is counted.
+pub(crate) fn byte_limit(ifname: &str) -> Option<u64> {
+    let sysfs = Sysfs::open().ok()?;
+    let limit = |queue| {
+        let text = sysfs.read(&queue_file(ifname, "tx", queue, BYTE_LIMIT)).ok()?;
+        text.parse().ok().filter(|bytes| *bytes > 0)
+    };
+    queues(&sysfs, ifname, "tx").into_iter().filter_map(limit).max()
+}
+
 /// What the kernel says of all this about an interface of the calling thread's
 /// namespace, which `pollers` poll. What it does not say is not there.
 pub(crate) fn observe(ifname: &str, pollers: &[KernelThread]) -> BTreeMap<String, String> {
@@ -327,6 +361,7 @@ pub(crate) fn observe(ifname: &str, pollers: &[KernelThread]) -> BTreeMap<String
     }
     say(NAPI_THREADS, threads::policies(pollers));
     say(NAPI_CPUS, threads::places(pollers));
+    say(GSO_MAX_SIZE, gso_max_size(ifname).map(|bytes| bytes.to_string()));
     for (file, value) in files(ifname) {
         let cpus = || cpus::parse_mask(&value).map(|cpus| cpus::list(&cpus));
         match file.strip_prefix("queues/").and_then(|rest| rest.split_once('/')) {

@@ -284,6 +284,7 @@ fn prioritised() -> Scenario {
         rps: Some(vec![1]),
         xps: Some(vec![vec![0], vec![1]]),
         bql: Some(3_028),
+        gso_max_size: Some(4_000),
     };
     scenario
 }
@@ -301,6 +302,7 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "chrt -o -p 0 $(pgrep -x ktimers/1)",
         &format!("{line} 2 > /sys/class/net/line/napi_defer_hard_irqs'"),
         "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/tx-*; do echo 3028 > $q/byte_queue_limits/limit_max; done'",
+        "ip netns exec talker ip link set line gso_max_size 4000",
         &format!("{line} 20000 > /sys/class/net/line/gro_flush_timeout'"),
         "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/rx-*; do echo 00000002 > $q/rps_cpus; done'",
         "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do echo 0-1 > /proc/irq/$i/smp_affinity_list; done",

@@ -58,6 +58,7 @@ fn stream(kbit: u64) -> LoadReport {
         wanted_per_s: None,
         over_time: teiji::load::Timeline::default(),
         lead_ms: None,
+        connection: None,
         problem: None,
     }
 }

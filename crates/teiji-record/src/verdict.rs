@@ -193,6 +193,7 @@ mod tests {
             wanted_per_s: None,
             over_time: teiji::load::Timeline::default(),
             lead_ms: None,
+            connection: None,
             problem: None,
         }
     }

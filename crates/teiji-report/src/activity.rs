@@ -58,6 +58,11 @@ pub fn rows(summary: &Summary, glyphs: &Glyphs) -> Vec<ActivityRow> {
             look.requeues.get(port).copied()
         });
     }
+    for port in all().flat_map(|look| look.byte_limits.keys()).collect::<BTreeSet<_>>() {
+        add(format!("bytes that a ring of {port} may hold (BQL), at the end"), count, &|look| {
+            look.byte_limits.get(port).copied()
+        });
+    }
     let time = |ns: u64, glyphs: &Glyphs| duration(ns as f64, glyphs);
     let ns = |span: Span| u64::try_from(span.as_ns()).unwrap_or(0);
     for name in all().flat_map(|look| look.threads.keys()).collect::<BTreeSet<_>>() {

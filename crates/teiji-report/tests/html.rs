@@ -86,6 +86,8 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
         "wake-up latency",
         "What the kernel did",
         "receiving ended by its budget on CPU 0",
+        "bytes that a ring of talker.line may hold (BQL), at the end",
+        "028</td>",
         "ksoftirqd/0 was woken",
         "234</td>",
         "ksoftirqd/0 ran",

@@ -10,6 +10,7 @@
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`process`] – children that die with their parent, writers with their reader,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
+//! * [`tcp`] – what the kernel knows of a connection,
 //! * [`thread`] – scheduling of any thread,
 //! * [`sysfs`] – sysfs as a network namespace has it,
 //! * [`guest`] – what the init of the laboratory's guest needs.
@@ -35,6 +36,7 @@ pub mod process;
 pub mod sched;
 pub mod socket;
 pub mod sysfs;
+pub mod tcp;
 pub mod thread;
 
 mod ioctl;

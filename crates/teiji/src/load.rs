@@ -29,6 +29,7 @@ use thiserror::Error;
 
 pub use datagrams::Flood;
 use pace::{Pace, Work};
+pub use streams::Connection;
 pub use teiji_core::load::LoadKind;
 pub use timeline::Timeline;
 
@@ -88,6 +89,9 @@ pub struct LoadReport {
     /// How long before the first departure it began, in milliseconds, if somebody knows.
     #[serde(default)]
     pub lead_ms: Option<i64>,
+    /// Of a TCP stream: its connection.
+    #[serde(default)]
+    pub connection: Option<Connection>,
     /// Why what was measured beside it was not measured under this load.
     pub problem: Option<String>,
 }
@@ -96,7 +100,14 @@ impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, done, unit, .. } = self;
         write!(f, "{kind}: {done} {unit}, {} a second", self.per_s())?;
-        self.wanted_per_s.map_or(Ok(()), |wanted| write!(f, " ({wanted} wanted)"))
+        self.wanted_per_s.map_or(Ok(()), |wanted| write!(f, " ({wanted} wanted)"))?;
+        self.connection.map_or(Ok(()), |Connection { round_trip, shortest, retransmitted }| {
+            write!(
+                f,
+                "; round trips of {round_trip}, the shortest {shortest}, \
+                 {retransmitted} segments sent again"
+            )
+        })
     }
 }
 
@@ -254,11 +265,13 @@ impl Running {
         self.stop.store(true, Ordering::Relaxed);
         let mut done = 0;
         let mut over_time = Timeline::default();
+        let mut connection = None;
         let mut problem = self.workers.is_empty().then(|| "it was not started".to_owned());
         for worker in self.workers.drain(..) {
             match worker.join() {
                 Ok(work) => {
                     done += work.done;
+                    connection = connection.or(work.connection);
                     problem = problem.or_else(|| work.problem(ran));
                     over_time.merge(work.over_time);
                 }
@@ -273,6 +286,7 @@ impl Running {
             wanted_per_s: self.wanted_per_s,
             over_time,
             lead_ms: None,
+            connection,
             problem,
         };
         let (reached, wanted) = (report.per_s(), u64::from(self.wanted_per_s.unwrap_or(0)));

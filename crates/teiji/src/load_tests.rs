@@ -92,6 +92,8 @@ fn a_stream_flows_or_says_why_not() {
     // Loopback carries far more than 1 Mbit/s.
     let good = |report: &LoadReport| report.problem.is_none() && report.per_s() > 1_000;
     assert!(reports.iter().any(good), "{reports:?}");
+    let known = |report: &LoadReport| report.connection.is_some_and(|c| c.shortest > Span::ZERO);
+    assert!(reports.iter().all(known), "{reports:?}");
     let report = ran(start([Some(8_000), None]).unwrap(), 100);
     assert!(report.problem.unwrap().contains("CPU 8000 cannot be used"));
     // A new namespace's loopback is down.

@@ -60,6 +60,7 @@ napi = { priority = 40, cpus = [0], defer-hard-irqs = 2, gro-flush-timeout = "$(
 rps = [0]
 xps = [[0], [0]]
 bql = 3028
+gso-max-size = 9000
 
 [flows.cycle]
 from = "board"
@@ -107,7 +108,7 @@ fi
 if wait "$run"; then ok 'the run ends well'; else fail "the run ends well: $(tail -n 3 log)"; fi
 manifest=$(cat ./*-prio/manifest.json)
 for said in '"ksoftirqd": "fifo 1"' '"NAPI threads": "fifo 40"' '"gro_flush_timeout": "'$((20000 * slow))'"' \
-    '"rps_cpus": "0"' '"xps_cpus of tx-1": "0"' '"byte_queue_limits/limit_max": "3028"' ${irq:+'"interrupt threads": "fifo 60"'}; do
+    '"rps_cpus": "0"' '"xps_cpus of tx-1": "0"' '"byte_queue_limits/limit_max": "3028"' '"gso_max_size": "9000"' ${irq:+'"interrupt threads": "fifo 60"'}; do
     contains "it says $said" "$said" "$manifest"
 done
 refused 'nothing differs from what was asked for' grep -q 'asked for' ./*-prio/summary.json

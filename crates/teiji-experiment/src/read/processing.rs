@@ -15,6 +15,11 @@ const XPS: &str = "[[0], [1]]";
 const MAX_FLUSH: Span = Span::from_secs(1);
 /// `DQL_MAX_LIMIT` in bytes, rounded down (`include/linux/dynamic_queue_limits.h`).
 const MAX_BQL: i64 = 2_000_000_000;
+/// A full frame and the room that the kernel takes off for headers, `MAX_TCP_HEADER`
+/// (`include/net/tcp.h`): kernels before 6.8 take whatever is given, and count below 0.
+const MIN_GSO: i64 = 2_000;
+/// `GSO_LEGACY_MAX_SIZE` (`include/linux/netdevice.h`).
+const MAX_GSO: i64 = 65_536;
 
 pub(super) fn read(port: &Fields<'_>, label: &str, log: &Log) -> Option<Processing> {
     // All are looked at, so that all mistakes are told.
@@ -32,12 +37,17 @@ pub(super) fn read(port: &Fields<'_>, label: &str, log: &Log) -> Option<Processi
         .number("bql", 1, MAX_BQL, "It is a number of bytes, such as 3028 for two full frames.")
         .and_then(|bytes| u32::try_from(bytes).ok())
         .settle();
+    let gso_max_size = port
+        .number("gso-max-size", MIN_GSO, MAX_GSO, "65536 is what the kernel begins with.")
+        .and_then(|bytes| u32::try_from(bytes).ok())
+        .settle();
     Some(Processing {
         irq: irq.or_default(Irq::default())?,
         napi: napi.or_default(Napi::default())?,
         rps: rps.ok()?,
         xps: xps.ok()?,
         bql: bql.ok()?,
+        gso_max_size: gso_max_size.ok()?,
     })
 }
 

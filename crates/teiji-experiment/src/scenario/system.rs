@@ -70,6 +70,9 @@ pub struct Processing {
     pub xps: Option<Vec<Vec<u16>>>,
     /// Most bytes in the ring of each transmit queue (byte queue limits).
     pub bql: Option<u32>,
+    /// Most bytes that TCP hands over in one piece (generic segmentation offload).
+    #[serde(default)]
+    pub gso_max_size: Option<u32>,
 }
 
 /// A port's interrupts.

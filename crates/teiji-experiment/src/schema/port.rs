@@ -91,6 +91,12 @@ pub const PORT: Section = Section {
             "as it is",
             "most bytes that lie in the ring of each transmit queue (`byte_queue_limits/limit_max`)",
         ),
+        key(
+            "gso-max-size",
+            "whole number, 2000 … 65536",
+            "as it is",
+            "most bytes that TCP hands over in one piece, which may keep the wire until its end (`ip link set gso_max_size`)",
+        ),
         key("qdisc", "table", "the kernel's default", "the queueing discipline, `[….qdisc]`"),
     ],
 };

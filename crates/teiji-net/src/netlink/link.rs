@@ -26,6 +26,7 @@ const IFLA_STATS64: u16 = 23;
 const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
+const IFLA_GSO_MAX_SIZE: u16 = 41;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
@@ -76,6 +77,8 @@ pub(crate) struct Link {
     pub(crate) lower: Option<u32>,
     pub(crate) tx_queues: u32,
     pub(crate) rx_queues: u32,
+    /// Most bytes of a packet that is cut into frames on its way out.
+    pub(crate) gso_max_size: Option<u32>,
     pub(crate) tx_packets: u64,
     pub(crate) rx_packets: u64,
 }
@@ -98,6 +101,7 @@ impl Link {
             lower: None,
             tx_queues: 1,
             rx_queues: 1,
+            gso_max_size: None,
             tx_packets: 0,
             rx_packets: 0,
         };
@@ -113,6 +117,7 @@ impl Link {
                 IFLA_OPERSTATE => link.oper_state = *value.first()?,
                 IFLA_NUM_TX_QUEUES => link.tx_queues = u32_at(value, 0)?,
                 IFLA_NUM_RX_QUEUES => link.rx_queues = u32_at(value, 0)?,
+                IFLA_GSO_MAX_SIZE => link.gso_max_size = u32_at(value, 0),
                 IFLA_LINKINFO => {
                     link.kind = attribute(value, IFLA_INFO_KIND).map(text);
                     // Only of a bridge, whose ports begin with their state.
@@ -228,6 +233,16 @@ pub(crate) fn set_master(
 pub(crate) fn set_up(netlink: &mut Netlink, index: u32, up: bool) -> Result<(), KernelError> {
     let flags = if up { IFF_UP } else { 0 };
     netlink.change(Request::new(RTM_NEWLINK, 0, &ifinfomsg(index, flags, IFF_UP)))
+}
+
+/// Sets the most bytes of a packet that is cut into frames on its way out.
+pub(crate) fn set_gso_max_size(
+    netlink: &mut Netlink,
+    index: u32,
+    bytes: u32,
+) -> Result<(), KernelError> {
+    let request = Request::new(RTM_NEWLINK, 0, &ifinfomsg(index, 0, 0));
+    netlink.change(request.u32(IFLA_GSO_MAX_SIZE, bytes))
 }
 
 /// Moves a link into another network namespace. The kernel takes it down and

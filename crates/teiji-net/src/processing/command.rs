@@ -36,6 +36,7 @@ impl fmt::Display for ProcessingSetting {
                 f,
                 "IN sh -c 'for q in {QUEUES}/tx-*; do echo {bytes} > $q/byte_queue_limits/limit_max; done'"
             ),
+            Self::GsoMaxSize(bytes) => write!(f, "IN ip link set DEV gso_max_size {bytes}"),
             Self::IrqCpus(cpus) => write!(
                 f,
                 "for i in $(IN IRQS); do echo {} > /proc/irq/$i/smp_affinity_list; done",

@@ -72,6 +72,7 @@ fn activity() -> Activity {
         cpus: BTreeMap::from([(0, squeezed)]),
         threads: BTreeMap::from([("ksoftirqd/0".to_owned(), ksoftirqd)]),
         requeues: BTreeMap::from([("talker.line".to_owned(), 0)]),
+        byte_limits: BTreeMap::from([("talker.line".to_owned(), 3_028)]),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use teiji_core::time::{Instant, Monotonic, Span};
 use teiji_sys::clock;
 
-use super::Timeline;
+use super::{Connection, Timeline};
 
 /// A pause longer than this share of the whole run is a problem, in per cent …
 const PAUSE_PERCENT: i64 = 10;
@@ -32,6 +32,8 @@ pub(super) struct Work {
     counts: bool,
     longest_pause: Span,
     failure: Option<String>,
+    /// Of the sender of a stream.
+    pub connection: Option<Connection>,
 }
 
 impl Pace {
@@ -43,6 +45,7 @@ impl Pace {
             counts: true,
             longest_pause: Span::ZERO,
             failure: None,
+            connection: None,
         };
         Self { stop, since, work, last: clock::now() }
     }
@@ -65,6 +68,11 @@ impl Pace {
     /// Why this thread cannot go on.
     pub(super) fn fail(&mut self, why: String) {
         self.work.failure = Some(why);
+    }
+
+    /// What the kernel knew of the connection.
+    pub(super) fn had(&mut self, connection: Connection) {
+        self.work.connection = Some(connection);
     }
 
     /// This thread's work is counted by another one.
