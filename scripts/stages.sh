@@ -152,6 +152,53 @@ check() {
     fi
 }
 
+# kernel_scripts KERNEL…: every script of every module on each of these kernels, each in a
+# guest of its own (lockdep reports but once a boot), as many at a time as there are
+# processors. What passed is not run again with the same build and scripts: the laboratory
+# would repeat it to the last bit.
+kernel_scripts() {
+    local kernel script name build stamps="$TEST_TOOLS/scripts-passed"
+    build=$(find tests/kernel "$RELEASE_DIR/teiji" -type f -print0 | sort -z | xargs -0 cat | sha256sum)
+    stamps=$stamps/${build:0:16}
+    mkdir -p "$stamps"
+    for kernel in "$@"; do
+        for script in tests/kernel/*/*.sh; do
+            [ ! -e "$stamps/$(script_name "$kernel" "$script")" ] || continue
+            while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+            kernel_script "$kernel" "$script" "$stamps" &
+        done
+    done
+    wait
+    for kernel in "$@"; do
+        for script in tests/kernel/*/*.sh; do
+            name=$(script_name "$kernel" "$script")
+            if [ -e "$stamps/$name" ]; then
+                passed=$((passed + 1))
+            else
+                failed=$((failed + 1))
+                failures+=("$name: teiji lab suite --kernel $kernel $script")
+            fi
+        done
+    done
+}
+
+# script_name KERNEL SCRIPT: a file name for both.
+script_name() { printf '%s-%s-%s' "$1" "$(basename "$(dirname "$2")")" "$(basename "$2" .sh)"; }
+
+# kernel_script KERNEL SCRIPT STAMPS: one of them, with a file in STAMPS if it passes.
+kernel_script() {
+    local name log started=$SECONDS
+    name=$(script_name "$1" "$2")
+    log="$TEST_TOOLS/$name.log"
+    if limited "$RELEASE_DIR/teiji" lab suite --kernel "$1" "$2" >"$log" 2>&1; then
+        mv "$log" "$3/$name"
+        done_line "$name" "" "$(seconds_since "$started")"
+    else
+        cat "$log"
+        printf '✗ %s\n' "$name"
+    fi
+}
+
 # Lines of cargo's output that show how far it is.
 readonly PROGRESS='^(test .* \.\.\. |test result: |     Running |   Doc-tests |test .* has been running for)'
 

@@ -60,27 +60,6 @@ fn a_cards_interrupt_goes_to_the_processor_it_is_sent_to() {
     }
 }
 
-/// Each script in a guest of its own, as lockdep reports but once a boot, and all scripts of a
-/// module together take more than a guest may (`teiji lab suite --wall-limit`).
-fn every_script_passes_on(kernel: &str) {
-    let mut failed = Vec::new();
-    for suite in suites() {
-        let mut scripts: Vec<_> =
-            std::fs::read_dir(suite).unwrap().map(|entry| entry.unwrap().path()).collect();
-        scripts.retain(|path| path.extension().is_some_and(|extension| extension == "sh"));
-        scripts.sort();
-        assert!(!scripts.is_empty());
-        for script in scripts {
-            let said = teiji(&["lab", "suite", "--kernel", kernel, script.to_str().unwrap()]);
-            print!("{}", said.out);
-            if said.code != 0 {
-                failed.push(format!("{}:\n{}{}", script.display(), said.out, said.err));
-            }
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
 /// `tests/upstream/generate` could not fetch the kernel's source.
 const NO_SOURCE: i32 = 75;
 
@@ -157,7 +136,7 @@ fn every_fault_is_found_on(kernel: &str) {
 }
 
 // The debug kernels are built first, which takes 10 to 20 minutes each on two
-// processors: ./test --debug-kernels.
+// processors: ./test --debug-kernels, which also runs every script on them.
 
 #[test]
 #[ignore = "needs the debug kernels: ./test --debug-kernels"]
@@ -169,18 +148,6 @@ fn debug_rt_finds_every_fault() {
 #[ignore = "needs the debug kernels: ./test --debug-kernels"]
 fn debug_finds_every_fault() {
     every_fault_is_found_on("debug");
-}
-
-#[test]
-#[ignore = "needs the debug kernels: ./test --debug-kernels"]
-fn debug_rt_has_nothing_to_say_of_the_modules() {
-    every_script_passes_on("debug-rt");
-}
-
-#[test]
-#[ignore = "needs the debug kernels: ./test --debug-kernels"]
-fn debug_has_nothing_to_say_of_the_modules() {
-    every_script_passes_on("debug");
 }
 
 #[test]
