@@ -9,6 +9,7 @@ pub(crate) mod judge;
 mod load;
 mod port;
 mod ptp;
+mod queues;
 pub(crate) mod requirement;
 mod round_trips;
 mod system;
@@ -35,6 +36,7 @@ pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &
     ptp::check(draft, &places, cards, log);
     system::check(draft, &places, log);
     load::check(draft, &places, log);
+    queues::check(draft, &places, log);
 }
 
 /// Finds the place of a value in the case's tree.

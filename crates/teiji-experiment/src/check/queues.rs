@@ -1,0 +1,82 @@
+//! Transmit queues of a card: which of them a flow takes beside a load.
+
+use teiji_core::load::LoadKind;
+
+use super::Places;
+use crate::draft::ScenarioDraft;
+use crate::fields::Found;
+use crate::log::Log;
+use crate::scenario::Nic;
+
+/// Without a qdisc that says which, a hash of addresses and ports takes one for each flow
+/// (`skb_tx_hash()` in `net/core/dev.c`), with a key that each boot draws: whether a packet
+/// waits behind the load is then a matter of luck, and seeds tell nothing of the question.
+pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
+    for kind in draft.loads.iter().flatten() {
+        let Some((host, wire)) = loads_from(*kind, draft) else { continue };
+        let several = match draft.wire(wire).and_then(|wire| wire.nic) {
+            Some(Nic::Vtsn | Nic::Igb) => true,
+            Some(Nic::E1000e | Nic::Rtl8139) | None => false,
+        };
+        let Some(port) = draft.port(host, wire).filter(|_| several) else { continue };
+        if let (Found::Absent, Found::Absent | Found::Value(2..)) = (&port.qdisc, port.queues) {
+            let Some(beside) = beside(host, wire, draft) else { continue };
+            log.warning(
+                places.at(&["loads"]),
+                format!(
+                    "`{beside}` and the load `{kind}` leave `{host}` by a card with several \
+                     transmit queues: each boot's luck decides whether they share one"
+                ),
+                format!(
+                    "Write hosts.{host}.ports.{wire}.queues = 1, or a qdisc there that gives each \
+                     priority its queue (mqprio, taprio)."
+                ),
+            );
+        }
+    }
+}
+
+/// A port, by host and wire.
+type Port<'a> = (&'a str, &'a str);
+
+/// Which port a load sends from: the first flow's, or the other end's, as it is run.
+fn loads_from(kind: LoadKind, draft: &ScenarioDraft) -> Option<Port<'_>> {
+    let (near, far) = if let Some(flow) = draft.flows.first() {
+        ends([&flow.from, &flow.to, &flow.wire], &flow.beyond)?
+    } else {
+        // Round trips have the load at their responder.
+        let asked = draft.round_trips.first()?;
+        let (near, far) = ends([&asked.from, &asked.to, &asked.wire], &asked.beyond)?;
+        (far, near)
+    };
+    match kind {
+        LoadKind::TcpTx | LoadKind::UdpTx => Some(near),
+        LoadKind::TcpRx | LoadKind::UdpRx => Some(far),
+        LoadKind::Cpu | LoadKind::Timer | LoadKind::Memory | LoadKind::Disk => None,
+    }
+}
+
+/// The ports at both ends of a way: from, to and first wire.
+fn ends<'a>(
+    [from, to, wire]: [&'a Option<String>; 3],
+    beyond: &'a [String],
+) -> Option<(Port<'a>, Port<'a>)> {
+    let (from, to, wire) = (from.as_deref()?, to.as_deref()?, wire.as_deref()?);
+    Some(((from, wire), (to, beyond.last().map_or(wire, String::as_str))))
+}
+
+/// A flow or round trips whose packets leave the same port.
+fn beside<'a>(host: &str, wire: &str, draft: &'a ScenarioDraft) -> Option<&'a str> {
+    let flow = draft.flows.iter().find(|flow| {
+        let here = flow.from.as_deref() == Some(host) && flow.wire.as_deref() == Some(wire);
+        here && flow.background != Some(true)
+    });
+    let asked = draft.round_trips.iter().find(|asked| {
+        // Requests, or replies.
+        let asks = asked.from.as_deref() == Some(host) && asked.wire.as_deref() == Some(wire);
+        let last = asked.beyond.last().or(asked.wire.as_ref());
+        asks || asked.to.as_deref() == Some(host) && last.map(String::as_str) == Some(wire)
+    });
+    let asked = asked.map(|asked| asked.name.as_str());
+    flow.map(|flow| flow.name.as_str()).or(asked)
+}
