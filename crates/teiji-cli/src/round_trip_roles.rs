@@ -74,6 +74,7 @@ impl<'a> RoundTripRoles<'a> {
                 interface: Some(to.ifname),
                 priority: asked.priority,
                 dscp: asked.dscp,
+                busy_poll: asked.responder_busy_poll,
                 scheduling: scheduling(&asked.to, asked.responder_realtime),
             },
             responder_namespace: namespace(&asked.to)?,

@@ -83,6 +83,7 @@ pub(crate) struct RoundTripsDraft {
     pub dscp: Option<u8>,
     pub realtime: Found<u8>,
     pub responder_realtime: Found<u8>,
+    pub responder_busy_poll: Found<Span>,
 }
 
 pub(crate) struct ScenarioDraft {
@@ -252,6 +253,7 @@ impl RoundTripsDraft {
             dscp: self.dscp?,
             realtime: self.realtime.settle().ok()?,
             responder_realtime: self.responder_realtime.settle().ok()?,
+            responder_busy_poll: self.responder_busy_poll.settle().ok()?,
         })
     }
 }

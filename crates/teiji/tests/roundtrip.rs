@@ -37,6 +37,7 @@ fn reflector(wire: &Wire, address: &str) -> Reflector {
         interface: None,
         priority: 0,
         dscp: 0,
+        busy_poll: None,
         scheduling: Scheduling::default(),
     };
     wire.rx(|| Reflector::open(&config)).unwrap()
@@ -266,6 +267,7 @@ fn what_cannot_work_is_refused_with_the_next_step() {
         interface: None,
         priority: 0,
         dscp: 0,
+        busy_poll: None,
         scheduling: Scheduling::default(),
     };
     for (address, sentence) in

@@ -31,6 +31,10 @@ pub struct Args {
     /// SO_PRIORITY of the replies, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
+    /// Poll the card for this long before waiting for a request (`SO_BUSY_POLL`), whole
+    /// microseconds.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    busy_poll: Option<Span>,
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
@@ -47,6 +51,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.duration.is_some_and(|d| d.as_ns() <= 0) {
         bail!("--for takes a time above zero, for example --for 10s");
     }
+    if args.busy_poll.is_some_and(|time| time < Span::from_micros(1)) {
+        bail!("--busy-poll takes a microsecond or more, for example --busy-poll 50us");
+    }
     // An IPv6 socket on :: takes IPv4 as well.
     let address = args.address.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
     let reflector = Reflector::open(&ReflectorConfig {
@@ -54,6 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         interface: args.interface.clone(),
         priority: args.priority,
         dscp: 0,
+        busy_poll: args.busy_poll,
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

@@ -71,14 +71,7 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         dscp: read_dscp(&fields, transport, log),
         realtime: small(fields.number("realtime", 1, 99, realtime)),
         listener_realtime: small(fields.number("listener-realtime", 1, 99, realtime)),
-        listener_busy_poll: system::micros(
-            &fields,
-            "listener-busy-poll",
-            "\"50us\"",
-            Span::from_micros(1),
-            Span::from_secs(1),
-            log,
-        ),
+        listener_busy_poll: read_busy_poll("listener-busy-poll", &fields, log),
         listener_pause: read_pause(&fields, log),
         flow_control: small(fields.number(
             "flow-control",
@@ -92,6 +85,11 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         tx_stamps: fields.flag("tx-stamps").or_default(false),
         background: fields.flag("background").or_default(false),
     }
+}
+
+/// How long a receiving thread polls the card before it waits.
+pub(super) fn read_busy_poll(key: &str, fields: &Fields<'_>, log: &Log) -> Found<Span> {
+    system::micros(fields, key, "\"50us\"", Span::from_micros(1), Span::from_secs(1), log)
 }
 
 /// A host by name; unknown names are reported, but only if all wires could be

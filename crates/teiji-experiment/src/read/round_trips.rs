@@ -4,7 +4,7 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Echo;
 
-use super::flow::{read_dscp, read_host, read_payload, read_way};
+use super::flow::{read_busy_poll, read_dscp, read_host, read_payload, read_way};
 use super::networks::Networks;
 use crate::draft::RoundTripsDraft;
 use crate::fields::{Fields, Found, Named};
@@ -69,6 +69,7 @@ fn read_one(table: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         dscp: read_dscp(&fields, transport, log),
         realtime: small(fields.number("realtime", 1, 99, realtime)),
         responder_realtime: small(fields.number("responder-realtime", 1, 99, realtime)),
+        responder_busy_poll: read_busy_poll("responder-busy-poll", &fields, log),
     }
 }
 

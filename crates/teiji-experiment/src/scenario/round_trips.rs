@@ -40,6 +40,10 @@ pub struct RoundTrips {
     pub realtime: Option<u8>,
     /// `SCHED_FIFO` priority of the answering thread, 1 to 99.
     pub responder_realtime: Option<u8>,
+    /// How long the answering thread polls the card before it waits (`SO_BUSY_POLL`),
+    /// whole microseconds.
+    #[serde(default)]
+    pub responder_busy_poll: Option<Span>,
 }
 
 impl RoundTrips {

@@ -199,5 +199,11 @@ pub const ROUND_TRIPS: Section = Section {
             "ordinary scheduling",
             "`SCHED_FIFO` priority of the answering thread",
         ),
+        key(
+            "responder-busy-poll",
+            "duration",
+            "none",
+            "the answering thread polls the card for this long before it waits, whole microseconds (`SO_BUSY_POLL`)",
+        ),
     ],
 };

@@ -70,6 +70,16 @@ pub enum RoundTripError {
         /// The address.
         address: SocketAddr,
     },
+    /// Polling needs a right.
+    #[error(
+        "no right to busy polling: CAP_NET_ADMIN is missing; run as root or with sudo, or do without"
+    )]
+    NoPollRight,
+    /// The kernel cannot poll.
+    #[error(
+        "this kernel has no busy polling (CONFIG_NET_RX_BUSY_POLL); do without, or take another kernel"
+    )]
+    NoPolling,
     /// Something else while opening.
     #[error("cannot open the socket: {0}")]
     Open(SysError),
@@ -79,10 +89,21 @@ pub enum RoundTripError {
 }
 
 // Numbers of errno(3) that mean something here.
+const EPERM: i32 = 1;
+const ENOPROTOOPT: i32 = 92;
 const EADDRINUSE: i32 = 98;
 const EADDRNOTAVAIL: i32 = 99;
 
 impl RoundTripError {
+    /// The sentence for a kernel that does not let a socket poll.
+    pub(super) fn busy_poll(error: SysError) -> Self {
+        match error.errno() {
+            EPERM => Self::NoPollRight,
+            ENOPROTOOPT => Self::NoPolling,
+            _ => Self::Open(error),
+        }
+    }
+
     /// The sentence for a system call that failed while binding to `address`.
     pub(super) fn bind(address: SocketAddr, error: SysError) -> Self {
         match error.errno() {

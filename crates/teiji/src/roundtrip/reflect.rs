@@ -35,6 +35,9 @@ pub struct ReflectorConfig {
     pub priority: u8,
     /// Differentiated services code point of the replies, 0 to 63.
     pub dscp: u8,
+    /// How long to poll the card before waiting for a request, in whole microseconds
+    /// (`SO_BUSY_POLL`).
+    pub busy_poll: Option<Span>,
     /// How the answering thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -71,6 +74,9 @@ impl Reflector {
         socket.set_receive_timeout(WAIT).map_err(RoundTripError::Open)?;
         socket.set_dscp(family, config.dscp).map_err(RoundTripError::Open)?;
         socket.set_priority(config.priority).map_err(RoundTripError::Open)?;
+        if let Some(time) = config.busy_poll {
+            socket.set_busy_poll(time).map_err(RoundTripError::busy_poll)?;
+        }
         if let Some(name) = &config.interface {
             let name = InterfaceName::new(name)?;
             socket.bind_to_device(name).map_err(RoundTripError::Open)?;
