@@ -4,16 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_core::quantity::Rate;
-use teiji_core::time::Span;
+use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, SendMode, Wire};
 use teiji_stats::gates::{self, Windows};
 use teiji_stats::shaping::{self, Reservation};
-use teiji_stats::wire::{self, PREAMBLE};
+use teiji_stats::wire::{self, GAP, PREAMBLE};
 use teiji_stats::{
-    GateStatistics, Series, ShapingStatistics, Wait, WireFrame, WireStatistics, median, waits,
+    Deviation, GateStatistics, Series, ShapingStatistics, Station, Wait, WireFrame, WireStatistics,
+    median, waits,
 };
 
-use crate::Records;
+use crate::{FrameRow, Records};
 
 /// Stamps of a computed wire are whole nanoseconds, and so is a frame's time on it.
 const ROUNDING_NS: i64 = 2;
@@ -39,6 +40,7 @@ pub fn on_wire(
 struct Direction<'a> {
     experiment: &'a Experiment,
     case: &'a Case,
+    records: &'a Records,
     wire: &'a Wire,
     host: &'a str,
     flows: Vec<(u16, &'a Flow)>,
@@ -54,7 +56,7 @@ impl<'a> Direction<'a> {
     fn new(
         experiment: &'a Experiment,
         case: &'a Case,
-        records: &Records,
+        records: &'a Records,
         wire: &'a Wire,
         host: &'a str,
     ) -> Self {
@@ -65,8 +67,7 @@ impl<'a> Direction<'a> {
         let flows: Vec<(u16, &Flow)> =
             (0..).zip(&case.scenario.flows).filter(|(_, flow)| own(flow)).collect();
         let exact = records.facts.wire_resolution == Some(Span::from_ns(1));
-        // Stamps are of the end of the start delimiter, at the far end.
-        let way = wire.delay.unwrap_or(Span::ZERO) + wire.rate.serialisation(PREAMBLE);
+        let way = to_the_stamp(wire);
         let mut frames: Vec<WireFrame> = Vec::new();
         for (id, flow) in &flows {
             let octets = flow.transport.octets(flow.payload);
@@ -85,7 +86,7 @@ impl<'a> Direction<'a> {
         });
         let first_ns = first.unwrap_or(0);
         let computed = exact && wire.nic == Nic::Vtsn;
-        Self { experiment, case, wire, host, flows, first_ns, frames, computed }
+        Self { experiment, case, records, wire, host, flows, first_ns, frames, computed }
     }
 
     fn statistics(&self) -> BTreeMap<String, WireStatistics> {
@@ -110,10 +111,37 @@ impl<'a> Direction<'a> {
                 waits: self.waits_of(*id, &waits),
                 gates: self.gates(flow, &frames),
                 shaping: self.shaping(flow),
+                stations: self.stations(*id, flow),
             };
             (flow.name.clone(), statistics)
         };
         self.flows.iter().map(of_flow).collect()
+    }
+
+    fn stations(&self, id: u16, flow: &Flow) -> BTreeMap<Station, Deviation> {
+        let own = flow.from == self.host;
+        let exact = self.computed && self.one_clock();
+        // The beginning of the preamble at the near end, in the schedule's clock.
+        let start = |row: &FrameRow| {
+            let at = row.wire.filter(|_| exact)? - to_the_stamp(self.wire);
+            Some(Instant::<Tai>::from_ns(at.as_ns()))
+        };
+        let octets = flow.transport.octets(flow.payload).saturating_sub(GAP);
+        let travel = self.wire.rate.serialisation(octets) + self.wire.delay.unwrap_or(Span::ZERO);
+        let took = |station: Station, row: &FrameRow| {
+            Some(match station {
+                Station::ToWire => start(row).filter(|_| own)? - row.woke?,
+                Station::Qdisc => row.tx_kernel? - row.tx_sched?,
+                Station::Card => start(row).filter(|_| own)? - row.tx_kernel?,
+                Station::Receive => row.rx_kernel? - (start(row)? + travel),
+            })
+        };
+        let rows = self.records.rows_of(id);
+        let of = |station: Station| {
+            let all = rows.iter().filter_map(|row| took(station, row));
+            Some((station, all.map(Span::as_ns).collect::<Series>().finish()?))
+        };
+        Station::ALL.into_iter().filter_map(of).collect()
     }
 
     fn waits_of(&self, flow: u16, waits: &BTreeMap<(u16, u16), Vec<i64>>) -> Vec<Wait> {
@@ -158,6 +186,13 @@ impl<'a> Direction<'a> {
         !synchronised && !self.wire.between.iter().any(clock_is_set)
     }
 
+    /// The cards' clocks and the schedule's are the same, or follow one another.
+    fn one_clock(&self) -> bool {
+        let synchronised =
+            |host: &String| self.case.scenario.host(host).is_some_and(|host| host.ptp.is_some());
+        self.runs_on_tai() || self.wire.between.iter().all(synchronised)
+    }
+
     /// The wire's clock minus the schedule's, in ns: what the earliest launched frame
     /// says, or else the median of all, where the two are not known to be the same.
     fn clock_offset(&self, launched: &BTreeSet<u16>) -> i64 {
@@ -181,11 +216,8 @@ impl<'a> Direction<'a> {
     }
 
     fn gates(&self, flow: &Flow, frames: &[WireFrame]) -> Option<GateStatistics> {
-        let synchronised =
-            |host: &String| self.case.scenario.host(host).is_some_and(|host| host.ptp.is_some());
         // Gates are of the talker's clock, stamps of the listener's.
-        let one_clock = self.runs_on_tai() || self.wire.between.iter().all(synchronised);
-        if !self.computed || !one_clock {
+        if !self.computed || !self.one_clock() {
             return None;
         }
         let (windows, gates_of) = self.first_case(|qdisc| windows(qdisc, self.priority(flow)))?;
@@ -212,6 +244,12 @@ impl<'a> Direction<'a> {
         let judged = shaping::judge(&frames, self.wire.rate, &reservation)?;
         Some(ShapingStatistics { reserved_in, ..judged })
     }
+}
+
+/// From the beginning of a frame at the near end to its stamp, which is of the end of the start
+/// delimiter at the far end.
+fn to_the_stamp(wire: &Wire) -> Span {
+    wire.delay.unwrap_or(Span::ZERO) + wire.rate.serialisation(PREAMBLE)
 }
 
 fn qdisc<'a>(scenario: &'a Scenario, host: &str, wire: &Wire) -> Option<&'a Qdisc> {

@@ -135,3 +135,39 @@ fn a_class_is_judged_by_what_is_reserved_for_it_and_another_by_nothing() {
     assert_eq!((shaping.burst_bytes, shaping.bound_bytes), (89, 2 + 1_537));
     assert_eq!(shaping.reserved_in.as_deref(), Some("shaped"));
 }
+
+#[test]
+fn the_stations_of_a_frames_way_are_told_apart() {
+    let experiment = experiment("", "");
+    let case = &experiment.cases[0];
+    let flow = &case.scenario.flows[0];
+    let at = |ns: i64| Instant::from_ns(BASE + ns);
+    // 70 bytes with FCS and 8 before them at 1 Gbit/s: 624 ns; the stamp is of the latters' end.
+    let row = |wire: i64| FrameRow {
+        scheduled: at(0),
+        woke: Some(at(30_000)),
+        tx_sched: Some(at(41_000)),
+        tx_kernel: Some(at(45_000)),
+        wire: Some(Instant::from_ns(BASE + wire + 64 + 500)),
+        rx_kernel: Some(at(60_000)),
+        ..FrameRow::EMPTY
+    };
+    let told = |resolution: i64| {
+        let facts = Facts { wire_resolution: Some(Span::from_ns(resolution)), ..Facts::default() };
+        let flows = vec![FlowPlan::new(0, flow, at(0))];
+        let (experiment_name, name) = ("demo".to_owned(), case.name.clone());
+        let about = About { experiment: experiment_name, case: name, seed: 1, flows };
+        let records = Records { about, facts, rows: vec![row(50_000), FrameRow::EMPTY] };
+        let stations = on_wire(&experiment, case, &records)["a"].stations.clone();
+        stations.into_iter().map(|(station, took)| (station, took.max_ns)).collect::<Vec<_>>()
+    };
+    let exact = [
+        (Station::ToWire, 20_000),
+        (Station::Qdisc, 4_000),
+        (Station::Card, 5_000),
+        (Station::Receive, 10_000 - 500 - 624),
+    ];
+    assert_eq!(told(1), exact);
+    // A wire whose time is not computed has a clock of its own.
+    assert_eq!(told(1_000), [(Station::Qdisc, 4_000)]);
+}

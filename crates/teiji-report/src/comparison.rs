@@ -61,6 +61,7 @@ impl<'a> Comparison<'a> {
                     .map(|(member, statistics)| MemberView {
                         seed: member.seed,
                         flow: Some(statistics),
+                        wire: member.wire.get(flow),
                         rounds: None,
                         deviation: vantage.and_then(|v| {
                             // Of a computed wire the departure itself is known.
@@ -99,6 +100,7 @@ impl<'a> Comparison<'a> {
                     Some(MemberView {
                         seed: member.seed,
                         flow: None,
+                        wire: None,
                         rounds: Some(rounds),
                         deviation,
                     })

@@ -186,6 +186,7 @@ mod tests {
                 .map(|(seed, deviation)| crate::comparison::MemberView {
                     seed,
                     flow: None,
+                    wire: None,
                     rounds: None,
                     deviation: Some(deviation),
                 })

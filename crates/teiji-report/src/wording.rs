@@ -1,7 +1,7 @@
 //! Sentences about what became of the frames and where the truth was taken.
 
 use teiji_record::summary::Testbed;
-use teiji_stats::{Part, RoundCounts, Vantage};
+use teiji_stats::{Part, RoundCounts, Station, Vantage};
 
 use crate::comparison::{CaseView, Comparison, Measure};
 use crate::units::{Glyphs, count, duration};
@@ -31,6 +31,28 @@ pub const fn part(part: Part) -> &'static str {
 pub const PARTS: &str = "There: from the send call to the responder's kernel. Responder: from \
                          there to its send call. Back: from there to the asking kernel. Wake-up: \
                          from there until the asking program has the reply.";
+
+/// What the sender's own stretches are.
+pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the sender runs. \
+                          Hand-over: from then until its send call returns.";
+
+/// What the stations of a frame's way are.
+pub const STATIONS: &str = " To the wire: from the wake-up to the frame's beginning on the wire, \
+                            through send call, queueing discipline and ring; the wait for a launch \
+                            time is in it. Of that, with transmit stamps: queueing discipline, from \
+                            its entry to the driver, and card, from there to the wire. Received: \
+                            from the frame's end at the receiver to its kernel's stamp, through \
+                            interrupt and polling.";
+
+/// A stretch of a frame's way.
+pub const fn station(station: Station) -> &'static str {
+    match station {
+        Station::ToWire => "to the wire",
+        Station::Qdisc => "queueing discipline",
+        Station::Card => "card",
+        Station::Receive => "received",
+    }
+}
 
 /// Where an experiment ran.
 pub const fn testbed(testbed: Testbed) -> &'static str {

@@ -39,4 +39,4 @@ pub use series::{Series, median};
 pub use shaping::ShapingStatistics;
 pub use tail::{Evidence, NoFit, TailBound, TailFit};
 pub use waits::Wait;
-pub use wire::{WireFrame, WireStatistics};
+pub use wire::{Station, WireFrame, WireStatistics};

@@ -1,6 +1,8 @@
 //! What only a wire whose time is computed can tell: when each frame was on it, to
 //! the nanosecond, and what it had to do with the frames beside it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
 
@@ -45,6 +47,26 @@ impl WireFrame {
     }
 }
 
+/// A stretch of a frame's way from the program that woke for it to the kernel that receives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Station {
+    /// From the sender's wake-up to the beginning of the frame on the wire: send call, qdisc,
+    /// ring, and the wait for a launch time.
+    ToWire,
+    /// In the qdisc: from its entry to the driver. Needs transmit stamps.
+    Qdisc,
+    /// In the card: from the driver to the wire. Needs transmit stamps.
+    Card,
+    /// From the frame's last bit at the receiver to its kernel's stamp: interrupt and polling.
+    Receive,
+}
+
+impl Station {
+    /// All of them, in the order they pass.
+    pub const ALL: [Self; 4] = [Self::ToWire, Self::Qdisc, Self::Card, Self::Receive];
+}
+
 /// One flow on such a wire.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WireStatistics {
@@ -63,6 +85,9 @@ pub struct WireStatistics {
     pub gates: Option<GateStatistics>,
     /// Its class against the bandwidth and burst reserved for it.
     pub shaping: Option<ShapingStatistics>,
+    /// How long the stretches of its frames' way took, where both ends have stamps of one clock.
+    #[serde(default)]
+    pub stations: BTreeMap<Station, Deviation>,
 }
 
 /// Bits per second that `frames` (ascending) took, from the start of the first to the

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use teiji_record::CaseSummary;
-use teiji_stats::{Counts, Deviation, FlowStatistics, RoundCounts, RoundStatistics, Vantage};
+use teiji_stats::{
+    Counts, Deviation, FlowStatistics, RoundCounts, RoundStatistics, Vantage, WireStatistics,
+};
 
 use super::{Figure, Spread};
 use crate::paper::PaperFigures;
@@ -28,6 +30,8 @@ pub struct MemberView<'a> {
     pub seed: u64,
     /// All that is known of the flow; `None` if these are round trips.
     pub flow: Option<&'a FlowStatistics>,
+    /// What is known of the flow from its wire.
+    pub wire: Option<&'a WireStatistics>,
     /// All that is known of the round trips; `None` if this is a flow.
     pub rounds: Option<&'a RoundStatistics>,
     /// The compared deviations.

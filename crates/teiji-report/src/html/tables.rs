@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use teiji_stats::Deviation;
+use teiji_stats::{Deviation, Station};
 
 use super::GLYPHS;
 use super::escape::text;
@@ -10,6 +10,7 @@ use super::rows::named;
 use crate::comparison::{CaseView, Comparison, Figure, Measure, MemberView, Spread};
 use crate::report::Report;
 use crate::units::{Scale, count, duration, ratio};
+use crate::wording;
 
 /// With more cases, the published figures stand below the measured ones.
 const CASES_SIDE_BY_SIDE: usize = 2;
@@ -171,13 +172,11 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
     let _ = writeln!(out, "</tbody></table></div>");
 }
 
-/// Where the time goes on the sender.
+/// Where a member keeps how long a stretch took.
+type Pick<'a> = Box<dyn Fn(&MemberView<'a>) -> Option<&'a Deviation>>;
+
+/// Where the time of a flow's frames goes.
 pub fn stations<'a>(report: &Report<'_>, comparison: &Comparison<'a>, out: &mut String) {
-    type Pick = fn(&teiji_stats::FlowStatistics) -> Option<&Deviation>;
-    let stations: [(&str, Pick); 2] = [
-        ("wake-up latency", |flow| flow.wake_up.as_ref()),
-        ("hand-over", |flow| flow.hand_over.as_ref()),
-    ];
     let members = if comparison.members() > 1 {
         format!(
             " Over {} seeds: the smallest and the largest of all, else the seeds' median.",
@@ -186,12 +185,24 @@ pub fn stations<'a>(report: &Report<'_>, comparison: &Comparison<'a>, out: &mut 
     } else {
         String::new()
     };
+    let mut stretches: Vec<(&str, Pick<'a>)> = vec![
+        ("wake-up latency", Box::new(|member| member.flow?.wake_up.as_ref())),
+        ("hand-over", Box::new(|member| member.flow?.hand_over.as_ref())),
+    ];
+    stretches.extend(Station::ALL.map(|station| {
+        let pick: Pick<'a> = Box::new(move |member| member.wire?.stations.get(&station));
+        (wording::station(station), pick)
+    }));
+    let has_stations = comparison
+        .cases
+        .iter()
+        .flat_map(|case| &case.members)
+        .any(|member| member.wire.is_some_and(|wire| !wire.stations.is_empty()));
     let note = format!(
-        "Wake-up latency: from the planned wake-up until the sender runs. Hand-over: from then \
-         until its send call returns.{members}"
+        "{}{}{members}",
+        wording::SENDER,
+        if has_stations { wording::STATIONS } else { "" }
     );
-    let stretches =
-        stations.map(|(what, pick)| (what, move |member: &MemberView<'a>| pick(member.flow?)));
     where_the_time_goes(report, comparison, &stretches, &note, out);
 }
 
