@@ -50,12 +50,13 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
     if !kind.needs_a_wire() {
         return Ok(Running::start(kind)?);
     }
-    let Some((loaded, peer)) = around(scenario) else {
+    let ports = scenario.loaded_ports();
+    let Some([from, to]) = ports.and_then(|ports| ports.way(kind)) else {
         bail!("the load `{kind}` needs a flow or round trips")
     };
-    let (from, to, port) = match kind {
-        LoadKind::UdpRx | LoadKind::TcpRx => (peer, loaded, FLOODED),
-        _ => (loaded, peer, FLOODED + 1),
+    let port = match kind {
+        LoadKind::UdpRx | LoadKind::TcpRx => FLOODED,
+        _ => FLOODED + 1,
     };
     let namespace =
         |host| applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"));
@@ -73,20 +74,6 @@ fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::
         return Ok(Running::stream(kind, to, ends)?);
     }
     Ok(Running::flood(kind, Flood { to, payload: PAYLOAD, rate: RATE }, ends)?)
-}
-
-/// A host, and the wire on which the loads reach it.
-type Reached<'a> = (&'a str, &'a str);
-
-/// The loaded host and its peer.
-fn around(scenario: &Scenario) -> Option<(Reached<'_>, Reached<'_>)> {
-    let flow = scenario.flows.first().map(|flow| {
-        ((flow.from.as_str(), flow.wire.as_str()), (flow.to.as_str(), flow.last_wire()))
-    });
-    let asked = scenario.round_trips.first().map(|asked| {
-        ((asked.to.as_str(), asked.last_wire()), (asked.from.as_str(), asked.wire.as_str()))
-    });
-    flow.or(asked)
 }
 
 /// What the loads did over time, of each case and seed; of runs that recorded it.

@@ -2,6 +2,7 @@
 
 mod card;
 mod judge;
+mod loaded;
 mod prioflow;
 mod qdisc;
 mod requirement;
@@ -18,6 +19,7 @@ use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
 pub use judge::{Judge, JudgeBy};
+pub use loaded::{LoadedPorts, PortName};
 pub use prioflow::{LevelSource, LinkMode, Prioflow};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,

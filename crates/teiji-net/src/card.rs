@@ -45,7 +45,7 @@ pub struct Before {
     /// who processes its frames.
     #[serde(default)]
     pub files: Vec<(String, String)>,
-    /// The most bytes that it takes in one piece, likewise.
+    /// The most bytes that it takes in one piece.
     #[serde(default)]
     pub gso_max_size: Option<u32>,
     /// Where its interrupts were handled and how its threads were scheduled, likewise.
@@ -57,7 +57,6 @@ impl Before {
     /// Remembers who processes its frames. Works in the calling thread's namespace.
     pub(crate) fn remember_processing(&mut self) {
         self.files = processing::files(&self.ifname);
-        self.gso_max_size = processing::gso_max_size(&self.ifname);
         for irq in interrupts::of(&self.ifname).unwrap_or_default() {
             self.kernel.remember_file(&interrupts::affinity_file(irq));
         }
@@ -192,7 +191,7 @@ pub(crate) fn inspect(netlink: &mut Netlink, ifname: &str) -> Result<Before, Ref
         addresses: address::list(netlink, card.index).map_err(look)?,
         channels: Channels::of(ifname),
         files: Vec::new(),
-        gso_max_size: None,
+        gso_max_size: card.gso_max_size,
         kernel: KernelBefore::default(),
     })
 }

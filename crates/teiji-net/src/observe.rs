@@ -157,7 +157,7 @@ fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<Observed
     let mut settings = vtsn::observe(ifname, link.index);
     // Asked only where it matters: looking takes time, which the guest counts.
     if !port.processing.is_empty() {
-        settings.extend(processing::observe(ifname, pollers));
+        settings.extend(processing::observe(&link, pollers));
     }
     let veth = link.kind.as_deref() == Some("veth");
     Ok(ObservedPort {

@@ -13,7 +13,8 @@ use teiji_sys::sysfs::Sysfs;
 use crate::cpus;
 use crate::error::Cause;
 use crate::interrupts;
-use crate::netlink::{KernelError, Netlink, link};
+use crate::netlink::link::{self, Link};
+use crate::netlink::{KernelError, Netlink};
 use crate::threads::{self, KernelThread};
 
 /// One setting of a port.
@@ -323,12 +324,6 @@ pub(crate) fn files(ifname: &str) -> Vec<(String, String)> {
     values.filter_map(|file| Some((below(file.clone()), sysfs.read(&file).ok()?))).collect()
 }
 
-/// The most bytes that an interface of the calling thread's namespace takes in one piece.
-pub(crate) fn gso_max_size(ifname: &str) -> Option<u32> {
-    let mut netlink = Netlink::open().ok()?;
-    link::find(&mut netlink, ifname).ok()??.gso_max_size
-}
-
 /// How many bytes the kernel now lets into each transmit ring of an interface of the calling
 /// thread's namespace (BQL's limit): the highest of its queues, `None` where none is counted.
 pub(crate) fn byte_limit(ifname: &str) -> Option<u64> {
@@ -342,7 +337,8 @@ pub(crate) fn byte_limit(ifname: &str) -> Option<u64> {
 
 /// What the kernel says of all this about an interface of the calling thread's
 /// namespace, which `pollers` poll. What it does not say is not there.
-pub(crate) fn observe(ifname: &str, pollers: &[KernelThread]) -> BTreeMap<String, String> {
+pub(crate) fn observe(link: &Link, pollers: &[KernelThread]) -> BTreeMap<String, String> {
+    let ifname = link.name.as_str();
     let mut said = BTreeMap::new();
     let mut say = |key: &str, value: Option<String>| {
         value.map(|value| said.insert(key.to_owned(), value));
@@ -361,7 +357,7 @@ pub(crate) fn observe(ifname: &str, pollers: &[KernelThread]) -> BTreeMap<String
     }
     say(NAPI_THREADS, threads::policies(pollers));
     say(NAPI_CPUS, threads::places(pollers));
-    say(GSO_MAX_SIZE, gso_max_size(ifname).map(|bytes| bytes.to_string()));
+    say(GSO_MAX_SIZE, link.gso_max_size.map(|bytes| bytes.to_string()));
     for (file, value) in files(ifname) {
         let cpus = || cpus::parse_mask(&value).map(|cpus| cpus::list(&cpus));
         match file.strip_prefix("queues/").and_then(|rest| rest.split_once('/')) {

@@ -29,6 +29,7 @@
 //! Linux only.
 #![forbid(unsafe_code)]
 
+mod busy_poll;
 pub mod cycle;
 pub mod flow;
 mod hardware;
@@ -43,6 +44,7 @@ pub mod talker;
 pub mod turns;
 mod units;
 
+pub use busy_poll::NoBusyPoll;
 pub use cycle::{Cycle, Wake};
 pub use listener::Listener;
 pub use margin::Margin;

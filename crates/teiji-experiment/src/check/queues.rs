@@ -6,7 +6,7 @@ use super::Places;
 use crate::draft::ScenarioDraft;
 use crate::fields::Found;
 use crate::log::Log;
-use crate::scenario::Nic;
+use crate::scenario::{LoadedPorts, Nic, PortName};
 
 /// Without a qdisc that says which, a hash of addresses and ports takes one for each flow
 /// (`skb_tx_hash()` in `net/core/dev.c`), with a key that each boot draws: whether a packet
@@ -36,33 +36,26 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     }
 }
 
-/// A port, by host and wire.
-type Port<'a> = (&'a str, &'a str);
-
-/// Which port a load sends from: the first flow's, or the other end's, as it is run.
-fn loads_from(kind: LoadKind, draft: &ScenarioDraft) -> Option<Port<'_>> {
-    let (near, far) = if let Some(flow) = draft.flows.first() {
-        ends([&flow.from, &flow.to, &flow.wire], &flow.beyond)?
-    } else {
-        // Round trips have the load at their responder.
-        let asked = draft.round_trips.first()?;
-        let (near, far) = ends([&asked.from, &asked.to, &asked.wire], &asked.beyond)?;
-        (far, near)
+/// Which port a load sends from.
+fn loads_from(kind: LoadKind, draft: &ScenarioDraft) -> Option<PortName<'_>> {
+    let flow = draft.flows.first();
+    // One that could not be read is still the one that it goes by.
+    let flow_ends = match flow {
+        Some(flow) => Some(ends([&flow.from, &flow.to, &flow.wire], &flow.beyond)?),
+        None => None,
     };
-    match kind {
-        LoadKind::TcpTx | LoadKind::UdpTx => Some(near),
-        LoadKind::TcpRx | LoadKind::UdpRx => Some(far),
-        LoadKind::Cpu | LoadKind::Timer | LoadKind::Memory | LoadKind::Disk => None,
-    }
+    let asked = draft.round_trips.first();
+    let asked = asked.and_then(|asked| ends([&asked.from, &asked.to, &asked.wire], &asked.beyond));
+    LoadedPorts::around(flow_ends, asked)?.way(kind).map(|[from, _]| from)
 }
 
 /// The ports at both ends of a way: from, to and first wire.
 fn ends<'a>(
     [from, to, wire]: [&'a Option<String>; 3],
     beyond: &'a [String],
-) -> Option<(Port<'a>, Port<'a>)> {
+) -> Option<[PortName<'a>; 2]> {
     let (from, to, wire) = (from.as_deref()?, to.as_deref()?, wire.as_deref()?);
-    Some(((from, wire), (to, beyond.last().map_or(wire, String::as_str))))
+    Some([(from, wire), (to, beyond.last().map_or(wire, String::as_str))])
 }
 
 /// A flow or round trips whose packets leave the same port.

@@ -8,6 +8,7 @@ use teiji_sys::sched::SchedError;
 use thiserror::Error;
 
 use super::{ListenerConfig, Source};
+use crate::busy_poll::NoBusyPoll;
 use crate::flow::FlowError;
 use crate::record::ListenerLog;
 
@@ -56,16 +57,9 @@ pub enum ListenerError {
         "no right to receive Ethernet frames: CAP_NET_RAW is missing; run as root or with sudo, or use UDP"
     )]
     NoRawRight,
-    /// Polling needs a right.
-    #[error(
-        "no right to busy polling: CAP_NET_ADMIN is missing; run as root or with sudo, or do without"
-    )]
-    NoPollRight,
-    /// The kernel cannot poll.
-    #[error(
-        "this kernel has no busy polling (CONFIG_NET_RX_BUSY_POLL); do without, or take another kernel"
-    )]
-    NoPolling,
+    /// The card may not be polled.
+    #[error(transparent)]
+    BusyPoll(#[from] NoBusyPoll),
     /// The kernel has no such sockets.
     #[error("this kernel has no such sockets ({error}); use another transport")]
     NoFamily {
@@ -100,7 +94,6 @@ pub enum ListenerError {
 // Numbers of errno(3) that mean something here.
 const EPERM: i32 = 1;
 const EACCES: i32 = 13;
-const ENOPROTOOPT: i32 = 92;
 const EAFNOSUPPORT: i32 = 97;
 const EADDRINUSE: i32 = 98;
 const EADDRNOTAVAIL: i32 = 99;
@@ -113,10 +106,8 @@ impl ListenerError {
             ("bind", EADDRNOTAVAIL, Source::Udp(address)) => Self::NotOurAddress { address },
             ("bind", EACCES, Source::Udp(address)) => Self::NoPortRight { address },
             ("socket", EPERM, Source::Ethernet { .. }) => Self::NoRawRight,
-            ("setsockopt SO_BUSY_POLL", EPERM, _) => Self::NoPollRight,
-            ("setsockopt SO_BUSY_POLL", ENOPROTOOPT, _) => Self::NoPolling,
             ("socket", EAFNOSUPPORT, _) => Self::NoFamily { error },
-            _ => Self::Open { error },
+            _ => NoBusyPoll::of(&error).map_or(Self::Open { error }, Self::BusyPoll),
         }
     }
 }

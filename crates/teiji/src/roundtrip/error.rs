@@ -9,6 +9,8 @@ use teiji_sys::interface::InterfaceError;
 use teiji_sys::sched::SchedError;
 use thiserror::Error;
 
+use crate::busy_poll::NoBusyPoll;
+
 /// Why a requester or reflector cannot open or go on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -70,16 +72,9 @@ pub enum RoundTripError {
         /// The address.
         address: SocketAddr,
     },
-    /// Polling needs a right.
-    #[error(
-        "no right to busy polling: CAP_NET_ADMIN is missing; run as root or with sudo, or do without"
-    )]
-    NoPollRight,
-    /// The kernel cannot poll.
-    #[error(
-        "this kernel has no busy polling (CONFIG_NET_RX_BUSY_POLL); do without, or take another kernel"
-    )]
-    NoPolling,
+    /// The card may not be polled.
+    #[error(transparent)]
+    BusyPoll(#[from] NoBusyPoll),
     /// Something else while opening.
     #[error("cannot open the socket: {0}")]
     Open(SysError),
@@ -89,19 +84,13 @@ pub enum RoundTripError {
 }
 
 // Numbers of errno(3) that mean something here.
-const EPERM: i32 = 1;
-const ENOPROTOOPT: i32 = 92;
 const EADDRINUSE: i32 = 98;
 const EADDRNOTAVAIL: i32 = 99;
 
 impl RoundTripError {
-    /// The sentence for a kernel that does not let a socket poll.
-    pub(super) fn busy_poll(error: SysError) -> Self {
-        match error.errno() {
-            EPERM => Self::NoPollRight,
-            ENOPROTOOPT => Self::NoPolling,
-            _ => Self::Open(error),
-        }
+    /// The sentence for a system call that failed while opening.
+    pub(super) fn open(error: SysError) -> Self {
+        NoBusyPoll::of(&error).map_or(Self::Open(error), Self::BusyPoll)
     }
 
     /// The sentence for a system call that failed while binding to `address`.

@@ -75,7 +75,7 @@ impl Reflector {
         socket.set_dscp(family, config.dscp).map_err(RoundTripError::Open)?;
         socket.set_priority(config.priority).map_err(RoundTripError::Open)?;
         if let Some(time) = config.busy_poll {
-            socket.set_busy_poll(time).map_err(RoundTripError::busy_poll)?;
+            socket.set_busy_poll(time).map_err(RoundTripError::open)?;
         }
         if let Some(name) = &config.interface {
             let name = InterfaceName::new(name)?;
