@@ -154,29 +154,35 @@ check() {
 
 # kernel_scripts KERNEL…: every script of every module on each of these kernels, each in a
 # guest of its own (lockdep reports but once a boot), as many at a time as there are
-# processors. What passed is not run again with the same build and scripts: the laboratory
-# would repeat it to the last bit.
+# processors. What passed is not run again with the same build, script and what it includes:
+# the laboratory would repeat it to the last bit.
 kernel_scripts() {
-    local kernel script name build stamps="$TEST_TOOLS/scripts-passed"
-    build=$(find tests/kernel "$RELEASE_DIR/teiji" -type f -print0 | sort -z | xargs -0 cat | sha256sum)
-    stamps=$stamps/${build:0:16}
-    mkdir -p "$stamps"
+    local kernel script build stamp
+    build=$(sha256sum "$RELEASE_DIR/teiji")
+    mkdir -p "$TEST_TOOLS/scripts-passed"
+    local -A stamps=()
     for kernel in "$@"; do
         for script in tests/kernel/*/*.sh; do
-            [ ! -e "$stamps/$(script_name "$kernel" "$script")" ] || continue
+            stamp=$({ echo "$build"; cat "$script" "$(dirname "$script")"/*.inc; } | sha256sum)
+            stamps["$kernel $script"]=$TEST_TOOLS/scripts-passed/$(script_name "$kernel" "$script")-${stamp:0:16}
+        done
+    done
+    for kernel in "$@"; do
+        for script in tests/kernel/*/*.sh; do
+            stamp=${stamps["$kernel $script"]}
+            [ ! -e "$stamp" ] || continue
             while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
-            kernel_script "$kernel" "$script" "$stamps" &
+            kernel_script "$kernel" "$script" "$stamp" &
         done
     done
     wait
     for kernel in "$@"; do
         for script in tests/kernel/*/*.sh; do
-            name=$(script_name "$kernel" "$script")
-            if [ -e "$stamps/$name" ]; then
+            if [ -e "${stamps["$kernel $script"]}" ]; then
                 passed=$((passed + 1))
             else
                 failed=$((failed + 1))
-                failures+=("$name: teiji lab suite --kernel $kernel $script")
+                failures+=("$(script_name "$kernel" "$script"): teiji lab suite --kernel $kernel $script")
             fi
         done
     done
@@ -185,13 +191,13 @@ kernel_scripts() {
 # script_name KERNEL SCRIPT: a file name for both.
 script_name() { printf '%s-%s-%s' "$1" "$(basename "$(dirname "$2")")" "$(basename "$2" .sh)"; }
 
-# kernel_script KERNEL SCRIPT STAMPS: one of them, with a file in STAMPS if it passes.
+# kernel_script KERNEL SCRIPT STAMP: one of them, which leaves the file STAMP if it passes.
 kernel_script() {
     local name log started=$SECONDS
     name=$(script_name "$1" "$2")
     log="$TEST_TOOLS/$name.log"
     if limited "$RELEASE_DIR/teiji" lab suite --kernel "$1" "$2" >"$log" 2>&1; then
-        mv "$log" "$3/$name"
+        mv "$log" "$3"
         done_line "$name" "" "$(seconds_since "$started")"
     else
         cat "$log"
