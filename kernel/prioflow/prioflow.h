@@ -18,7 +18,6 @@
 #define PRIOFLOW_H
 
 #include <linux/hashtable.h>
-#include <linux/hrtimer.h>
 #include <linux/if_ether.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
@@ -220,7 +219,7 @@ struct prioflow_receiver {
 	u32 low;
 	u32 headroom;			/* bytes of its buffer, for what is in flight */
 	u32 asks;
-	struct hrtimer timer;		/* runs while it asks, and refers to the socket */
+	struct list_head turn;		/* while it asks, which refers to the socket */
 };
 
 /* What is known of a socket that has opted in (socket.c). */
@@ -322,6 +321,8 @@ int prioflow_sockopt_module_init(void);
 void prioflow_sockopt_module_exit(void);
 
 /* receive.c */
+int prioflow_receive_module_init(void);
+void prioflow_receive_module_exit(void);
 void prioflow_receive_init(struct prioflow_socket *socket);
 void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_receive *set);
 int prioflow_receive_needs(const struct net *net, u32 payload, struct prioflow_receive *need);

@@ -5,9 +5,10 @@
  * What a socket holds is what the kernel charges to it, and compares with SO_RCVBUF when
  * it drops. It reaches the high mark when a packet comes, so the callback of new data
  * looks. It falls to the low one when a program reads, which has no callback: a timer
- * looks while the socket asks, and sees a socket that was closed as well. The timer
- * refers to the socket, so that neither has to wait for the other.
+ * looks at the sockets that ask, in turn, and sees one that was closed as well. Those
+ * that wait for a look are referred to, so that their end has not to wait for the timer.
  */
+#include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -19,23 +20,27 @@
 #include "../compat/compat.h"
 #include "prioflow.h"
 
-/* How often a socket that asks is looked at: a reader that is quicker waits so long. */
+/* So long the timer rests: a reader that is quicker waits so long. */
 #define PRIOFLOW_LOOK_NS	(250 * NSEC_PER_USEC)
-/* So many are looked at so often; more of them less often, or they would take all time. */
-#define PRIOFLOW_LOOK_AT_MOST	8
+/*
+ * So many it looks at then. The others have to wait for theirs: thousands of them on a
+ * slow processor must not take all its time.
+ */
+#define PRIOFLOW_LOOKS		8
 #define PRIOFLOW_HEADERS	(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define PRIOFLOW_HEADERS_MAX	(VLAN_ETH_HLEN + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
 /* Sockets that ask, in all namespaces. */
-static atomic_t prioflow_asking = ATOMIC_INIT(0);
-
-/* How long until a socket that asks is looked at again. */
-static u64 prioflow_receive_pace_ns(void)
-{
-	u32 asking = atomic_read(&prioflow_asking);
-
-	return PRIOFLOW_LOOK_NS * (1 + asking / PRIOFLOW_LOOK_AT_MOST);
-}
+static struct {
+	spinlock_t lock;		/* after a receiver's */
+	struct list_head turns;		/* the next to be looked at; only the timer takes off */
+	u32 count;			/* how many they are */
+	bool watched;			/* by the timer, which runs while there are any */
+	struct hrtimer timer;
+} prioflow_asking = {
+	.lock	= __SPIN_LOCK_UNLOCKED(prioflow_asking.lock),
+	.turns	= LIST_HEAD_INIT(prioflow_asking.turns),
+};
 
 /* Has the peers asked for @level, or for nothing if it is 0. The receiver's lock. */
 static void prioflow_receive_ask(struct prioflow_socket *socket, u8 level)
@@ -44,6 +49,18 @@ static void prioflow_receive_ask(struct prioflow_socket *socket, u8 level)
 
 	prioflow_net_ask(prioflow_net_of(sock_net(socket->sk)), receiver->asked, level);
 	receiver->asked = level;
+}
+
+/* Has the socket looked at until it asks no more. The receiver's lock. */
+static void prioflow_receive_watch(struct prioflow_receiver *receiver)
+{
+	spin_lock(&prioflow_asking.lock);
+	list_add_tail(&receiver->turn, &prioflow_asking.turns);
+	prioflow_asking.count++;
+	if (!prioflow_asking.watched)
+		hrtimer_start(&prioflow_asking.timer, PRIOFLOW_LOOK_NS, HRTIMER_MODE_REL_SOFT);
+	prioflow_asking.watched = true;
+	spin_unlock(&prioflow_asking.lock);
 }
 
 /* The socket holds more than its high mark. Any context but hardirq. */
@@ -58,9 +75,7 @@ static void prioflow_receive_above(struct prioflow_socket *socket)
 	    refcount_inc_not_zero(&sk->sk_refcnt)) {
 		receiver->asks++;
 		prioflow_receive_ask(socket, receiver->level + 1);
-		atomic_inc(&prioflow_asking);
-		hrtimer_start(&receiver->timer, prioflow_receive_pace_ns(),
-			      HRTIMER_MODE_REL_SOFT);
+		prioflow_receive_watch(receiver);
 	}
 	spin_unlock_bh(&receiver->lock);
 }
@@ -78,11 +93,21 @@ static void prioflow_receive_ready(struct sock *sk)
 	receiver->ready(sk);
 }
 
-/* In softirq, while the socket asks. */
-static enum hrtimer_restart prioflow_receive_look(struct hrtimer *timer)
+/* Whose turn it is; the next turn is another's. */
+static struct prioflow_socket *prioflow_receive_turn(void)
 {
-	struct prioflow_socket *socket =
-		container_of(timer, struct prioflow_socket, receiver.timer);
+	struct prioflow_receiver *receiver;
+
+	spin_lock(&prioflow_asking.lock);
+	receiver = list_first_entry(&prioflow_asking.turns, struct prioflow_receiver, turn);
+	list_move_tail(&receiver->turn, &prioflow_asking.turns);
+	spin_unlock(&prioflow_asking.lock);
+	return container_of(receiver, struct prioflow_socket, receiver);
+}
+
+/* Looks at a socket that asks: whether it still has to, and for what. */
+static void prioflow_receive_look(struct prioflow_socket *socket)
+{
 	struct prioflow_receiver *receiver = &socket->receiver;
 	struct sock *sk = socket->sk;
 	bool ends;
@@ -90,18 +115,36 @@ static enum hrtimer_restart prioflow_receive_look(struct hrtimer *timer)
 	spin_lock(&receiver->lock);
 	ends = receiver->level == PRIOFLOW_NO_LEVEL || sock_flag(sk, SOCK_DEAD) ||
 	       sk_rmem_alloc_get(sk) <= receiver->low;
-	if (ends)
+	if (ends) {
 		prioflow_receive_ask(socket, 0);
-	else if (receiver->asked != receiver->level + 1)
+		spin_lock(&prioflow_asking.lock);
+		list_del(&receiver->turn);
+		prioflow_asking.count--;
+		spin_unlock(&prioflow_asking.lock);
+	} else if (receiver->asked != receiver->level + 1) {
 		prioflow_receive_ask(socket, receiver->level + 1);
-	spin_unlock(&receiver->lock);
-	if (!ends) {
-		hrtimer_forward_now(timer, prioflow_receive_pace_ns());
-		return HRTIMER_RESTART;
 	}
-	atomic_dec(&prioflow_asking);
-	sock_put(sk);
-	return HRTIMER_NORESTART;
+	spin_unlock(&receiver->lock);
+	if (ends)
+		sock_put(sk);
+}
+
+/* In softirq, while a socket asks. */
+static enum hrtimer_restart prioflow_receive_looks(struct hrtimer *timer)
+{
+	u32 looks = min_t(u32, READ_ONCE(prioflow_asking.count), PRIOFLOW_LOOKS);
+	bool again;
+
+	while (looks--)
+		prioflow_receive_look(prioflow_receive_turn());
+	spin_lock(&prioflow_asking.lock);
+	again = prioflow_asking.count;
+	prioflow_asking.watched = again;
+	/* From now on, so that it rests however long the looks have taken. */
+	if (again)
+		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), PRIOFLOW_LOOK_NS));
+	spin_unlock(&prioflow_asking.lock);
+	return again ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
 /* What a socket is charged for a frame with @payload octets, by drivers as they are. */
@@ -188,6 +231,17 @@ void prioflow_receive_init(struct prioflow_socket *socket)
 {
 	spin_lock_init(&socket->receiver.lock);
 	socket->receiver.level = PRIOFLOW_NO_LEVEL;
-	hrtimer_setup(&socket->receiver.timer, prioflow_receive_look, CLOCK_MONOTONIC,
+}
+
+int prioflow_receive_module_init(void)
+{
+	hrtimer_setup(&prioflow_asking.timer, prioflow_receive_looks, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
+	return 0;
+}
+
+/* Nobody asks any more, but the last look may not have returned. */
+void prioflow_receive_module_exit(void)
+{
+	hrtimer_cancel(&prioflow_asking.timer);
 }
