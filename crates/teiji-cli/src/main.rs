@@ -27,6 +27,7 @@ mod progress;
 mod ptp;
 mod publish;
 mod rebuild;
+mod receptions;
 mod replay;
 mod role;
 mod round_trip_roles;

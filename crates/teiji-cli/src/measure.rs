@@ -26,7 +26,10 @@ use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
 use crate::ptp::{self, SyncSeries};
-use crate::role::{EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn};
+use crate::receptions;
+use crate::role::{
+    EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn, thread_name,
+};
 use crate::round_trip_roles::RoundTripRoles;
 use crate::setup::ObservedCase;
 
@@ -84,7 +87,14 @@ fn measure(
     let looked = activity::look();
     let running = loads::start(setup.loads, setup.scenario, applied)?;
     let tai_before = TaiOffset::now();
-    let logs = run_flows(setup, applied, progress);
+    let tracing = receptions::start(setup.scenario, applied);
+    let logs = tracing.and_then(|tracing| {
+        let mut logs = run_flows(setup, applied, progress)?;
+        if let Some(tracing) = tracing {
+            tracing.finish(setup.scenario, &mut logs)?;
+        }
+        Ok(logs)
+    });
     let step = TaiOffset::now().step_since(tai_before);
     let loads = loads::stop(running, logs.as_ref().ok().map(|logs| logs.base));
     let mut activity = activity::look().since(&looked);
@@ -161,7 +171,7 @@ fn run_flows(
         let gate = || Gate::new(&ready, &start);
         let mut talkers = Vec::new();
         let mut listeners = Vec::new();
-        for (flow, roles) in flows.iter().zip(&roles) {
+        for (id, (flow, roles)) in (0..).zip(flows.iter().zip(&roles)) {
             let deadline = Deadline::never();
             let until = deadline.clone();
             // However the talker ends, and if it never begins, the listener must not wait for
@@ -182,18 +192,18 @@ fn run_flows(
                 let base = gate_of_talker.wait()?;
                 Ok(talker.run(&schedule(flow, base), stop)?)
             };
-            listeners.push(spawn(scope, "listener", listen)?);
-            talkers.push(spawn(scope, "talker", talk)?);
+            listeners.push(spawn(scope, thread_name("listener", id), listen)?);
+            talkers.push(spawn(scope, thread_name("talker", id), talk)?);
         }
         let mut responders = Vec::new();
         let mut requesters = Vec::new();
-        for roles in &round_trips {
+        for ((id, _), roles) in setup.scenario.numbered_round_trips().zip(&round_trips) {
             let deadline = Deadline::never();
             let until = deadline.clone();
             let (respond, ask) =
                 (roles.respond(gate(), until, stop), roles.ask(gate(), deadline, stop));
-            responders.push(spawn(scope, "responder", respond)?);
-            requesters.push(spawn(scope, "requester", ask)?);
+            responders.push(spawn(scope, thread_name("responder", id), respond)?);
+            requesters.push(spawn(scope, thread_name("requester", id), ask)?);
         }
         drop(ready);
         let all = 2 * (flows.len() + round_trips.len());

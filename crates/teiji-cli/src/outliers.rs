@@ -150,6 +150,8 @@ fn wire_offset(rows: &[FrameRow]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use teiji_core::reception::Reception;
+
     use super::*;
     use teiji_record::{About, Facts};
 
@@ -184,6 +186,8 @@ mod tests {
                     wire: delay.map(|d| Instant::from_ns(scheduled + d + 5_000_000_100)),
                     rx_kernel: None,
                     rx_hardware: None,
+                    taken: None,
+                    reception: Reception::UNKNOWN,
                     arrival: None,
                     copies: u32::from(delay.is_some()),
                     fate: delay.is_none().then_some(Fate::Missed),

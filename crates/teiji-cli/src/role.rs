@@ -116,16 +116,19 @@ pub fn enter(namespace: BorrowedFd<'_>) -> anyhow::Result<()> {
     Ok(netns::enter(namespace)?)
 }
 
-/// Starts a role.
+/// What the thread of a role is called, for a flow or round trips with the identifier `id`:
+/// 15 characters at most, as the kernel keeps them.
+pub fn thread_name(role: &str, id: u16) -> String {
+    format!("{role}-{id}")
+}
+
+/// Starts a role on a thread of that name.
 pub fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
-    name: &str,
+    name: String,
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'scope,
 ) -> anyhow::Result<Role<'scope, T>> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn_scoped(scope, work)
-        .context("cannot start a thread")
+    thread::Builder::new().name(name).spawn_scoped(scope, work).context("cannot start a thread")
 }
 
 /// The roles' results; of several failures the one that is a cause, not a

@@ -534,8 +534,8 @@ fn round_trips_and_their_time_outs_are_on_record_and_replayed_to_the_last_bit() 
 name = "rtt"
 question = "How long does the board take to answer?"
 wires.line = { between = ["board", "peer"], nic = "vtsn" }
-flows.cycle = { from = "board", to = "peer", period = "1ms", frames = 50 }
-round-trips.ask = { from = "peer", to = "board", count = 100, responder-realtime = 10 }
+flows.cycle = { from = "board", to = "peer", period = "1ms", frames = 50, listener-trace = true }
+round-trips.ask = { from = "peer", to = "board", count = 100, responder-realtime = 10, responder-trace = true }
 cases.patient.require = ["p50 rtt <= 1s", "lost = 0"]
 cases.hasty.require = ["late = 0"]
 cases.hasty.round-trips.ask.timeout = "2us"
@@ -564,6 +564,19 @@ cases.hasty.round-trips.ask.timeout = "2us"
     let parts = ["there", "responder", "back", "wake-up"].map(|part| mean(&patient["parts"][part]));
     assert!((parts.iter().sum::<f64>() - mean(&patient["round_trip"])).abs() < 1.0, "{patient}");
     assert_eq!(count(flow(&summary, "patient", 0, "cycle"), "lost"), 0);
+    // What the tracepoints tell lies within what the stamps tell, frame by frame.
+    let stations = &summary["cases"][0]["members"][0]["wire"]["cycle"]["stations"];
+    let least = |station: &str| stations[station]["min_ns"].as_i64().unwrap();
+    assert_eq!(stations["interrupt"]["count"], 50, "{stations}");
+    assert!(["interrupt", "softirq", "polling", "socket", "wake-up"].iter().all(|s| least(s) > 0));
+    let sum = |parts: &[&str]| parts.iter().map(|part| mean(&stations[*part])).sum::<f64>();
+    let received = sum(&["interrupt", "softirq", "polling"]) - mean(&stations["receive"]);
+    let delivered = sum(&["socket", "wake-up"]) - mean(&stations["deliver"]);
+    assert!(received.abs() < 1.0 && delivered.abs() < 1.0, "{stations}");
+    let within = ["softirq", "polling", "socket", "answer"].map(|part| &patient["parts"][part]);
+    assert!(within.iter().all(|part| part["min_ns"].as_i64() > Some(0)), "{patient}");
+    let responder = mean(within[2]) + mean(within[3]) - mean(&patient["parts"]["responder"]);
+    assert!(responder.abs() < 1.0, "{patient}");
     let report = fs::read_to_string(first.join("report.html")).unwrap();
     assert!(report.contains("Histogram of the round trips"));
     assert!(run.out.contains("later than the time-out of 2"), "{}", run.out);

@@ -9,6 +9,7 @@
 //! * [`quantity`] – durations, rates and sizes as people write them,
 //! * [`cycle`] – the arithmetic of a periodic schedule,
 //! * [`load`] – what a machine does beside, by name,
+//! * [`reception`] – how a packet came through the receiving kernel,
 //! * [`wire`] – Ethernet, VLAN, IP, UDP and Teiji's own test header, byte by
 //!   byte.
 #![forbid(unsafe_code)]
@@ -17,5 +18,6 @@ pub mod activity;
 pub mod cycle;
 pub mod load;
 pub mod quantity;
+pub mod reception;
 pub mod time;
 pub mod wire;

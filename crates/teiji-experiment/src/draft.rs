@@ -62,6 +62,7 @@ pub(crate) struct FlowDraft {
     pub listener_realtime: Found<u8>,
     pub listener_busy_poll: Found<Span>,
     pub listener_pause: Found<Span>,
+    pub listener_trace: Option<bool>,
     pub flow_control: Found<u8>,
     pub cpu: Found<u16>,
     pub tx_stamps: Option<bool>,
@@ -84,6 +85,7 @@ pub(crate) struct RoundTripsDraft {
     pub realtime: Found<u8>,
     pub responder_realtime: Found<u8>,
     pub responder_busy_poll: Found<Span>,
+    pub responder_trace: Option<bool>,
 }
 
 pub(crate) struct ScenarioDraft {
@@ -228,6 +230,7 @@ impl FlowDraft {
             listener_realtime: self.listener_realtime.settle().ok()?,
             listener_busy_poll: self.listener_busy_poll.settle().ok()?,
             listener_pause: self.listener_pause.settle().ok()?,
+            listener_trace: self.listener_trace?,
             flow_control: self.flow_control.settle().ok()?,
             cpu: self.cpu.settle().ok()?,
             tx_stamps: self.tx_stamps?,
@@ -254,6 +257,7 @@ impl RoundTripsDraft {
             realtime: self.realtime.settle().ok()?,
             responder_realtime: self.responder_realtime.settle().ok()?,
             responder_busy_poll: self.responder_busy_poll.settle().ok()?,
+            responder_trace: self.responder_trace?,
         })
     }
 }

@@ -112,6 +112,12 @@ impl Scenario {
         cpus
     }
 
+    /// True if packets of a flow or round trips are traced through a receiving kernel.
+    pub fn is_traced(&self) -> bool {
+        self.flows.iter().any(|flow| flow.listener_trace)
+            || self.round_trips.iter().any(|asked| asked.responder_trace)
+    }
+
     /// The wire called `name`.
     pub fn wire(&self, name: &str) -> Option<&Wire> {
         self.wires.iter().find(|w| w.name == name)
@@ -315,6 +321,9 @@ pub struct Flow {
     pub listener_busy_poll: Option<Span>,
     /// How long the receiving program rests after each look at its socket.
     pub listener_pause: Option<Span>,
+    /// Trace its frames through the receiving kernel.
+    #[serde(default)]
+    pub listener_trace: bool,
     /// Both ends take part in `prioflow` at this level, 0 to 14.
     pub flow_control: Option<u8>,
     /// CPU of the sending thread.

@@ -5,6 +5,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 use teiji_sys::thread::{self, ThreadPolicy};
+use teiji_sys::tracefs::Instance;
 
 use crate::threads::{self, KernelThread};
 
@@ -13,6 +14,9 @@ use crate::threads::{self, KernelThread};
 pub struct KernelBefore {
     files: Vec<FileBefore>,
     threads: Vec<ThreadBefore>,
+    /// Ring buffers of tracepoints that there will be and were not.
+    #[serde(default)]
+    trace: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +36,7 @@ struct ThreadBefore {
 impl KernelBefore {
     /// True if nothing is to be put back.
     pub(crate) fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.threads.is_empty()
+        self.files.is_empty() && self.threads.is_empty() && self.trace.is_none()
     }
 
     /// Remembers a file's value; what cannot be read cannot be changed either.
@@ -53,6 +57,11 @@ impl KernelBefore {
         }
     }
 
+    /// Remembers that there are no ring buffers of this name.
+    pub(crate) fn remember_trace(&mut self, name: String) {
+        self.trace = Some(name);
+    }
+
     /// Puts back what differs, the last first. Doing it twice does no harm. Returns
     /// what could not be put back, as sentences.
     pub(crate) fn put_back(&self) -> Vec<String> {
@@ -60,7 +69,9 @@ impl KernelBefore {
         // A thread that ended took its scheduling with it.
         let living = self.threads.iter().rev().filter(|before| now.contains(&before.thread));
         let left = living.filter_map(ThreadBefore::put_back);
-        left.chain(self.files.iter().rev().filter_map(FileBefore::put_back)).collect()
+        let left = left.chain(self.files.iter().rev().filter_map(FileBefore::put_back));
+        let trace = self.trace.as_deref().and_then(|name| Instance::remove(name).err());
+        left.chain(trace.map(|error| error.to_string())).collect()
     }
 }
 

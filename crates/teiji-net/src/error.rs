@@ -3,6 +3,7 @@
 use std::fmt;
 
 use teiji_sys::netns::NetnsError;
+use teiji_sys::tracefs::TraceError;
 use thiserror::Error;
 
 use crate::card::Refusal;
@@ -57,6 +58,9 @@ pub enum NetError {
     /// The caller asked to stop; what had been done was undone.
     #[error("interrupted while the network was being set up.{}", aftermath(.0))]
     Interrupted(Vec<String>),
+    /// Packets cannot be traced on their way in.
+    #[error("cannot trace the receiving kernel: {0}")]
+    Trace(#[from] TraceError),
     /// The kernel did not answer a question.
     #[error("cannot observe {what}: {error}")]
     Observe {

@@ -13,6 +13,7 @@
 //! * [`card`] – cards that exist before: what they had, when they are refused,
 //! * [`keeper`] – gives cards back when the program is killed,
 //! * [`observe`] – what the kernel says afterwards, and how it differs,
+//! * [`receive_trace`] – how packets come through the receiving kernel,
 //! * [`machine`] – kernel, clocks and CPUs, for the report.
 //!
 //! ```no_run
@@ -52,6 +53,7 @@ pub mod observe;
 pub mod plan;
 pub mod processing;
 pub mod qdisc;
+pub mod receive_trace;
 pub mod system;
 mod threads;
 pub mod vtsn;

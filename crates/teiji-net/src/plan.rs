@@ -140,6 +140,8 @@ pub struct Plan {
     pub(crate) hosts: Vec<String>,
     pub(crate) ports: Vec<PlannedPort>,
     pub(crate) steps: Vec<Step>,
+    /// Packets are traced on their way in.
+    pub(crate) traced: bool,
 }
 
 impl Plan {
@@ -196,7 +198,7 @@ impl Plan {
                 }
             }
         }
-        Ok(Self { hosts, ports, steps })
+        Ok(Self { hosts, ports, steps, traced: scenario.is_traced() })
     }
 
     /// The hosts, in the experiment's order.

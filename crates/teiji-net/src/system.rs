@@ -15,6 +15,7 @@ use crate::cpus;
 use crate::error::Cause;
 use crate::netlink::KernelError;
 use crate::plan::{Action, Plan};
+use crate::receive_trace;
 use crate::threads::{self, KernelThread};
 
 /// One setting of a kernel.
@@ -263,6 +264,9 @@ impl Plan {
             if let Action::System { setting } = &step.action {
                 setting.inspect(&all, &mut before)?;
             }
+        }
+        if self.traced {
+            before.remember_trace(receive_trace::instance_name());
         }
         Ok(before)
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use teiji::Fate;
+use teiji_core::reception::Reception;
 use teiji_core::time::{Capture, Instant, Phc, Tai};
 
 /// Everything known about one frame. A missing stamp is `None`, never 0; a
@@ -30,6 +31,10 @@ pub struct FrameRow {
     pub rx_kernel: Option<Instant<Tai>>,
     /// Arrived at the receiving card (first copy).
     pub rx_hardware: Option<Instant<Phc>>,
+    /// The receiving program had it (first copy).
+    pub taken: Option<Instant<Tai>>,
+    /// Its way through the receiving kernel, where that was traced (first copy).
+    pub reception: Reception,
     /// Position in the order of arrival, over all flows of the listener, from
     /// 0 (first copy).
     pub arrival: Option<u64>,

@@ -1,5 +1,6 @@
 //! The columns of the records of frames.
 
+use teiji_core::reception::Reception;
 use teiji_core::time::Instant;
 
 use crate::columns::{Column, Kind, Row, as_counted, as_stored, flow, instant, seq, stamp};
@@ -19,8 +20,12 @@ impl Row for FrameRow {
         stamp!("tx_kernel_tai_ns", tx_kernel),
         stamp!("tx_hardware_phc_ns", tx_hardware),
         stamp!("wire_capture_ns", wire),
+        stamp!("rx_interrupt_tai_ns", reception.interrupt),
+        stamp!("rx_softirq_tai_ns", reception.softirq),
         stamp!("rx_kernel_tai_ns", rx_kernel),
         stamp!("rx_hardware_phc_ns", rx_hardware),
+        stamp!("rx_woken_tai_ns", reception.woken),
+        stamp!("rx_taken_tai_ns", taken),
         Column {
             name: "arrival",
             optional: true,
@@ -64,6 +69,8 @@ impl Row for FrameRow {
         wire: None,
         rx_kernel: None,
         rx_hardware: None,
+        taken: None,
+        reception: Reception::UNKNOWN,
         arrival: None,
         copies: 0,
         fate: None,

@@ -172,6 +172,8 @@ fn add_arrival(row: &mut FrameRow, arrival: u64, rx: &RxRecord) {
     if row.copies == 0 {
         row.rx_kernel = rx.rx_kernel;
         row.rx_hardware = rx.rx_hardware;
+        row.taken = Some(rx.taken);
+        row.reception = rx.reception;
         row.arrival = Some(arrival);
     }
     row.copies = row.copies.saturating_add(1);

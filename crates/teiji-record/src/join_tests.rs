@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use teiji::{Fate, TxRecord};
+use teiji_core::reception::Reception;
 use teiji_core::time::Tai;
 use teiji_experiment::SendMode;
 
@@ -35,7 +36,15 @@ fn tx(plan: &FlowPlan, seq: u64) -> TxRecord {
 fn rx(plan: &FlowPlan, seq: u64, at_ns: i64) -> RxRecord {
     let scheduled = plan.departure(seq);
     let rx_kernel = Some(Instant::<Tai>::from_ns(at_ns));
-    RxRecord { flow: plan.flow, seq, scheduled, rx_kernel, rx_hardware: None }
+    RxRecord {
+        flow: plan.flow,
+        seq,
+        scheduled,
+        rx_kernel,
+        rx_hardware: None,
+        taken: Instant::from_ns(at_ns + 5),
+        reception: Reception { woken: Some(Instant::from_ns(at_ns + 3)), ..Reception::UNKNOWN },
+    }
 }
 
 fn talker(plan: &FlowPlan, seqs: impl IntoIterator<Item = u64>) -> TalkerLog {
@@ -62,6 +71,8 @@ fn a_frame_is_one_row_with_all_that_was_seen_of_it() {
     assert_eq!(row.woke, Some(plan.departure(1)));
     assert_eq!(row.wire, Some(Instant::from_ns(77)));
     assert_eq!((row.arrival, row.copies), (Some(0), 1));
+    let since = |at: Option<Instant<Tai>>| (at.unwrap() - row.rx_kernel.unwrap()).as_ns();
+    assert_eq!((since(row.reception.woken), since(row.taken)), (3, 5));
     assert_eq!(joined.rows[0].arrival, Some(1));
     assert!(joined.facts.interrupted.is_empty());
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_core::quantity::Rate;
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, SendMode, Wire};
 use teiji_stats::gates::{self, Windows};
@@ -128,12 +129,21 @@ impl<'a> Direction<'a> {
         };
         let octets = flow.transport.octets(flow.payload).saturating_sub(GAP);
         let travel = self.wire.rate.serialisation(octets) + self.wire.delay.unwrap_or(Span::ZERO);
+        let end = |row: &FrameRow| Some(start(row)? + travel);
         let took = |station: Station, row: &FrameRow| {
+            let Reception { interrupt, softirq, woken } = row.reception;
+            let own_interrupt = || interrupt.filter(|at| end(row).is_some_and(|end| *at >= end));
             Some(match station {
                 Station::ToWire => start(row).filter(|_| own)? - row.woke?,
                 Station::Qdisc => row.tx_kernel? - row.tx_sched?,
                 Station::Card => start(row).filter(|_| own)? - row.tx_kernel?,
-                Station::Receive => row.rx_kernel? - (start(row)? + travel),
+                Station::Receive => row.rx_kernel? - end(row)?,
+                Station::Interrupt => own_interrupt()? - end(row)?,
+                Station::Softirq => softirq? - own_interrupt()?,
+                Station::Polling => row.rx_kernel? - softirq?.max(end(row)?),
+                Station::Deliver => row.taken? - row.rx_kernel?,
+                Station::Socket => woken? - row.rx_kernel?,
+                Station::WakeUp => row.taken? - woken?,
             })
         };
         let rows = self.records.rows_of(id);

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use teiji_core::reception::Reception;
 use teiji_core::time::Instant;
 use teiji_experiment::Experiment;
 use teiji_stats::WireStatistics;
@@ -143,31 +144,43 @@ fn the_stations_of_a_frames_way_are_told_apart() {
     let flow = &case.scenario.flows[0];
     let at = |ns: i64| Instant::from_ns(BASE + ns);
     // 70 bytes with FCS and 8 before them at 1 Gbit/s: 624 ns; the stamp is of the latters' end.
-    let row = |wire: i64| FrameRow {
+    let row = |interrupt: i64| FrameRow {
         scheduled: at(0),
         woke: Some(at(30_000)),
         tx_sched: Some(at(41_000)),
         tx_kernel: Some(at(45_000)),
-        wire: Some(Instant::from_ns(BASE + wire + 64 + 500)),
+        wire: Some(Instant::from_ns(BASE + 50_000 + 64 + 500)),
         rx_kernel: Some(at(60_000)),
+        taken: Some(at(75_000)),
+        reception: Reception {
+            interrupt: Some(at(interrupt)),
+            softirq: Some(at(57_000)),
+            woken: Some(at(68_000)),
+        },
         ..FrameRow::EMPTY
     };
-    let told = |resolution: i64| {
+    let told = |resolution: i64, interrupt: i64| {
         let facts = Facts { wire_resolution: Some(Span::from_ns(resolution)), ..Facts::default() };
         let flows = vec![FlowPlan::new(0, flow, at(0))];
         let (experiment_name, name) = ("demo".to_owned(), case.name.clone());
         let about = About { experiment: experiment_name, case: name, seed: 1, flows };
-        let records = Records { about, facts, rows: vec![row(50_000), FrameRow::EMPTY] };
+        let records = Records { about, facts, rows: vec![row(interrupt), FrameRow::EMPTY] };
         let stations = on_wire(&experiment, case, &records)["a"].stations.clone();
         stations.into_iter().map(|(station, took)| (station, took.max_ns)).collect::<Vec<_>>()
     };
-    let exact = [
+    let end = 50_000 + 500 + 624;
+    let before = [
         (Station::ToWire, 20_000),
         (Station::Qdisc, 4_000),
         (Station::Card, 5_000),
-        (Station::Receive, 10_000 - 500 - 624),
+        (Station::Receive, 60_000 - end),
     ];
-    assert_eq!(told(1), exact);
+    let own = [(Station::Interrupt, 55_000 - end), (Station::Softirq, 2_000)];
+    let polling = (Station::Polling, 3_000);
+    let after = [(Station::Deliver, 15_000), (Station::Socket, 8_000), (Station::WakeUp, 7_000)];
+    assert_eq!(told(1, 55_000), [&before[..], &own, &[polling], &after].concat());
+    // An interrupt before the frame came was another's.
+    assert_eq!(told(1, 51_000), [&before[..], &[polling], &after].concat());
     // A wire whose time is not computed has a clock of its own.
-    assert_eq!(told(1_000), [(Station::Qdisc, 4_000)]);
+    assert_eq!(told(1_000, 55_000), [&[(Station::Qdisc, 4_000)][..], &after].concat());
 }

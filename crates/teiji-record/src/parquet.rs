@@ -9,7 +9,7 @@ use crate::table::{RecordsError, Table};
 use crate::{Facts, FlowPlan, FrameRow};
 
 /// Format name and version of the files this crate writes.
-pub const FORMAT: &str = "teiji-frames/1";
+pub const FORMAT: &str = "teiji-frames/2";
 
 /// The records of one case at one seed: all that its statistics are computed
 /// from.

@@ -7,6 +7,7 @@ use crate::columns::Row;
 use crate::table::ROW_GROUP;
 use proptest::prelude::*;
 use teiji::Fate;
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::SendMode;
 
@@ -38,8 +39,9 @@ fn fate() -> impl Strategy<Value = Option<Fate>> {
 fn row() -> impl Strategy<Value = FrameRow> {
     let tx = (stamp(), stamp(), stamp(), stamp(), stamp());
     let rx = (stamp(), stamp(), stamp(), any::<Option<u64>>(), any::<u32>(), fate());
-    (any::<u16>(), any::<u64>(), any::<i64>(), tx, rx).prop_map(|(flow, seq, scheduled, tx, rx)| {
-        FrameRow {
+    let inside = (stamp(), stamp(), stamp(), stamp());
+    (any::<u16>(), any::<u64>(), any::<i64>(), tx, rx, inside).prop_map(
+        |(flow, seq, scheduled, tx, rx, inside)| FrameRow {
             flow,
             seq,
             scheduled: Instant::from_ns(scheduled),
@@ -51,11 +53,13 @@ fn row() -> impl Strategy<Value = FrameRow> {
             wire: rx.0,
             rx_kernel: rx.1,
             rx_hardware: rx.2,
+            taken: inside.0,
+            reception: Reception { interrupt: inside.1, softirq: inside.2, woken: inside.3 },
             arrival: rx.3,
             copies: rx.4,
             fate: rx.5,
-        }
-    })
+        },
+    )
 }
 
 proptest! {
@@ -130,10 +134,10 @@ fn patched(from: &[u8], to: &[u8]) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn another_version_is_named_in_the_error() {
-    let (_folder, path) = patched(b"teiji-frames/1", b"teiji-frames/2");
+    let (_folder, path) = patched(b"teiji-frames/2", b"teiji-frames/3");
     let error = Records::read(&path).unwrap_err();
-    assert!(matches!(&error, RecordsError::Version { found, .. } if found == "teiji-frames/2"));
-    assert!(error.to_string().contains("this Teiji reads `teiji-frames/1`"), "{error}");
+    assert!(matches!(&error, RecordsError::Version { found, .. } if found == "teiji-frames/3"));
+    assert!(error.to_string().contains("this Teiji reads `teiji-frames/2`"), "{error}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_stats::{Counts, RoundTerms, RoundView, Series, Vantage, VantageStatistics};
 
@@ -23,6 +24,7 @@ fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
     };
     let round = |received| RoundView {
         sent: Instant::from_ns(0),
+        responder_reception: Reception::UNKNOWN,
         responder_arrived: None,
         responder_left: None,
         reply_kernel: None,

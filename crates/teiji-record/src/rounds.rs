@@ -15,7 +15,7 @@ use crate::fate;
 use crate::table::{RecordsError, Table};
 
 /// Format name and version of the files this crate writes.
-pub const FORMAT: &str = "teiji-rounds/1";
+pub const FORMAT: &str = "teiji-rounds/2";
 
 /// The round trips of one case at one seed: all that their statistics are computed
 /// from.
@@ -92,7 +92,10 @@ impl Row for RoundRow {
         flow!(),
         seq!(round.seq),
         instant!("sent_tai_ns", round.sent),
+        stamp!("responder_interrupt_tai_ns", round.reflector_reception.interrupt),
+        stamp!("responder_softirq_tai_ns", round.reflector_reception.softirq),
         stamp!("responder_arrived_tai_ns", round.reflector_arrived),
+        stamp!("responder_woken_tai_ns", round.reflector_reception.woken),
         stamp!("responder_left_tai_ns", round.reflector_left),
         stamp!("reply_kernel_tai_ns", round.reply_kernel),
         stamp!("received_tai_ns", round.received),
@@ -114,10 +117,18 @@ impl Row for RoundRow {
 impl RoundRow {
     /// As the statistics see it.
     pub fn view(&self) -> RoundView {
-        let RoundTrip { sent, reflector_arrived, reflector_left, reply_kernel, received, .. } =
-            self.round;
+        let RoundTrip {
+            sent,
+            reflector_reception,
+            reflector_arrived,
+            reflector_left,
+            reply_kernel,
+            received,
+            ..
+        } = self.round;
         RoundView {
             sent,
+            responder_reception: reflector_reception,
             responder_arrived: reflector_arrived,
             responder_left: reflector_left,
             reply_kernel,
@@ -191,6 +202,8 @@ impl RoundRecords {
 
 #[cfg(test)]
 mod tests {
+    use teiji_core::reception::Reception;
+
     use super::*;
 
     fn records() -> RoundRecords {
@@ -205,6 +218,7 @@ mod tests {
         let answered = RoundTrip {
             seq: 0,
             sent: Instant::from_ns(-5),
+            reflector_reception: Reception { interrupt: at(3), softirq: at(5), woken: at(12) },
             reflector_arrived: at(10),
             reflector_left: at(20),
             reply_kernel: None,
@@ -256,6 +270,6 @@ mod tests {
         let path = folder.path().join("rounds");
         records().write(&path).unwrap();
         let error = crate::Records::read(&path).unwrap_err().to_string();
-        assert!(error.contains("teiji-rounds/1") && error.contains("teiji-frames/1"), "{error}");
+        assert!(error.contains("teiji-rounds/2") && error.contains("teiji-frames/2"), "{error}");
     }
 }

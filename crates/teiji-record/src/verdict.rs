@@ -133,6 +133,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use teiji_core::load::LoadKind;
+    use teiji_core::reception::Reception;
     use teiji_core::time::Instant;
     use teiji_experiment::Experiment;
     use teiji_stats::{RoundStatistics, RoundTerms, RoundView};
@@ -143,6 +144,7 @@ mod tests {
     fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
         let round = |received| RoundView {
             sent: Instant::from_ns(0),
+            responder_reception: Reception::UNKNOWN,
             responder_arrived: None,
             responder_left: None,
             reply_kernel: None,

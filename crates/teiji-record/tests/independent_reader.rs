@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use teiji::Fate;
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::SendMode;
 use teiji_record::{About, Facts, FlowPlan, FrameRow, Records};
@@ -38,6 +39,12 @@ fn row(seq: u64, pattern: u32) -> FrameRow {
         wire: ns(5).map(Instant::from_ns),
         rx_kernel: ns(6).map(Instant::from_ns),
         rx_hardware: ns(7).map(Instant::from_ns),
+        taken: ns(8).map(Instant::from_ns),
+        reception: Reception {
+            interrupt: ns(1).map(Instant::from_ns),
+            softirq: ns(2).map(Instant::from_ns),
+            woken: ns(3).map(Instant::from_ns),
+        },
         arrival: (pattern & 0x100 != 0).then_some(u64::MAX - seq),
         copies: if pattern == 7 { u32::MAX } else { pattern },
         fate: fates[(pattern % 5) as usize],
@@ -62,8 +69,12 @@ fn expected(row: &FrameRow) -> Value {
         "tx_kernel_tai_ns": row.tx_kernel,
         "tx_hardware_phc_ns": row.tx_hardware,
         "wire_capture_ns": row.wire,
+        "rx_interrupt_tai_ns": row.reception.interrupt,
+        "rx_softirq_tai_ns": row.reception.softirq,
         "rx_kernel_tai_ns": row.rx_kernel,
         "rx_hardware_phc_ns": row.rx_hardware,
+        "rx_woken_tai_ns": row.reception.woken,
+        "rx_taken_tai_ns": row.taken,
         "arrival": row.arrival,
         "copies": row.copies,
         "fate": fate,
@@ -99,7 +110,7 @@ fn pyarrow_reads_every_column_value_and_null() {
             ["arrival", "uint64"], ["copies", "uint32"], ["fate", "string"],
         ],
         "metadata": {
-            "teiji.format": "teiji-frames/1",
+            "teiji.format": "teiji-frames/2",
             "teiji.about": serde_json::to_string(&about).unwrap(),
         },
         "rows": rows.iter().map(expected).collect::<Vec<_>>(),

@@ -24,6 +24,10 @@ pub const fn part(part: Part) -> &'static str {
         Part::Responder => "responder",
         Part::Back => "back",
         Part::WakeUp => "wake-up",
+        Part::Softirq => "softirq",
+        Part::Polling => "polling",
+        Part::Socket => "socket",
+        Part::Answer => "answer",
     }
 }
 
@@ -31,6 +35,12 @@ pub const fn part(part: Part) -> &'static str {
 pub const PARTS: &str = "There: from the send call to the responder's kernel. Responder: from \
                          there to its send call. Back: from there to the asking kernel. Wake-up: \
                          from there until the asking program has the reply.";
+
+/// What of them the trace of the responder's kernel tells.
+pub const PARTS_WITHIN: &str = "Of there: softirq, from the responder's interrupt to the softirq \
+                                that takes the request from the card, and polling, from then to \
+                                the kernel's stamp. Of responder: socket, from there to its \
+                                waking, and answer, from then to its send call.";
 
 /// What the sender's own stretches are.
 pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the sender runs. \
@@ -41,8 +51,12 @@ pub const STATIONS: &str = " To the wire: from the wake-up to the frame's beginn
                             through send call, queueing discipline and ring; the wait for a launch \
                             time is in it. Of that, with transmit stamps: queueing discipline, from \
                             its entry to the driver, and card, from there to the wire. Received: \
-                            from the frame's end at the receiver to its kernel's stamp, through \
-                            interrupt and polling.";
+                            from the frame's end at the receiver to its kernel's stamp; of that, \
+                            where the kernel was traced: interrupt, to the card's interrupt, if the \
+                            frame needed one; softirq, from then to the softirq that takes frames \
+                            from the card; polling, from then to the stamp. Delivered: from the \
+                            stamp until the program has it; of that, traced: socket, to the \
+                            program's waking, and its wake-up, from then on.";
 
 /// A stretch of a frame's way.
 pub const fn station(station: Station) -> &'static str {
@@ -51,6 +65,12 @@ pub const fn station(station: Station) -> &'static str {
         Station::Qdisc => "queueing discipline",
         Station::Card => "card",
         Station::Receive => "received",
+        Station::Interrupt => "interrupt",
+        Station::Softirq => "softirq",
+        Station::Polling => "polling",
+        Station::Deliver => "delivered",
+        Station::Socket => "socket",
+        Station::WakeUp => "program's wake-up",
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
 
 use crate::{Deviation, Series};
@@ -14,6 +15,8 @@ use crate::{Deviation, Series};
 pub struct RoundView {
     /// Just before the send call.
     pub sent: Instant<Tai>,
+    /// The request's way through the responder's kernel, where that was traced.
+    pub responder_reception: Reception,
     /// The responder's kernel had the request.
     pub responder_arrived: Option<Instant<Tai>>,
     /// The responder handed the reply over.
@@ -26,7 +29,8 @@ pub struct RoundView {
     pub send_failed: bool,
 }
 
-/// A stretch of a round trip. Together they are the whole.
+/// A stretch of a round trip. The first four together are the whole; the others are of these,
+/// where the responder's kernel was traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -38,11 +42,27 @@ pub enum Part {
     Back,
     /// From the asking kernel to the asking program.
     WakeUp,
+    /// Of `There`: from the interrupt at the responder to the softirq that takes the request
+    /// from the card.
+    Softirq,
+    /// Of `There`: from that softirq's beginning to the kernel's stamp.
+    Polling,
+    /// Of `Responder`: from the kernel's stamp to the responder's waking.
+    Socket,
+    /// Of `Responder`: from its waking to its send call.
+    Answer,
 }
 
 impl Part {
-    /// All parts, in the order they pass.
-    pub const ALL: [Self; 4] = [Self::There, Self::Responder, Self::Back, Self::WakeUp];
+    /// Those that are the whole together, in the order they pass.
+    pub const WHOLE: [Self; 4] = [Self::There, Self::Responder, Self::Back, Self::WakeUp];
+    /// Those that are of these, in the order they pass.
+    pub const WITHIN: [Self; 4] = [Self::Softirq, Self::Polling, Self::Socket, Self::Answer];
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::WHOLE.into_iter().chain(Self::WITHIN)
+    }
 }
 
 impl RoundView {
@@ -53,11 +73,17 @@ impl RoundView {
 
     /// How long a part took; `None` where a stamp at one of its ends is missing.
     pub fn part(&self, part: Part) -> Option<Span> {
+        let Reception { interrupt, softirq, woken } = self.responder_reception;
         Some(match part {
             Part::There => self.responder_arrived? - self.sent,
             Part::Responder => self.responder_left? - self.responder_arrived?,
             Part::Back => self.reply_kernel? - self.responder_left?,
             Part::WakeUp => self.received? - self.reply_kernel?,
+            // An interrupt before the request was sent was not for it.
+            Part::Softirq => softirq? - interrupt.filter(|at| *at >= self.sent)?,
+            Part::Polling => self.responder_arrived? - softirq?.max(self.sent),
+            Part::Socket => woken? - self.responder_arrived?,
+            Part::Answer => self.responder_left? - woken?,
         })
     }
 }
@@ -144,8 +170,7 @@ impl RoundStatistics {
             period_ns: terms.period.map(Span::as_ns),
             timeout_ns: terms.timeout.as_ns(),
             round_trip: of(&RoundView::time),
-            parts: Part::ALL
-                .into_iter()
+            parts: Part::all()
                 .filter_map(|part| Some((part, of(&|round| round.part(part))?)))
                 .collect(),
         }
@@ -183,6 +208,7 @@ mod tests {
         let at = |i: usize| Some(Instant::from_ns(stamps?[i] * 1_000));
         RoundView {
             sent: Instant::from_ns(0),
+            responder_reception: Reception::UNKNOWN,
             responder_arrived: at(0),
             responder_left: at(1),
             reply_kernel: at(2),
@@ -194,9 +220,24 @@ mod tests {
     #[test]
     fn the_parts_are_the_whole() {
         let one = round(Some([10, 30, 60, 100]));
-        let parts = Part::ALL.map(|part| one.part(part).unwrap().as_ns() / 1_000);
+        let parts = Part::WHOLE.map(|part| one.part(part).unwrap().as_ns() / 1_000);
         assert_eq!(parts, [10, 20, 30, 40]);
         assert_eq!(parts.iter().sum::<i64>() * 1_000, one.time().unwrap().as_ns());
+    }
+
+    #[test]
+    fn what_the_responders_trace_tells_is_within_the_parts() {
+        let at = |us: i64| Some(Instant::from_ns(us * 1_000));
+        let told = |interrupt: i64| {
+            let responder_reception =
+                Reception { interrupt: at(interrupt), softirq: at(5), woken: at(13) };
+            let one = RoundView { responder_reception, ..round(Some([10, 30, 60, 100])) };
+            Part::WITHIN.map(|part| one.part(part).map(|took| took.as_ns() / 1_000))
+        };
+        assert_eq!(told(2), [Some(3), Some(5), Some(3), Some(17)]);
+        assert_eq!(told(-1), [None, Some(5), Some(3), Some(17)], "an earlier packet's interrupt");
+        let untraced = round(Some([10, 30, 60, 100]));
+        assert_eq!(Part::WITHIN.map(|part| untraced.part(part)), [None; 4]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl WireFrame {
     }
 }
 
-/// A stretch of a frame's way from the program that woke for it to the kernel that receives it.
+/// A stretch of a frame's way from the program that woke for it to the one that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Station {
@@ -58,13 +58,37 @@ pub enum Station {
     Qdisc,
     /// In the card: from the driver to the wire. Needs transmit stamps.
     Card,
-    /// From the frame's last bit at the receiver to its kernel's stamp: interrupt and polling.
+    /// From the frame's last bit at the receiver to its kernel's stamp.
     Receive,
+    /// Of that, to the card's interrupt. Needs a trace, as the next two, and an interrupt for
+    /// this frame: one that comes while others are taken from the card needs none.
+    Interrupt,
+    /// From the interrupt to the softirq that takes frames from the card.
+    Softirq,
+    /// From the softirq's beginning, or the frame's last bit if that was later, to the stamp.
+    Polling,
+    /// From the kernel's stamp until the program has it.
+    Deliver,
+    /// Of that, to the program's waking. Needs a trace, as the next one.
+    Socket,
+    /// From the waking until the program has it.
+    WakeUp,
 }
 
 impl Station {
     /// All of them, in the order they pass.
-    pub const ALL: [Self; 4] = [Self::ToWire, Self::Qdisc, Self::Card, Self::Receive];
+    pub const ALL: [Self; 10] = [
+        Self::ToWire,
+        Self::Qdisc,
+        Self::Card,
+        Self::Receive,
+        Self::Interrupt,
+        Self::Softirq,
+        Self::Polling,
+        Self::Deliver,
+        Self::Socket,
+        Self::WakeUp,
+    ];
 }
 
 /// One flow on such a wire.

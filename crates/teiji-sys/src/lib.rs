@@ -13,6 +13,7 @@
 //! * [`tcp`] – what the kernel knows of a connection,
 //! * [`thread`] – scheduling of any thread,
 //! * [`sysfs`] – sysfs as a network namespace has it,
+//! * [`tracefs`] – tracepoints of the kernel,
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
 //! Nothing here decides: no retries, no defaults, no logging. Decisions are
@@ -38,7 +39,9 @@ pub mod socket;
 pub mod sysfs;
 pub mod tcp;
 pub mod thread;
+pub mod tracefs;
 
+mod detached;
 mod ioctl;
 
 pub use error::SysError;

@@ -3,23 +3,18 @@
 //!
 //! A mounted sysfs shows the namespace of whoever mounted it; `/sys` usually
 //! shows the initial one. So each namespace gets a sysfs of its own here, which
-//! is mounted nowhere: a handle that paths go through (`fsopen(2)`, kernel 5.2).
-#![expect(unsafe_code, reason = "the mount calls have no wrappers in libc")]
+//! is mounted nowhere.
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
+use crate::detached::Detached;
 use crate::error::SysError;
 
 /// A sysfs of one network namespace.
 #[derive(Debug)]
-pub struct Sysfs(OwnedFd);
-
-const FSOPEN_CLOEXEC: libc::c_long = 1;
-const FSMOUNT_CLOEXEC: libc::c_long = 1;
-const FSCONFIG_CMD_CREATE: libc::c_long = 6;
+pub struct Sysfs(Detached);
 
 impl Sysfs {
     /// Opens a sysfs of the calling thread's network namespace.
@@ -27,39 +22,12 @@ impl Sysfs {
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`.
     pub fn open() -> Result<Self, SysError> {
-        // SAFETY: the name is a NUL-terminated string; the rest are integers.
-        let context = unsafe { libc::syscall(libc::SYS_fsopen, c"sysfs".as_ptr(), FSOPEN_CLOEXEC) };
-        let context = descriptor("fsopen", context)?;
-        let nothing = std::ptr::null::<libc::c_void>();
-        // SAFETY: an open descriptor; this command takes no key and no value.
-        let created = unsafe {
-            libc::syscall(
-                libc::SYS_fsconfig,
-                context.as_raw_fd(),
-                FSCONFIG_CMD_CREATE,
-                nothing,
-                nothing,
-                0,
-            )
-        };
-        if created < 0 {
-            return Err(SysError::last("fsconfig"));
-        }
-        // SAFETY: an open descriptor and integers.
-        let mount = unsafe {
-            libc::syscall(
-                libc::SYS_fsmount,
-                context.as_raw_fd(),
-                FSMOUNT_CLOEXEC,
-                0 as libc::c_long,
-            )
-        };
-        descriptor("fsmount", mount).map(Self)
+        Detached::open(c"sysfs").map(Self)
     }
 
     /// A path below it, usable while it lives.
     pub fn path(&self, below: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{below}", self.0.as_raw_fd()))
+        self.0.path(below)
     }
 
     /// Reads a file, without the blanks around its text.
@@ -79,14 +47,6 @@ impl Sysfs {
         // Not `fs::write`: that would try to create the file.
         let mut file = fs::OpenOptions::new().write(true).open(self.path(below))?;
         file.write_all(text.as_bytes())
-    }
-}
-
-fn descriptor(call: &'static str, result: libc::c_long) -> Result<OwnedFd, SysError> {
-    match libc::c_int::try_from(result) {
-        // SAFETY: the kernel has just given us this descriptor; nobody else has it.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(SysError::last(call)),
     }
 }
 

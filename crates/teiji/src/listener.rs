@@ -16,6 +16,7 @@ pub use error::ListenerError;
 
 use std::net::SocketAddr;
 
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Phc, Span, Tai};
 use teiji_core::wire::{EthernetHeader, Probe, TEIJI_ETHERTYPE};
 use teiji_sys::error::SysError;
@@ -68,6 +69,8 @@ pub struct Arrival<'a> {
     pub rx_kernel: Option<Instant<Tai>>,
     /// The receiving card's stamp.
     pub rx_hardware: Option<Instant<Phc>>,
+    /// When the receive call returned.
+    pub taken: Instant<Tai>,
 }
 
 /// Opens a listener and [runs](Listener::run) it.
@@ -250,6 +253,7 @@ impl Inbox {
     /// See [`Listener::receive`].
     fn receive(&mut self, mut each: impl FnMut(Arrival<'_>)) -> Result<usize, SysError> {
         let count = self.receiver.receive(&self.socket, Queue::Arrivals)?;
+        let taken = clock::now();
         for message in self.receiver.messages() {
             let payload = if self.raw {
                 EthernetHeader::parse(message.payload).map_or(&[][..], |(_, payload)| payload)
@@ -261,6 +265,7 @@ impl Inbox {
                 payload,
                 rx_kernel: stamps.software.map(|at| at.on(self.tai_offset)),
                 rx_hardware: stamps.hardware,
+                taken,
             });
         }
         Ok(count)
@@ -270,6 +275,7 @@ impl Inbox {
 /// The record of a test frame, if it is one.
 fn record(arrival: &Arrival<'_>) -> Option<RxRecord> {
     let Probe { flow, seq, scheduled } = Probe::parse(arrival.payload)?;
-    let Arrival { rx_kernel, rx_hardware, .. } = *arrival;
-    Some(RxRecord { flow, seq, scheduled, rx_kernel, rx_hardware })
+    let Arrival { rx_kernel, rx_hardware, taken, .. } = *arrival;
+    let reception = Reception::UNKNOWN;
+    Some(RxRecord { flow, seq, scheduled, rx_kernel, rx_hardware, taken, reception })
 }

@@ -1,6 +1,7 @@
 //! What a talker and a listener remember of each frame.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Phc, Tai};
 
 /// One frame as its sender saw it. A stamp that never came is `None`.
@@ -62,6 +63,10 @@ pub struct RxRecord {
     pub rx_kernel: Option<Instant<Tai>>,
     /// The receiving card's stamp.
     pub rx_hardware: Option<Instant<Phc>>,
+    /// When the receiving program had it.
+    pub taken: Instant<Tai>,
+    /// Its way through the receiving kernel, where that was traced.
+    pub reception: Reception,
 }
 
 /// Everything a listener remembers of its run.

@@ -212,6 +212,7 @@ fn spread(arrivals: &[&RxRecord], stamp: fn(&RxRecord) -> Option<i64>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use teiji_core::reception::Reception;
     use teiji_core::time::Instant;
 
     #[test]
@@ -224,6 +225,8 @@ mod tests {
                 scheduled: Instant::from_ns(0),
                 rx_kernel: None,
                 rx_hardware: None,
+                taken: Instant::from_ns(0),
+                reception: Reception::UNKNOWN,
             })
             .collect();
         let tally = Tally::of(&records.iter().collect::<Vec<_>>());

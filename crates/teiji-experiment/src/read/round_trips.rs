@@ -70,6 +70,7 @@ fn read_one(table: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         realtime: small(fields.number("realtime", 1, 99, realtime)),
         responder_realtime: small(fields.number("responder-realtime", 1, 99, realtime)),
         responder_busy_poll: read_busy_poll("responder-busy-poll", &fields, log),
+        responder_trace: fields.flag("responder-trace").or_default(false),
     }
 }
 

@@ -44,6 +44,9 @@ pub struct RoundTrips {
     /// whole microseconds.
     #[serde(default)]
     pub responder_busy_poll: Option<Span>,
+    /// Trace the requests through the responder's kernel.
+    #[serde(default)]
+    pub responder_trace: bool,
 }
 
 impl RoundTrips {

@@ -112,6 +112,12 @@ pub const FLOW: Section = Section {
             "a slow reader: the receiving program rests for this long after each look at its socket, which takes 32 frames at most",
         ),
         key(
+            "listener-trace",
+            "true or false",
+            "`false`",
+            "follow each frame through the receiving kernel, by its tracepoints: interrupt, softirq, wake-up; costs time at each of them",
+        ),
+        key(
             "flow-control",
             "whole number, 0 … 14",
             "none",
@@ -204,6 +210,12 @@ pub const ROUND_TRIPS: Section = Section {
             "duration",
             "none",
             "the answering thread polls the card for this long before it waits, whole microseconds (`SO_BUSY_POLL`)",
+        ),
+        key(
+            "responder-trace",
+            "true or false",
+            "`false`",
+            "follow each request through the responder's kernel, as `listener-trace` of a flow does",
         ),
     ],
 };

@@ -173,6 +173,7 @@ mod tests {
                 processing: Vec::new(),
             }],
             steps: Vec::new(),
+            traced: false,
         }
     }
 

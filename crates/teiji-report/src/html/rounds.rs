@@ -39,8 +39,14 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         plots::histogram(report, &comparison, out);
         plots::tail(report, &comparison, out);
         let _ = writeln!(out, "</div>");
-        let parts = Part::ALL.map(|part| (wording::part(part), stretch(part)));
-        tables::where_the_time_goes(report, &comparison, &parts, wording::PARTS, out);
+        let parts: Vec<_> = Part::all().map(|part| (wording::part(part), stretch(part))).collect();
+        let traced = comparison.cases.iter().flat_map(|case| &case.members).any(|member| {
+            let parts = member.rounds.map(|rounds| &rounds.parts);
+            parts.is_some_and(|parts| Part::WITHIN.iter().any(|part| parts.contains_key(part)))
+        });
+        let within = if traced { format!(" {}", wording::PARTS_WITHIN) } else { String::new() };
+        let note = format!("{}{within}", wording::PARTS);
+        tables::where_the_time_goes(report, &comparison, &parts, &note, out);
         let _ = writeln!(out, "</section>");
     }
 }

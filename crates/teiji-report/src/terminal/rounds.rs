@@ -29,12 +29,19 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         if let Some(support) = wording::support(&comparison, screen.glyphs()) {
             screen.wrapped_in(&support, 2, 2, Style::Dim);
         }
-        parts(&comparison, label, screen);
+        parts(&comparison, &Part::WHOLE, wording::PARTS, label, screen);
+        parts(&comparison, &Part::WITHIN, wording::PARTS_WITHIN, label, screen);
     }
 }
 
-/// The median and the longest of each part, a row for each case.
-fn parts(comparison: &Comparison<'_>, label: usize, screen: &mut Screen) {
+/// The median and the longest of each of these parts, a row for each case that has any.
+fn parts(
+    comparison: &Comparison<'_>,
+    parts: &[Part],
+    note: &str,
+    label: usize,
+    screen: &mut Screen,
+) {
     let glyphs = screen.glyphs();
     let of = |view: &CaseView<'_>, part: Part, figure: Figure| {
         let members = view.members.iter().filter_map(|m| m.rounds?.parts.get(&part));
@@ -43,12 +50,12 @@ fn parts(comparison: &Comparison<'_>, label: usize, screen: &mut Screen) {
     let with_parts: Vec<&CaseView<'_>> = comparison
         .cases
         .iter()
-        .filter(|view| Part::ALL.iter().any(|part| of(view, *part, Figure::Max).is_some()))
+        .filter(|view| parts.iter().any(|part| of(view, *part, Figure::Max).is_some()))
         .collect();
     if with_parts.is_empty() {
         return;
     }
-    let columns = Part::ALL
+    let columns = parts
         .iter()
         .map(|part| Column {
             head: wording::part(*part).to_owned(),
@@ -74,7 +81,7 @@ fn parts(comparison: &Comparison<'_>, label: usize, screen: &mut Screen) {
         heading: ["Where the time goes".to_owned(), "median / longest".to_owned()],
         columns,
         style: Style::Plain,
-        note: wording::PARTS.to_owned(),
+        note: note.to_owned(),
     };
     let names: Vec<String> = with_parts.iter().map(|v| screen.foreign(&v.case.name)).collect();
     table::print(&[section], &names, label, screen);

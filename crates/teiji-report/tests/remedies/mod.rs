@@ -2,6 +2,7 @@
 
 use teiji::load::LoadReport;
 use teiji_core::load::LoadKind;
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::Judge;
 use teiji_record::{Summary, ranking};
@@ -55,6 +56,7 @@ fn rounds(longest_ns: i64, lost: u32) -> RoundStatistics {
         let left = arrived + longest_ns * i / 200;
         RoundView {
             sent: Instant::from_ns(0),
+            responder_reception: Reception::UNKNOWN,
             responder_arrived: Some(Instant::from_ns(arrived)),
             responder_left: Some(Instant::from_ns(left)),
             reply_kernel: Some(Instant::from_ns(left + 40_000)),
@@ -64,6 +66,7 @@ fn rounds(longest_ns: i64, lost: u32) -> RoundStatistics {
     });
     let unanswered = (0..lost).map(|_| RoundView {
         sent: Instant::from_ns(0),
+        responder_reception: Reception::UNKNOWN,
         responder_arrived: None,
         responder_left: None,
         reply_kernel: None,

@@ -2,6 +2,7 @@
 
 use super::{Arrival, ExpectedFlow, ListenerError, record};
 use crate::record::{ListenerLog, RxRecord};
+use teiji_core::reception::Reception;
 use teiji_core::time::Instant;
 
 /// Records that are taken beyond the expected frames (for duplicates), and
@@ -47,6 +48,8 @@ impl Tally {
             scheduled: Instant::from_ns(0),
             rx_kernel: None,
             rx_hardware: None,
+            taken: Instant::from_ns(0),
+            reception: Reception::UNKNOWN,
         };
         arrivals.resize(records, blank);
         arrivals.clear(); // The pages stay.
@@ -109,10 +112,14 @@ mod tests {
     use super::*;
     use teiji_core::wire::Probe;
 
+    fn arrival(payload: &[u8]) -> Arrival<'_> {
+        Arrival { payload, rx_kernel: None, rx_hardware: None, taken: Instant::from_ns(9) }
+    }
+
     fn enter(tally: &mut Tally, flow: u16, seq: u64) {
         let mut payload = [0; 64];
         Probe { flow, seq, scheduled: Instant::from_ns(1) }.emit(&mut payload);
-        tally.enter(&Arrival { payload: &payload, rx_kernel: None, rx_hardware: None });
+        tally.enter(&arrival(&payload));
     }
 
     fn expected(id: u16, frames: u64) -> ExpectedFlow {
@@ -140,7 +147,7 @@ mod tests {
         let mut tally = Tally::new(&[expected(1, 10)]).unwrap();
         enter(&mut tally, 2, 0); // another flow
         enter(&mut tally, 1, 10); // beyond the last frame
-        tally.enter(&Arrival { payload: b"hello", rx_kernel: None, rx_hardware: None });
+        tally.enter(&arrival(b"hello"));
         let log = tally.into_log();
         assert_eq!((log.arrivals.len(), log.foreign), (0, 3));
     }

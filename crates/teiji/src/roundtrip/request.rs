@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
@@ -55,6 +56,9 @@ pub struct RoundTrip {
     pub sent: Instant<Tai>,
     /// The reflector's kernel stamp of the request, by the reflector's clock.
     pub reflector_arrived: Option<Instant<Tai>>,
+    /// The request's way through the reflector's kernel, by its clock, where that was traced.
+    #[serde(default)]
+    pub reflector_reception: Reception,
     /// When the reflector handed the reply over, by the reflector's clock.
     pub reflector_left: Option<Instant<Tai>>,
     /// This kernel's stamp of the reply.
@@ -72,6 +76,7 @@ impl RoundTrip {
             seq,
             sent,
             reflector_arrived: None,
+            reflector_reception: Reception::UNKNOWN,
             reflector_left: None,
             reply_kernel: None,
             received: None,

@@ -1,0 +1,237 @@
+//! Tracepoints of the kernel, recorded in ring buffers of one's own
+//! (`Documentation/trace/ftrace.rst`, "Instances"), by `CLOCK_TAI`.
+
+mod format;
+mod page;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::detached::Detached;
+use crate::error::SysError;
+use format::Format;
+
+/// Why tracepoints cannot be recorded, each with the next step.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// No tracefs.
+    #[error(
+        "the kernel's tracepoints are out of reach ({0}); run as root on a kernel with CONFIG_FTRACE, or do without"
+    )]
+    Unreachable(SysError),
+    /// The kernel lacks one.
+    #[error("this kernel has no tracepoint {event}; take another kernel, or do without")]
+    NoEvent {
+        /// Its system and name, as `irq/softirq_entry`.
+        event: &'static str,
+    },
+    /// A file of tracefs could not be used.
+    #[error("tracefs, {file}: {error}")]
+    File {
+        /// Which, below its root.
+        file: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// What the kernel says of its own events is not understood.
+    #[error("tracefs, {file}: cannot be understood; please report this with the kernel's version")]
+    Unknown {
+        /// Which file.
+        file: String,
+    },
+}
+
+/// One time that a tracepoint was passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Occurrence<'a> {
+    /// When, in ns of `CLOCK_TAI`.
+    pub at_ns: i64,
+    /// On which CPU.
+    pub cpu: u16,
+    /// Its tracepoint's system and name, as it was enabled.
+    pub event: &'static str,
+    format: &'a Format,
+    data: &'a [u8],
+}
+
+impl Occurrence<'_> {
+    /// A field that is a number of up to 4 bytes; `None` if there is none of this name.
+    pub fn number(&self, field: &str) -> Option<i32> {
+        let bytes = self.format.field(field)?.of(self.data)?;
+        match *bytes {
+            [a, b, c, d] => Some(i32::from_ne_bytes([a, b, c, d])),
+            [a, b] => Some(i16::from_ne_bytes([a, b]).into()),
+            [a] => Some(a.into()),
+            _ => None,
+        }
+    }
+
+    /// A field that is a text of fixed size; `None` if there is none of this name.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        let bytes = self.format.field(field)?.of(self.data)?;
+        std::str::from_utf8(bytes.split(|byte| *byte == 0).next()?).ok()
+    }
+}
+
+/// Ring buffers of their own, one for each CPU. They go when this is dropped.
+#[derive(Debug)]
+pub struct Instance {
+    root: Detached,
+    name: String,
+    events: Vec<(&'static str, Format)>,
+}
+
+impl Instance {
+    /// Makes ring buffers that record nothing yet, of `kib` KiB for each CPU.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn create(name: &str, kib: u32) -> Result<Self, TraceError> {
+        let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
+        let instance = Self { root, name: name.to_owned(), events: Vec::new() };
+        let dir = format!("instances/{name}");
+        fs::create_dir(instance.root.path(&dir))
+            .map_err(|error| TraceError::File { file: dir, error })?;
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "tai")?;
+        instance.write("buffer_size_kb", &kib.to_string())?;
+        Ok(instance)
+    }
+
+    /// Removes the ring buffers of that name, whoever made them; nothing if there are none.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn remove(name: &str) -> Result<(), TraceError> {
+        let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
+        let file = format!("instances/{name}");
+        match fs::remove_dir(root.path(&file)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(TraceError::File { file, error })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Has a tracepoint recorded, where `filter` is true (`Documentation/trace/events.rst`,
+    /// "Event filtering").
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn enable(&mut self, event: &'static str, filter: &str) -> Result<(), TraceError> {
+        let file = format!("events/{event}/format");
+        let text = fs::read_to_string(self.path(&file)).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                TraceError::NoEvent { event }
+            } else {
+                TraceError::File { file: file.clone(), error }
+            }
+        })?;
+        let format = Format::parse(&text).ok_or(TraceError::Unknown { file })?;
+        self.write(&format!("events/{event}/filter"), filter)?;
+        self.write(&format!("events/{event}/enable"), "1")?;
+        self.events.push((event, format));
+        Ok(())
+    }
+
+    /// Records from now on.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn start(&self) -> Result<(), TraceError> {
+        self.write("tracing_on", "1")
+    }
+
+    /// Ends recording and gives all that was recorded, CPU by CPU, each in the order of time.
+    /// Returns how many occurrences the buffers had no room for: the oldest.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn finish(self, mut each: impl FnMut(&Occurrence<'_>)) -> Result<u64, TraceError> {
+        self.write("tracing_on", "0")?;
+        let mut lost = 0;
+        for cpu in self.cpus()? {
+            self.read(cpu, &mut each)?;
+            lost += self.overrun(cpu)?;
+        }
+        Ok(lost)
+    }
+
+    fn cpus(&self) -> Result<Vec<u16>, TraceError> {
+        let file = "per_cpu";
+        let failed = |error| TraceError::File { file: file.to_owned(), error };
+        let mut cpus = Vec::new();
+        for entry in fs::read_dir(self.path(file)).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+            cpus.extend(number.and_then(|number| number.parse::<u16>().ok()));
+        }
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+
+    fn read(&self, cpu: u16, each: &mut impl FnMut(&Occurrence<'_>)) -> Result<(), TraceError> {
+        let file = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
+        let failed = |error| TraceError::File { file: file.clone(), error };
+        let mut pages = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(self.path(&file))
+            .map_err(failed)?;
+        let mut buffer = vec![0; page::LARGEST];
+        while let Some(length) = next_page(&mut pages, &mut buffer).map_err(failed)? {
+            let page = page::Page::new(&buffer[..length])
+                .ok_or_else(|| TraceError::Unknown { file: file.clone() })?;
+            for (at_ns, data) in page {
+                let id = data.get(..2).map(|id| u16::from_ne_bytes([id[0], id[1]]));
+                let known = self.events.iter().find(|(_, format)| Some(format.id) == id);
+                if let Some((event, format)) = known {
+                    each(&Occurrence { at_ns, cpu, event, format, data });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn overrun(&self, cpu: u16) -> Result<u64, TraceError> {
+        let file = format!("per_cpu/cpu{cpu}/stats");
+        let text = fs::read_to_string(self.path(&file))
+            .map_err(|error| TraceError::File { file: file.clone(), error })?;
+        let line = text.lines().find_map(|line| line.strip_prefix("overrun:"));
+        line.and_then(|count| count.trim().parse().ok()).ok_or(TraceError::Unknown { file })
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.root.path(&format!("instances/{}/{below}", self.name))
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
+        // Not `fs::write`: that would try to create the file.
+        let opened = OpenOptions::new().write(true).open(self.path(file));
+        opened
+            .and_then(|mut opened| opened.write_all(text.as_bytes()))
+            .map_err(|error| TraceError::File { file: file.to_owned(), error })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Only somebody who reads them keeps them, and they go with the next attempt.
+        let _ = fs::remove_dir(self.root.path(&format!("instances/{}", self.name)));
+    }
+}
+
+/// Reads one page; `None` when there is nothing more.
+fn next_page(pages: &mut File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match pages.read(buffer) {
+        Ok(0) => Ok(None),
+        Ok(length) => Ok(Some(length)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
