@@ -44,6 +44,10 @@ pub struct Args {
     /// SO_PRIORITY of the requests, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
+    /// Differentiated services code point of the requests, 0 to 63.
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: u8,
     /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
     /// not given.
     #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -71,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         payload: args.payload,
         flow: 0,
         priority: args.priority,
-        dscp: 0,
+        dscp: args.dscp,
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

@@ -31,6 +31,10 @@ pub struct Args {
     /// SO_PRIORITY of the replies, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
+    /// Differentiated services code point of the replies, 0 to 63, whatever the requests have.
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: u8,
     /// Poll the card for this long before waiting for a request (`SO_BUSY_POLL`), whole
     /// microseconds.
     #[arg(long, value_name = "DURATION", value_parser = span)]
@@ -60,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         address: SocketAddr::new(address, args.port),
         interface: args.interface.clone(),
         priority: args.priority,
-        dscp: 0,
+        dscp: args.dscp,
         busy_poll: args.busy_poll,
         scheduling: Scheduling {
             realtime: args.realtime,

@@ -58,6 +58,10 @@ pub struct Args {
     /// SO_PRIORITY, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 3)]
     priority: u8,
+    /// Differentiated services code point of UDP frames, 0 to 63.
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: u8,
     /// Wait where a prioflow queue has no room, instead of losing frames: for levels up to
     /// this one (`teiji flow`).
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
@@ -130,13 +134,19 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.flow_control.is_some() && matches!(to, Destination::Ethernet { .. }) {
         bail!("--flow-control is for UDP; write an address such as 10.0.0.2 instead of a MAC");
     }
+    if args.dscp > 0 && matches!(to, Destination::Ethernet { .. }) {
+        bail!(
+            "--dscp is for UDP; write an address such as 10.0.0.2 instead of a MAC, or mark raw \
+             Ethernet frames with --vlan 0:5"
+        );
+    }
     let config = TalkerConfig {
         interface: args.interface.clone(),
         destination: to,
         flow: args.flow,
         payload: args.payload,
         priority: args.priority,
-        dscp: 0,
+        dscp: args.dscp,
         launch: args
             .margin
             .map(|_| if args.deadline { LaunchMode::Deadline } else { LaunchMode::Exact }),
