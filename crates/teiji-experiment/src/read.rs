@@ -27,7 +27,7 @@ use networks::Networks;
 pub(crate) fn requirements(
     file: &Fields<'_>,
     log: &Log,
-) -> Option<Vec<requirement::RequirementDraft>> {
+) -> Option<Vec<Option<requirement::RequirementDraft>>> {
     requirement::read(file, log)
 }
 

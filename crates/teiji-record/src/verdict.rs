@@ -35,9 +35,10 @@ pub fn verdicts(case: &Case, members: &[(&MemberSummary, &[LoadReport])]) -> Vec
             let kept =
                 value.is_some_and(|v| requirement.relation.holds(v, requirement.bound as f64));
             holds &= kept;
-            let value = value.map_or("nothing measured, or too little for it".to_owned(), |v| {
-                show(requirement.figure, v)
-            });
+            let value = value.map_or_else(
+                || missing(requirement.figure).to_owned(),
+                |v| show(requirement.figure, v),
+            );
             let seed = if members.len() > 1 { format!(", seed {seed}") } else { String::new() };
             said.push((kept, format!("{name}: {value}{seed}")));
         }
@@ -57,7 +58,7 @@ fn find(
     member: &MemberSummary,
     loads: &[LoadReport],
 ) -> Vec<(String, Option<f64>)> {
-    if let RequiredFigure::Rate(kind) = requirement.figure {
+    if let RequiredFigure::LoadRate(kind) = requirement.figure {
         let load = loads.iter().find(|load| load.kind == kind);
         // Streams count kbit.
         return vec![(kind.to_string(), load.map(|load| load.per_s() as f64 * 1_000.0))];
@@ -91,7 +92,10 @@ fn find(
                 });
                 flow.or(asked).map(|n| n as f64)
             }
-            RequiredFigure::Rate(_) => None,
+            RequiredFigure::FlowRate => {
+                member.wire.get(name).and_then(|wire| wire.rate_bps).map(|bps| bps as f64)
+            }
+            RequiredFigure::LoadRate(_) => None,
         };
         (name.clone(), value)
     };
@@ -117,11 +121,22 @@ fn value_of(figure: Measured, of: &Deviation) -> Option<f64> {
     }
 }
 
+/// What is said where there is no figure.
+fn missing(figure: RequiredFigure) -> &'static str {
+    match figure {
+        // A veth pair has no analyser: the frames may well have arrived.
+        RequiredFigure::FlowRate => "no two frames were seen on the wire",
+        _ => "nothing measured, or too little for it",
+    }
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "nanoseconds and counts of i64 fit")]
 fn show(figure: RequiredFigure, value: f64) -> String {
     match figure {
         RequiredFigure::Count(_) => format!("{value:.0}"),
-        RequiredFigure::Rate(_) => format!("{:.3} Mbit/s", value / 1e6),
+        RequiredFigure::FlowRate | RequiredFigure::LoadRate(_) => {
+            format!("{:.3} Mbit/s", value / 1e6)
+        }
         RequiredFigure::Interval(_) | RequiredFigure::RoundTrip(_) => {
             Span::from_ns(value.round() as i64).to_string()
         }
@@ -136,7 +151,7 @@ mod tests {
     use teiji_core::reception::Reception;
     use teiji_core::time::Instant;
     use teiji_experiment::Experiment;
-    use teiji_stats::{RoundStatistics, RoundTerms, RoundView};
+    use teiji_stats::{Counts, RoundStatistics, RoundTerms, RoundView, WireStatistics};
 
     use super::*;
 
@@ -224,5 +239,78 @@ mod tests {
         };
         assert_eq!(holds(&[load(1_000)]), [false, true, true]);
         assert_eq!(holds(&[load(999)]), [false, false, true]);
+    }
+
+    fn case_of_flows(require: &str) -> Case {
+        let flow = "from = \"a\", to = \"b\", period = \"1ms\", frames = 9";
+        let text = format!(
+            "name = \"e\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
+             flows.cycle = {{ {flow} }}\nflows.load = {{ {flow}, background = true }}\n\
+             require = [{require}]\n"
+        );
+        Experiment::parse(&text, "e.toml").unwrap().cases.remove(0)
+    }
+
+    /// Of 9 frames, so many came, with this rate on the wire.
+    fn flow(received: u64, rate_bps: Option<u64>) -> (FlowStatistics, WireStatistics) {
+        let flow = FlowStatistics {
+            counts: Counts { planned: 9, sent: 9, received, ..Counts::default() },
+            period_ns: 1_000_000,
+            judged_at: None,
+            vantages: BTreeMap::new(),
+            wake_up: None,
+            hand_over: None,
+            send_errors: BTreeMap::new(),
+        };
+        (flow, WireStatistics { rate_bps, ..WireStatistics::default() })
+    }
+
+    fn member_of_flows(cycle_bps: Option<u64>, load_bps: Option<u64>) -> MemberSummary {
+        let mut member = MemberSummary::default();
+        for (name, received, bps) in [("cycle", 9, cycle_bps), ("load", 7, load_bps)] {
+            let (flow, wire) = flow(received, bps);
+            member.flows.insert(name.to_owned(), flow);
+            member.wire.insert(name.to_owned(), wire);
+        }
+        member
+    }
+
+    #[test]
+    fn background_is_judged_where_it_is_named_by_its_rate_and_what_it_lost() {
+        let case = case_of_flows(
+            "\"lost = 0\", \"lost of load = 0\", \"rate >= 8Mbit/s\", \"rate > 8Mbit/s\", \
+             \"rate of load >= 94Mbit/s\", \"rate of load <= 93.9Mbit/s\"",
+        );
+        let member = member_of_flows(Some(8_000_000), Some(94_000_000));
+        let verdicts = verdicts(&case, &[(&member, &[])]);
+        let told: Vec<(bool, &str)> =
+            verdicts.iter().map(|v| (v.holds, v.measured.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                (true, "cycle: 0"),
+                (false, "load: 2"),
+                (true, "cycle: 8.000 Mbit/s"),
+                (false, "cycle: 8.000 Mbit/s"),
+                (true, "load: 94.000 Mbit/s"),
+                (false, "load: 94.000 Mbit/s"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_flow_that_nobody_saw_on_the_wire_has_no_rate_that_could_hold() {
+        let case = case_of_flows("\"rate of load <= 1Gbit/s\", \"rate of load >= 1bit/s\"");
+        let without_wire = MemberSummary { wire: BTreeMap::new(), ..member_of_flows(None, None) };
+        for member in [member_of_flows(Some(1), None), without_wire] {
+            for verdict in verdicts(&case, &[(&member, &[])]) {
+                assert!(!verdict.holds);
+                assert_eq!(verdict.measured, "load: no two frames were seen on the wire");
+            }
+        }
+        // With one seed of two, too.
+        let (seen, unseen) = (member_of_flows(None, Some(2)), member_of_flows(None, None));
+        let verdicts = verdicts(&case, &[(&seen, &[]), (&unseen, &[])]);
+        assert!(verdicts.iter().all(|verdict| !verdict.holds));
     }
 }

@@ -1,16 +1,16 @@
 //! Requirements: a small language, `FIGURE [of NAME] RELATION BOUND`.
 
-use teiji_core::load::LoadKind;
 use teiji_core::quantity::{Rate, parse_span};
 
 use crate::fields::Fields;
 use crate::log::Log;
 use crate::scenario::{Measured, Relation, RequiredCount, RequiredFigure};
-use crate::suggest::{did_you_mean, list};
+use crate::suggest::did_you_mean;
 use crate::tree::{Node, Origin, Value};
 
 const EXAMPLE: &str = "[\"range <= 20us\", \"lost = 0\"]";
-const FIGURES: [&str; 8] = ["mean", "min", "max", "range", "stddev", "p99.9", "lost", "late"];
+const FIGURES: [&str; 9] =
+    ["mean", "min", "max", "range", "stddev", "p99.9", "lost", "late", "rate"];
 
 /// A requirement as far as it can be read without its case.
 pub(crate) struct RequirementDraft {
@@ -22,15 +22,12 @@ pub(crate) struct RequirementDraft {
     pub bound: i64,
 }
 
-/// None if `require` was wrong.
-pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<RequirementDraft>> {
-    let found = file.array("require", EXAMPLE).and_then(|items| {
-        // All are looked at, so that all mistakes are told.
-        let read: Vec<Option<RequirementDraft>> =
-            items.iter().map(|item| read_one(item, log)).collect();
-        read.into_iter().collect()
-    });
-    found.or_default(Vec::new())
+/// None if `require` was wrong, and in the place of each requirement that was: the names in
+/// the others are looked at too, so that all mistakes are told.
+pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<Option<RequirementDraft>>> {
+    let found = file.array("require", EXAMPLE);
+    let read = found.map(|items| items.iter().map(|item| read_one(item, log)).collect());
+    read.or_default(Vec::new())
 }
 
 fn read_one(item: &Node, log: &Log) -> Option<RequirementDraft> {
@@ -51,11 +48,11 @@ fn read_one(item: &Node, log: &Log) -> Option<RequirementDraft> {
 }
 
 /// What is wrong, and what to write instead.
-type Wrong = (String, String);
+pub(crate) type Wrong = (String, String);
 
 fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
     let example = || {
-        "Write FIGURE, of NAME if it must be said, and a bound: range <= 20us, p99.99 rtt of ask <= 1ms, lost = 0, rate of tcp-tx >= 50Mbit/s".to_owned()
+        "Write FIGURE, of NAME if it must be said, and a bound: range <= 20us, p99.99 rtt of ask <= 1ms, lost = 0, rate of load >= 50Mbit/s".to_owned()
     };
     let cut = Relation::SIGNS
         .iter()
@@ -71,8 +68,8 @@ fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
         all => (all, None),
     };
     let (figure, of) = match (words, of) {
-        (["rate"], Some(load)) => (RequiredFigure::Rate(load_called(&load)?), None),
-        (["rate"], None) => return Err(("rate of which load?".to_owned(), example())),
+        // Whether the name is a flow's or a load's, its case says.
+        (["rate"], of) => (RequiredFigure::FlowRate, of),
         ([name], of) => (plain(name)?, of),
         ([name, "rtt"] | ["rtt", name], of) => (RequiredFigure::RoundTrip(measured(name)?), of),
         _ => return Err((format!("`{}` names no figure", left.trim()), example())),
@@ -112,43 +109,33 @@ fn measured(name: &str) -> Result<Measured, Wrong> {
     })
 }
 
-fn load_called(name: &str) -> Result<LoadKind, Wrong> {
-    let names = LoadKind::ALL.map(LoadKind::name);
-    let kind: Option<LoadKind> = name.parse().ok();
-    let streams = [LoadKind::TcpTx, LoadKind::TcpRx];
-    match kind {
-        Some(kind) if streams.contains(&kind) => Ok(kind),
-        Some(kind) => Err((
-            format!("the load `{kind}` is not counted in bits per second"),
-            "There is a rate of tcp-tx and tcp-rx.".to_owned(),
-        )),
-        None => {
-            let guess = did_you_mean(name, names.iter().copied());
-            Err((
-                format!("there is no load `{name}`{guess}"),
-                format!("There is {}.", list(&names)),
-            ))
-        }
-    }
-}
-
 fn bound_of(figure: RequiredFigure, relation: Relation, bound: &str) -> Result<i64, Wrong> {
-    let help = |example: &str| format!("Write for example {example}");
+    let help = || {
+        let example = match figure {
+            RequiredFigure::Count(_) => "lost = 0",
+            RequiredFigure::FlowRate | RequiredFigure::LoadRate(_) => "rate of load >= 50Mbit/s",
+            RequiredFigure::Interval(_) | RequiredFigure::RoundTrip(_) => "range <= 20us",
+        };
+        format!("Write for example {example}")
+    };
     match figure {
         RequiredFigure::Count(_) => bound
             .parse()
             .ok()
             .filter(|n: &i64| *n >= 0)
-            .ok_or_else(|| (format!("`{bound}` is no count"), help("lost = 0"))),
+            .ok_or_else(|| (format!("`{bound}` is no count"), help())),
         _ if relation == Relation::Equal => {
-            Err(("a time or rate is never met exactly".to_owned(), help("range <= 20us")))
+            Err(("a time or rate is never met exactly".to_owned(), help()))
         }
-        RequiredFigure::Rate(_) => Rate::parse(bound)
-            .ok()
-            .and_then(|rate| i64::try_from(rate.as_bps()).ok())
-            .ok_or_else(|| (format!("`{bound}` is no rate"), help("rate of tcp-tx >= 50Mbit/s"))),
+        RequiredFigure::FlowRate | RequiredFigure::LoadRate(_) => Rate::parse(bound)
+            .map_err(|why| why.to_string())
+            .and_then(|rate| {
+                let too_much = |_| format!("`{bound}` is more than any wire has");
+                i64::try_from(rate.as_bps()).map_err(too_much)
+            })
+            .map_err(|why| (why, help())),
         RequiredFigure::Interval(_) | RequiredFigure::RoundTrip(_) => parse_span(bound)
             .map(teiji_core::time::Span::as_ns)
-            .map_err(|why| (why.to_string(), help("range <= 20us"))),
+            .map_err(|why| (why.to_string(), help())),
     }
 }

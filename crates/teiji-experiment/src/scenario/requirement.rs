@@ -30,8 +30,10 @@ pub enum RequiredFigure {
     RoundTrip(Measured),
     /// A count of frames or requests.
     Count(RequiredCount),
+    /// What a flow took of its wire, in bits per second.
+    FlowRate,
     /// What a load carried, in bits per second.
-    Rate(LoadKind),
+    LoadRate(LoadKind),
 }
 
 /// A figure of a distribution.
