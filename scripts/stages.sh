@@ -127,8 +127,17 @@ prepare_python() {
     export TEIJI_PYTHON
 }
 
-# limited COMMAND…: the command, ended with its children when the stage's time is over.
-limited() { timeout --kill-after=30 "$STAGE_LIMIT_S" "$@" </dev/null; }
+# limited COMMAND…: the command, ended with its children when the stage's time is over or
+# ./test is interrupted: `timeout` gives it a process group that the terminal does not reach.
+limited() {
+    local status=0
+    timeout --kill-after=30 "$STAGE_LIMIT_S" "$@" </dev/null &
+    # shellcheck disable=SC2064  # this child, now
+    trap "kill $! 2>/dev/null; exit 130" INT TERM
+    wait $! || status=$?
+    trap - INT TERM
+    return "$status"
+}
 
 # check NAME COMMAND…: a stage that passes or fails as a whole.
 check() {
@@ -167,6 +176,9 @@ kernel_scripts() {
             stamps["$kernel $script"]=$TEST_TOOLS/scripts-passed/$(script_name "$kernel" "$script")-${stamp:0:16}
         done
     done
+    # What runs in the background hears nothing of an interrupt.
+    # shellcheck disable=SC2046  # several
+    trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 130' INT TERM
     for kernel in "$@"; do
         for script in tests/kernel/*/*.sh; do
             stamp=${stamps["$kernel $script"]}
@@ -176,6 +188,7 @@ kernel_scripts() {
         done
     done
     wait
+    trap - INT TERM
     for kernel in "$@"; do
         for script in tests/kernel/*/*.sh; do
             if [ -e "${stamps["$kernel $script"]}" ]; then
