@@ -22,6 +22,7 @@ use crate::netlink::address::Address;
 use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
 use crate::plan::{Action, Attachment, BRIDGE, Plan, Step};
+use crate::receive_trace;
 use crate::threads::KernelThread;
 
 /// How long a card may take to come home; the kernel does it at once.
@@ -88,6 +89,9 @@ impl Plan {
 
     /// As [`Plan::apply`], with options.
     pub fn apply_with(&self, options: &ApplyOptions<'_>) -> Result<Applied, NetError> {
+        if self.traced {
+            receive_trace::check()?;
+        }
         let kernel = self.inspect_system()?;
         let before = self.inspect_cards()?;
         let list = UndoList::new(before.values().cloned().collect(), kernel.clone());

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Tai};
 use teiji_sys::netns;
-use teiji_sys::tracefs::{Instance, Occurrence, TraceError};
+use teiji_sys::tracefs::{self, Instance, Occurrence, TraceError};
 
 use crate::apply::Applied;
 use crate::error::NetError;
@@ -22,6 +22,14 @@ const WAKING: &str = "sched/sched_waking";
 
 /// What takes packets from cards (`include/linux/interrupt.h`).
 const NET_RX_SOFTIRQ: i32 = 3;
+
+/// Looks whether packets can be traced here.
+///
+/// # Errors
+/// See [`TraceError`].
+pub(crate) fn check() -> Result<(), TraceError> {
+    tracefs::check(&[INTERRUPT, SOFTIRQ, SOFTIRQ_ENDS, WAKING])
+}
 
 /// What the ring buffers of this process are called.
 pub(crate) fn instance_name() -> String {

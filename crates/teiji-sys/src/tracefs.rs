@@ -46,6 +46,19 @@ pub enum TraceError {
     },
 }
 
+/// Looks whether tracepoints can be recorded, and whether these are there.
+///
+/// # Errors
+/// See [`TraceError`].
+pub fn check(events: &[&'static str]) -> Result<(), TraceError> {
+    let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
+    let missing = |event: &&&'static str| !root.path(&format!("events/{event}")).exists();
+    match events.iter().find(missing) {
+        Some(event) => Err(TraceError::NoEvent { event }),
+        None => Ok(()),
+    }
+}
+
 /// One time that a tracepoint was passed.
 #[derive(Clone, Copy, Debug)]
 pub struct Occurrence<'a> {
@@ -233,5 +246,66 @@ fn next_page(pages: &mut File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(length) => Ok(Some(length)),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tracepoint_that_is_not_there_is_named() {
+        match check(&["sched/sched_waking", "irq/no_such_thing"]) {
+            Err(TraceError::Unreachable(error)) => println!("SKIP: tracepoints need root: {error}"),
+            result => {
+                let error = result.unwrap_err().to_string();
+                assert!(error.contains("no tracepoint irq/no_such_thing"), "{error}");
+                check(&["sched/sched_waking"]).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_happens_between_start_and_finish_is_there_in_order_and_the_buffers_go() {
+        let name = format!("teiji-test-{}", std::process::id());
+        let mut instance = match Instance::create(&name, 64) {
+            Ok(instance) => instance,
+            Err(TraceError::Unreachable(error)) => {
+                println!("SKIP: tracepoints need root: {error}");
+                return;
+            }
+            Err(other) => panic!("{other}"),
+        };
+        let thread = "teiji-woken";
+        instance.enable("sched/sched_waking", &format!("comm == \"{thread}\"")).unwrap();
+        instance.start().unwrap();
+        let (ring, bell) = std::sync::mpsc::channel::<()>();
+        let before = crate::clock::now::<teiji_core::time::Tai>().as_ns();
+        let sleeper = std::thread::Builder::new().name(thread.to_owned());
+        let sleeper = sleeper.spawn(move || bell.iter().count()).unwrap();
+        for _ in 0..5 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            ring.send(()).unwrap();
+        }
+        drop(ring);
+        assert_eq!(sleeper.join().unwrap(), 5);
+        let after = crate::clock::now::<teiji_core::time::Tai>().as_ns();
+        let mut wakings = Vec::new();
+        let lost = instance
+            .finish(|seen| {
+                assert_eq!(seen.text("comm"), Some(thread));
+                assert!(seen.number("pid") > Some(0) && seen.number("no such field").is_none());
+                wakings.push(seen.at_ns);
+            })
+            .unwrap();
+        assert_eq!(lost, 0);
+        // One for each ring at least: it slept each time.
+        assert!(wakings.len() >= 5, "{wakings:?}");
+        assert!(
+            wakings.iter().all(|at| (before..=after).contains(at)),
+            "{before} {wakings:?} {after}"
+        );
+        let root = Detached::open(c"tracefs").unwrap();
+        assert!(!root.path(&format!("instances/{name}")).exists());
     }
 }
