@@ -26,7 +26,7 @@ look=
 must rmmod prioflow
 within_frames 32
 beneath do_one_initcall
-each "loading the module" "rmmod prioflow" modprobe prioflow
+each "loading the module" "rmmod prioflow" perl -e "$insert" "$(find /lib/modules -name prioflow.ko)"
 must modprobe prioflow
 
 wire_up

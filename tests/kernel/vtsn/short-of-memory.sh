@@ -14,6 +14,7 @@
 # module: sch_cbs
 # package: iproute2
 # package: ethtool
+# package: perl-base
 # limit: 3000
 . /suite/lib
 . /suite/wire.inc
@@ -36,7 +37,7 @@ look=
 must rmmod vtsn
 within_frames 32
 beneath do_one_initcall
-each "loading the module" "rmmod vtsn" modprobe vtsn
+each "loading the module" "rmmod vtsn" perl -e "$insert" "$(find /lib/modules -name vtsn.ko)"
 must modprobe vtsn
 
 beneath_module vtsn

@@ -58,6 +58,12 @@ failures() {
     failures=$((2 * plenty - slabs - pages))
 }
 
+# What loads a module's file, for `perl -e`: once. busybox's modprobe tries a second way when the
+# first one failed, and then nothing fails any more.
+# shellcheck disable=SC2016,SC2034 # perl's own; scripts use it
+insert='open(my $file, "<", shift) or die "$!\n";
+    syscall(313, fileno($file), my $none = "", 0) == 0 or die "finit_module: $!\n";'
+
 # each SENTENCE UNDO COMMAND…: COMMAND with each allocation failing in turn. When it says
 # that it failed, `state` (the script's function) prints what it did before; when it says
 # that it worked, that is so once UNDO has taken it back. UNDO must not fail.
