@@ -78,6 +78,7 @@ impl<'a> FlowRoles<'a> {
                 lock_memory: flow.realtime.is_some(),
             },
         };
+        let plenty = ListenerConfig::new(source);
         let listener = ListenerConfig {
             interface: Some(to.ifname),
             flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
@@ -85,12 +86,13 @@ impl<'a> FlowRoles<'a> {
             busy_poll: flow.listener_busy_poll,
             flow_control: flow.flow_control.map(|level| (level, flow.payload)),
             pause: flow.listener_pause,
+            receive_buffer: flow.listener_buffer.unwrap_or(plenty.receive_buffer),
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,
                 cpu: cpu(&flow.to),
                 lock_memory: false,
             },
-            ..ListenerConfig::new(source)
+            ..plenty
         };
         Ok(Self {
             talker,

@@ -34,6 +34,7 @@ mod round_trip_roles;
 mod rounds;
 mod run;
 mod setup;
+mod silences;
 mod terminal;
 
 use std::process::ExitCode;

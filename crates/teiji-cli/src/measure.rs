@@ -32,6 +32,7 @@ use crate::role::{
 };
 use crate::round_trip_roles::RoundTripRoles;
 use crate::setup::ObservedCase;
+use crate::silences;
 
 /// How often a person sees progress.
 const TICK_OF_PROGRESS: Duration = Duration::from_millis(200);
@@ -87,14 +88,7 @@ fn measure(
     let looked = activity::look();
     let running = loads::start(setup.loads, setup.scenario, applied)?;
     let tai_before = TaiOffset::now();
-    let tracing = receptions::start(setup.scenario, applied);
-    let logs = tracing.and_then(|tracing| {
-        let mut logs = run_flows(setup, applied, progress)?;
-        if let Some(tracing) = tracing {
-            tracing.finish(setup.scenario, &mut logs)?;
-        }
-        Ok(logs)
-    });
+    let logs = run_traced(setup, applied, progress);
     let step = TaiOffset::now().step_since(tai_before);
     let loads = loads::stop(running, logs.as_ref().ok().map(|logs| logs.base));
     let mut activity = activity::look().since(&looked);
@@ -125,6 +119,22 @@ fn measure(
         activity,
     };
     Outcome::new(&observed, differences, logs)
+}
+
+/// Runs the flows, and enters into their logs what the kernel tells of those that are traced.
+fn run_traced(
+    setup: &Setup<'_>,
+    applied: &Applied,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<Logs> {
+    let receptions = receptions::start(setup.scenario, applied)?;
+    let silences = silences::start(setup.scenario, applied)?;
+    let mut logs = run_flows(setup, applied, progress)?;
+    if let Some(receptions) = receptions {
+        receptions.finish(setup.scenario, &mut logs)?;
+    }
+    silences.finish(&mut logs);
+    Ok(logs)
 }
 
 /// What talkers and listeners recorded.

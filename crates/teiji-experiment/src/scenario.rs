@@ -321,6 +321,9 @@ pub struct Flow {
     pub listener_busy_poll: Option<Span>,
     /// How long the receiving program rests after each look at its socket.
     pub listener_pause: Option<Span>,
+    /// Bytes of the receiving socket's buffer (`SO_RCVBUF`); `None` for plenty.
+    #[serde(default)]
+    pub listener_buffer: Option<u32>,
     /// Trace its frames through the receiving kernel.
     #[serde(default)]
     pub listener_trace: bool,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use teiji::{ListenerLog, RxRecord, TalkerLog};
+use teiji::{ListenerLog, RxRecord, Silence, TalkerLog};
 use teiji_core::time::{Capture, Instant, Span};
 
 use crate::FrameRow;
@@ -47,6 +47,9 @@ pub struct ListenerFacts {
     pub foreign: u64,
     /// Packets its socket dropped because its buffer was full.
     pub socket_drops: u64,
+    /// When its port had its peer silenced at the flow's level, where that was traced.
+    #[serde(default)]
+    pub silences: Vec<Silence>,
 }
 
 impl Facts {
@@ -153,6 +156,7 @@ impl Table {
             flows: BTreeSet::new(),
             foreign: log.foreign,
             socket_drops: log.socket_drops,
+            silences: log.silences.clone(),
         };
         for (arrival, rx) in (0..).zip(&log.arrivals) {
             let row = self.row(rx.flow, rx.seq).filter(|row| row.scheduled == rx.scheduled);

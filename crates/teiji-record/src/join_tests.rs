@@ -57,7 +57,7 @@ fn talker(plan: &FlowPlan, seqs: impl IntoIterator<Item = u64>) -> TalkerLog {
 }
 
 fn listener(arrivals: Vec<RxRecord>) -> ListenerLog {
-    ListenerLog { arrivals, foreign: 0, socket_drops: 0 }
+    ListenerLog { arrivals, ..ListenerLog::default() }
 }
 
 #[test]
@@ -112,15 +112,18 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
     let other_flow = rx(&plan(9, 10), 1, 5);
     let beyond_the_end = rx(&ours, 2, 5);
     let straggler = RxRecord { scheduled: Instant::from_ns(3), ..rx(&ours, 1, 5) };
+    let silence = Silence { asked: Instant::from_ns(7), released: Instant::from_ns(8) };
     let heard = ListenerLog {
         arrivals: vec![other_flow, beyond_the_end, straggler],
         foreign: 10,
         socket_drops: 4,
+        silences: vec![silence],
     };
     let late_talker = talker(&ours, [0, 1, 2]);
     let joined = join(&[ours], &[late_talker], &[heard], []);
     assert_eq!((joined.facts.foreign(0), joined.facts.unplanned), (13, 1));
-    assert_eq!(joined.facts.listeners[0].socket_drops, 4);
+    let listener = &joined.facts.listeners[0];
+    assert_eq!((listener.socket_drops, &listener.silences[..]), (4, &[silence][..]));
     assert!(joined.rows.iter().all(|row| row.copies == 0));
 }
 

@@ -1,21 +1,21 @@
 //! What a case's frames did on its wires: from records and experiment to the
 //! statistics that need both.
 
+mod stations;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_core::quantity::Rate;
-use teiji_core::reception::Reception;
-use teiji_core::time::{Instant, Span, Tai};
+use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, SendMode, Wire};
 use teiji_stats::gates::{self, Windows};
 use teiji_stats::shaping::{self, Reservation};
-use teiji_stats::wire::{self, GAP, PREAMBLE};
+use teiji_stats::wire::{self, PREAMBLE};
 use teiji_stats::{
-    Deviation, GateStatistics, Series, ShapingStatistics, Station, Wait, WireFrame, WireStatistics,
-    median, waits,
+    GateStatistics, Series, ShapingStatistics, Wait, WireFrame, WireStatistics, median, waits,
 };
 
-use crate::{FrameRow, Records};
+use crate::Records;
 
 /// Stamps of a computed wire are whole nanoseconds, and so is a frame's time on it.
 const ROUNDING_NS: i64 = 2;
@@ -112,46 +112,12 @@ impl<'a> Direction<'a> {
                 waits: self.waits_of(*id, &waits),
                 gates: self.gates(flow, &frames),
                 shaping: self.shaping(flow),
+                silence: self.silence(*id, flow),
                 stations: self.stations(*id, flow),
             };
             (flow.name.clone(), statistics)
         };
         self.flows.iter().map(of_flow).collect()
-    }
-
-    fn stations(&self, id: u16, flow: &Flow) -> BTreeMap<Station, Deviation> {
-        let own = flow.from == self.host;
-        let exact = self.computed && self.one_clock();
-        // The beginning of the preamble at the near end, in the schedule's clock.
-        let start = |row: &FrameRow| {
-            let at = row.wire.filter(|_| exact)? - to_the_stamp(self.wire);
-            Some(Instant::<Tai>::from_ns(at.as_ns()))
-        };
-        let octets = flow.transport.octets(flow.payload).saturating_sub(GAP);
-        let travel = self.wire.rate.serialisation(octets) + self.wire.delay.unwrap_or(Span::ZERO);
-        let end = |row: &FrameRow| Some(start(row)? + travel);
-        let took = |station: Station, row: &FrameRow| {
-            let Reception { interrupt, softirq, woken } = row.reception;
-            let own_interrupt = || interrupt.filter(|at| end(row).is_some_and(|end| *at >= end));
-            Some(match station {
-                Station::ToWire => start(row).filter(|_| own)? - row.woke?,
-                Station::Qdisc => row.tx_kernel? - row.tx_sched?,
-                Station::Card => start(row).filter(|_| own)? - row.tx_kernel?,
-                Station::Receive => row.rx_kernel? - end(row)?,
-                Station::Interrupt => own_interrupt()? - end(row)?,
-                Station::Softirq => softirq? - own_interrupt()?,
-                Station::Polling => row.rx_kernel? - softirq?.max(end(row)?),
-                Station::Deliver => row.taken? - row.rx_kernel?,
-                Station::Socket => woken? - row.rx_kernel?,
-                Station::WakeUp => row.taken? - woken?,
-            })
-        };
-        let rows = self.records.rows_of(id);
-        let of = |station: Station| {
-            let all = rows.iter().filter_map(|row| took(station, row));
-            Some((station, all.map(Span::as_ns).collect::<Series>().finish()?))
-        };
-        Station::ALL.into_iter().filter_map(of).collect()
     }
 
     fn waits_of(&self, flow: u16, waits: &BTreeMap<(u16, u16), Vec<i64>>) -> Vec<Wait> {

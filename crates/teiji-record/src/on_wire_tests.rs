@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use teiji_core::reception::Reception;
 use teiji_core::time::Instant;
 use teiji_experiment::Experiment;
-use teiji_stats::WireStatistics;
+use teiji_stats::{Station, WireStatistics};
 
 use super::*;
 use crate::columns::Row;

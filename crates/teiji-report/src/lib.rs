@@ -28,6 +28,7 @@ pub mod paper;
 pub mod ranking;
 pub mod report;
 pub mod shaping;
+pub mod silence;
 pub mod terminal;
 pub mod units;
 pub mod waits;

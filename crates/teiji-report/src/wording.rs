@@ -42,6 +42,11 @@ pub const PARTS_WITHIN: &str = "Of there: softirq, from the responder's interrup
                                 the kernel's stamp. Of responder: socket, from there to its \
                                 waking, and answer, from then to its send call.";
 
+/// What is counted after silence was asked for.
+pub const SILENCE: &str = "From the instant at which the receiver's port wants silence, before it \
+                           has said so, to the end of the last frame of the flow that comes \
+                           before it wants no silence any more.";
+
 /// What the sender's own stretches are.
 pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the sender runs. \
                           Hand-over: from then until its send call returns.";

@@ -8,7 +8,7 @@
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
 //! * [`tail`] – a latency's far end: bounds for small probabilities,
 //! * [`wire`] – frames on a wire whose time is computed: their [`waits`] for each other,
-//!   the [`gates`] of their class, its [`shaping`],
+//!   the [`gates`] of their class, its [`shaping`], their [`silence`] where it was asked for,
 //! * [`compare`] – two series side by side, and an ensemble's spread.
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ pub mod margin;
 pub mod rounds;
 pub mod series;
 pub mod shaping;
+pub mod silence;
 pub mod tail;
 pub mod waits;
 pub mod wire;
@@ -37,6 +38,7 @@ pub use margin::{Misses, Recommendation, Stations};
 pub use rounds::{Part, RoundCounts, RoundStatistics, RoundTerms, RoundView};
 pub use series::{Series, median};
 pub use shaping::ShapingStatistics;
+pub use silence::SilenceStatistics;
 pub use tail::{Evidence, NoFit, TailBound, TailFit};
 pub use waits::Wait;
 pub use wire::{Station, WireFrame, WireStatistics};

@@ -9,6 +9,7 @@ use teiji_core::quantity::Rate;
 use crate::Deviation;
 use crate::gates::GateStatistics;
 use crate::shaping::ShapingStatistics;
+use crate::silence::SilenceStatistics;
 use crate::waits::Wait;
 
 /// Preamble and start delimiter, in bytes (IEEE 802.3).
@@ -109,6 +110,9 @@ pub struct WireStatistics {
     pub gates: Option<GateStatistics>,
     /// Its class against the bandwidth and burst reserved for it.
     pub shaping: Option<ShapingStatistics>,
+    /// What still came of it after silence was asked for, where that was traced.
+    #[serde(default)]
+    pub silence: Option<SilenceStatistics>,
     /// How long the stretches of its frames' way took, where both ends have stamps of one clock.
     #[serde(default)]
     pub stations: BTreeMap<Station, Deviation>,

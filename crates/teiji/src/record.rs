@@ -78,4 +78,17 @@ pub struct ListenerLog {
     pub foreign: u64,
     /// Packets the socket dropped because its buffer was full (`SO_RXQ_OVFL`).
     pub socket_drops: u64,
+    /// When the port that they came by had its peer silenced at the flow's level, where that was
+    /// traced.
+    #[serde(default)]
+    pub silences: Vec<Silence>,
+}
+
+/// A time for which a port had its peer be silent (prioflow).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// It asked.
+    pub asked: Instant<Tai>,
+    /// It asked no more.
+    pub released: Instant<Tai>,
 }

@@ -73,6 +73,9 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         listener_realtime: small(fields.number("listener-realtime", 1, 99, realtime)),
         listener_busy_poll: read_busy_poll("listener-busy-poll", &fields, log),
         listener_pause: read_pause(&fields, log),
+        listener_buffer: fields
+            .number("listener-buffer", 2_048, 1 << 30, "The kernel knows no smaller one.")
+            .and_then(|n| u32::try_from(n).ok()),
         listener_trace: fields.flag("listener-trace").or_default(false),
         flow_control: small(fields.number(
             "flow-control",

@@ -112,10 +112,16 @@ pub const FLOW: Section = Section {
             "a slow reader: the receiving program rests for this long after each look at its socket, which takes 32 frames at most",
         ),
         key(
+            "listener-buffer",
+            "whole number, 2048 … 1073741824",
+            "plenty: 4 194 304",
+            "bytes of the receiving socket's buffer (`SO_RCVBUF`; the kernel doubles it); with 106 496 a program has what it has by default",
+        ),
+        key(
             "listener-trace",
             "true or false",
             "`false`",
-            "follow each frame through the receiving kernel, by its tracepoints: interrupt, softirq, wake-up; costs time at each of them",
+            "follow each frame through the receiving kernel, by its tracepoints: interrupt, softirq, wake-up; costs time at each of them; with `flow-control` note when its port asks for silence, too",
         ),
         key(
             "flow-control",

@@ -65,6 +65,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             listener_realtime: None,
             listener_busy_poll: None,
             listener_pause: None,
+            listener_buffer: None,
             listener_trace: false,
             flow_control: None,
             cpu: None,

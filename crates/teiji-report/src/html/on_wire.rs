@@ -7,7 +7,7 @@ use super::rows::{open, table};
 use super::{GLYPHS, list};
 use crate::report::Report;
 use crate::units::{bit_rate, count, duration};
-use crate::{cards, gates, load, shaping, waits};
+use crate::{cards, gates, load, shaping, silence, waits, wording};
 
 /// Frames against the gates of their class.
 pub fn gates(report: &Report<'_>, out: &mut String) {
@@ -59,6 +59,31 @@ pub fn shaping(report: &Report<'_>, out: &mut String) {
     );
     list("caveats", shaping::notes(&rows).iter().map(|note| text(note)), out);
     let _ = writeln!(out, "</section>");
+}
+
+/// What still came after silence was asked for.
+pub fn silence(report: &Report<'_>, out: &mut String) {
+    let rows = silence::rows(report.summary);
+    if rows.is_empty() {
+        return;
+    }
+    open("silence", "From asking for silence to silence", out);
+    table(
+        &["flow", "asked", "frames after it, at most", "until the last one's end, at most"],
+        rows.iter().map(|row| {
+            let longest = row.longest_ns.map(|ns| duration(ns as f64, GLYPHS));
+            let cells = [
+                row.flow.to_owned(),
+                count(row.asks, GLYPHS),
+                count(row.most_frames, GLYPHS),
+                longest.unwrap_or_else(|| GLYPHS.none.to_owned()),
+            ];
+            (row.case, cells)
+        }),
+        report,
+        out,
+    );
+    let _ = writeln!(out, "<p class=\"note\">{}</p>\n</section>", text(wording::SILENCE));
 }
 
 /// Which flow waited for which.

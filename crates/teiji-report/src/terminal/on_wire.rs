@@ -6,7 +6,7 @@ use teiji_record::Summary;
 use super::screen::{Screen, Style};
 use super::table::{self, Column, Section};
 use crate::units::{bit_rate, count, duration};
-use crate::{cards, gates, load, shaping, waits};
+use crate::{cards, gates, load, shaping, silence, waits, wording};
 
 /// Frames against gates, a column for each flow.
 pub fn gates(summary: &Summary, label: usize, screen: &mut Screen) {
@@ -96,6 +96,38 @@ pub fn shaping(summary: &Summary, label: usize, screen: &mut Screen) {
         screen.wrapped(&note, 2, 2);
     }
     screen.blank();
+}
+
+/// What still came after silence was asked for, a section for each flow.
+pub fn silence(summary: &Summary, label: usize, screen: &mut Screen) {
+    let rows = silence::rows(summary);
+    let glyphs = screen.glyphs();
+    for flow in distinct(rows.iter().map(|row| row.flow)) {
+        let own: Vec<&silence::SilenceRow<'_>> =
+            rows.iter().filter(|row| row.flow == flow).collect();
+        let cases: Vec<&str> = own.iter().map(|row| row.case).collect();
+        let column = |head: &str, cell: &dyn Fn(&silence::SilenceRow<'_>) -> String| Column {
+            head: head.to_owned(),
+            cells: own.iter().map(|row| cell(row)).collect(),
+        };
+        let longest = |row: &silence::SilenceRow<'_>| {
+            row.longest_ns.map_or_else(|| glyphs.none.to_owned(), |ns| duration(ns as f64, glyphs))
+        };
+        let section = Section {
+            heading: [
+                format!("From asking for silence to silence: {}", screen.foreign(flow)),
+                "at the receiver; the most frames that still came, and the longest time".to_owned(),
+            ],
+            columns: vec![
+                column("asked", &|row| count(row.asks, glyphs)),
+                column("frames", &|row| count(row.most_frames, glyphs)),
+                column("until the last", &longest),
+            ],
+            style: Style::Plain,
+            note: wording::SILENCE.to_owned(),
+        };
+        print(&[section], &cases, label, screen);
+    }
 }
 
 /// Which flow waited for which, and frames that the cards counted as late or dropped.

@@ -103,7 +103,7 @@ impl Tally {
 
     /// The log, without the socket's own counter.
     pub(super) fn into_log(self) -> ListenerLog {
-        ListenerLog { arrivals: self.arrivals, foreign: self.foreign, socket_drops: 0 }
+        ListenerLog { arrivals: self.arrivals, foreign: self.foreign, ..ListenerLog::default() }
     }
 }
 

@@ -1,0 +1,62 @@
+//! From asking for silence to silence: what still comes of a flow after its receiver's port has
+//! asked its peer (prioflow).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Deviation, Series};
+
+/// What came after each time that silence was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SilenceStatistics {
+    /// How often it was asked for.
+    pub asks: u64,
+    /// The most frames that still came.
+    pub most_frames: u64,
+    /// How many came on average.
+    pub mean_frames: f64,
+    /// From asking to the end of the last frame that still came, where any did.
+    pub time: Option<Deviation>,
+}
+
+/// `asks` are from asking to the release, `ends` when each frame had come, in the order of time;
+/// all in ns of one clock. `None` if silence was never asked for.
+pub fn judge(asks: &[(i64, i64)], ends: &[i64]) -> Option<SilenceStatistics> {
+    let mut all = 0;
+    let mut most = 0;
+    let mut time = Series::default();
+    for (asked, released) in asks {
+        let first = ends.partition_point(|end| end <= asked);
+        let after = ends.partition_point(|end| end <= released);
+        let frames = after.saturating_sub(first) as u64;
+        all += frames;
+        most = most.max(frames);
+        if let Some(last) = ends.get(first..after).and_then(<[i64]>::last) {
+            time.push(last - asked);
+        }
+    }
+    let count = asks.len() as u64;
+    (count > 0).then(|| SilenceStatistics {
+        asks: count,
+        most_frames: most,
+        mean_frames: all as f64 / count as f64,
+        time: time.finish(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_between_asking_and_release_is_counted() {
+        let ends = [90, 100, 110, 120, 300, 310, 505];
+        let told = judge(&[(100, 250), (305, 400), (410, 500)], &ends).unwrap();
+        assert_eq!((told.asks, told.most_frames), (3, 2));
+        assert!((told.mean_frames - 1.0).abs() < 1e-9);
+        let time = told.time.unwrap();
+        // 120 after 100, 310 after 305; nothing came after 410.
+        assert_eq!((time.count, time.min_ns, time.max_ns), (2, 5, 20));
+        assert_eq!(judge(&[], &ends), None);
+        assert_eq!(judge(&[(1_000, 2_000)], &ends).unwrap().time, None);
+    }
+}
