@@ -420,6 +420,28 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     assert!(run.out.contains("Only with controlled"), "{}", run.out);
 }
 
+/// A ring of 4 holds what was handed to the card before silence was asked for; the reader's
+/// port asks once for what it reads at a time, 32 frames.
+#[test]
+fn what_still_comes_after_silence_was_asked_for_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/xoff.toml");
+    let out = dir.path().to_str().unwrap();
+    let few = "flows.stream.frames=600";
+    let arguments = ["run", file.to_str().unwrap(), "--out", out, "--case", "ring-4", "--set", few];
+    let run = teiji(&arguments);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let silence = &summary["cases"][0]["members"][0]["wire"]["stream"]["silence"];
+    let of = |figure: &str| silence[figure].as_u64().unwrap();
+    assert!((10..60).contains(&of("asks")), "{silence}");
+    assert!((1..=8).contains(&of("most_frames")), "{silence}");
+    // A frame takes 101 us.
+    let longest = silence["time"]["max_ns"].as_u64().unwrap();
+    assert!((101_000 * (of("most_frames") - 1)..1_000_000).contains(&longest), "{silence}");
+    assert!(run.out.contains("From asking for silence to silence: stream"), "{}", run.out);
+}
+
 #[test]
 fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
     let out = tempfile::tempdir().unwrap();
