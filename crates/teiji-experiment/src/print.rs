@@ -25,10 +25,16 @@ fn section(table: &Table, path: &mut Vec<String>, out: &mut String) {
         }
         _ => Some(value(node)),
     };
-    let own: Vec<(String, String)> = table
-        .entries
-        .iter()
-        .filter_map(|entry| Some((key(&entry.key), inline(&entry.node)?)))
+    // The order of tables means something: the first flow is the one that loads go by. What
+    // follows a table with a header must have one, too.
+    let ahead = table.entries.iter().position(|entry| inline(&entry.node).is_none());
+    let inline = |index: usize, node: &Node| {
+        let behind = ahead.is_some_and(|ahead| index > ahead);
+        inline(node).filter(|_| !behind || !matches!(node.value, Value::Table(_)))
+    };
+    let own: Vec<(String, String)> = (0..)
+        .zip(&table.entries)
+        .filter_map(|(index, entry)| Some((key(&entry.key), inline(index, &entry.node)?)))
         .collect();
     if !path.is_empty() && (!own.is_empty() || table.entries.is_empty()) {
         let _ = writeln!(out, "\n[{}]", path.join("."));
@@ -36,9 +42,9 @@ fn section(table: &Table, path: &mut Vec<String>, out: &mut String) {
     for (name, text) in &own {
         let _ = writeln!(out, "{name} = {text}");
     }
-    for entry in &table.entries {
+    for (index, entry) in (0..).zip(&table.entries) {
         if let Value::Table(below) = &entry.node.value {
-            if inline(&entry.node).is_none() {
+            if inline(index, &entry.node).is_none() {
                 path.push(key(&entry.key));
                 section(below, path, out);
                 path.pop();
@@ -98,6 +104,17 @@ fn quoted(text: &str) -> String {
 mod tests {
     use crate::log::Log;
     use crate::syntax;
+
+    #[test]
+    fn tables_keep_their_order_however_long_they_are() {
+        let long = "x".repeat(80);
+        let text =
+            format!("[f]\na = {{ k = 1 }}\nb = {{ k = \"{long}\" }}\nc = {{ k = 2 }}\nd = 3\n");
+        let printed = super::file(&syntax::parse(&text, &Log::default()).unwrap());
+        let expected =
+            format!("\n[f]\na = {{ k = 1 }}\nd = 3\n\n[f.b]\nk = \"{long}\"\n\n[f.c]\nk = 2\n");
+        assert_eq!(printed, expected);
+    }
 
     #[test]
     fn what_is_printed_reads_as_it_was() {
