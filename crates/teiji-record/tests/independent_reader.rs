@@ -106,7 +106,9 @@ fn pyarrow_reads_every_column_value_and_null() {
             ["woke_tai_ns", "int64"], ["handed_over_tai_ns", "int64"],
             ["tx_sched_tai_ns", "int64"], ["tx_kernel_tai_ns", "int64"],
             ["tx_hardware_phc_ns", "int64"], ["wire_capture_ns", "int64"],
+            ["rx_interrupt_tai_ns", "int64"], ["rx_softirq_tai_ns", "int64"],
             ["rx_kernel_tai_ns", "int64"], ["rx_hardware_phc_ns", "int64"],
+            ["rx_woken_tai_ns", "int64"], ["rx_taken_tai_ns", "int64"],
             ["arrival", "uint64"], ["copies", "uint32"], ["fate", "string"],
         ],
         "metadata": {
