@@ -1,6 +1,6 @@
-//! Whether somebody set the clock during a measurement.
+//! Where `CLOCK_TAI` is against `CLOCK_MONOTONIC`, and whether somebody set it during a measurement.
 
-use teiji_core::time::{Monotonic, Span, Tai};
+use teiji_core::time::{Instant, Monotonic, Span, Tai};
 use teiji_sys::clock;
 
 /// Looks at both clocks; the one that took the least time says the most.
@@ -31,6 +31,11 @@ impl TaiOffset {
         (1..LOOKS)
             .map(|_| look())
             .fold(first, |best, next| if next.uncertainty < best.uncertainty { next } else { best })
+    }
+
+    /// When that was by `CLOCK_TAI`.
+    pub fn tai(self, at: Instant<Monotonic>) -> Instant<Tai> {
+        Instant::from_ns(at.as_ns()) + self.offset
     }
 
     /// By how much `CLOCK_TAI` was set since `before`, if it was.

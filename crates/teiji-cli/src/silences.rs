@@ -3,13 +3,13 @@
 
 use anyhow::Context;
 use teiji::Silence;
-use teiji_core::time::{Instant, Monotonic, Tai};
 use teiji_experiment::Scenario;
 use teiji_net::Applied;
 use teiji_net::flow::FlowPort;
 use teiji_net::flow_events::{FlowEvent, FlowEvents};
-use teiji_sys::{clock, netns};
+use teiji_sys::netns;
 
+use crate::clock_step::TaiOffset;
 use crate::measure::Logs;
 
 /// The events of one flow's port.
@@ -59,15 +59,14 @@ impl Silences {
 
 /// The times for which frames of `level` were not wanted. One that did not end is left out.
 fn silences(told: &[FlowEvent], level: u8) -> Vec<Silence> {
-    let since = clock::now::<Tai>().as_ns() - clock::now::<Monotonic>().as_ns();
-    let tai = |at: Instant<Monotonic>| Instant::from_ns(at.as_ns() + since);
+    let offset = TaiOffset::now();
     let mut asked = None;
     let mut all = Vec::new();
     for event in told {
         match (event.receive_level > level, asked) {
-            (true, None) => asked = Some(tai(event.at)),
+            (true, None) => asked = Some(offset.tai(event.at)),
             (false, Some(at)) => {
-                all.push(Silence { asked: at, released: tai(event.at) });
+                all.push(Silence { asked: at, released: offset.tai(event.at) });
                 asked = None;
             }
             _ => {}
@@ -79,6 +78,7 @@ fn silences(told: &[FlowEvent], level: u8) -> Vec<Silence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use teiji_core::time::Instant;
     use teiji_net::flow_events::Happening;
 
     #[test]

@@ -1,7 +1,8 @@
 //! What still comes after silence was asked for: one row for each case and flow.
 
+use std::collections::BTreeSet;
+
 use teiji_record::Summary;
-use teiji_stats::SilenceStatistics;
 
 /// One flow in one case; over several seeds, their sum and their worst.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,30 +19,23 @@ pub struct SilenceRow<'a> {
     pub longest_ns: Option<i64>,
 }
 
-impl<'a> SilenceRow<'a> {
-    fn add(&mut self, more: &SilenceStatistics) {
-        self.asks += more.asks;
-        self.most_frames = self.most_frames.max(more.most_frames);
-        self.longest_ns = self.longest_ns.max(more.time.as_ref().map(|time| time.max_ns));
-    }
-
-    fn new(case: &'a str, flow: &'a str) -> Self {
-        Self { case, flow, asks: 0, most_frames: 0, longest_ns: None }
-    }
-}
-
 /// All flows that were followed so, in the order of the cases.
 pub fn rows(summary: &Summary) -> Vec<SilenceRow<'_>> {
-    let mut rows: Vec<SilenceRow<'_>> = Vec::new();
+    let mut rows = Vec::new();
     for case in &summary.cases {
-        for (flow, wire) in case.members.iter().flat_map(|member| &member.wire) {
-            let Some(silence) = &wire.silence else { continue };
-            let known = rows.iter().position(|row| row.case == case.name && row.flow == flow);
-            let index = known.unwrap_or_else(|| {
-                rows.push(SilenceRow::new(&case.name, flow));
-                rows.len() - 1
+        let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.wire.keys()).collect();
+        for flow in flows {
+            let told = || case.members.iter().filter_map(|m| m.wire.get(flow)?.silence.as_ref());
+            if told().next().is_none() {
+                continue;
+            }
+            rows.push(SilenceRow {
+                case: &case.name,
+                flow,
+                asks: told().map(|silence| silence.asks).sum(),
+                most_frames: told().map(|silence| silence.most_frames).max().unwrap_or(0),
+                longest_ns: told().filter_map(|silence| Some(silence.time.as_ref()?.max_ns)).max(),
             });
-            rows[index].add(silence);
         }
     }
     rows

@@ -52,7 +52,7 @@ pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the se
                           Hand-over: from then until its send call returns.";
 
 /// What the stations of a frame's way are.
-pub const STATIONS: &str = " To the wire: from the wake-up to the frame's beginning on the wire, \
+pub const STATIONS: &str = "To the wire: from the wake-up to the frame's beginning on the wire, \
                             through send call, queueing discipline and ring; the wait for a launch \
                             time is in it. Of that, with transmit stamps: queueing discipline, from \
                             its entry to the driver, and card, from there to the wire. Received: \

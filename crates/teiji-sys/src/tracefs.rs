@@ -106,10 +106,10 @@ impl Instance {
     /// See [`TraceError`].
     pub fn create(name: &str, kib: u32) -> Result<Self, TraceError> {
         let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
-        let instance = Self { root, name: name.to_owned(), events: Vec::new() };
         let dir = format!("instances/{name}");
-        fs::create_dir(instance.root.path(&dir))
-            .map_err(|error| TraceError::File { file: dir, error })?;
+        fs::create_dir(root.path(&dir)).map_err(|error| TraceError::File { file: dir, error })?;
+        // Not before: it removes what it is of.
+        let instance = Self { root, name: name.to_owned(), events: Vec::new() };
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "tai")?;
         instance.write("buffer_size_kb", &kib.to_string())?;
@@ -277,6 +277,9 @@ mod tests {
             Err(other) => panic!("{other}"),
         };
         let thread = "teiji-woken";
+        // Another of this name is refused, and takes nothing away.
+        let twice = Instance::create(&name, 64).unwrap_err();
+        assert!(twice.to_string().contains("File exists"), "{twice}");
         instance.enable("sched/sched_waking", &format!("comm == \"{thread}\"")).unwrap();
         instance.start().unwrap();
         let (ring, bell) = std::sync::mpsc::channel::<()>();

@@ -11,23 +11,37 @@ use teiji_stats::{Deviation, Series, SilenceStatistics, Station, silence};
 use super::{Direction, to_the_stamp};
 use crate::FrameRow;
 
-impl Direction<'_> {
-    /// When a frame of `flow` had come wholly, in the schedule's clock.
-    fn end(&self, flow: &Flow, row: &FrameRow) -> Option<Instant<Tai>> {
-        Some(self.start(row)? + self.travel(flow))
-    }
+/// From a frame's stamp to when it was at either end of the wire.
+struct Transit {
+    /// The stamp is of the schedule's clock.
+    exact: bool,
+    /// From the beginning of the preamble at the near end to the stamp.
+    to_the_stamp: Span,
+    /// From that beginning until the whole frame is at the far end.
+    travel: Span,
+}
 
-    /// The beginning of its preamble at the near end, likewise.
+impl Transit {
+    /// The beginning of the frame's preamble at the near end.
     fn start(&self, row: &FrameRow) -> Option<Instant<Tai>> {
-        let exact = self.computed && self.one_clock();
-        let at = row.wire.filter(|_| exact)? - to_the_stamp(self.wire);
+        let at = row.wire.filter(|_| self.exact)? - self.to_the_stamp;
         Some(Instant::from_ns(at.as_ns()))
     }
 
-    /// From there until the whole frame is at the far end.
-    fn travel(&self, flow: &Flow) -> Span {
+    /// When the frame had come wholly.
+    fn end(&self, row: &FrameRow) -> Option<Instant<Tai>> {
+        Some(self.start(row)? + self.travel)
+    }
+}
+
+impl Direction<'_> {
+    fn transit(&self, flow: &Flow) -> Transit {
         let octets = flow.transport.octets(flow.payload).saturating_sub(GAP);
-        self.wire.rate.serialisation(octets) + self.wire.delay.unwrap_or(Span::ZERO)
+        Transit {
+            exact: self.computed && self.one_clock(),
+            to_the_stamp: to_the_stamp(self.wire),
+            travel: self.wire.rate.serialisation(octets) + self.wire.delay.unwrap_or(Span::ZERO),
+        }
     }
 
     /// What came after the listener's port had asked for silence.
@@ -37,16 +51,22 @@ impl Direction<'_> {
             .flat_map(|listener| &listener.silences)
             .map(|silence| (silence.asked.as_ns(), silence.released.as_ns()))
             .collect();
+        if asks.is_empty() {
+            return None;
+        }
+        let transit = self.transit(flow);
         let rows = self.records.rows_of(id).iter();
-        let mut ends: Vec<i64> =
-            rows.filter_map(|row| Some(self.end(flow, row)?.as_ns())).collect();
+        let mut ends: Vec<i64> = rows.filter_map(|row| Some(transit.end(row)?.as_ns())).collect();
         ends.sort_unstable();
         silence::judge(&asks, &ends).filter(|_| !ends.is_empty())
     }
 
+    /// How long the stretches of its frames' way took.
     pub(super) fn stations(&self, id: u16, flow: &Flow) -> BTreeMap<Station, Deviation> {
         let own = flow.from == self.host;
-        let (start, end) = (|row: &FrameRow| self.start(row), |row: &FrameRow| self.end(flow, row));
+        let transit = self.transit(flow);
+        let start = |row: &FrameRow| transit.start(row);
+        let end = |row: &FrameRow| transit.end(row);
         let took = |station: Station, row: &FrameRow| {
             let Reception { interrupt, softirq, woken } = row.reception;
             let own_interrupt = || interrupt.filter(|at| end(row).is_some_and(|end| *at >= end));

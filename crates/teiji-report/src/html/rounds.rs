@@ -44,8 +44,8 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
             let parts = member.rounds.map(|rounds| &rounds.parts);
             parts.is_some_and(|parts| Part::WITHIN.iter().any(|part| parts.contains_key(part)))
         });
-        let within = if traced { format!(" {}", wording::PARTS_WITHIN) } else { String::new() };
-        let note = format!("{}{within}", wording::PARTS);
+        let notes = [wording::PARTS, wording::PARTS_WITHIN];
+        let note = notes[..if traced { 2 } else { 1 }].join(" ");
         tables::where_the_time_goes(report, &comparison, &parts, &note, out);
         let _ = writeln!(out, "</section>");
     }

@@ -177,14 +177,6 @@ type Pick<'a> = Box<dyn Fn(&MemberView<'a>) -> Option<&'a Deviation>>;
 
 /// Where the time of a flow's frames goes.
 pub fn stations<'a>(report: &Report<'_>, comparison: &Comparison<'a>, out: &mut String) {
-    let members = if comparison.members() > 1 {
-        format!(
-            " Over {} seeds: the smallest and the largest of all, else the seeds' median.",
-            comparison.members()
-        )
-    } else {
-        String::new()
-    };
     let mut stretches: Vec<(&str, Pick<'a>)> = vec![
         ("wake-up latency", Box::new(|member| member.flow?.wake_up.as_ref())),
         ("hand-over", Box::new(|member| member.flow?.hand_over.as_ref())),
@@ -198,12 +190,17 @@ pub fn stations<'a>(report: &Report<'_>, comparison: &Comparison<'a>, out: &mut 
         .iter()
         .flat_map(|case| &case.members)
         .any(|member| member.wire.is_some_and(|wire| !wire.stations.is_empty()));
-    let note = format!(
-        "{}{}{members}",
-        wording::SENDER,
-        if has_stations { wording::STATIONS } else { "" }
-    );
-    where_the_time_goes(report, comparison, &stretches, &note, out);
+    let mut notes = vec![wording::SENDER.to_owned()];
+    if has_stations {
+        notes.push(wording::STATIONS.to_owned());
+    }
+    if comparison.members() > 1 {
+        notes.push(format!(
+            "Over {} seeds: the smallest and the largest of all, else the seeds' median.",
+            comparison.members()
+        ));
+    }
+    where_the_time_goes(report, comparison, &stretches, &notes.join(" "), out);
 }
 
 /// How long each stretch of a way took, a row for each case; nothing if nothing is known.
