@@ -2,7 +2,7 @@
 # The stages of ./test: runs them, counts, and sums up. Needs scripts/setup.sh.
 
 # Longest time of one stage, so that a hanging test ends in a verdict (seconds).
-readonly STAGE_LIMIT_S=3000
+readonly STAGE_LIMIT_S=3600
 readonly TEST_TOOLS="${CARGO_TARGET_DIR:-$PWD/target}/test-tools"
 
 passed=0
@@ -161,56 +161,57 @@ check() {
     fi
 }
 
-# kernel_scripts KERNEL…: every script of every module on each of these kernels, each in a
-# guest of its own (lockdep reports but once a boot), as many at a time as there are
-# processors. What passed is not run again with the same build, script and what it includes:
-# the laboratory would repeat it to the last bit.
+# How many scripts share a debug kernel: its boot and the look at its memory at the end take
+# longer than most scripts. Not all of them do: lockdep reports but once a boot, and what
+# passed is not run again after an interruption.
+readonly SCRIPTS_A_GUEST=6
+
+# kernel_scripts KERNEL…: every script of every module on each of these kernels, as many
+# guests at a time as there are processors. What passed is not run again with the same
+# build, scripts and what they include: the laboratory would repeat it to the last bit.
 kernel_scripts() {
-    local kernel script build stamp
+    local kernel module build stamp index name
     build=$(sha256sum "$RELEASE_DIR/teiji")
     mkdir -p "$TEST_TOOLS/scripts-passed"
-    local -A stamps=()
-    for kernel in "$@"; do
-        for script in tests/kernel/*/*.sh; do
-            stamp=$({ echo "$build"; cat "$script" "$(dirname "$script")"/*.inc; } | sha256sum)
-            stamps["$kernel $script"]=$TEST_TOOLS/scripts-passed/$(script_name "$kernel" "$script")-${stamp:0:16}
-        done
-    done
     # What runs in the background hears nothing of an interrupt.
     # shellcheck disable=SC2046  # several
     trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 130' INT TERM
+    local -A stamps=() groups=()
     for kernel in "$@"; do
-        for script in tests/kernel/*/*.sh; do
-            stamp=${stamps["$kernel $script"]}
-            [ ! -e "$stamp" ] || continue
-            while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
-            kernel_script "$kernel" "$script" "$stamp" &
+        for module in tests/kernel/*; do
+            local scripts=("$module"/*.sh)
+            for ((index = 0; index < ${#scripts[@]}; index += SCRIPTS_A_GUEST)); do
+                local group=("${scripts[@]:index:SCRIPTS_A_GUEST}")
+                name="$kernel-$(basename "$module")-$((index / SCRIPTS_A_GUEST + 1))"
+                stamp=$({ echo "$build"; cat "${group[@]}" "$module"/*.inc; } | sha256sum)
+                stamps["$name"]=$TEST_TOOLS/scripts-passed/$name-${stamp:0:16}
+                groups["$name"]="teiji lab suite --kernel $kernel ${group[*]}"
+                [ ! -e "${stamps["$name"]}" ] || continue
+                while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+                kernel_group "$name" "${stamps["$name"]}" --kernel "$kernel" "${group[@]}" &
+            done
         done
     done
     wait
     trap - INT TERM
-    for kernel in "$@"; do
-        for script in tests/kernel/*/*.sh; do
-            if [ -e "${stamps["$kernel $script"]}" ]; then
-                passed=$((passed + 1))
-            else
-                failed=$((failed + 1))
-                failures+=("$(script_name "$kernel" "$script"): teiji lab suite --kernel $kernel $script")
-            fi
-        done
+    for name in "${!groups[@]}"; do
+        if [ -e "${stamps["$name"]}" ]; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            failures+=("$name: ${groups["$name"]}")
+        fi
     done
 }
 
-# script_name KERNEL SCRIPT: a file name for both.
-script_name() { printf '%s-%s-%s' "$1" "$(basename "$(dirname "$2")")" "$(basename "$2" .sh)"; }
-
-# kernel_script KERNEL SCRIPT STAMP: one of them, which leaves the file STAMP if it passes.
-kernel_script() {
-    local name log started=$SECONDS
-    name=$(script_name "$1" "$2")
-    log="$TEST_TOOLS/$name.log"
-    if limited "$RELEASE_DIR/teiji" lab suite --kernel "$1" "$2" >"$log" 2>&1; then
-        mv "$log" "$3"
+# kernel_group NAME STAMP ARGUMENTS…: some scripts in one guest, which leave the file STAMP if
+# they pass.
+kernel_group() {
+    local name=$1 stamp=$2 log="$TEST_TOOLS/$1.log" started=$SECONDS
+    shift 2
+    if limited "$RELEASE_DIR/teiji" lab suite --wall-limit "$STAGE_LIMIT_S" "$@" >"$log" 2>&1; then
+        cat "$log"
+        mv "$log" "$stamp"
         done_line "$name" "" "$(seconds_since "$started")"
     else
         cat "$log"

@@ -48,6 +48,8 @@ struct Guest {
     /// The kernel's name in the cases that ask for it; `None` for the others.
     name: Option<String>,
     kernel: Kernel,
+    /// What QEMU boots of it.
+    boots: PathBuf,
     initramfs: PathBuf,
 }
 
@@ -108,7 +110,8 @@ impl Lab {
                 ..GuestContents::default()
             };
             write_initramfs(&initramfs, &kernel, &contents)?;
-            guests.push(Guest { name, kernel, initramfs });
+            let boots = kernel.unpacked(scratch.path()).context("cannot unpack the kernel")?;
+            guests.push(Guest { name, kernel, boots, initramfs });
         }
         let qemu = cache.qemu(progress)?;
         Ok(Self { qemu, guests, _scratch: scratch, wall_limit })
@@ -134,7 +137,7 @@ impl Lab {
     ) -> MachineSpec {
         let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK;
         MachineSpec {
-            kernel: self.kernel(case).image.clone(),
+            kernel: self.guest(case).boots.clone(),
             initramfs: self.guest(case).initramfs.clone(),
             init_args: [
                 format!("teiji.case={}", case.name),
@@ -167,7 +170,8 @@ impl Lab {
                 .collect(),
         };
         let mut spec = self.machine(case, seed, &files, Path::new("results"));
-        spec.kernel = "vmlinuz".into();
+        let own = spec.kernel == self.kernel(case).image;
+        spec.kernel = if own { "vmlinuz" } else { "vmlinux" }.into();
         spec.initramfs = "initramfs".into();
         qemu_arguments(&spec).iter().map(|a| a.to_string_lossy().into_owned()).collect()
     }

@@ -12,6 +12,7 @@ mod plugin;
 mod source;
 mod spec;
 pub(crate) mod toolchain;
+mod unpacked;
 
 use std::io;
 use std::path::{Path, PathBuf};

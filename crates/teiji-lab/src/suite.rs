@@ -9,6 +9,7 @@
 //! # plugin: prioflow/tc/q_prioflow.c   a plug-in for its tc or ip, from kernel/
 //! # cpus: 2               so many processors (all scripts run with the most of any)
 //! # limit: 300            most seconds of the guest's time (default 600)
+//! # long: 140 s of PTP    why it takes long; `--short` leaves it out
 //! ```
 //!
 //! The guest runs all scripts, then looks at its kernel ([`guest`]); the host judges
@@ -51,6 +52,8 @@ pub struct Needs {
     pub cpus: u16,
     /// Most time it may take, in the guest's time.
     pub limit: Duration,
+    /// It takes long, in its own words.
+    pub long: Option<String>,
 }
 
 impl Needs {
@@ -62,6 +65,7 @@ impl Needs {
             plugins: Vec::new(),
             cpus: 1,
             limit: DEFAULT_LIMIT,
+            long: None,
         };
         for line in script.lines().take_while(|line| line.starts_with('#')) {
             let Some((key, value)) = line.trim_start_matches('#').split_once(':') else { continue };
@@ -71,6 +75,7 @@ impl Needs {
                 "package" => needs.packages.push(value),
                 "plugin" => needs.plugins.push(value),
                 "cpus" => needs.cpus = value.parse().unwrap_or(1),
+                "long" => needs.long = Some(value),
                 "limit" => needs.limit = value.parse().map_or(DEFAULT_LIMIT, Duration::from_secs),
                 _ => {}
             }
@@ -113,6 +118,8 @@ pub struct ScriptReport {
     pub output: String,
     /// The guest's time it took, in seconds.
     pub seconds: f64,
+    /// The time its processors were not idle meanwhile, in seconds: what it costs the host.
+    pub busy_seconds: f64,
 }
 
 impl ScriptReport {
@@ -150,12 +157,13 @@ mod tests {
     fn a_script_says_at_its_head_what_it_needs() {
         let needs = Needs::of(
             "#!/bin/sh\n# Gates.\n# module: vtsn\n# package: iproute2\n# package: linuxptp\n\
-             # limit: 30\n# cpus: 2\n# plugin: m/tc/q_m.c\n. /suite/lib\n# module: none\n",
+             # limit: 30\n# cpus: 2\n# plugin: m/tc/q_m.c\n# long: a soak\n. /suite/lib\n# module: none\n",
         );
         assert_eq!(needs.modules, ["vtsn"]);
         assert_eq!(needs.packages, ["iproute2", "linuxptp"]);
         assert_eq!(needs.plugins, ["m/tc/q_m.c"]);
         assert_eq!((needs.limit, needs.cpus), (Duration::from_secs(30), 2));
+        assert_eq!(needs.long.as_deref(), Some("a soak"));
         assert_eq!(Needs::of("true\n").limit, DEFAULT_LIMIT);
     }
 

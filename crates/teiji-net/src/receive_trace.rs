@@ -137,7 +137,8 @@ impl Traced {
     /// a port with these interrupts.
     ///
     /// Softirqs of all ports look the same: the packet's is the one at work, when it was
-    /// stamped, on the CPU that then woke the thread. Without a waking it is not known.
+    /// stamped, on the CPU that then woke the thread. Without a waking it is known where one
+    /// CPU alone was at work.
     pub fn reception(
         &self,
         irqs: &[u32],
@@ -147,10 +148,16 @@ impl Traced {
     ) -> Reception {
         let wakings = self.wakings.get(thread).map_or(&[][..], Vec::as_slice);
         let woken = last(wakings, taken, |(at, _)| *at).filter(|(at, _)| *at >= stamped);
-        let begun = woken.and_then(|(_, cpu)| {
-            let (at, edge) = last(self.softirqs.get(&cpu)?, stamped, |(at, _)| *at)?;
+        let at_work = |edges: &Vec<(Instant<Tai>, Edge)>| {
+            let (at, edge) = last(edges, stamped, |(at, _)| *at)?;
             (edge == Edge::Begins).then_some(at)
-        });
+        };
+        let begun = if let Some((_, cpu)) = woken {
+            self.softirqs.get(&cpu).and_then(at_work)
+        } else {
+            let mut all = self.softirqs.values().filter_map(at_work);
+            all.next().filter(|_| all.next().is_none())
+        };
         let before = begun.unwrap_or(stamped);
         let interrupts = irqs.iter().filter_map(|irq| self.interrupts.get(irq));
         Reception {
@@ -208,6 +215,7 @@ mod tests {
         // Awake already, nobody's thread, no interrupts, polled by a thread.
         assert_eq!(came(&[24], "listener-0", 155, 180), [Some(100), None, None]);
         assert_eq!(came(&[24], "listener-1", 140, 180), [Some(100), None, None]);
+        assert_eq!(came(&[24], "listener-1", 115, 180), [Some(100), Some(110), None], "one CPU");
         assert_eq!(came(&[], "listener-0", 140, 180), [None, Some(110), Some(150)]);
         assert_eq!(came(&[24], "listener-0", 210, 600), [Some(100), None, Some(560)]);
         assert_eq!(came(&[24], "listener-0", 50, 60), [None; 3]);

@@ -12,6 +12,7 @@
 # plugin: prioflow/tc/q_prioflow.c
 # plugin: vtsn/ip/link_vtsn.c
 # limit: 900
+# long: everything is taken away under load, again and again
 . /suite/lib
 . /suite/socket.inc
 . /suite/bridge.inc
@@ -90,7 +91,7 @@ for ns in A B; do
         >$ns.sent &
 done
 rounds=0
-while [ $rounds -lt $((slow > 1 ? 12 : 36)) ]; do
+while [ $rounds -lt $((slow > 1 ? 12 : 24)) ]; do
     case $((rounds % 6)) in
         0) in_ns X tc qdisc replace dev xy root pfifo ;;
         1) prioflow X xy link mac-control ;;

@@ -11,6 +11,7 @@
 # plugin: prioflow/tc/q_prioflow.c
 # plugin: vtsn/ip/link_vtsn.c
 # limit: 1200
+# long: thousands of frames over three bridges, four times
 . /suite/lib
 . /suite/socket.inc
 . /suite/bridge.inc

@@ -8,6 +8,7 @@
 # package: ethtool
 # package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
+# long: everything is taken away under load, again and again
 . /suite/lib
 . /suite/port.inc
 . /suite/link.inc
@@ -50,7 +51,7 @@ link_on_off() { change link mac-control && change link off; }
 link_delete() { a tc qdisc replace dev v0 root prioflow link mac-control && a tc qdisc del dev v0 root; }
 
 # How often; on a debug kernel each takes a second.
-turns=30
+turns=12
 [ $slow -eq 1 ] || turns=3
 
 wire_up

@@ -9,6 +9,7 @@
 # package: ethtool
 # package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
+# long: floods of 20 000 frames
 . /suite/lib
 . /suite/port.inc
 . /suite/link.inc

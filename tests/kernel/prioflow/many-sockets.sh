@@ -14,7 +14,7 @@
 . /suite/link.inc
 . /suite/socket.inc
 
-count=$((slow > 1 ? 200 : 5000))
+count=$((slow > 1 ? 200 : 2000))
 cat >many.pl <<'END_OF_PERL'
 # many.pl COUNT: so many senders and receivers; when all have opted in it says so, and
 # waits for a line. Receivers have the ports from 10000 on.

@@ -12,6 +12,7 @@
 # package: tcpdump
 # plugin: prioflow/tc/q_prioflow.c
 # limit: 300
+# long: a flood for each of nine rings
 . /suite/lib
 . /suite/port.inc
 . /suite/link.inc
@@ -51,7 +52,7 @@ while (read($file, my $record, 16) == 16) {
 printf "%d %d %d\n", $silences, $most, $longest / 1000;
 END
 captured() { b grep -q listening tcpdump.log; }
-silences=$((slow > 1 ? 3 : 10))
+silences=$((slow > 1 ? 3 : 6))
 
 # xoff RING LEAST MOST: so many silences under a flood, with a ring of that size that holds from
 # LEAST to MOST bytes; their number, the most frames and the longest time in $silent, $frames, $us.
@@ -80,11 +81,11 @@ xoff() {
         sleep 0.0${i}7
         i=$((i + 1))
     done
+    stop_flood
     # tcpdump writes what is older than a second.
     sleep 1.2
     kill $dump
     wait $dump
-    stop_flood
     # shellcheck disable=SC2046 # three numbers
     set -- $(perl xoff.pl xoff.pcap)
     silent=$1 frames=$2 us=$3

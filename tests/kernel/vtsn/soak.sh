@@ -11,6 +11,7 @@
 # package: ethtool
 # package: linuxptp
 # limit: 7200
+# long: 20 000 frames through gates and faults
 . /suite/lib
 . /suite/wire.inc
 . /suite/ptp.inc

@@ -12,6 +12,7 @@
 # package: ethtool
 # package: linuxptp
 # limit: 900
+# long: PTP locks over three hosts and is watched for 30 s
 . /suite/lib
 . /suite/ptp.inc
 

@@ -7,6 +7,7 @@
 # package: iproute2
 # package: ethtool
 # package: iperf3
+# long: floods of 100 Mbit/s
 # shellcheck disable=SC2086 # $A and $B are several words
 . /suite/lib
 

@@ -8,6 +8,7 @@
 # package: ethtool
 # package: linuxptp
 # limit: 900
+# long: PTP locks twice and is watched for 100 s
 . /suite/lib
 . /suite/ptp.inc
 

@@ -72,7 +72,7 @@ fn run_script(script: &Path, limit: Duration) -> io::Result<ScriptReport> {
     let (results, output) = (work.join("results"), work.join("output"));
     File::create(&results)?;
     let out = File::create(&output)?;
-    let started = Instant::now();
+    let (started, busy) = (Instant::now(), busy_seconds()?);
     let mut child = Command::new("/bin/sh")
         .arg(script)
         .env("RESULTS", &results)
@@ -87,6 +87,7 @@ fn run_script(script: &Path, limit: Duration) -> io::Result<ScriptReport> {
     let status = wait(&mut child, limit)?;
     let mut report = ScriptReport { name, ..ScriptReport::default() };
     report.seconds = started.elapsed().as_secs_f64();
+    report.busy_seconds = busy_seconds()? - busy;
     report.ended_badly = match status {
         None => Some(format!("it was not done after {} s and was ended", limit.as_secs())),
         Some(status) if !status.success() => Some(format!("it ended with {status}")),
@@ -97,6 +98,17 @@ fn run_script(script: &Path, limit: Duration) -> io::Result<ScriptReport> {
     let tail = &said[said.len().saturating_sub(OUTPUT_BYTES)..];
     report.output = String::from_utf8_lossy(tail).into_owned();
     Ok(report)
+}
+
+/// What the processors have worked since the boot, in seconds.
+fn busy_seconds() -> io::Result<f64> {
+    let text = fs::read_to_string("/proc/uptime")?;
+    let seconds: Vec<f64> = text.split_whitespace().flat_map(str::parse).collect();
+    let [up, idle] = seconds[..] else {
+        return Err(io::Error::other("/proc/uptime: no two numbers"));
+    };
+    let processors = std::thread::available_parallelism()?.get() as f64;
+    Ok(up * processors - idle)
 }
 
 /// Waits for a script; whatever it left running in its group is ended with it.

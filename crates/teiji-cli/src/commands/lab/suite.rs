@@ -53,6 +53,9 @@ pub struct Args {
     /// Put this file into the guest's /root; may be given several times.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
+    /// Leave out the scripts that say they take long.
+    #[arg(long)]
+    short: bool,
     /// Scripts, or folders whose `*.sh` are the scripts. The `*.inc` beside them
     /// are there to be sourced as /suite/NAME.inc.
     #[arg(required = true, value_name = "SCRIPT")]
@@ -66,7 +69,10 @@ struct Script {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let scripts = read_scripts(&args.scripts)?;
+    let mut scripts = read_scripts(&args.scripts)?;
+    if args.short {
+        leave_out_long(&mut scripts)?;
+    }
     let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
     let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
     let packages = distinct(needs.iter().flat_map(|needs| &needs.packages));
@@ -107,7 +113,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let seconds: u64 = needs.iter().map(|needs| needs.limit.as_secs()).sum::<u64>() + 120;
     let console = scratch.path().join("console");
     let machine = MachineSpec {
-        kernel: kernel.image.clone(),
+        kernel: kernel.unpacked(scratch.path()).context("cannot unpack the kernel")?,
         initramfs,
         init_args: [
             format!("teiji.{}", suite::INIT_WORD),
@@ -170,6 +176,21 @@ fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
         bail!("no script (*.sh) in {}", paths[0].display());
     }
     files.iter().map(|path| read_script(path)).collect()
+}
+
+/// Leaves out what takes long, and says so.
+fn leave_out_long(scripts: &mut Vec<Script>) -> anyhow::Result<()> {
+    let (short, long): (Vec<_>, Vec<_>) =
+        scripts.drain(..).partition(|script| Needs::of(&script.text).long.is_none());
+    for script in &long {
+        let why = Needs::of(&script.text).long.unwrap_or_default();
+        output::line(format_args!("– {}: left out, it takes long: {why}", script.name))?;
+    }
+    if short.is_empty() {
+        bail!("every script here takes long, and --short leaves those out");
+    }
+    *scripts = short;
+    Ok(())
 }
 
 /// What the scripts of a folder share.
@@ -250,8 +271,11 @@ fn tell(report: &Report, release: &str) -> anyhow::Result<bool> {
 
 fn tell_script(script: &ScriptReport) -> anyhow::Result<()> {
     let mark = if script.passed() { '✓' } else { '✗' };
-    let (name, ok, seconds) = (&script.name, script.ok.len(), script.seconds);
-    output::line(format_args!("{mark} {name}: {ok} true, {seconds:.1} s of the guest's time"))?;
+    let (name, ok) = (&script.name, script.ok.len());
+    let (seconds, busy) = (script.seconds, script.busy_seconds);
+    output::line(format_args!(
+        "{mark} {name}: {ok} true, {seconds:.1} s of the guest's time, {busy:.1} s of them busy"
+    ))?;
     for sentence in &script.skipped {
         output::line(format_args!("    skipped: {sentence}"))?;
     }
