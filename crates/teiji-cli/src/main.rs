@@ -5,6 +5,7 @@
 mod card;
 mod clock_step;
 mod commands;
+mod deaths;
 mod departure;
 mod exit;
 mod experiment_file;

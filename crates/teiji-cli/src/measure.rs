@@ -20,6 +20,7 @@ use teiji_record::summary::ClockSummary;
 use teiji_sys::clock;
 
 use crate::clock_step::{self, TaiOffset};
+use crate::deaths::{self, Death};
 use crate::departure::first_departure;
 use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
 use crate::loads;
@@ -129,7 +130,8 @@ fn run_traced(
 ) -> anyhow::Result<Logs> {
     let receptions = receptions::start(setup.scenario, applied)?;
     let silences = silences::start(setup.scenario, applied)?;
-    let mut logs = run_flows(setup, applied, progress)?;
+    let deaths = deaths::prepare(setup.scenario, applied)?;
+    let mut logs = run_flows(setup, applied, &deaths, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
     }
@@ -161,6 +163,7 @@ pub struct Logs {
 fn run_flows(
     setup: &Setup<'_>,
     applied: &Applied,
+    deaths: &[Death],
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<Logs> {
     let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
@@ -217,9 +220,13 @@ fn run_flows(
         }
         drop(ready);
         let all = 2 * (flows.len() + round_trips.len());
+        let mut dying = Vec::new();
         let base = if readiness.iter().take(all).count() == all {
             let base = first_departure(setup);
             starter.start(base);
+            for (id, death) in (0..).zip(deaths) {
+                dying.push(spawn(scope, thread_name("death", id), move || death.come(base))?);
+            }
             base
         } else {
             // Somebody could not open: nobody starts, and joining tells why.
@@ -242,6 +249,8 @@ fn run_flows(
             responders: join_all(responders, &asked, "responder of"),
         };
         let (talkers, listeners, rounds) = joined.all()?;
+        let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
+        join_all(dying, &ports, "end of port")?;
         let (computed, sync, clocks, warnings) = Default::default();
         Ok(Logs { base, talkers, listeners, rounds, computed, sync, clocks, warnings })
     })

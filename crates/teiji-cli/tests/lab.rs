@@ -448,6 +448,27 @@ fn what_still_comes_after_silence_was_asked_for_is_counted() {
     assert!(run.out.contains("From asking for silence to silence: stream"), "{}", run.out);
 }
 
+/// What a port was asked for runs out 100 ms after the last word of its peer; that of one that
+/// lives lasts as long as its reader rests, 300 ms.
+#[test]
+fn a_peer_that_dies_keeps_the_wire_silent_for_a_lifetime_at_most() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/peer-death.toml");
+    let out = dir.path().to_str().unwrap();
+    let few = "flows.stream.frames=200";
+    let arguments = ["run", file.to_str().unwrap(), "--out", out, "--case", "dies", "--set", few];
+    // Both hosts on one processor: it is the quicker, and nothing here needs two.
+    let run = teiji(&[&arguments[..], &["--set", "hosts.reader.cpu=0"]].concat());
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let stream = flow(&summary, "dies", 0, "stream");
+    let longest = stream["vantages"]["wire"]["interval"]["max_ns"].as_i64().unwrap();
+    assert!((40_000_000..165_000_000).contains(&longest), "{stream}");
+    // It sent all, and nobody had it wait for the reader.
+    assert_eq!(count(stream, "sent"), 200, "{stream}");
+    assert!(count(stream, "lost") > 0, "{stream}");
+}
+
 #[test]
 fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
     let out = tempfile::tempdir().unwrap();

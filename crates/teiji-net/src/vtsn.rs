@@ -59,7 +59,9 @@ pub(crate) fn of_wire(wire: &Wire) -> Vec<Setting> {
 
 /// What a port needs.
 pub(crate) fn of_port(port: &Port) -> Vec<Setting> {
-    let Card { ring, moderation, pause, phc, launch_resolution, stamp_slots } = &port.card;
+    // `dies-after` is a fault, set while frames flow.
+    let Card { ring, moderation, pause, phc, launch_resolution, stamp_slots, dies_after: _ } =
+        &port.card;
     let us = |span: Span| u32::try_from(span.as_ns() / 1_000).unwrap_or(u32::MAX);
     let ring = (ring.tx.is_some() || ring.rx.is_some())
         .then_some(Setting::Ring { tx: ring.tx, rx: ring.rx });

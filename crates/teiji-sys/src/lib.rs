@@ -26,6 +26,7 @@
 compile_error!("teiji-sys knows the system calls of 64-bit Linux only");
 
 pub mod clock;
+pub mod debugfs;
 pub mod error;
 pub mod ethtool;
 pub mod flow;

@@ -18,6 +18,8 @@ const MAX_DELAY: Span = Span::from_secs(1);
 const RATES: [u64; 5] = [10_000_000, 100_000_000, 1_000_000_000, 2_500_000_000, 10_000_000_000];
 /// The driver's limit, ten times worse than the worst quartz.
 const MAX_PPB: i64 = 1_000_000;
+/// As long as anybody waits for something to happen.
+const MAX_LIFE: Span = Span::from_secs(3_600);
 /// The driver's limits.
 const MAX_MODERATION: Span = Span::from_millis(10);
 const MAX_RESOLUTION: Span = Span::from_millis(1);
@@ -74,7 +76,8 @@ pub(super) fn read_delay(fields: &Fields<'_>, nic: Option<Nic>, log: &Log) -> Fo
 
 /// The card's settings of a port.
 pub(super) fn read(port: &Fields<'_>, label: &str, nic: Option<Nic>, log: &Log) -> Option<Card> {
-    let keys = ["ring", "moderation", "pause", "phc", "launch-resolution", "stamp-slots"];
+    let keys =
+        ["ring", "moderation", "pause", "phc", "launch-resolution", "stamp-slots", "dies-after"];
     // All are looked at, so that all mistakes are told.
     let allowed = keys.iter().filter(|key| !is_vtsn(port, key, nic, log)).count() == 0;
     let ring = read_ring(port, label, log);
@@ -88,6 +91,9 @@ pub(super) fn read(port: &Fields<'_>, label: &str, nic: Option<Nic>, log: &Log) 
     let slots = port
         .number("stamp-slots", 0, RING[1], "0 means any number.")
         .and_then(|n| u16::try_from(n).ok());
+    let life = port.span("dies-after", "\"500ms\"").and_then(|span| {
+        within(port, "dies-after", span, Span::ZERO, MAX_LIFE, log).then_some(span)
+    });
     if !allowed {
         return None;
     }
@@ -98,6 +104,7 @@ pub(super) fn read(port: &Fields<'_>, label: &str, nic: Option<Nic>, log: &Log) 
         phc: phc.or_default(Phc::default())?,
         launch_resolution: resolution.settle().ok()?,
         stamp_slots: slots.settle().ok()?,
+        dies_after: life.settle().ok()?,
     })
 }
 

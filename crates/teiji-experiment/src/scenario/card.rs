@@ -96,6 +96,8 @@ pub struct Card {
     pub launch_resolution: Option<Span>,
     /// How many transmit stamps may be under way; 0 is any number.
     pub stamp_slots: Option<u16>,
+    /// From so long after the flows' start on, nothing that it sends arrives.
+    pub dies_after: Option<Span>,
 }
 
 /// Sizes of descriptor rings, in frames.

@@ -62,6 +62,12 @@ pub const PORT: Section = Section {
             "vtsn: how many transmit stamps may be under way; real cards have 1 to 4",
         ),
         key(
+            "dies-after",
+            "duration",
+            "never",
+            "vtsn: from so long after the flows' start on, nothing that it sends arrives, as when its host dies; what is sent to it still does",
+        ),
+        key(
             "irq",
             "table `{ policy, priority, cpus }`",
             "as they are",
