@@ -331,6 +331,18 @@ fn what_is_no_run_folder_is_said_to_be_none() {
 }
 
 #[test]
+fn a_silent_peer_is_counted_and_told_of() {
+    // A socket that answers nothing.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = silent.local_addr().unwrap().to_string();
+    let said = teiji(&["ping", &to, "--count", "3", "--period", "20ms", "--json"]);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(said.err.contains("no reply within 20 ms: is `teiji reflect` running"), "{}", said.err);
+    let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&summary["requests"], &summary["lost"]), (&3.into(), &3.into()));
+}
+
+#[test]
 fn talk_and_listen_refuse_what_cannot_be() {
     for (arguments, words) in [
         (&["talk", "nosuch0", "127.0.0.1"][..], "nosuch0"),

@@ -83,14 +83,21 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         },
     };
     let log = request(&config, &interrupt::stop_flag())?;
+    let summary = Summary::of(&log);
     if args.csv {
         output::text(csv(&log))?;
     } else if args.json {
-        output::json(&Summary::of(&log))?;
+        output::json(&summary)?;
     } else {
-        output::text(Summary::of(&log).text(timeout))?;
+        output::text(summary.text())?;
     }
-    Ok(if log.interrupted { Exit::Interrupted } else { Exit::Success })
+    if log.interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    if summary.is_silent() {
+        bail!("no reply within {timeout}: is `teiji reflect` running there, and its port open?");
+    }
+    Ok(Exit::Success)
 }
 
 fn destination(text: &str) -> anyhow::Result<SocketAddr> {
@@ -152,14 +159,13 @@ impl Summary {
         }
     }
 
-    fn text(&self, timeout: Span) -> String {
+    /// Whether nobody answered.
+    fn is_silent(&self) -> bool {
+        self.lost == self.requests && self.requests > 0
+    }
+
+    fn text(&self) -> String {
         let mut text = format!("{} requests, {} lost\n", self.requests, self.lost);
-        if self.lost == self.requests && self.requests > 0 {
-            let _ = writeln!(
-                text,
-                "no reply within {timeout}: is `teiji reflect` running there, and its port open?"
-            );
-        }
         for (number, what) in [
             (self.send_failed as u64, "requests were not taken by the kernel"),
             (self.late, "replies came after their time-out"),
@@ -215,10 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_without_any_reply_says_what_to_look_at() {
+    fn a_measurement_without_any_reply_is_silent() {
         let round = RoundTrip::sent(0, Instant::from_ns(0));
         let log = RequesterLog { rounds: vec![round], ..RequesterLog::default() };
-        let text = Summary::of(&log).text(Span::from_secs(1));
-        assert!(text.starts_with("1 requests, 1 lost\nno reply within 1 s"), "{text}");
+        let summary = Summary::of(&log);
+        assert!(summary.is_silent());
+        assert_eq!(summary.text(), "1 requests, 1 lost\n");
+        assert!(!Summary::of(&RequesterLog::default()).is_silent());
     }
 }
