@@ -2,7 +2,7 @@
 # The stages of ./test: runs them, counts, and sums up. Needs scripts/setup.sh.
 
 # Longest time of one stage, so that a hanging test ends in a verdict (seconds).
-readonly STAGE_LIMIT_S=3600
+stage_limit_s=3600
 readonly TEST_TOOLS="${CARGO_TARGET_DIR:-$PWD/target}/test-tools"
 
 passed=0
@@ -131,7 +131,7 @@ prepare_python() {
 # ./test is interrupted: `timeout` gives it a process group that the terminal does not reach.
 limited() {
     local status=0
-    timeout --kill-after=30 "$STAGE_LIMIT_S" "$@" </dev/null &
+    timeout --kill-after=30 "$stage_limit_s" "$@" </dev/null &
     # shellcheck disable=SC2064  # this child, now
     trap "kill $! 2>/dev/null; exit 130" INT TERM
     wait $! || status=$?
@@ -209,7 +209,7 @@ kernel_scripts() {
 kernel_group() {
     local name=$1 stamp=$2 log="$TEST_TOOLS/$1.log" started=$SECONDS
     shift 2
-    if limited "$RELEASE_DIR/teiji" lab suite --wall-limit "$STAGE_LIMIT_S" "$@" >"$log" 2>&1; then
+    if limited "$RELEASE_DIR/teiji" lab suite --wall-limit "$stage_limit_s" "$@" >"$log" 2>&1; then
         cat "$log"
         mv "$log" "$stamp"
         done_line "$name" "" "$(seconds_since "$started")"
