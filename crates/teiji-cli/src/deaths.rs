@@ -1,6 +1,9 @@
 //! Ports from which nothing arrives any more from some moment of the measurement on, as when
 //! their host dies: a fault of `vtsn`.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
 use anyhow::{Context, bail};
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::Scenario;
@@ -45,9 +48,15 @@ pub fn prepare(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Vec<Dea
 }
 
 impl Death {
-    /// Waits for its moment, counted from `base`, and has it come.
-    pub fn come(&self, base: Instant<Tai>) -> anyhow::Result<()> {
-        clock::sleep_until(base + self.after);
+    /// Waits for its moment, counted from `base`, and has it come, unless the flows are `over`
+    /// (nobody sends there any more) before.
+    pub fn come(&self, base: Instant<Tai>, over: &mpsc::Receiver<()>) -> anyhow::Result<()> {
+        let left = (base + self.after - clock::now::<Tai>()).as_ns().max(0);
+        if over.recv_timeout(Duration::from_nanos(left.unsigned_abs()))
+            != Err(RecvTimeoutError::Timeout)
+        {
+            return Ok(());
+        }
         self.debugfs.write(&self.loss, ALL_PPM).with_context(|| format!("cannot set {}", self.loss))
     }
 }

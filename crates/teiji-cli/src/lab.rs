@@ -110,7 +110,7 @@ impl Lab {
                 ..GuestContents::default()
             };
             write_initramfs(&initramfs, &kernel, &contents)?;
-            let boots = kernel.unpacked(scratch.path()).context("cannot unpack the kernel")?;
+            let boots = kernel.unpacked(scratch.path())?;
             guests.push(Guest { name, kernel, boots, initramfs });
         }
         let qemu = cache.qemu(progress)?;

@@ -20,7 +20,7 @@ use teiji_record::summary::ClockSummary;
 use teiji_sys::clock;
 
 use crate::clock_step::{self, TaiOffset};
-use crate::deaths::{self, Death};
+use crate::deaths;
 use crate::departure::first_departure;
 use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
 use crate::loads;
@@ -130,8 +130,7 @@ fn run_traced(
 ) -> anyhow::Result<Logs> {
     let receptions = receptions::start(setup.scenario, applied)?;
     let silences = silences::start(setup.scenario, applied)?;
-    let deaths = deaths::prepare(setup.scenario, applied)?;
-    let mut logs = run_flows(setup, applied, &deaths, progress)?;
+    let mut logs = run_flows(setup, applied, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
     }
@@ -163,7 +162,6 @@ pub struct Logs {
 fn run_flows(
     setup: &Setup<'_>,
     applied: &Applied,
-    deaths: &[Death],
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<Logs> {
     let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
@@ -176,6 +174,7 @@ fn run_flows(
         .numbered_round_trips()
         .map(|(id, asked)| RoundTripRoles::of(setup.scenario, applied, asked, id))
         .collect::<anyhow::Result<Vec<RoundTripRoles<'_>>>>()?;
+    let deaths = deaths::prepare(setup.scenario, applied)?;
     let start = Start::default();
     thread::scope(|scope| {
         let starter = Starter(&start);
@@ -220,12 +219,15 @@ fn run_flows(
         }
         drop(ready);
         let all = 2 * (flows.len() + round_trips.len());
-        let mut dying = Vec::new();
+        let (mut dying, mut under_way) = (Vec::new(), Vec::new());
         let base = if readiness.iter().take(all).count() == all {
             let base = first_departure(setup);
             starter.start(base);
-            for (id, death) in (0..).zip(deaths) {
-                dying.push(spawn(scope, thread_name("death", id), move || death.come(base))?);
+            for (id, death) in (0..).zip(&deaths) {
+                let (running, over) = mpsc::channel();
+                under_way.push(running);
+                let come = move || death.come(base, &over);
+                dying.push(spawn(scope, thread_name("death", id), come)?);
             }
             base
         } else {
@@ -248,6 +250,7 @@ fn run_flows(
             listeners: join_all(listeners, &names, "listener of flow"),
             responders: join_all(responders, &asked, "responder of"),
         };
+        drop(under_way);
         let (talkers, listeners, rounds) = joined.all()?;
         let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
         join_all(dying, &ports, "end of port")?;

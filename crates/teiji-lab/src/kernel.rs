@@ -89,6 +89,15 @@ pub enum KernelError {
         #[source]
         source: io::Error,
     },
+    /// There is no room for the unpacked image, say.
+    #[error("cannot unpack the kernel to {}: {source}", .path.display())]
+    Unpacked {
+        /// The new file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// The image is something else.
     #[error(
         "{} is not a kernel image (no bzImage header): give the file that is called vmlinuz-… or bzImage",

@@ -303,6 +303,8 @@ mod tests {
 
     #[test]
     fn words_for_init_reach_the_kernel_command_line() {
-        assert!(kernel_command_line(&spec(1)).ends_with("_init teiji.case=etf"));
+        assert!(
+            kernel_command_line(&spec(1)).ends_with("bpf_dummy_struct_ops_init teiji.case=etf")
+        );
     }
 }

@@ -5,14 +5,14 @@
 //! inside: PVH, by `XEN_ELFNOTE_PHYS32_ENTRY` (include/xen/interface/elfnote.h).
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, PT_NOTE};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
-use super::Kernel;
+use super::{Kernel, KernelError};
 
 /// `setup_sects`: how many sectors of 512 bytes are before the kernel, but one.
 const SETUP_SECTORS_AT: usize = 0x1f1;
@@ -26,15 +26,19 @@ impl Kernel {
     /// (packed some other way, or one that wants a boot loader).
     ///
     /// # Errors
-    /// The image cannot be read, or `dir` not written.
-    pub fn unpacked(&self, dir: &Path) -> io::Result<PathBuf> {
-        let image = fs::read(&self.image)?;
+    /// [`KernelError::Unreadable`] of the image, [`KernelError::Unpacked`] if `dir` cannot be
+    /// written.
+    pub fn unpacked(&self, dir: &Path) -> Result<PathBuf, KernelError> {
+        let image = fs::read(&self.image)
+            .map_err(|source| KernelError::Unreadable { path: self.image.clone(), source })?;
         let Some(kernel) = payload(&image).and_then(unpack).filter(|k| starts_by_itself(k)) else {
             return Ok(self.image.clone());
         };
         let path = dir.join(format!("vmlinux-{}", self.release));
-        fs::write(&path, kernel)?;
-        Ok(path)
+        match fs::write(&path, kernel) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(KernelError::Unpacked { path, source }),
+        }
     }
 }
 

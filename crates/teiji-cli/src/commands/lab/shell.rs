@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     write_initramfs(&initramfs, &kernel, &contents)?;
     let machine = MachineSpec {
-        kernel: kernel.unpacked(scratch.path()).context("cannot unpack the kernel")?,
+        kernel: kernel.unpacked(scratch.path())?,
         initramfs,
         init_args: ["teiji.shell"]
             .iter()

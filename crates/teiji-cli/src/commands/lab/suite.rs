@@ -71,7 +71,7 @@ struct Script {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut scripts = read_scripts(&args.scripts)?;
     if args.short {
-        leave_out_long(&mut scripts)?;
+        scripts = without_long(scripts)?;
     }
     let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
     let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let seconds: u64 = needs.iter().map(|needs| needs.limit.as_secs()).sum::<u64>() + 120;
     let console = scratch.path().join("console");
     let machine = MachineSpec {
-        kernel: kernel.unpacked(scratch.path()).context("cannot unpack the kernel")?,
+        kernel: kernel.unpacked(scratch.path())?,
         initramfs,
         init_args: [
             format!("teiji.{}", suite::INIT_WORD),
@@ -178,19 +178,22 @@ fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
     files.iter().map(|path| read_script(path)).collect()
 }
 
-/// Leaves out what takes long, and says so.
-fn leave_out_long(scripts: &mut Vec<Script>) -> anyhow::Result<()> {
-    let (short, long): (Vec<_>, Vec<_>) =
-        scripts.drain(..).partition(|script| Needs::of(&script.text).long.is_none());
-    for script in &long {
-        let why = Needs::of(&script.text).long.unwrap_or_default();
-        output::line(format_args!("– {}: left out, it takes long: {why}", script.name))?;
+/// Those that do not take long; says which do.
+fn without_long(scripts: Vec<Script>) -> anyhow::Result<Vec<Script>> {
+    let mut short = Vec::new();
+    for script in scripts {
+        match Needs::of(&script.text).long {
+            None => short.push(script),
+            Some(why) => {
+                let name = script.name;
+                output::line(format_args!("– {name}: left out, it takes long: {why}"))?;
+            }
+        }
     }
     if short.is_empty() {
         bail!("every script here takes long, and --short leaves those out");
     }
-    *scripts = short;
-    Ok(())
+    Ok(short)
 }
 
 /// What the scripts of a folder share.
