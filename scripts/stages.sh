@@ -166,12 +166,21 @@ check() {
 # passed is not run again after an interruption.
 readonly SCRIPTS_A_GUEST=6
 
+# tested_by SCRIPT…: the text of all that these scripts test and are made of: themselves, what
+# they include, the modules they name.
+tested_by() {
+    local module
+    cat "$@" "$(dirname "$1")"/*.inc crates/teiji-lab/src/suite/*.sh
+    for module in compat uapi $(sed -n 's/^# module: //p' "$@" | sort -u); do
+        [ ! -d "kernel/$module" ] || find "kernel/$module" -type f | sort | xargs cat
+    done
+}
+
 # kernel_scripts KERNEL…: every script of every module on each of these kernels, as many
-# guests at a time as there are processors. What passed is not run again with the same
-# build, scripts and what they include: the laboratory would repeat it to the last bit.
+# guests at a time as there are processors. What passed is not run again before one of the
+# scripts or modules changes.
 kernel_scripts() {
-    local kernel module build stamp index name
-    build=$(sha256sum "$RELEASE_DIR/teiji")
+    local kernel module stamp index name
     mkdir -p "$TEST_TOOLS/scripts-passed"
     # What runs in the background hears nothing of an interrupt.
     # shellcheck disable=SC2046  # several
@@ -183,7 +192,7 @@ kernel_scripts() {
             for ((index = 0; index < ${#scripts[@]}; index += SCRIPTS_A_GUEST)); do
                 local group=("${scripts[@]:index:SCRIPTS_A_GUEST}")
                 name="$kernel-$(basename "$module")-$((index / SCRIPTS_A_GUEST + 1))"
-                stamp=$({ echo "$build"; cat "${group[@]}" "$module"/*.inc; } | sha256sum)
+                stamp=$(tested_by "${group[@]}" | sha256sum)
                 stamps["$name"]=$TEST_TOOLS/scripts-passed/$name-${stamp:0:16}
                 groups["$name"]="teiji lab suite --kernel $kernel ${group[*]}"
                 [ ! -e "${stamps["$name"]}" ] || continue
