@@ -61,12 +61,10 @@ struct prioflow_map *prioflow_map_new(u8 source)
 	return map;
 }
 
-static bool prioflow_is_ptp(struct sk_buff *skb, int offset, u8 protocol)
+static __always_inline bool prioflow_is_ptp(struct sk_buff *skb, int offset)
 {
 	struct udphdr *udp, buffer;
 
-	if (protocol != IPPROTO_UDP)
-		return false;
 	udp = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
 	return udp && (udp->dest == htons(PRIOFLOW_PTP_EVENT) ||
 		       udp->dest == htons(PRIOFLOW_PTP_GENERAL));
@@ -86,15 +84,12 @@ static bool prioflow_is_discovery(struct sk_buff *skb, int offset)
 }
 
 /* The protocol within all VLAN tags, and where its header is. */
-static __be16 prioflow_protocol(struct sk_buff *skb, int *offset)
+static noinline __be16 prioflow_protocol_within(struct sk_buff *skb, int *offset)
 {
 	__be16 protocol = skb->protocol;
 	struct vlan_hdr *tag, buffer;
 	u32 depth;
 
-	*offset = skb_network_offset(skb);
-	if (!eth_type_vlan(protocol))
-		return protocol;
 	*offset = skb_mac_offset(skb) + ETH_HLEN;
 	for (depth = 0; depth < VLAN_MAX_DEPTH && eth_type_vlan(protocol); depth++) {
 		tag = skb_header_pointer(skb, *offset, sizeof(buffer), &buffer);
@@ -106,41 +101,36 @@ static __be16 prioflow_protocol(struct sk_buff *skb, int *offset)
 	return protocol;
 }
 
-/* The level of an IP packet by its traffic class; top for what the network needs. */
-static u8 prioflow_ip_level(const struct prioflow_map *map, struct sk_buff *skb, __be16 protocol,
-			    int offset)
+/* Whether the network itself needs an IP packet; and its traffic class. */
+static bool prioflow_needs_ipv4(struct sk_buff *skb, int offset, u8 *class)
 {
+	struct iphdr *ip, buffer;
+
+	ip = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
+	if (unlikely(!ip || ip->ihl < 5))
+		return false;
+	*class = ip->tos;
+	return ip->protocol == IPPROTO_UDP && !(ip->frag_off & htons(IP_OFFSET)) &&
+	       prioflow_is_ptp(skb, offset + ip->ihl * 4);
+}
+
+static noinline bool prioflow_needs_ipv6(struct sk_buff *skb, int offset, u8 *class)
+{
+	struct ipv6hdr *ip, buffer;
+	__be16 fragment;
+	u8 inner;
 	int next;
-	bool by_tos = map->source == PRIOFLOW_SOURCE_TOS;
-	u8 tos, inner;
 
-	if (protocol == htons(ETH_P_IP)) {
-		struct iphdr *ip, buffer;
-
-		ip = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
-		if (!ip || ip->ihl < 5)
-			return 0;
-		tos = ip->tos;
-		inner = ip->protocol;
-		next = offset + ip->ihl * 4;
-		if (ip->frag_off & htons(IP_OFFSET))
-			inner = IPPROTO_RAW;
-	} else {
-		struct ipv6hdr *ip, buffer;
-		__be16 fragment;
-
-		ip = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
-		if (!ip)
-			return 0;
-		tos = ipv6_get_dsfield(ip);
-		inner = ip->nexthdr;
-		next = ipv6_skip_exthdr(skb, offset + sizeof(*ip), &inner, &fragment);
-		if (next > 0 && inner == IPPROTO_ICMPV6 && prioflow_is_discovery(skb, next))
-			return PRIOFLOW_TOP_LEVEL;
-	}
-	if (next > 0 && prioflow_is_ptp(skb, next, inner))
-		return PRIOFLOW_TOP_LEVEL;
-	return map->level[by_tos ? (tos >> 1) & 15 : tos >> 2];
+	ip = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
+	if (!ip)
+		return false;
+	*class = ipv6_get_dsfield(ip);
+	inner = ip->nexthdr;
+	next = ipv6_skip_exthdr(skb, offset + sizeof(*ip), &inner, &fragment);
+	if (next <= 0)
+		return false;
+	return (inner == IPPROTO_ICMPV6 && prioflow_is_discovery(skb, next)) ||
+	       (inner == IPPROTO_UDP && prioflow_is_ptp(skb, next));
 }
 
 static u8 prioflow_tag_level(const struct prioflow_map *map, const struct sk_buff *skb)
@@ -157,10 +147,21 @@ static u8 prioflow_tag_level(const struct prioflow_map *map, const struct sk_buf
 
 u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 {
-	int offset;
-	__be16 protocol = prioflow_protocol(skb, &offset);
+	int offset = skb_network_offset(skb);
+	__be16 protocol = skb->protocol;
+	u8 class = 0;	/* none: no IP, or a broken header */
 
+	if (eth_type_vlan(protocol))
+		protocol = prioflow_protocol_within(skb, &offset);
 	switch (protocol) {
+	case htons(ETH_P_IP):
+		if (prioflow_needs_ipv4(skb, offset, &class))
+			return PRIOFLOW_TOP_LEVEL;
+		break;
+	case htons(ETH_P_IPV6):
+		if (prioflow_needs_ipv6(skb, offset, &class))
+			return PRIOFLOW_TOP_LEVEL;
+		break;
 	case htons(ETH_P_PAUSE):
 	case htons(ETH_P_ARP):
 	case htons(ETH_P_1588):
@@ -170,18 +171,14 @@ u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 	if (skb_mac_header_was_set(skb) && is_link_local_ether_addr(eth_hdr(skb)->h_dest))
 		return PRIOFLOW_TOP_LEVEL;
 
-	if (protocol == htons(ETH_P_IP) || protocol == htons(ETH_P_IPV6)) {
-		u8 level = prioflow_ip_level(map, skb, protocol, offset);
-
-		if (level == PRIOFLOW_TOP_LEVEL || map->source <= PRIOFLOW_SOURCE_TOS)
-			return level;
-	}
 	switch (map->source) {
+	case PRIOFLOW_SOURCE_TOS:
+		return map->level[(class >> 1) & 15];
 	case PRIOFLOW_SOURCE_PCP:
 		return prioflow_tag_level(map, skb);
 	case PRIOFLOW_SOURCE_PRIORITY:
 		return map->level[min_t(u32, skb->priority, PRIOFLOW_TOP_LEVEL)];
 	default:
-		return map->level[0];	/* no IP, so no DSCP */
+		return map->level[class >> 2];
 	}
 }

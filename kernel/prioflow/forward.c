@@ -90,7 +90,7 @@ unlock:
 }
 
 /*
- * Charges a frame that a bridge forwards to the port that brought it. Returns the port's
+ * Charges a frame that came by a port, and that a bridge forwards, to that port. Returns the port's
  * slot and one; 0 if the frame is none of these, or beyond the room: then it is treated as
  * any other. The qdisc's lock.
  */
@@ -101,7 +101,7 @@ u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 leve
 	struct prioflow_port *port;
 	u32 frames, slot = 0;
 
-	if (!skb->skb_iif || level == PRIOFLOW_TOP_LEVEL || !netif_is_bridge_port(qdisc_dev(sch)))
+	if (level == PRIOFLOW_TOP_LEVEL || !netif_is_bridge_port(qdisc_dev(sch)))
 		return 0;
 	rcu_read_lock();
 	port = prioflow_forward_find(q->port->net, skb->skb_iif);

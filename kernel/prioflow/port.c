@@ -119,10 +119,8 @@ void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
 /* The level in force, and when it expires (0: never). Any context. */
 u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns)
 {
-	u8 level = READ_ONCE(port->send_level);
+	u8 level;
 
-	if (likely(!level))
-		return 0;
 	spin_lock_bh(&port->lock);
 	prioflow_port_expire(port, ktime_get_ns());
 	level = port->send_level;

@@ -28,6 +28,7 @@
 #include <linux/spinlock.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
+#include <net/sock.h>
 
 #include "../uapi/prioflow.h"
 #include "pause.h"
@@ -171,6 +172,7 @@ enum prioflow_fate {
 struct prioflow_level {
 	struct sk_buff_head queue[PRIOFLOW_FATES];
 	u32 order;			/* of the packet that came last */
+	u32 queued;			/* packets */
 	u64 bytes;
 	u64 sent;
 	u64 sent_bytes;
@@ -287,17 +289,6 @@ void prioflow_event(const struct prioflow_port *port, u8 command, u64 now_ns);
 /* hear.c */
 unsigned int prioflow_hear(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 
-/* level.c */
-void prioflow_levels_init(struct prioflow_sched *q);
-void prioflow_levels_purge(struct prioflow_sched *q);
-struct sk_buff *prioflow_level_first(const struct prioflow_level *level);
-u32 prioflow_level_queued(const struct prioflow_level *level);
-void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-			enum prioflow_fate fate, u8 payer, u64 since_ns);
-u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk_buff *skb);
-bool prioflow_level_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-			      struct sk_buff **to_free, u32 *packets, u32 *bytes);
-
 /* net.c */
 int prioflow_net_module_init(void);
 void prioflow_net_module_exit(void);
@@ -314,7 +305,13 @@ int prioflow_socket_module_init(void);
 void prioflow_socket_module_exit(void);
 struct prioflow_socket *prioflow_socket_find(const struct sock *sk);
 struct prioflow_socket *prioflow_socket_get(struct sock *sk);
-bool prioflow_socket_keeps(const struct sk_buff *skb, u8 level, const struct net *net);
+bool prioflow_socket_keeps(const struct sock *sk, u8 level, const struct net *net);
+
+/* Whether the packet is charged to its socket, and keeps it from destruction. */
+static inline bool prioflow_socket_pays(const struct sk_buff *skb)
+{
+	return skb->sk && skb->destructor == sock_wfree;
+}
 
 /* sockopt.c */
 int prioflow_sockopt_module_init(void);

@@ -15,34 +15,56 @@
 #include <net/gen_stats.h>
 
 #include "../compat/compat.h"
+#include "level.h"
 #include "prioflow.h"
+
+/* Behind all others of its level. */
+static __always_inline void prioflow_enter(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+					   enum prioflow_fate fate, u8 payer)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	bool waits = q->backlogged || READ_ONCE(q->port->send_level);
+
+	/* One ring, so that the core has no reason to take packets in advance. */
+	if (q->one_queue)
+		skb_set_queue_mapping(skb, q->one_queue - 1);
+	prioflow_level_add(sch, number, skb, fate, payer, waits ? ktime_get_ns() : 0);
+}
+
+/* One frame where there is no room; it or others go. */
+static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+					 struct sk_buff **to_free)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u32 packets = 0, bytes = 0;
+	int result = NET_XMIT_SUCCESS;
+
+	if (prioflow_level_make_room(sch, number, skb, to_free, &packets, &bytes)) {
+		prioflow_enter(skb, sch, number, PRIOFLOW_MAY_GO, 0);
+	} else {
+		q->level[number].dropped++;
+		result = qdisc_drop(skb, sch, to_free);
+	}
+	/* Not before, lest parents take it for empty while it is full. */
+	if (packets)
+		qdisc_tree_reduce_backlog(sch, packets, bytes);
+	return result;
+}
 
 /* One frame; @kept: its socket has opted in. */
 static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
 			struct sk_buff **to_free)
 {
-	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 packets = 0, bytes = 0;
-	u8 fate, payer;
-	bool waits;
+	/* What was made here came by no port. */
+	u8 payer = skb->skb_iif ? prioflow_forward_charge(sch, skb, number) : 0;
 
-	payer = prioflow_forward_charge(sch, skb, number);
-	fate = payer || kept ? PRIOFLOW_IS_KEPT : PRIOFLOW_MAY_GO;
-	if (fate == PRIOFLOW_MAY_GO &&
-	    unlikely(!prioflow_level_make_room(sch, number, skb, to_free, &packets, &bytes))) {
-		q->level[number].dropped++;
-		if (packets)
-			qdisc_tree_reduce_backlog(sch, packets, bytes);
-		return qdisc_drop(skb, sch, to_free);
+	if (payer || kept) {
+		prioflow_enter(skb, sch, number, PRIOFLOW_IS_KEPT, payer);
+		return NET_XMIT_SUCCESS;
 	}
-	/* One ring, so that the core has no reason to take packets in advance. */
-	if (q->one_queue)
-		skb_set_queue_mapping(skb, q->one_queue - 1);
-	waits = q->backlogged || READ_ONCE(q->port->send_level);
-	prioflow_level_add(sch, number, skb, fate, payer, waits ? ktime_get_ns() : 0);
-	/* Not before, lest parents take it for empty while it is full. */
-	if (packets)
-		qdisc_tree_reduce_backlog(sch, packets, bytes);
+	if (unlikely(prioflow_is_full(sch, skb)))
+		return prioflow_add_to_full(skb, sch, number, to_free);
+	prioflow_enter(skb, sch, number, PRIOFLOW_MAY_GO, 0);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -51,7 +73,7 @@ static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool
  * at once, past a transmit level that rises, and before a higher level. The last frame stays
  * charged to the socket for all.
  */
-static int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
+static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
 			       struct sk_buff **to_free)
 {
 	u32 before = qdisc_pkt_len(skb), frames = 0, bytes = 0;
@@ -84,28 +106,38 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number = prioflow_classify(rcu_dereference_bh(q->map), skb);
-	bool kept = prioflow_socket_keeps(skb, number, dev_net(qdisc_dev(sch)));
+	bool kept = prioflow_socket_pays(skb) &&
+		    prioflow_socket_keeps(skb->sk, number, dev_net(qdisc_dev(sch)));
 
-	if (skb_is_gso(skb))
+	if (unlikely(skb_is_gso(skb)))
 		return prioflow_add_frames(skb, sch, number, kept, to_free);
 	return prioflow_add(skb, sch, number, kept, to_free);
 }
 
-/* The level that may be served now, or -1; then the watchdog looks again in time. */
-static int prioflow_next(struct Qdisc *sch)
+/* Whether a level may be served now; if not, the watchdog looks again in time. */
+static noinline bool prioflow_may_leave(struct Qdisc *sch, u32 number)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	u64 until_ns = 0;
+	u64 until_ns;
+
+	if (number >= prioflow_port_gate(q->port, &until_ns))
+		return true;
+	if (until_ns)
+		qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
+	return false;
+}
+
+/* The level that is served now, or -1. */
+static __always_inline int prioflow_next(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number;
 
 	if (!q->backlogged)
 		return -1;
 	number = __fls(q->backlogged);
-	if (number < prioflow_port_gate(q->port, &until_ns)) {
-		if (until_ns)
-			qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
+	if (unlikely(READ_ONCE(q->port->send_level)) && !prioflow_may_leave(sch, number))
 		return -1;
-	}
 	return number;
 }
 
@@ -203,7 +235,7 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.level[i].sent_bytes = q->level[i].sent_bytes;
 		stats.level[i].dropped = q->level[i].dropped;
 		stats.level[i].longest_wait_ns = q->level[i].longest_wait_ns;
-		stats.level[i].queued = prioflow_level_queued(&q->level[i]);
+		stats.level[i].queued = q->level[i].queued;
 		stats.level[i].queued_bytes = q->level[i].bytes;
 	}
 	stats.forward.beyond = q->beyond;
@@ -241,7 +273,7 @@ static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, str
 
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
-	queue.qlen = prioflow_level_queued(level);
+	queue.qlen = level->queued;
 	queue.backlog = level->bytes;
 	queue.drops = level->dropped;
 	u64_stats_set(&basic.packets, level->sent);

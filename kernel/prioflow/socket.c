@@ -38,10 +38,15 @@ static void prioflow_socket_destruct(struct sock *sk)
 	module_put(THIS_MODULE);
 }
 
+static bool prioflow_socket_is_known(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_destruct) == prioflow_socket_destruct;
+}
+
 /* What is known of the socket; NULL if it has not opted in. The caller refers to it. */
 struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
 {
-	if (likely(READ_ONCE(sk->sk_destruct) != prioflow_socket_destruct))
+	if (likely(!prioflow_socket_is_known(sk)))
 		return NULL;
 	return rhashtable_lookup_fast(&prioflow_sockets, &sk, prioflow_sockets_params);
 }
@@ -73,17 +78,16 @@ struct prioflow_socket *prioflow_socket_get(struct sock *sk)
 }
 
 /*
- * Whether the packet may not be dropped: its socket is of this namespace and has opted
- * in up to this level, and all that it has under way fits into what it has reserved.
+ * Whether a packet that the socket pays for may not be dropped: the socket is of this
+ * namespace and has opted in up to this level, and all that it has under way fits into what
+ * it has reserved.
  */
-bool prioflow_socket_keeps(const struct sk_buff *skb, u8 level, const struct net *net)
+bool prioflow_socket_keeps(const struct sock *sk, u8 level, const struct net *net)
 {
-	const struct sock *sk = skb->sk;
 	struct prioflow_socket *socket;
 	bool keeps;
 
-	/* Only such a packet is charged to its socket, and keeps it from destruction. */
-	if (!sk || skb->destructor != sock_wfree)
+	if (likely(!prioflow_socket_is_known(sk)))
 		return false;
 	rcu_read_lock();
 	socket = prioflow_socket_find(sk);

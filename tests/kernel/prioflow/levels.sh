@@ -38,6 +38,7 @@ for pcp in 0 3 7; do
         "$(levels a teiji talk v0 "$peer" --vlan 5:$pcp --frames 1 --no-stamps)"
 done
 equal "a frame without a tag is PCP 0" 1:1 "$(levels ping_once 0xe0)"
+equal "whatever its DSCP is" 1:1 "$(levels ping_once 0x1c)"
 must ip -n A link add link v0 name v0.5 type vlan id 5 egress-qos-map 6:3
 a sysctl -qw net.ipv6.conf.v0/5.disable_ipv6=1
 must ip -n A link set v0.5 up
@@ -57,6 +58,7 @@ for priority in 0 6 15 200; do
     level=$((priority < 15 ? priority : 15))
     equal "SO_PRIORITY $priority is level $level" "$level:1" "$(levels send "$priority" 1)"
 done
+equal "and DSCP 15, which has the kernel set priority 4, is level 4" 4:1 "$(levels ping_once 0x3c)"
 change by priority table 9,8,7,6,5,4,3,2,1,0,0,0,0,0,0,0
 contains "a table is shown" "by priority table 9,8,7,6,5,4,3,2,1,0,0,0,0,0,0,0" "$(shown)"
 equal "and obeyed" 3:1 "$(levels send 6 1)"
