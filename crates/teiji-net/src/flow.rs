@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::netlink::qdisc::RawPrioflow;
 use crate::netlink::{KernelError, Netlink, link, prioflow, qdisc};
 use crate::qdisc::{Handle, ROOT_HANDLE};
+use crate::transmit_ring::TransmitRing;
 
 /// The kind of the qdisc.
 pub(crate) const KIND: &str = "prioflow";
@@ -249,6 +250,18 @@ pub struct FlowStatus {
     pub link: LinkCounters,
     /// Frames that a bridge forwards.
     pub forward: ForwardCounters,
+    /// What leaves the device although its peer asks for silence.
+    pub transmit_ring: TransmitRing,
+}
+
+impl FlowStatus {
+    /// How many frames can be in the transmit ring, if that is more than the setting `ring`: if
+    /// the peer has the same, its receivers do not keep room for them.
+    pub fn beyond_ring(&self) -> Option<u64> {
+        let at_most = self.transmit_ring.at_most()?;
+        (self.settings.link != LinkMode::Off && at_most > self.settings.ring.into())
+            .then_some(at_most)
+    }
 }
 
 /// A device of this network namespace that may have flow control.
@@ -348,6 +361,7 @@ impl FlowPort {
             levels,
             link,
             forward,
+            transmit_ring: TransmitRing::of(&self.ifname, self.index),
         })
     }
 

@@ -56,6 +56,7 @@ pub mod qdisc;
 pub mod receive_trace;
 pub mod system;
 mod threads;
+pub mod transmit_ring;
 pub mod vtsn;
 
 pub use apply::{Applied, ApplyOptions, PortInfo};

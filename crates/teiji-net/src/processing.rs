@@ -119,6 +119,12 @@ fn queue_file(ifname: &str, direction: &str, queue: u16, file: &str) -> String {
     format!("class/net/{ifname}/queues/{direction}-{queue}/{file}")
 }
 
+/// The largest BQL limit of an interface's transmit queues in bytes; `None` without BQL.
+pub(crate) fn largest_byte_limit(sysfs: &Sysfs, ifname: &str) -> Option<u64> {
+    let limit = |queue| sysfs.read(&queue_file(ifname, "tx", queue, BQL)).ok()?.parse().ok();
+    queues(sysfs, ifname, "tx").into_iter().filter_map(limit).max()
+}
+
 /// The threads of an interface's interrupts.
 fn irq_threads(irqs: &[u32], all: &[KernelThread]) -> Vec<KernelThread> {
     let prefixes: Vec<String> = irqs.iter().map(|irq| interrupts::thread_prefix(*irq)).collect();

@@ -35,6 +35,10 @@ found=$(a teiji flow enable v0 --limit 150 --by priority)
 contains "it is told as tc's words" "tc qdisc replace dev v0 root handle 100: prioflow limit 150 by priority link mac-control" "$found"
 contains "tc has it as well" "limit 150p by priority" "$(shown)"
 contains "with a link" "link mac-control" "$(shown)"
+contains "it warns of a ring that holds more than a peer keeps room for" \
+    "warning: nothing stops what is in the transmit ring, up to 256 frames" "$found"
+a sh -c 'for queue in /sys/class/net/v0/queues/tx-*; do echo 3028 >$queue/byte_queue_limits/limit_max; done'
+equal "not where two frames are the most" 0 "$(a teiji flow status v0 | grep -c warning)"
 a teiji flow enable v0 --storm 20s --reaction 250us --ring 4 >/dev/null
 contains "what is not named stays" "limit 150p by priority" "$(shown)"
 contains "what is named changes" "storm 20000" "$(shown)"
@@ -50,6 +54,7 @@ contains "the peer's says who asks" "receive level 5 (by hand)" "$(b teiji flow 
 json=$(a teiji flow status v0 --json | tr -d ' \n')
 timely contains "as JSON, too" '"transmit_level":5' "$json"
 timely contains "with who asked" "\"transmit_by_peer\":5,\"receive_by_hand\":0" "$json"
+contains "with what can be in the ring" '"transmit_ring":{"frames":256,"byte_limit":3028}' "$json"
 contains "with the table" '"table":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]' "$json"
 
 a teiji flow watch v0 --every 500ms --for 2s >watch.log &

@@ -8,7 +8,10 @@ use teiji_net::flow::{FlowStatus, ForwardCounters, LevelCounters};
 use teiji_net::flow_events::{FlowEvent, Happening};
 use teiji_report::units::{Glyphs, count, duration};
 
-/// The settings in one line.
+/// Bytes of two frames as BQL counts them: enough for the wire not to fall silent.
+const TWO_FRAMES: u32 = 2 * 1514;
+
+/// The settings in one line; one more if they do not cover what is in the transmit ring.
 pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
     let FlowStatus { interface, settings, .. } = status;
     let link = match settings.link {
@@ -20,14 +23,26 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
         _ => format!("a peer may pause for {}", settings.storm),
     };
     let dot = glyphs.dot;
-    format!(
+    let mut text = format!(
         "{interface}: {link} {dot} level by {} {dot} {} packets may wait {dot} {storm} {dot} room \
          for {} and {} frames in rings\n",
         settings.source.name(),
         count(settings.limit.into(), glyphs),
         settings.reaction,
         settings.ring,
-    )
+    );
+    if let Some(at_most) = status.beyond_ring() {
+        let _ = writeln!(
+            text,
+            "  warning: nothing stops what is in the transmit ring, up to {} frames, and a peer with \
+             the same settings keeps room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
+             queues/tx-N/byte_queue_limits/limit_max for each of its queues, or --ring {at_most} at the \
+             peer",
+            count(at_most, glyphs),
+            settings.ring,
+        );
+    }
+    text
 }
 
 /// Settings, levels and counters.
@@ -248,6 +263,7 @@ mod tests {
     use teiji_core::wire::MacAddr;
     use teiji_experiment::scenario::Prioflow;
     use teiji_net::flow::{Holders, LEVELS, LinkCounters};
+    use teiji_net::transmit_ring::TransmitRing;
 
     fn some() -> FlowStatus {
         let mut levels = [LevelCounters::default(); LEVELS];
@@ -282,7 +298,24 @@ mod tests {
                 stale: 1,
                 ..Default::default()
             },
+            transmit_ring: TransmitRing { frames: Some(256), byte_limit: Some(3_028) },
         }
+    }
+
+    #[test]
+    fn more_frames_in_the_ring_than_the_peer_keeps_room_for_are_a_warning() {
+        let mut status = some();
+        status.transmit_ring.byte_limit = Some(1_879_048_192);
+        let text = settings(&status, &Glyphs::ASCII);
+        let (_, warning) = text.split_once('\n').unwrap();
+        assert_eq!(
+            warning,
+            "  warning: nothing stops what is in the transmit ring, up to 256 frames, and a peer \
+             with the same settings keeps room for 64: echo 3028 > /sys/class/net/enp3s0/queues/\
+             tx-N/byte_queue_limits/limit_max for each of its queues, or --ring 256 at the peer\n"
+        );
+        status.settings.link = LinkMode::Off;
+        assert!(!settings(&status, &Glyphs::ASCII).contains("warning"));
     }
 
     #[test]
