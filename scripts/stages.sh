@@ -164,7 +164,7 @@ check() {
 # How many scripts share a debug kernel: its boot and the look at its memory at the end take
 # longer than most scripts. Not all of them do: lockdep reports but once a boot, and what
 # passed is not run again after an interruption.
-readonly SCRIPTS_A_GUEST=6
+readonly SCRIPTS_A_GUEST=3
 
 # tested_by SCRIPT…: the text of all that these scripts test and are made of: themselves, what
 # they include, the modules they name.

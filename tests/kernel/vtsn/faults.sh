@@ -43,7 +43,7 @@ equal "and all arrive" 400 "$(frames)"
 fault jitter_ns 10000 delayed
 equal "jitter loses nothing" 400 "$(frames)"
 within "and delays by up to what was asked for" 5000 10001 \
-    "$(awk -F, 'function ns(text) { return substr(text, 8) + 0 }
+    "$(awk -F, "$NS"'
         FNR == 1 { next }
         NR == FNR { sent[$1] = ns($7); next }
         { d = ns($5) - sent[$2] } !seen++ { low = high = d }

@@ -101,13 +101,13 @@ extended() {
     send --frames 1500 --period $((100 * slow))us --priority 3 --no-stamps --payload 24
     received
     lead=$(clock_difference)
-    rest=$(rx "{ start = at - 64 - $lead - ${start#???????} }
+    rest=$(rx "{ start = at - 64 - $lead - 1${start#????} }
         start >= -200000 * $slow && start < 0 { odd++ } END { print odd + 0 }")
-    after=$(rx "{ start = at - 64 - $lead - ${start#???????} }
+    after=$(rx "{ start = at - 64 - $lead - 1${start#????} }
         start >= 0 { odd++ } END { print odd + 0 }")
 }
 extended 300000
-within "a rest that is no longer than the extension draws out the cycle before it" 1 100 "$rest"
+timely within "a rest that is no longer than the extension draws out the cycle before it" 1 100 "$rest"
 equal "until the new schedule's base time" 0 "$after"
 extended 100000
 equal "a longer rest is a cycle of its own" 0 "$rest"

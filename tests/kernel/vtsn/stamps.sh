@@ -19,8 +19,7 @@ for delay in 0 50 123456; do
     received
     wanted=$((delay + $(clock_difference)))
     # Both files are in order of sequence: paste them and compare the card's stamps.
-    odd=$(awk -F, -v wanted="$wanted" '
-        function ns(text) { return substr(text, 8) + 0 }
+    odd=$(awk -F, -v wanted="$wanted" "$NS"'
         FNR == 1 { next }
         NR == FNR { sent[$1] = $7; next }
         sent[$2] == "" || ns($5) - ns(sent[$2]) != wanted { odd++ }
