@@ -90,9 +90,9 @@ unlock:
 }
 
 /*
- * Charges a frame that came by a port, and that a bridge forwards, to that port. Returns the port's
- * slot and one; 0 if the frame is none of these, or beyond the room: then it is treated as
- * any other. The qdisc's lock.
+ * Charges a frame that came by a port, and that a bridge forwards, to that port. Returns the
+ * port's slot and one; 0 if the frame is none of these, or beyond the room: then it is
+ * treated as any other. The qdisc's lock.
  */
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level)
 {

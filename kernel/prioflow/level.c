@@ -55,7 +55,6 @@ void prioflow_levels_purge(struct prioflow_sched *q)
 
 			rtnl_kfree_skbs(skb_peek(queue), skb_peek_tail(queue));
 		}
-		q->level[i].queued = 0;
 		q->level[i].bytes = 0;
 	}
 	prioflow_levels_init(q);

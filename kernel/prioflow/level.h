@@ -39,6 +39,12 @@ static inline struct sk_buff *prioflow_level_first(const struct prioflow_level *
 	return (s32)(prioflow_wait(may_go)->order - prioflow_wait(kept)->order) < 0 ? may_go : kept;
 }
 
+static inline u32 prioflow_level_queued(const struct prioflow_level *level)
+{
+	return skb_queue_len(&level->queue[PRIOFLOW_MAY_GO]) +
+	       skb_queue_len(&level->queue[PRIOFLOW_IS_KEPT]);
+}
+
 /* Puts a packet into its level, behind all others; @since_ns is told when it is taken out. */
 static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 				      enum prioflow_fate fate, u8 payer, u64 since_ns)
@@ -54,7 +60,6 @@ static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_b
 		.payer = payer,
 	};
 	__skb_queue_tail(&level->queue[fate], skb);
-	level->queued++;
 	level->bytes += length;
 	q->backlogged |= BIT(number);
 	if (fate == PRIOFLOW_IS_KEPT) {
@@ -77,7 +82,7 @@ static inline u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk
 
 	__skb_unlink(skb, &level->queue[wait.fate]);
 	level->bytes -= length;
-	if (!--level->queued)
+	if (!prioflow_level_queued(level))
 		q->backlogged &= ~BIT(number);
 	if (wait.fate == PRIOFLOW_IS_KEPT) {
 		q->kept--;

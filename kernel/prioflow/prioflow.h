@@ -172,7 +172,6 @@ enum prioflow_fate {
 struct prioflow_level {
 	struct sk_buff_head queue[PRIOFLOW_FATES];
 	u32 order;			/* of the packet that came last */
-	u32 queued;			/* packets */
 	u64 bytes;
 	u64 sent;
 	u64 sent_bytes;

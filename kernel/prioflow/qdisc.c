@@ -73,8 +73,8 @@ static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool
  * at once, past a transmit level that rises, and before a higher level. The last frame stays
  * charged to the socket for all.
  */
-static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
-			       struct sk_buff **to_free)
+static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+					bool kept, struct sk_buff **to_free)
 {
 	u32 before = qdisc_pkt_len(skb), frames = 0, bytes = 0;
 	struct sk_buff *all, *frame, *next;
@@ -235,7 +235,7 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.level[i].sent_bytes = q->level[i].sent_bytes;
 		stats.level[i].dropped = q->level[i].dropped;
 		stats.level[i].longest_wait_ns = q->level[i].longest_wait_ns;
-		stats.level[i].queued = q->level[i].queued;
+		stats.level[i].queued = prioflow_level_queued(&q->level[i]);
 		stats.level[i].queued_bytes = q->level[i].bytes;
 	}
 	stats.forward.beyond = q->beyond;
@@ -273,7 +273,7 @@ static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, str
 
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
-	queue.qlen = level->queued;
+	queue.qlen = prioflow_level_queued(level);
 	queue.backlog = level->bytes;
 	queue.drops = level->dropped;
 	u64_stats_set(&basic.packets, level->sent);

@@ -38,15 +38,10 @@ static void prioflow_socket_destruct(struct sock *sk)
 	module_put(THIS_MODULE);
 }
 
-static bool prioflow_socket_is_known(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_destruct) == prioflow_socket_destruct;
-}
-
 /* What is known of the socket; NULL if it has not opted in. The caller refers to it. */
 struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
 {
-	if (likely(!prioflow_socket_is_known(sk)))
+	if (likely(READ_ONCE(sk->sk_destruct) != prioflow_socket_destruct))
 		return NULL;
 	return rhashtable_lookup_fast(&prioflow_sockets, &sk, prioflow_sockets_params);
 }
@@ -84,18 +79,12 @@ struct prioflow_socket *prioflow_socket_get(struct sock *sk)
  */
 bool prioflow_socket_keeps(const struct sock *sk, u8 level, const struct net *net)
 {
-	struct prioflow_socket *socket;
-	bool keeps;
+	/* It is there for as long as the socket, which the packet keeps from destruction. */
+	const struct prioflow_socket *socket = prioflow_socket_find(sk);
 
-	if (likely(!prioflow_socket_is_known(sk)))
-		return false;
-	rcu_read_lock();
-	socket = prioflow_socket_find(sk);
-	keeps = socket && level <= READ_ONCE(socket->send_level) &&
-		net_eq(sock_net(sk), net) &&
-		sk_wmem_alloc_get(sk) <= READ_ONCE(socket->reserve);
-	rcu_read_unlock();
-	return keeps;
+	return socket && level <= READ_ONCE(socket->send_level) &&
+	       net_eq(sock_net(sk), net) &&
+	       sk_wmem_alloc_get(sk) <= READ_ONCE(socket->reserve);
 }
 
 int prioflow_socket_module_init(void)

@@ -332,8 +332,9 @@ impl FlowPort {
     /// What the kernel has.
     pub fn status(&mut self) -> Result<FlowStatus, FlowError> {
         let mut found: Option<FlowStatus> = None;
+        let ring = TransmitRing::of(&self.ifname, self.index);
         for qdisc in self.dump()? {
-            let one = self.read(&qdisc).ok_or(FlowError::OtherVersion)?;
+            let one = self.read(&qdisc, ring).ok_or(FlowError::OtherVersion)?;
             match &mut found {
                 None => found = Some(one),
                 Some(all) => {
@@ -347,7 +348,11 @@ impl FlowPort {
         found.ok_or_else(|| FlowError::NotThere(self.ifname.clone()))
     }
 
-    fn read(&self, RawPrioflow { options, counters, .. }: &RawPrioflow) -> Option<FlowStatus> {
+    fn read(
+        &self,
+        RawPrioflow { options, counters, .. }: &RawPrioflow,
+        transmit_ring: TransmitRing,
+    ) -> Option<FlowStatus> {
         let AllCounters { transmit_level, receive_level, holders, peer, levels, link, forward } =
             prioflow::parse_counters(counters)?;
         Some(FlowStatus {
@@ -361,7 +366,7 @@ impl FlowPort {
             levels,
             link,
             forward,
-            transmit_ring: TransmitRing::of(&self.ifname, self.index),
+            transmit_ring,
         })
     }
 

@@ -101,9 +101,9 @@ extended() {
     send --frames 1500 --period $((100 * slow))us --priority 3 --no-stamps --payload 24
     received
     lead=$(clock_difference)
-    rest=$(rx "{ start = at - 64 - $lead - 1${start#????} }
+    rest=$(rx "{ start = at - 64 - $lead - ns(\"$start\") }
         start >= -200000 * $slow && start < 0 { odd++ } END { print odd + 0 }")
-    after=$(rx "{ start = at - 64 - $lead - 1${start#????} }
+    after=$(rx "{ start = at - 64 - $lead - ns(\"$start\") }
         start >= 0 { odd++ } END { print odd + 0 }")
 }
 extended 300000
