@@ -218,7 +218,9 @@ kernel_scripts() {
 kernel_group() {
     local name=$1 stamp=$2 log="$TEST_TOOLS/$1.log" started=$SECONDS
     shift 2
-    if limited "$RELEASE_DIR/teiji" lab suite --wall-limit "$stage_limit_s" "$@" >"$log" 2>&1; then
+    # Several guests run at once: each line of how far they are says whose it is.
+    if limited "$RELEASE_DIR/teiji" lab suite --wall-limit "$stage_limit_s" "$@" \
+        >"$log" 2> >(sed -u "s/^ */  $name: /" >&2); then
         cat "$log"
         mv "$log" "$stamp"
         done_line "$name" "" "$(seconds_since "$started")"

@@ -54,7 +54,7 @@ impl Progress {
             Style::Bars(bars) => {
                 let bar = bars.add(ProgressBar::new(total));
                 // Until it moves there is nothing to estimate from.
-                bar.set_style(style(0));
+                bar.set_style(style(if total == 0 { UNKNOWN } else { STARTING }));
                 bar.set_message(name.to_owned());
                 bar.enable_steady_tick(Duration::from_millis(120));
                 Kind::Bar(bar)
@@ -82,12 +82,14 @@ impl Progress {
     }
 }
 
-fn style(total: u64) -> ProgressStyle {
-    let template = if total == 0 {
-        "  {msg:26} {spinner} starting, {elapsed}"
-    } else {
-        "  {msg:26} {bar:32} {percent:>3} %  about {eta} left"
-    };
+/// A step whose end is not known.
+const UNKNOWN: &str = "  {msg:26} {spinner} {elapsed}";
+/// One that has not begun to move.
+const STARTING: &str = "  {msg:26} {spinner} starting, {elapsed}";
+/// One of which a share is done.
+const MOVING: &str = "  {msg:26} {bar:32} {percent:>3} %  about {eta} left";
+
+fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("█▉▊▋▌▍▎▏ ")
@@ -163,7 +165,7 @@ impl Step {
             Kind::Bar(bar) => {
                 if bar.position() == 0 && position > 0 {
                     // What came before, such as booting, says nothing of the speed.
-                    bar.set_style(style(self.total));
+                    bar.set_style(style(MOVING));
                     bar.reset_eta();
                 }
                 bar.set_position(position.min(self.total));

@@ -61,6 +61,10 @@ fn a_cards_interrupt_goes_to_the_processor_it_is_sent_to() {
         let said = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
         assert_eq!(said.code, 0, "{}{}", said.out, said.err);
         assert!(!said.out.contains("another processor"), "nothing was tried:\n{}", said.out);
+        for step in ["  boot …\n", "  interrupts.sh, 1 of 1 …\n", "  a look at the kernel …\n"]
+        {
+            assert!(said.err.contains(step), "{}", said.err);
+        }
     }
 }
 

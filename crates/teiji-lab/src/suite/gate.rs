@@ -61,6 +61,12 @@ pub fn findings(report: &Report) -> Vec<String> {
     findings
 }
 
+/// How many marks a kernel log or console bears: one for each script that was begun, and one
+/// after the last.
+pub fn marks(log: &str) -> usize {
+    log.lines().filter(|line| line.contains(MARK)).count()
+}
+
 /// Bad lines of a kernel log or console, each with the script it fell into.
 pub fn from_log(log: &str) -> Vec<String> {
     let mut script = "before the first script";
@@ -96,6 +102,7 @@ mod tests {
             ..Report::default()
         };
         assert_eq!(findings(&quiet), [""; 0]);
+        assert_eq!(marks(&quiet.kernel_log), 1);
         for complaint in [
             "[ 5.0] BUG: KASAN: slab-use-after-free in vtsn_x",
             "[ 5.0] WARNING: possible circular locking dependency detected",

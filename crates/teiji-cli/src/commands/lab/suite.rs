@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 
 /// Memory of the guest.
 const MEMORY_MIB: u32 = 512;
@@ -132,6 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         nics: Vec::new(),
     };
     let stop = interrupt::stop_flag();
+    let mut steps = GuestSteps::new(&progress, &console, &scripts);
     let mut messages = Vec::new();
     let ended = vm::run(
         qemu.command(),
@@ -141,10 +142,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             wall_limit: Duration::from_secs(args.wall_limit),
             cpu: None,
             stop: &|| stop.is_stopped(),
-            tick: &mut || (),
+            tick: &mut || steps.look(),
         },
         &mut messages,
     );
+    drop(steps);
     let result = messages.iter().find(|message| message.kind == Kind::Result);
     let Some(result) = result else {
         tell_death(&console)?;
@@ -159,6 +161,44 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         bail!("the guest ran {} of {} scripts", report.scripts.len(), scripts.len());
     }
     Ok(if passed { Exit::Success } else { Exit::Failure })
+}
+
+/// Shows how far the guest is, by the marks on its console.
+struct GuestSteps<'a> {
+    progress: &'a Progress,
+    console: &'a Path,
+    scripts: &'a [Script],
+    /// Bytes of the console at the last look.
+    length: u64,
+    marks: usize,
+    current: Option<Step>,
+}
+
+impl<'a> GuestSteps<'a> {
+    fn new(progress: &'a Progress, console: &'a Path, scripts: &'a [Script]) -> Self {
+        let current = Some(progress.step("boot", 0));
+        Self { progress, console, scripts, length: 0, marks: 0, current }
+    }
+
+    fn look(&mut self) {
+        let length = fs::metadata(self.console).map_or(0, |file| file.len());
+        if length == self.length {
+            return;
+        }
+        self.length = length;
+        let marks = gate::marks(&console::text(self.console));
+        if marks <= self.marks {
+            return;
+        }
+        self.marks = marks;
+        let what = match self.scripts.get(marks - 1) {
+            Some(script) => format!("{}, {marks} of {}", script.name, self.scripts.len()),
+            None => "a look at the kernel".into(),
+        };
+        // The bar of what is over goes before the next one comes.
+        self.current = None;
+        self.current = Some(self.progress.step(&what, 0));
+    }
 }
 
 /// The scripts in the order of their names, which is the order of running.
