@@ -11,7 +11,7 @@
 # package: perl-base
 # package: tcpdump
 # plugin: prioflow/tc/q_prioflow.c
-# limit: 300
+# limit: 900
 # long: a flood for each of nine rings
 . /suite/lib
 . /suite/port.inc
