@@ -89,9 +89,11 @@ change receive-level 0
 check "and ended by no quanta" wait_for 5 heard
 say 8808 "$(pause 65535)"
 check "PAUSE holds all but level 15" wait_for 2 is_at 15
+# For three seconds, and these from now on.
+say 8808 "$(pause 65535)"
 say 8808 "$(silence 0xff 0)"
 sleep 0.1
-timely equal "PFC does not end it" 15 "$(transmit_level)"
+equal "PFC does not end it" 15 "$(transmit_level)"
 say 8808 "$(pause 0)"
 check "no quanta do" wait_for 2 is_at 0
 # tcpdump looks up the user it is to become; the guest has none.
