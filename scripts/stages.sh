@@ -172,7 +172,7 @@ tested_by() {
     local module
     cat "$@" "$(dirname "$1")"/*.inc crates/teiji-lab/src/suite/*.sh
     for module in compat uapi $(sed -n 's/^# module: //p' "$@" | sort -u); do
-        [ ! -d "kernel/$module" ] || find "kernel/$module" -type f | sort | xargs cat
+        [ ! -d "kernel/$module" ] || find "kernel/$module" -type f ! -name '*.md' | sort | xargs cat
     done
 }
 

@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, bail};
 use teiji::Scheduling;
-use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
+use teiji::listener::{ExpectedFlow, ListenerConfig, Pause, Source};
 use teiji::talker::{Destination, LaunchMode, TalkerConfig, TxStamps};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::{Flow, Scenario, SendMode, Transport};
+use teiji_experiment::{Flow, Rests, Scenario, SendMode, Transport};
 use teiji_net::Applied;
 
 /// Both ends of one flow.
@@ -85,7 +85,9 @@ impl<'a> FlowRoles<'a> {
             hardware_stamps: true,
             busy_poll: flow.listener_busy_poll,
             flow_control: flow.flow_control.map(|level| (level, flow.payload)),
-            pause: flow.listener_pause,
+            pause: flow
+                .listener_pause
+                .map(|pause| Pause::new(pause, flow.listener_rests == Rests::Random)),
             receive_buffer: flow.listener_buffer.unwrap_or(plenty.receive_buffer),
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,

@@ -426,6 +426,28 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     assert!(run.out.contains("Only with controlled"), "{}", run.out);
 }
 
+/// The third study's number of frames.
+#[test]
+fn a_hundred_thousand_frames_reach_a_reader_that_rests_at_random() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/loss.toml");
+    let (file, out) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
+    let mut arguments = vec!["run", file, "--out", out, "--case", "at-random"];
+    // Both hosts on one processor: it is the quicker, and nothing here needs two.
+    for set in ["flows.stream.frames=100000", "hosts.reader.cpu=0"] {
+        arguments.extend(["--set", set]);
+    }
+    let run = teiji(&arguments);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let stream = flow(&summary, "at-random", 0, "stream");
+    assert_eq!(count(stream, "sent"), 100_000, "{stream}");
+    assert_eq!(count(stream, "received"), 100_000, "{stream}");
+    // Its rests are what the sender waited for: the wire alone takes 101 us a frame.
+    let longest = stream["vantages"]["wire"]["interval"]["max_ns"].as_i64().unwrap();
+    assert!(longest > 5_000_000, "{stream}");
+}
+
 /// A ring of 4 holds what was handed to the card before silence was asked for; the reader's
 /// port asks once for what it reads at a time, 32 frames.
 #[test]

@@ -12,8 +12,8 @@ use teiji_core::wire::MacAddr;
 use crate::fields::Found;
 use crate::read::networks::Networks;
 use crate::scenario::{
-    Card, Flow, Host, LeafQdisc, Nic, Port, Processing, Ptp, Qdisc, RoundTrips, Scenario, SendMode,
-    System, Transport, Wire,
+    Card, Flow, Host, LeafQdisc, Nic, Port, Processing, Ptp, Qdisc, Rests, RoundTrips, Scenario,
+    SendMode, System, Transport, Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -62,6 +62,7 @@ pub(crate) struct FlowDraft {
     pub listener_realtime: Found<u8>,
     pub listener_busy_poll: Found<Span>,
     pub listener_pause: Found<Span>,
+    pub listener_rests: Option<Rests>,
     pub listener_buffer: Found<u32>,
     pub listener_trace: Option<bool>,
     pub flow_control: Found<u8>,
@@ -231,6 +232,7 @@ impl FlowDraft {
             listener_realtime: self.listener_realtime.settle().ok()?,
             listener_busy_poll: self.listener_busy_poll.settle().ok()?,
             listener_pause: self.listener_pause.settle().ok()?,
+            listener_rests: self.listener_rests?,
             listener_buffer: self.listener_buffer.settle().ok()?,
             listener_trace: self.listener_trace?,
             flow_control: self.flow_control.settle().ok()?,

@@ -39,6 +39,6 @@ pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, Judge, JudgeBy, LeafQdisc, Measured, Nic,
     Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Relation, RequiredCount,
-    RequiredFigure, Requirement, RoundTrips, Scenario, SendMode, Taprio, TaprioMode, Transport,
-    Wire,
+    RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode, Taprio, TaprioMode,
+    Transport, Wire,
 };

@@ -321,6 +321,9 @@ pub struct Flow {
     pub listener_busy_poll: Option<Span>,
     /// How long the receiving program rests after each look at its socket.
     pub listener_pause: Option<Span>,
+    /// Whether it is always that long.
+    #[serde(default)]
+    pub listener_rests: Rests,
     /// Bytes of the receiving socket's buffer (`SO_RCVBUF`); `None` for plenty.
     #[serde(default)]
     pub listener_buffer: Option<u32>,
@@ -335,6 +338,17 @@ pub struct Flow {
     pub tx_stamps: bool,
     /// It is load: nobody asks how regular it is.
     pub background: bool,
+}
+
+/// How a slow reader rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rests {
+    /// Always for the same time.
+    #[default]
+    Equal,
+    /// Exponentially distributed, with that time as their mean.
+    Random,
 }
 
 impl Flow {

@@ -7,8 +7,8 @@ use std::path::Path;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{Irq, LevelSource, LinkMode, Policy, Prioflow};
 use teiji_experiment::{
-    Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, SendMode, Severity, Transport,
-    reader::Cards, schema,
+    Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, Rests, SendMode, Severity,
+    Transport, reader::Cards, schema,
 };
 
 const PLAIN: &str = r#"
@@ -308,6 +308,10 @@ fn a_flow_has_flow_control_between_two_ports_that_have_a_link() {
     let flow = &experiment.cases[0].scenario.flows[0];
     assert_eq!((flow.flow_control, flow.mode), (Some(3), SendMode::BackToBack));
     assert_eq!(flow.listener_pause, Some(Span::from_millis(5)));
+    assert_eq!(flow.listener_rests, Rests::Equal);
+    let random = "listener-pause = \"5ms\"\nlistener-pause-random = true\n";
+    let experiment = read(&with(random, &both));
+    assert_eq!(experiment.cases[0].scenario.flows[0].listener_rests, Rests::Random);
     // 1000 frames of 64 bytes take longer than their schedule.
     assert_eq!(experiment.cases[0].scenario.duration(), Span::from_secs(1));
     let tight = with("", &both).replace("\"1ms\"", "\"1ns\"");
@@ -318,6 +322,7 @@ fn a_flow_has_flow_control_between_two_ports_that_have_a_link() {
         (with("", &[]), "`talker`'s port on `line` has none"),
         (with("transport = \"ethernet\"\n", &both), "no sockets with UDP"),
         (with("listener-pause = \"0\"\n", &both), "the listener's pause is 0"),
+        (with("listener-pause-random = true\n", &both), "cannot rest at random"),
         (with("margin = \"1ms\"\n", &both), "without launch times"),
         (with("", &both).replace("flow-control = 3", "flow-control = 15"), "never paused"),
     ] {

@@ -31,6 +31,7 @@
 
 mod busy_poll;
 pub mod cycle;
+mod exponential;
 pub mod flow;
 mod hardware;
 pub mod listener;

@@ -11,7 +11,7 @@ mod config;
 mod error;
 mod tally;
 
-pub use config::{ExpectedFlow, ListenerConfig, Source};
+pub use config::{ExpectedFlow, ListenerConfig, Pause, Source};
 pub use error::ListenerError;
 
 use std::net::SocketAddr;
@@ -24,6 +24,7 @@ use teiji_sys::interface::{self, InterfaceName};
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Socket};
 use teiji_sys::{clock, hwstamp};
 
+use crate::exponential::Exponential;
 use crate::flow;
 use crate::hardware;
 use crate::record::{ListenerLog, RxRecord};
@@ -205,13 +206,14 @@ impl Listener {
         stop: &StopFlag,
     ) -> Result<ListenerLog, ListenerError> {
         self.inbox.tai_offset = clock::tai_offset();
+        let mut pauses = self.config.pause.map(Pauses::of);
         let mut failures = 0;
         while !self.tally.is_complete() && !stop.is_stopped() {
             match self.inbox.receive(|arrival| self.tally.enter(&arrival)) {
                 Ok(_) => {
                     failures = 0;
-                    if let Some(pause) = self.config.pause {
-                        clock::sleep_until(clock::now::<Tai>() + pause);
+                    if let Some(pauses) = &mut pauses {
+                        clock::sleep_until(clock::now::<Tai>() + pauses.next());
                     }
                 }
                 Err(error) => {
@@ -235,6 +237,28 @@ impl Listener {
         let mut log = self.tally.into_log();
         log.socket_drops = u64::from(drops.wrapping_sub(self.drops_before));
         log
+    }
+}
+
+/// A listener's rests, one after the other.
+enum Pauses {
+    Fixed(Span),
+    Random(Exponential),
+}
+
+impl Pauses {
+    fn of(pause: Pause) -> Self {
+        match pause {
+            Pause::Fixed(time) => Self::Fixed(time),
+            Pause::Random { mean } => Self::Random(Exponential::of(mean)),
+        }
+    }
+
+    fn next(&mut self) -> Span {
+        match self {
+            Self::Fixed(time) => *time,
+            Self::Random(times) => times.next(),
+        }
     }
 }
 

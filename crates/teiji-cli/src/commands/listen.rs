@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use anyhow::bail;
-use teiji::listener::{ListenerConfig, Source};
+use teiji::listener::{ListenerConfig, Pause, Source};
 use teiji::{Deadline, Listener, ListenerLog, RxRecord, Scheduling};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Probe, TEIJI_UDP_PORT};
@@ -41,6 +41,9 @@ pub struct Args {
     /// Rest for this long after each look at the socket, which takes 32 frames at most.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     pause: Option<Span>,
+    /// Rest at random, exponentially distributed with `--pause` as the mean.
+    #[arg(long, requires = "pause")]
+    pause_random: bool,
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
@@ -76,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         flow_control: args
             .flow_control
             .map(|level| (level, u16::try_from(Probe::LEN).unwrap_or(u16::MAX))),
-        pause: args.pause,
+        pause: args.pause.map(|pause| Pause::new(pause, args.pause_random)),
         scheduling: Scheduling {
             realtime: args.realtime,
             cpu: args.cpu,

@@ -10,7 +10,7 @@ use crate::draft::FlowDraft;
 use crate::fields::{Fields, Found, Named};
 use crate::log::Log;
 use crate::mistake::Severity;
-use crate::scenario::{SendMode, Transport};
+use crate::scenario::{Rests, SendMode, Transport};
 use crate::schema;
 use crate::suggest::{did_you_mean, list};
 
@@ -73,6 +73,7 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         listener_realtime: small(fields.number("listener-realtime", 1, 99, realtime)),
         listener_busy_poll: read_busy_poll("listener-busy-poll", &fields, log),
         listener_pause: read_pause(&fields, log),
+        listener_rests: read_rests(&fields, log),
         listener_buffer: fields
             .number("listener-buffer", 2_048, 1 << 30, "The kernel knows no smaller one.")
             .and_then(|n| u32::try_from(n).ok()),
@@ -249,6 +250,19 @@ fn read_pause(fields: &Fields<'_>, log: &Log) -> Found<Span> {
         }
         good.then_some(pause)
     })
+}
+
+fn read_rests(fields: &Fields<'_>, log: &Log) -> Option<Rests> {
+    let random = fields.flag("listener-pause-random").or_default(false)?;
+    if random && !fields.has("listener-pause") {
+        log.mistake(
+            fields.place("listener-pause-random"),
+            "a listener that does not rest cannot rest at random",
+            "Write how long it rests on average, for example listener-pause = \"5ms\".",
+        );
+        return None;
+    }
+    Some(if random { Rests::Random } else { Rests::Equal })
 }
 
 fn read_offset(fields: &Fields<'_>, log: &Log) -> Option<Span> {

@@ -112,6 +112,12 @@ pub const FLOW: Section = Section {
             "a slow reader: the receiving program rests for this long after each look at its socket, which takes 32 frames at most",
         ),
         key(
+            "listener-pause-random",
+            "true or false",
+            "false",
+            "the rests are random, exponentially distributed with `listener-pause` as their mean; the same ones in each run",
+        ),
+        key(
             "listener-buffer",
             "whole number, 2048 … 1073741824",
             "plenty: 4 194 304",

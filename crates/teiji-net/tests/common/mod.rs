@@ -8,8 +8,8 @@ use std::process::Command;
 use teiji_core::time::{ClockId, Span};
 use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{
-    Card, Etf, Flow, Host, LeafQdisc, Nic, Port, Processing, Qdisc, QueueRange, Scenario, SendMode,
-    System, Transport, Wire,
+    Card, Etf, Flow, Host, LeafQdisc, Nic, Port, Processing, Qdisc, QueueRange, Rests, Scenario,
+    SendMode, System, Transport, Wire,
 };
 use teiji_sys::netns::{self, NetnsError};
 
@@ -65,6 +65,7 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
             listener_realtime: None,
             listener_busy_poll: None,
             listener_pause: None,
+            listener_rests: Rests::Equal,
             listener_buffer: None,
             listener_trace: false,
             flow_control: None,

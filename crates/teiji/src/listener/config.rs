@@ -27,8 +27,8 @@ pub struct ListenerConfig {
     /// Has the peer wait before the buffer overflows: level and smallest payload in bytes
     /// of what comes ([`crate::flow`]). UDP only.
     pub flow_control: Option<(u8, u16)>,
-    /// Rest for this long after each look at the socket, which takes 32 frames at most.
-    pub pause: Option<Span>,
+    /// Rest after each look at the socket, which takes 32 frames at most.
+    pub pause: Option<Pause>,
     /// How the receiving thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -48,6 +48,25 @@ impl ListenerConfig {
             pause: None,
             scheduling: Scheduling::default(),
         }
+    }
+}
+
+/// How long a listener rests, each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// For this long.
+    Fixed(Span),
+    /// At random: exponentially distributed, the same times in each run.
+    Random {
+        /// For this long on average.
+        mean: Span,
+    },
+}
+
+impl Pause {
+    /// Of this length, or if `random` of this mean.
+    pub fn new(length: Span, random: bool) -> Self {
+        if random { Self::Random { mean: length } } else { Self::Fixed(length) }
     }
 }
 

@@ -15,6 +15,7 @@ use teiji_core::time::{Instant, Monotonic, Span};
 use teiji_sys::{clock, netns};
 
 use super::pace::Pace;
+use crate::exponential::Exponential;
 
 /// How long a receiver waits before it looks whether to end.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -71,7 +72,7 @@ pub(super) fn send(source: &Source, pace: &mut Pace) {
     pace.only_feeds();
     let payload = vec![0x54; source.flood.payload.into()];
     let mut refusals = 0;
-    let mut gaps = Gaps::of(source.flood.rate);
+    let mut gaps = Exponential::per_second(source.flood.rate);
     let mut due: Instant<Monotonic> = clock::now();
     while pace.goes_on() {
         due += gaps.next();
@@ -95,50 +96,11 @@ pub(super) fn send(source: &Source, pace: &mut Pace) {
     }
 }
 
-/// The distances of a Poisson stream: exponentially distributed, the same ones
-/// each time.
-struct Gaps {
-    mean_ns: f64,
-    state: u64,
-}
-
-impl Gaps {
-    fn of(rate: u32) -> Self {
-        Self { mean_ns: 1e9 / f64::from(rate.max(1)), state: 0x9E37_79B9_7F4A_7C15 }
-    }
-
-    fn next(&mut self) -> Span {
-        // xorshift64 (Marsaglia 2003): never 0, so the logarithm is finite.
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        let uniform = self.state as f64 / u64::MAX as f64;
-        #[expect(clippy::cast_possible_truncation, reason = "at most 45 times the mean")]
-        Span::from_ns((-uniform.ln() * self.mean_ns) as i64)
-    }
-}
-
 pub(super) fn receive(sink: &UdpSocket, pace: &mut Pace) {
     let mut datagram = [0; 2_048];
     while pace.goes_on() {
         if sink.recv(&mut datagram).is_ok() {
             pace.did(1);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_gaps_of_a_flood_have_its_mean_and_are_exponential() {
-        let mut gaps = Gaps::of(4_000);
-        let taken: Vec<i64> = (0..20_000).map(|_| gaps.next().as_ns()).collect();
-        let mean = taken.iter().sum::<i64>() / 20_000;
-        assert!((245_000..255_000).contains(&mean), "{mean}");
-        // Of an exponential distribution 1 / e lie above the mean.
-        let above = taken.iter().filter(|gap| **gap > 250_000).count();
-        assert!((7_150..7_560).contains(&above), "{above}");
     }
 }

@@ -1,33 +1,35 @@
 //! `teiji lab suite`: runs test scripts for kernel modules in one guest, and judges its kernel.
 
+mod scripts;
+mod steps;
+mod tell;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teiji_lab::cache::Cache;
-use teiji_lab::console;
 use teiji_lab::guest::RESULT_PATH;
 use teiji_lab::kernel::ModuleSource;
 use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec};
 use teiji_lab::protocol::Kind;
-use teiji_lab::suite::{self, Needs, Report, ScriptReport, gate};
+use teiji_lab::suite::{self, Needs, Report};
 use teiji_lab::vm::{self, Supervision};
+
+use scripts::Script;
 
 use super::KernelArgs;
 use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::lab::{GuestContents, GuestFile, write_initramfs};
-use crate::output;
-use crate::progress::{Progress, Step};
+use crate::progress::Progress;
 
 /// Memory of the guest.
 const MEMORY_MIB: u32 = 512;
 /// Words for the kernel: what it merely warns of must not go unnoticed.
 const KERNEL_WORDS: [&str; 2] = ["panic_on_warn=1", "loglevel=5"];
-/// How much of a failed script's output is shown.
-const SHOWN_LINES: usize = 30;
 
 /// Run test scripts for a kernel module in a guest, and judge its kernel.
 ///
@@ -56,22 +58,19 @@ pub struct Args {
     /// Leave out the scripts that say they take long.
     #[arg(long)]
     short: bool,
+    /// Show all that the scripts print, not only the end of what a failed one did.
+    #[arg(long)]
+    show_output: bool,
     /// Scripts, or folders whose `*.sh` are the scripts. The `*.inc` beside them
     /// are there to be sourced as /suite/NAME.inc.
     #[arg(required = true, value_name = "SCRIPT")]
     scripts: Vec<PathBuf>,
 }
 
-/// A script as it was read.
-struct Script {
-    name: String,
-    text: String,
-}
-
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let mut scripts = read_scripts(&args.scripts)?;
+    let mut scripts = scripts::read(&args.scripts)?;
     if args.short {
-        scripts = without_long(scripts)?;
+        scripts = scripts::without_long(scripts)?;
     }
     let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
     let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
@@ -95,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(steps);
 
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let mut files = guest_files(&scripts, &read_includes(&args.scripts)?);
+    let mut files = guest_files(&scripts, &scripts::includes(&args.scripts)?);
     files.extend(programs.files);
     files.extend(files_inside(&args.file)?);
     files.extend(plugin_files(&plugins)?);
@@ -132,7 +131,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         nics: Vec::new(),
     };
     let stop = interrupt::stop_flag();
-    let mut steps = GuestSteps::new(&progress, &console, &scripts);
+    let mut steps = steps::GuestSteps::new(&progress, &console, &scripts);
     let mut messages = Vec::new();
     let ended = vm::run(
         qemu.command(),
@@ -149,123 +148,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(steps);
     let result = messages.iter().find(|message| message.kind == Kind::Result);
     let Some(result) = result else {
-        tell_death(&console)?;
+        tell::death(&console)?;
         ended?;
         bail!("the guest ended without a result");
     };
     let report: Report =
         serde_json::from_slice(&result.payload).context("cannot understand the guest's report")?;
-    let passed = tell(&report, &kernel.release)?;
+    let passed = tell::report(&report, &kernel.release, args.show_output)?;
     ended?;
     if report.scripts.len() != scripts.len() {
         bail!("the guest ran {} of {} scripts", report.scripts.len(), scripts.len());
     }
     Ok(if passed { Exit::Success } else { Exit::Failure })
-}
-
-/// Shows how far the guest is, by the marks on its console.
-struct GuestSteps<'a> {
-    progress: &'a Progress,
-    console: &'a Path,
-    scripts: &'a [Script],
-    /// Bytes of the console at the last look.
-    length: u64,
-    marks: usize,
-    current: Option<Step>,
-}
-
-impl<'a> GuestSteps<'a> {
-    fn new(progress: &'a Progress, console: &'a Path, scripts: &'a [Script]) -> Self {
-        let current = Some(progress.step("boot", 0));
-        Self { progress, console, scripts, length: 0, marks: 0, current }
-    }
-
-    fn look(&mut self) {
-        let length = fs::metadata(self.console).map_or(0, |file| file.len());
-        if length == self.length {
-            return;
-        }
-        self.length = length;
-        let marks = gate::marks(&console::text(self.console));
-        if marks <= self.marks {
-            return;
-        }
-        self.marks = marks;
-        let what = match self.scripts.get(marks - 1) {
-            Some(script) => format!("{}, {marks} of {}", script.name, self.scripts.len()),
-            None => "a look at the kernel".into(),
-        };
-        // The bar of what is over goes before the next one comes.
-        self.current = None;
-        self.current = Some(self.progress.step(&what, 0));
-    }
-}
-
-/// The scripts in the order of their names, which is the order of running.
-fn read_scripts(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            files.extend(files_with(path, "sh")?);
-        } else {
-            files.push(path.clone());
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        bail!("no script (*.sh) in {}", paths[0].display());
-    }
-    files.iter().map(|path| read_script(path)).collect()
-}
-
-/// Those that do not take long; says which do.
-fn without_long(scripts: Vec<Script>) -> anyhow::Result<Vec<Script>> {
-    let mut short = Vec::new();
-    for script in scripts {
-        match Needs::of(&script.text).long {
-            None => short.push(script),
-            Some(why) => {
-                let name = script.name;
-                output::line(format_args!("– {name}: left out, it takes long: {why}"))?;
-            }
-        }
-    }
-    if short.is_empty() {
-        bail!("every script here takes long, and --short leaves those out");
-    }
-    Ok(short)
-}
-
-/// What the scripts of a folder share.
-fn read_includes(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
-    let mut folders: Vec<&Path> = paths
-        .iter()
-        .filter_map(|path| if path.is_dir() { Some(path.as_path()) } else { path.parent() })
-        .collect();
-    folders.dedup();
-    let mut includes = Vec::new();
-    for folder in folders {
-        // A script that is named without its folder lies here.
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        for path in files_with(folder, "inc")? {
-            includes.push(read_script(&path)?);
-        }
-    }
-    Ok(includes)
-}
-
-fn files_with(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
-    let all = entries.flatten().map(|entry| entry.path());
-    Ok(all.filter(|file| file.extension().is_some_and(|end| end == extension)).collect())
-}
-
-fn read_script(path: &Path) -> anyhow::Result<Script> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Script { name, text })
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
@@ -289,57 +183,6 @@ fn guest_files(scripts: &[Script], includes: &[Script]) -> Vec<GuestFile> {
         (format!("{}/{}", suite::DIR, include.name), 0o644, include.text.as_bytes().to_vec())
     });
     libraries.into_iter().chain(scripts).chain(includes).collect()
-}
-
-/// Prints what was found; whether all of it is good.
-fn tell(report: &Report, release: &str) -> anyhow::Result<bool> {
-    for script in &report.scripts {
-        tell_script(script)?;
-    }
-    let findings = gate::findings(report);
-    for finding in &findings {
-        output::line(format_args!("✗ kernel: {finding}"))?;
-    }
-    let ok: usize = report.scripts.iter().map(|script| script.ok.len()).sum();
-    let bad: usize = report.scripts.iter().filter(|script| !script.passed()).count();
-    let skipped: usize = report.scripts.iter().map(|script| script.skipped.len()).sum();
-    output::line(format_args!(
-        "{release}: {ok} sentences true in {} scripts, {bad} scripts failed, {skipped} sentences skipped, \
-         {} complaints of the kernel",
-        report.scripts.len(),
-        findings.len()
-    ))?;
-    Ok(bad == 0 && findings.is_empty())
-}
-
-fn tell_script(script: &ScriptReport) -> anyhow::Result<()> {
-    let mark = if script.passed() { '✓' } else { '✗' };
-    let (name, ok) = (&script.name, script.ok.len());
-    let (seconds, busy) = (script.seconds, script.busy_seconds);
-    output::line(format_args!(
-        "{mark} {name}: {ok} true, {seconds:.1} s of the guest's time, {busy:.1} s of them busy"
-    ))?;
-    for sentence in &script.skipped {
-        output::line(format_args!("    skipped: {sentence}"))?;
-    }
-    for sentence in script.failed.iter().chain(&script.ended_badly) {
-        output::line(format_args!("    failed: {sentence}"))?;
-    }
-    if !script.passed() {
-        let lines: Vec<&str> = script.output.lines().collect();
-        for line in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
-            output::line(format_args!("    | {line}"))?;
-        }
-    }
-    Ok(())
-}
-
-/// What the console says of a guest that died: the kernel's complaints, with their script.
-fn tell_death(path: &Path) -> anyhow::Result<()> {
-    for finding in gate::from_log(&console::text(path)) {
-        output::line(format_args!("✗ kernel: {finding}"))?;
-    }
-    Ok(())
 }
 
 /// `teiji guest-suite`, hidden: started by init in the guest.
