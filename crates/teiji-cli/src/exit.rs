@@ -46,3 +46,11 @@ impl fmt::Display for WithExit {
 }
 
 impl std::error::Error for WithExit {}
+
+/// Returns with a mistake in the command line, as `anyhow::bail` does with a failure.
+macro_rules! mistake {
+    ($($sentence:tt)*) => {
+        return Err($crate::exit::WithExit($crate::exit::Exit::Usage, format!($($sentence)*)).into())
+    };
+}
+pub(crate) use mistake;

@@ -344,19 +344,21 @@ fn a_silent_peer_is_counted_and_told_of() {
 
 #[test]
 fn talk_and_listen_refuse_what_cannot_be() {
-    for (arguments, words) in [
-        (&["talk", "nosuch0", "127.0.0.1"][..], "nosuch0"),
-        (&["talk", "lo", "127.0.0.1", "--period", "0"], "--period 1ms"),
-        (&["talk", "lo", "127.0.0.1", "--frames", "0"], "frames"),
-        (&["talk", "lo", "127.0.0.1", "--payload", "8"], "24"),
-        (&["talk", "lo", "127.0.0.1", "--payload", "65535"], "bytes"),
-        (&["talk", "lo", "somewhere"], "no destination"),
-        (&["talk", "lo", "127.0.0.1", "--margin=-1us"], "negative"),
-        (&["listen", "nosuch0"], "nosuch0"),
-        (&["listen", "--for", "0"], "--for 10s"),
+    for (code, arguments, words) in [
+        (1, &["talk", "nosuch0", "127.0.0.1"][..], "nosuch0"),
+        (2, &["talk", "lo", "127.0.0.1", "--period", "0"], "--period 1ms"),
+        (2, &["talk", "lo", "127.0.0.1", "--frames", "0"], "frames"),
+        (1, &["talk", "lo", "127.0.0.1", "--payload", "8"], "24"),
+        (1, &["talk", "lo", "127.0.0.1", "--payload", "65535"], "bytes"),
+        (2, &["talk", "lo", "somewhere"], "no destination"),
+        (2, &["talk", "lo", "127.0.0.1", "--margin=-1us"], "negative"),
+        (1, &["listen", "nosuch0"], "nosuch0"),
+        (2, &["listen", "--for", "0"], "--for 10s"),
+        (2, &["listen", "--pause", "0"], "--pause 5ms"),
+        (2, &["listen", "--pause-random"], "--pause <DURATION>"),
     ] {
         let said = teiji(arguments);
-        assert_ne!(said.code, 0, "{arguments:?}");
+        assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
         assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
         assert!(!said.err.contains("panicked"), "{}", said.err);
     }

@@ -83,19 +83,20 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
 
 #[test]
 fn what_cannot_be_measured_is_refused_with_the_next_step() {
-    for (arguments, words) in [
+    for (code, arguments, words) in [
         (
+            1,
             &["margin", "experiments/etf.toml", "--case", "normal"][..],
             "no flow here has a launch time",
         ),
-        (&["margin", "experiments/etf.toml", "--load", "dsk"], "there is no load `dsk`"),
-        (&["margin", "experiments/etf.toml", "--probability", "2"], "makes no sense"),
-        (&["margin", "experiments/etf.toml", "--bind", "talker=x"], "goes with --on local"),
-        (&["margin", "no-such-card0"], "no-such-card0"),
-        (&["margin", "lo", "--load", "udp"], "needs a host at the other end"),
+        (1, &["margin", "experiments/etf.toml", "--load", "dsk"], "there is no load `dsk`"),
+        (2, &["margin", "experiments/etf.toml", "--probability", "2"], "makes no sense"),
+        (2, &["margin", "experiments/etf.toml", "--bind", "talker=x"], "goes with --on local"),
+        (1, &["margin", "no-such-card0"], "no-such-card0"),
+        (2, &["margin", "lo", "--load", "udp"], "needs a host at the other end"),
     ] {
         let said = common::teiji(arguments);
-        assert_ne!(said.code, 0, "{arguments:?}");
+        assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
         assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
     }
 }

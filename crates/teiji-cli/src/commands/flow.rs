@@ -2,7 +2,6 @@
 
 mod text;
 
-use anyhow::bail;
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -14,7 +13,7 @@ use teiji_net::flow_events::FlowEvents;
 use teiji_sys::clock;
 
 use super::quantity::span;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 use crate::terminal;
@@ -152,7 +151,7 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
     {
         let bad = |span: Span| span.as_ns() < 0 || span.as_ns() % unit_ns != 0;
         if let Some(span) = span.filter(|span| bad(*span)) {
-            bail!("{what} takes whole multiples of {}, not {span}", Span::from_ns(unit_ns));
+            mistake!("{what} takes whole multiples of {}, not {span}", Span::from_ns(unit_ns));
         }
     }
     let mut port = FlowPort::open(&args.interface)?;
@@ -197,7 +196,7 @@ fn status(interfaces: &[String], all: bool, json: bool) -> anyhow::Result<Exit> 
 
 fn watch(args: &Watch, stopped: &StopFlag) -> anyhow::Result<Exit> {
     if args.every.as_ns() <= 0 || args.duration.is_some_and(|span| span.as_ns() <= 0) {
-        bail!("--every and --for take times above zero, for example --every 500ms");
+        mistake!("--every and --for take times above zero, for example --every 500ms");
     }
     let glyphs = terminal::glyphs();
     let mut port = FlowPort::open(&args.interface)?;

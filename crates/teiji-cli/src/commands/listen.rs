@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use anyhow::bail;
 use teiji::listener::{ListenerConfig, Pause, Source};
 use teiji::{Deadline, Listener, ListenerLog, RxRecord, Scheduling};
 use teiji_core::time::{Span, Tai};
@@ -12,7 +11,7 @@ use teiji_core::wire::{Probe, TEIJI_UDP_PORT};
 use teiji_sys::clock;
 
 use super::quantity::span;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
@@ -60,10 +59,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.duration.is_some_and(|d| d.as_ns() <= 0) {
-        bail!("--for takes a time above zero, for example --for 10s");
+        mistake!("--for takes a time above zero, for example --for 10s");
     }
     if args.pause.is_some_and(|pause| pause.as_ns() <= 0) {
-        bail!("--pause takes a time above zero, for example --pause 5ms");
+        mistake!("--pause takes a time above zero, for example --pause 5ms");
     }
     let source = if args.ethernet {
         Source::Ethernet { tagged: true }

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
 use teiji_core::time::Span;
 
 use super::quantity::span;
 use super::run::Place;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::experiment_file::Overrides;
 use crate::interrupt;
 use crate::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
@@ -88,7 +87,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if !(args.probability > 0.0 && args.probability < 0.5) {
-        bail!("a miss probability of {} makes no sense; write for example 1e-6", args.probability);
+        mistake!(
+            "a miss probability of {} makes no sense; write for example 1e-6",
+            args.probability
+        );
     }
     let loads = loads(&args.load)?;
     let findings = if is_file(Path::new(&args.target)) {
@@ -127,7 +129,7 @@ fn exit(findings: &Findings) -> Exit {
 fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
     let local = args.on == Place::Local;
     if !local && !args.bind.is_empty() {
-        bail!("--bind names interfaces of this machine: it goes with --on local");
+        mistake!("--bind names interfaces of this machine: it goes with --on local");
     }
     let bench = FlowBench::new(Wanted {
         file: PathBuf::from(&args.target),
@@ -148,7 +150,7 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
 
 fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
     if let Some(load) = loads.iter().find(|load| load.needs_a_wire()) {
-        bail!(
+        mistake!(
             "the load `{load}` needs a host at the other end: measure an experiment with \
              `--on local --bind …` instead of an interface"
         );
@@ -165,7 +167,7 @@ fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         stop: interrupt::stop_flag(),
     };
     if args.period <= Span::ZERO {
-        bail!("a period of {} sends nothing; write for example --period 1ms", args.period);
+        mistake!("a period of {} sends nothing; write for example --period 1ms", args.period);
     }
     measure(&bench, format!("{}, every {}", args.target, args.period), "local", args)
 }

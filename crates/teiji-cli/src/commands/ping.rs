@@ -12,7 +12,7 @@ use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_stats::{Deviation, Series};
 
 use super::quantity::span;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
@@ -30,7 +30,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
     /// How many requests.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Distance between two requests; as fast as replies come if not given.
     #[arg(long, value_name = "DURATION", value_parser = span)]
@@ -107,7 +108,7 @@ fn destination(text: &str) -> anyhow::Result<SocketAddr> {
     if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
         return Ok(SocketAddr::new(ip, TEIJI_ECHO_PORT));
     }
-    bail!("`{text}` is no address; write for example 10.0.0.2, 10.0.0.2:7789 or [fd00::2]:7789")
+    mistake!("`{text}` is no address; write for example 10.0.0.2, 10.0.0.2:7789 or [fd00::2]:7789")
 }
 
 fn csv(log: &RequesterLog) -> String {

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use anyhow::bail;
 use teiji::roundtrip::{ReflectedCounts, ReflectorConfig};
 use teiji::{Deadline, Reflector, Scheduling};
 use teiji_core::time::{Span, Tai};
@@ -11,7 +10,7 @@ use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_sys::clock;
 
 use super::quantity::span;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
@@ -53,10 +52,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.duration.is_some_and(|d| d.as_ns() <= 0) {
-        bail!("--for takes a time above zero, for example --for 10s");
+        mistake!("--for takes a time above zero, for example --for 10s");
     }
     if args.busy_poll.is_some_and(|time| time < Span::from_micros(1)) {
-        bail!("--busy-poll takes a microsecond or more, for example --busy-poll 50us");
+        mistake!("--busy-poll takes a microsecond or more, for example --busy-poll 50us");
     }
     // An IPv6 socket on :: takes IPv4 as well.
     let address = args.address.unwrap_or(Ipv6Addr::UNSPECIFIED.into());

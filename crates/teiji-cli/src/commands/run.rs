@@ -13,7 +13,7 @@ use teiji_lab::kernel::KernelSpec;
 use teiji_record::summary::Testbed;
 use teiji_record::{Manifest, RunFolder};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::experiment_file::{self, Overrides};
 use crate::interrupt;
 use crate::output;
@@ -180,11 +180,11 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
     experiment.cases = experiment_file::choose_cases(&experiment, &args.case)?;
     let testbed = match args.on {
         Place::Lab if !args.bind.is_empty() => {
-            bail!("--bind names interfaces of this machine: it goes with --on local")
+            mistake!("--bind names interfaces of this machine: it goes with --on local")
         }
         Place::Lab => lab(args)?,
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
-            bail!("--kernel names the guest's kernel: it goes with --on lab")
+            mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
         Place::Local => On::Local { bind: args.bind.clone() },
     };

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use teiji::margin::{Reading, Watch};
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
 use teiji::{Fate, Scheduling, TalkerLog};
@@ -17,7 +17,7 @@ use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_stats::Series;
 
 use super::quantity::{figures, span};
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
@@ -40,7 +40,8 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
     period: Span,
     /// How many frames.
-    #[arg(long, value_name = "N", default_value_t = 60_000)]
+    #[arg(long, value_name = "N", default_value_t = 60_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
     frames: u64,
     /// Send with launch times, prepared so long before: the transmission margin.
     #[arg(long, value_name = "DURATION", value_parser = span)]
@@ -101,7 +102,7 @@ fn destination(text: &str, vlan: Option<VlanTag>) -> anyhow::Result<Destination>
         return Ok(Destination::Ethernet { to, vlan });
     }
     if vlan.is_some() {
-        bail!("--vlan tags raw Ethernet frames; give the destination as a MAC address");
+        mistake!("--vlan tags raw Ethernet frames; give the destination as a MAC address");
     }
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(Destination::Udp(address));
@@ -109,7 +110,7 @@ fn destination(text: &str, vlan: Option<VlanTag>) -> anyhow::Result<Destination>
     if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
         return Ok(Destination::Udp(SocketAddr::new(ip, TEIJI_UDP_PORT)));
     }
-    bail!(
+    mistake!(
         "`{text}` is no destination; write an IP address, with port as 10.0.0.2:7788 or \
          [fd00::2]:7788, or a MAC address"
     )
@@ -117,13 +118,15 @@ fn destination(text: &str, vlan: Option<VlanTag>) -> anyhow::Result<Destination>
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.period.as_ns() <= 0 {
-        bail!("a period of {} sends nothing; write for example --period 1ms", args.period);
+        mistake!("a period of {} sends nothing; write for example --period 1ms", args.period);
     }
     if args.margin.is_some_and(Span::is_negative) {
-        bail!("a negative margin would wake after the departure; write for example --margin 400us");
+        mistake!(
+            "a negative margin would wake after the departure; write for example --margin 400us"
+        );
     }
     if let Some(margin) = args.margin.filter(|margin| args.delta >= *margin) {
-        bail!(
+        mistake!(
             "the margin of {margin} is not longer than ETF's delta of {}; write for example \
              --margin {}",
             args.delta,
@@ -132,10 +135,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let to = destination(&args.destination, args.vlan)?;
     if args.flow_control.is_some() && matches!(to, Destination::Ethernet { .. }) {
-        bail!("--flow-control is for UDP; write an address such as 10.0.0.2 instead of a MAC");
+        mistake!("--flow-control is for UDP; write an address such as 10.0.0.2 instead of a MAC");
     }
     if args.dscp > 0 && matches!(to, Destination::Ethernet { .. }) {
-        bail!(
+        mistake!(
             "--dscp is for UDP; write an address such as 10.0.0.2 instead of a MAC, or mark raw \
              Ethernet frames with --vlan 0:5"
         );

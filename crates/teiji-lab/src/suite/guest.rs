@@ -87,7 +87,8 @@ fn run_script(script: &Path, limit: Duration) -> io::Result<ScriptReport> {
     let status = wait(&mut child, limit)?;
     let mut report = ScriptReport { name, ..ScriptReport::default() };
     report.seconds = started.elapsed().as_secs_f64();
-    report.busy_seconds = busy_seconds()? - busy;
+    // Idle time is told in other steps than the time itself.
+    report.busy_seconds = (busy_seconds()? - busy).max(0.0);
     report.ended_badly = match status {
         None => Some(format!("it was not done after {} s and was ended", limit.as_secs())),
         Some(status) if !status.success() => Some(format!("it ended with {status}")),

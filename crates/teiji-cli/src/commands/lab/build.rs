@@ -1,11 +1,10 @@
 //! `teiji lab build`: Teiji's kernel modules, built for a kernel.
 
-use anyhow::bail;
 use teiji_lab::cache::Cache;
 use teiji_lab::kernel::{ModuleSource, Strictness};
 
 use super::KernelArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::progress::Progress;
 
@@ -34,7 +33,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     for name in names {
         let Some(source) = ModuleSource::embedded(&name) else {
             let all: Vec<_> = ModuleSource::names().collect();
-            bail!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
+            mistake!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
         };
         if args.check {
             let strictness = Strictness { warnings: true, sparse: have_sparse() };

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use teiji_lab::suite::Needs;
 
+use crate::exit::mistake;
 use crate::output;
 
 /// A script as it was read.
@@ -26,7 +27,7 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
     }
     files.sort();
     if files.is_empty() {
-        bail!("no script (*.sh) in {}", paths[0].display());
+        mistake!("no script (*.sh) in {}", paths[0].display());
     }
     files.iter().map(|path| read_script(path)).collect()
 }
@@ -44,7 +45,7 @@ pub fn without_long(scripts: Vec<Script>) -> anyhow::Result<Vec<Script>> {
         }
     }
     if short.is_empty() {
-        bail!("every script here takes long, and --short leaves those out");
+        mistake!("every script here takes long, and --short leaves those out");
     }
     Ok(short)
 }
