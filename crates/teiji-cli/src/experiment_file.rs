@@ -11,7 +11,7 @@ use teiji_experiment::{Case, Experiment, Reader, reader::Cards};
 use teiji_record::Manifest;
 use teiji_record::summary::Testbed;
 
-use crate::exit::{Exit, WithExit};
+use crate::exit::{Exit, WithExit, mistake};
 use crate::output;
 
 /// Values of the experiment overridden on the command line.
@@ -120,8 +120,7 @@ pub fn choose_cases(experiment: &Experiment, names: &[String]) -> anyhow::Result
     let known = |name: &&String| !experiment.cases.iter().any(|case| case.name == **name);
     if let Some(unknown) = names.iter().find(known) {
         let there: Vec<&str> = experiment.cases.iter().map(|case| case.name.as_str()).collect();
-        let sentence = format!("there is no case `{unknown}`; there are {}", there.join(", "));
-        return Err(WithExit(Exit::Usage, sentence).into());
+        mistake!("there is no case `{unknown}`; there are {}", there.join(", "));
     }
     let chosen = |case: &&Case| names.is_empty() || names.contains(&case.name);
     Ok(experiment.cases.iter().filter(chosen).cloned().collect())
