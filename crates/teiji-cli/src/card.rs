@@ -7,7 +7,7 @@ use teiji_net::qdisc::Settings;
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::join::ListenerFacts;
 
-/// The trouble of a measurement: at `vtsn` ports, in queues, and in the sockets of the
+/// The trouble of a measurement: at ports, in queues, and in the sockets of the
 /// listeners, one a flow in their order.
 pub fn counts(
     network: &Observed,
@@ -46,11 +46,18 @@ fn drops_when_full(settings: &Settings) -> bool {
     )
 }
 
-/// The trouble that a `vtsn` port counted; none of another card.
+/// The trouble that a port counted.
 pub fn of_port(port: &ObservedPort) -> Vec<CardCount> {
-    // Other drivers give their own meaning to similar names.
+    // Drivers give their own meaning to similar names; of those of other cards only the kernel's
+    // own counters are told.
     if port.driver.as_ref().is_none_or(|driver| driver.name != "vtsn") {
-        return Vec::new();
+        return [
+            (CardTrouble::RxOverrun, port.rx_missed),
+            (CardTrouble::RxCrcErrors, port.rx_crc_errors),
+        ]
+        .into_iter()
+        .filter_map(|(trouble, frames)| count((&port.host, &port.wire), trouble, frames))
+        .collect();
     }
     let of = |trouble: CardTrouble| {
         let counter = trouble.counter()?;
@@ -108,7 +115,11 @@ mod tests {
         let expected =
             [count(CardTrouble::LaunchLate, &[0, 2, 10], 4), count(CardTrouble::RxOverrun, &[], 5)];
         assert_eq!(of_network(&port("vtsn", &counters)), expected);
-        assert_eq!(of_network(&port("igb", &counters)), []);
+        // Another driver's names may mean something else; the kernel's own count does not.
+        let mut igb = port("igb", &counters);
+        assert_eq!(of_network(&igb), []);
+        igb.ports[0].rx_missed = 8;
+        assert_eq!(of_network(&igb), [count(CardTrouble::RxOverrun, &[], 8)]);
     }
 
     #[test]

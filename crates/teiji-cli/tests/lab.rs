@@ -426,6 +426,30 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     assert!(run.out.contains("Only with controlled"), "{}", run.out);
 }
 
+/// QEMU's cards have no line rate, and Realtek's 8139 a ring of 64.
+#[test]
+fn over_cards_of_others_nothing_is_lost_but_what_a_small_ring_has_no_room_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/loss-cards.toml");
+    let (file, out) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
+    let mut arguments = vec!["run", file, "--out", out, "--case", "igb", "--case", "rtl8139"];
+    // Sooner full than a flow's own.
+    for set in ["flows.stream.frames=2000", "flows.stream.listener-buffer=400000"] {
+        arguments.extend(["--set", set]);
+    }
+    let run = teiji(&arguments);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let intel = flow(&summary, "igb", 0, "stream");
+    assert_eq!(count(intel, "received"), 2_000, "{intel}");
+    let realtek = flow(&summary, "rtl8139", 0, "stream");
+    let lost = count(realtek, "lost");
+    assert!((1..500).contains(&lost), "{realtek}");
+    let cards = &summary["cases"][1]["members"][0]["cards"][0];
+    assert_eq!(cards["trouble"], "rx-overrun", "{cards}");
+    assert_eq!(cards["frames"], lost, "each is counted where it was lost");
+}
+
 /// The third study's number of frames.
 #[test]
 fn a_hundred_thousand_frames_reach_a_reader_that_rests_at_random() {

@@ -78,6 +78,12 @@ pub struct ObservedPort {
     pub tx_packets: u64,
     /// Frames received likewise.
     pub rx_packets: u64,
+    /// Frames that found no room in the receive ring, or in the card before it.
+    #[serde(default)]
+    pub rx_missed: u64,
+    /// Frames that arrived damaged.
+    #[serde(default)]
+    pub rx_crc_errors: u64,
 }
 
 /// A driver, `ethtool -i`.
@@ -180,6 +186,8 @@ fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<Observed
         counters: counters(ifname),
         tx_packets: link.tx_packets,
         rx_packets: link.rx_packets,
+        rx_missed: link.rx_missed,
+        rx_crc_errors: link.rx_crc_errors,
     })
 }
 
@@ -231,6 +239,8 @@ impl Observed {
             for (name, count) in &mut port.counters {
                 *count = count.saturating_sub(earlier.counters.get(name).copied().unwrap_or(0));
             }
+            port.rx_missed = port.rx_missed.saturating_sub(earlier.rx_missed);
+            port.rx_crc_errors = port.rx_crc_errors.saturating_sub(earlier.rx_crc_errors);
         }
     }
 }

@@ -81,6 +81,9 @@ pub(crate) struct Link {
     pub(crate) gso_max_size: Option<u32>,
     pub(crate) tx_packets: u64,
     pub(crate) rx_packets: u64,
+    /// Frames that found no room in the receive ring, or in the card before it.
+    pub(crate) rx_missed: u64,
+    pub(crate) rx_crc_errors: u64,
 }
 
 impl Link {
@@ -104,6 +107,8 @@ impl Link {
             gso_max_size: None,
             tx_packets: 0,
             rx_packets: 0,
+            rx_missed: 0,
+            rx_crc_errors: 0,
         };
         // ARPHRD_ETHER, so that tunnels' addresses are not taken for MACs.
         let ethernet = u16_at(payload, 2)? == 1;
@@ -128,10 +133,15 @@ impl Link {
                         link.bridge_state = state.and_then(|state| state.first().copied());
                     }
                 }
-                // struct rtnl_link_stats64 { u64 rx_packets, tx_packets, … }
+                // struct rtnl_link_stats64 (linux/if_link.h) is u64s. Drivers that count
+                // overruns in two places count a frame once: igb's ring in rx_fifo_errors, the
+                // card's own memory in rx_missed_errors.
                 IFLA_STATS64 => {
-                    link.rx_packets = u64_at(value, 0)?;
-                    link.tx_packets = u64_at(value, 8)?;
+                    let field = |n: usize| u64_at(value, 8 * n);
+                    link.rx_packets = field(0)?;
+                    link.tx_packets = field(1)?;
+                    link.rx_crc_errors = field(12)?;
+                    link.rx_missed = field(14)? + field(15)?;
                 }
                 _ => {}
             }

@@ -205,6 +205,8 @@ mod tests {
                 counters: BTreeMap::new(),
                 tx_packets: 0,
                 rx_packets: 0,
+                rx_missed: 0,
+                rx_crc_errors: 0,
             }],
         }
     }
@@ -256,11 +258,13 @@ mod tests {
         let count = |n| {
             let mut seen = observed(Settings::Mq, Handle::ROOT, 4);
             seen.ports[0].counters.insert("tx_late".to_owned(), n);
+            seen.ports[0].rx_missed = 2 * n;
             seen
         };
         let mut after = count(7);
         after.count_since(&count(4));
         assert_eq!(after.ports[0].counters["tx_late"], 3);
+        assert_eq!(after.ports[0].rx_missed, 6);
     }
 
     #[test]
