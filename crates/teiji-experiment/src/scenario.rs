@@ -2,6 +2,7 @@
 
 mod card;
 mod judge;
+mod level_table;
 mod loaded;
 mod prioflow;
 mod qdisc;
@@ -19,6 +20,7 @@ use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
 pub use judge::{Judge, JudgeBy};
+pub use level_table::LevelTable;
 pub use loaded::{LoadedPorts, PortName};
 pub use prioflow::{LevelSource, LinkMode, Prioflow};
 pub use qdisc::{

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use teiji_core::time::Span;
-use teiji_experiment::scenario::{Irq, LevelSource, LinkMode, Policy, Prioflow};
+use teiji_experiment::scenario::{Irq, LevelSource, LevelTable, LinkMode, Policy, Prioflow};
 use teiji_experiment::{
     Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, Rests, SendMode, Severity,
     Transport, reader::Cards, schema,
@@ -263,10 +263,20 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
     let root = |settings: &str| {
         format!("{PLAIN}[hosts.talker.ports.line.qdisc]\nkind = \"prioflow\"\n{settings}")
     };
-    let experiment = read(&root("link = \"mac-control\"\nstorm = \"0\"\nring = 4\n"));
+    let experiment = read(&root(
+        "link = \"mac-control\"\nstorm = \"0\"\nring = 4\nbytes = 9000\nby = \"pcp\"\n\
+         table = [0, 0, 1, 1, 2, 2, 3, 15]\n",
+    ));
     let port = experiment.cases[0].scenario.port("talker", "line").unwrap().clone();
-    let wanted =
-        Prioflow { link: LinkMode::MacControl, storm: Span::ZERO, ring: 4, ..Prioflow::default() };
+    let wanted = Prioflow {
+        link: LinkMode::MacControl,
+        storm: Span::ZERO,
+        ring: 4,
+        bytes: Some(9000),
+        source: LevelSource::Pcp,
+        table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).ok(),
+        ..Prioflow::default()
+    };
     assert_eq!(port.qdisc, Some(Qdisc::Leaf(LeafQdisc::Prioflow(wanted))));
 
     let below = "[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\n\
@@ -284,6 +294,12 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
         ("storm = \"100us\"\n", "whole multiples of 1 ms"),
         ("reaction = \"33ms\"\n", "from 1 µs to 32 ms"),
         ("ring = 0\n", "ring"),
+        ("bytes = 1000\n", "1514 to"),
+        ("table = [1, 2]\n", "64 levels (by dscp), 16"),
+        ("table = [0, 0, 0, 0, 0, 0, 0, 99]\nby = \"pcp\"\n", "99 is none"),
+        ("table = [0, 0, 0, 0, 0, 0, 0, 1]\n", "has 8 levels, and dscp has 64 values"),
+        ("table = [\"a\"]\n", "whole numbers only"),
+        ("table = 3\n", "a list"),
         ("delta = \"1us\"\n", "means nothing to prioflow"),
     ] {
         let reading = Reader::new("test.toml").read(&root(mistake));

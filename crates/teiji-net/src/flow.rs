@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
-use teiji_experiment::scenario::{LevelSource, LinkMode, Prioflow};
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
 use thiserror::Error;
 
 use crate::netlink::qdisc::RawPrioflow;
@@ -18,6 +18,8 @@ use crate::transmit_ring::TransmitRing;
 pub(crate) const KIND: &str = "prioflow";
 /// Levels of a port; the highest is never paused.
 pub const LEVELS: usize = 16;
+/// [`PrioflowChange::bytes`] that takes the limit away.
+pub const NO_LIMIT: u32 = u32::MAX;
 
 const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
@@ -71,8 +73,12 @@ pub enum FlowError {
 pub struct PrioflowChange {
     /// As [`Prioflow::limit`].
     pub limit: Option<u32>,
-    /// As [`Prioflow::source`].
+    /// Most bytes that wait, or [`NO_LIMIT`].
+    pub bytes: Option<u32>,
+    /// As [`Prioflow::source`]; brings its own table.
     pub source: Option<LevelSource>,
+    /// The level of each value of the source.
+    pub table: Option<LevelTable>,
     /// As [`Prioflow::link`].
     pub link: Option<LinkMode>,
     /// As [`Prioflow::storm`].
@@ -85,6 +91,8 @@ pub struct PrioflowChange {
     pub room: Option<u32>,
     /// Nothing below this level leaves the port; 0: all does.
     pub send_level: Option<u8>,
+    /// The send level ends by itself after this time.
+    pub lifetime: Option<Span>,
     /// The peer is asked to send nothing below this level; 0: it may send all.
     pub receive_level: Option<u8>,
 }
@@ -93,13 +101,16 @@ impl From<&Prioflow> for PrioflowChange {
     fn from(settings: &Prioflow) -> Self {
         Self {
             limit: Some(settings.limit),
+            bytes: settings.bytes,
             source: Some(settings.source),
+            table: settings.table,
             link: Some(settings.link),
             storm: Some(settings.storm),
             reaction: Some(settings.reaction),
             ring: Some(settings.ring),
             room: Some(settings.room),
             send_level: None,
+            lifetime: None,
             receive_level: None,
         }
     }
@@ -113,8 +124,11 @@ impl fmt::Display for PrioflowChange {
         };
         let units = |span: Option<Span>, unit_ns: i64| span.map(|span| span.as_ns() / unit_ns);
         word("limit", self.limit.as_ref().map(|limit| limit as _))?;
+        word("bytes", self.bytes.as_ref().map(|bytes| bytes as _))?;
         word("by", self.source.map(LevelSource::name).as_ref().map(|name| name as _))?;
+        word("table", self.table.as_ref().map(|table| table as _))?;
         word("send-level", self.send_level.as_ref().map(|level| level as _))?;
+        word("for", units(self.lifetime, 1_000_000).as_ref().map(|ms| ms as _))?;
         word("link", self.link.map(LinkMode::name).as_ref().map(|name| name as _))?;
         word("receive-level", self.receive_level.as_ref().map(|level| level as _))?;
         word("storm", units(self.storm, 1_000_000).as_ref().map(|ms| ms as _))?;
@@ -235,7 +249,7 @@ pub struct FlowStatus {
     /// The settings of its first qdisc, and those of its link.
     pub settings: Prioflow,
     /// Level of each value of the source.
-    pub table: Vec<u8>,
+    pub table: LevelTable,
     /// Nothing below leaves the device now, by whoever holds it.
     pub transmit_level: u8,
     /// The peer is asked to send nothing below now.
@@ -355,10 +369,11 @@ impl FlowPort {
     ) -> Option<FlowStatus> {
         let AllCounters { transmit_level, receive_level, holders, peer, levels, link, forward } =
             prioflow::parse_counters(counters)?;
+        let settings = prioflow::parse(options)?;
         Some(FlowStatus {
             interface: self.ifname.clone(),
-            settings: prioflow::parse(options)?,
-            table: prioflow::parse_table(options),
+            settings,
+            table: settings.table.unwrap_or(LevelTable::usual(settings.source)),
             transmit_level,
             receive_level,
             held: holders,
@@ -397,13 +412,18 @@ mod tests {
     fn a_change_reads_as_tcs_words() {
         let change = PrioflowChange {
             limit: Some(150),
-            source: Some(LevelSource::Tos),
+            bytes: Some(9000),
+            source: Some(LevelSource::Pcp),
+            table: "0,0,0,0,1,2,3,15".parse().ok(),
             link: Some(LinkMode::MacControl),
             storm: Some(Span::from_millis(300)),
+            send_level: Some(2),
+            lifetime: Some(Span::from_millis(70)),
             receive_level: Some(3),
             ..PrioflowChange::default()
         };
-        let words = " limit 150 by tos link mac-control receive-level 3 storm 300";
+        let words = " limit 150 bytes 9000 by pcp table 0,0,0,0,1,2,3,15 send-level 2 for 70 link \
+                     mac-control receive-level 3 storm 300";
         assert_eq!(change.to_string(), words);
         assert_eq!(PrioflowChange::default().to_string(), "");
     }

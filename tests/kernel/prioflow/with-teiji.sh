@@ -27,6 +27,10 @@ says "none to take away" "has no flow control" a teiji flow disable v0
 contains "nowhere" "no interface here" "$(a teiji flow status)"
 says "an unknown interface" "\`ip link\`" a teiji flow enable nowhere
 says "a level that is none" "0..=15" a teiji flow enable v0 --send-level 16
+says "a table of no source" "not 3" a teiji flow enable v0 --table 0,1,2
+says "a table of another source" "not as many entries" a teiji flow enable v0 --by dscp --table 0,1,2,3,4,5,6,7
+says "fewer bytes than a frame" "1514" a teiji flow enable v0 --bytes 1513
+says "a time without a level" "--send-level" a teiji flow enable v0 --for 1s
 says "a part of a millisecond" "whole multiples of 1 ms" a teiji flow enable v0 --storm 100us
 says "more frames than the kernel takes" "kernel: " a teiji flow enable v0 --ring 40000
 equal "none of them left anything" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
@@ -43,6 +47,15 @@ a teiji flow enable v0 --storm 20s --reaction 250us --ring 4 >/dev/null
 contains "what is not named stays" "limit 150p by priority" "$(shown)"
 contains "what is named changes" "storm 20000" "$(shown)"
 contains "and is shown" "150 packets may wait" "$(a teiji flow status v0)"
+a teiji flow enable v0 --bytes 90000 --table 0,1,2,3,4,5,6,7,7,7,7,7,7,7,7,15 >/dev/null
+contains "a table and bytes, too" "limit 150p bytes 90000 by priority table 0,1,2,3,4,5,6,7,7,7,7,7,7,7,7,15" "$(shown)"
+contains "which is shown" "level by priority, a table of its own · 150 packets or 90 000 bytes may wait" \
+    "$(a teiji flow status v0)"
+a teiji flow enable v0 --bytes none --by priority >/dev/null
+contains "and go again" "limit 150p by priority table 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15" "$(shown)"
+a teiji flow enable v0 --send-level 3 --for 60s >/dev/null
+contains "a send level ends by itself" "send-level 3 for 59" "$(shown)"
+a teiji flow enable v0 --send-level 0 >/dev/null
 must b teiji flow enable v0p --receive-level 5 --by priority
 check "the peer asks for silence" wait_for 2 is_at 5
 send 4 5

@@ -2,13 +2,15 @@
 
 mod text;
 
+use std::str::FromStr;
+
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use teiji::stop::{self, StopFlag};
 use teiji_core::time::{Monotonic, Span};
-use teiji_experiment::scenario::{LevelSource, LinkMode};
-use teiji_net::flow::{FlowPort, FlowStatus, PrioflowChange};
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode};
+use teiji_net::flow::{FlowPort, FlowStatus, NO_LIMIT, PrioflowChange};
 use teiji_net::flow_events::FlowEvents;
 use teiji_sys::clock;
 
@@ -74,9 +76,17 @@ struct Enable {
     /// What a frame's level is taken from: dscp (the default), tos, pcp or priority.
     #[arg(long, value_name = "SOURCE", value_parser = named(LevelSource::ALL, LevelSource::name))]
     by: Option<LevelSource>,
+    /// The level of each value of that, 0 first, with commas between: 64 for dscp, 16 for tos
+    /// and priority, 8 for pcp. `--by` without it brings the usual one.
+    #[arg(long, value_name = "LEVELS", value_parser = LevelTable::from_str)]
+    table: Option<LevelTable>,
     /// Most packets that wait; those of sockets that opted in are beside it.
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
+    /// Most bytes that wait, 1514 at least, or `none`, as at first; those of sockets that opted
+    /// in are beside it.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    bytes: Option<u32>,
     /// A peer that pauses for longer is ignored for as long; 0: never. 10 s by default.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     storm: Option<Span>,
@@ -95,6 +105,9 @@ struct Enable {
     /// Send nothing below this level, by hand; 0 sends all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
     send_level: Option<u8>,
+    /// The send level ends by itself after this time; without it, when somebody ends it.
+    #[arg(long = "for", value_name = "DURATION", value_parser = span, requires = "send_level")]
+    lifetime: Option<Span>,
     /// Ask the peer to send nothing below this level, by hand; 0: it may send all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
     receive_level: Option<u8>,
@@ -130,6 +143,15 @@ where
     })
 }
 
+/// A limit in bytes, or none.
+fn bytes(text: &str) -> Result<u32, String> {
+    let bad = || "write a number from 1514 on, or none".to_owned();
+    match text {
+        "none" => Ok(NO_LIMIT),
+        _ => text.parse().ok().filter(|bytes| *bytes >= 1514).ok_or_else(bad),
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.what {
         What::Enable(args) => enable(args),
@@ -146,9 +168,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn enable(args: &Enable) -> anyhow::Result<Exit> {
-    for (what, span, unit_ns) in
-        [("--storm", args.storm, 1_000_000), ("--reaction", args.reaction, 1_000)]
-    {
+    for (what, span, unit_ns) in [
+        ("--storm", args.storm, 1_000_000),
+        ("--reaction", args.reaction, 1_000),
+        ("--for", args.lifetime, 1_000_000),
+    ] {
         let bad = |span: Span| span.as_ns() < 0 || span.as_ns() % unit_ns != 0;
         if let Some(span) = span.filter(|span| bad(*span)) {
             mistake!("{what} takes whole multiples of {}, not {span}", Span::from_ns(unit_ns));
@@ -158,13 +182,16 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
     let link = args.link.or_else(|| port.status().is_err().then_some(LinkMode::MacControl));
     let change = PrioflowChange {
         limit: args.limit,
+        bytes: args.bytes,
         source: args.by,
+        table: args.table,
         link,
         storm: args.storm,
         reaction: args.reaction,
         ring: args.ring,
         room: args.room,
         send_level: args.send_level,
+        lifetime: args.lifetime,
         receive_level: args.receive_level,
     };
     port.enable(&change)?;

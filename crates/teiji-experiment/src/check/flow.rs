@@ -9,7 +9,8 @@ use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
 use crate::scenario::{
-    Etf, Gate, LeafQdisc, LevelSource, LinkMode, Qdisc, SendMode, Taprio, Transport,
+    Etf, Gate, LeafQdisc, LevelSource, LevelTable, LinkMode, Prioflow, Qdisc, SendMode, Taprio,
+    Transport,
 };
 
 /// What a thread needs from its timer to the end of `sendto`, on a quiet
@@ -99,17 +100,19 @@ fn one_meaning_of_levels(
     if flow.beyond.is_empty() {
         return;
     }
-    let source = |&(host, wire): &(&str, &str)| match draft.leaf_at(
+    let levels = |&(host, wire): &(&str, &str)| match draft.leaf_at(
         host,
         wire,
         flow.priority.unwrap_or(0),
     )? {
-        LeafQdisc::Prioflow(prioflow) => Some(prioflow.source),
+        LeafQdisc::Prioflow(Prioflow { source, table, .. }) => {
+            Some((source, table.unwrap_or(LevelTable::usual(source))))
+        }
         _ => None,
     };
-    let Some(first) = passed.first().and_then(source) else { return };
+    let Some(first) = passed.first().and_then(levels) else { return };
     let place = || places.flow(&flow.name, "flow-control");
-    if first == LevelSource::Priority {
+    if first.0 == LevelSource::Priority {
         log.mistake(
             place(),
             format!(
@@ -120,18 +123,22 @@ fn one_meaning_of_levels(
             "Write by = \"dscp\" in all prioflow qdiscs on the way, and the flow's `dscp`.",
         );
     } else if let Some((host, wire)) =
-        passed.iter().find(|port| source(port).is_some_and(|other| other != first))
+        passed.iter().find(|port| levels(port).is_some_and(|other| other != first))
     {
-        let other = source(&(*host, *wire)).unwrap_or(first).name();
+        let other = match levels(&(*host, *wire)) {
+            Some((source, _)) if source != first.0 => {
+                format!("takes levels from `{}`", source.name())
+            }
+            _ => "has another `table`".to_owned(),
+        };
         log.mistake(
             place(),
             format!(
-                "`{}` has flow control by `{}`, but `{host}`'s port on `{wire}` takes levels from \
-                 `{other}`",
+                "`{}` has flow control by `{}`, but `{host}`'s port on `{wire}` {other}",
                 flow.name,
-                first.name()
+                first.0.name()
             ),
-            "Write the same `by` in all prioflow qdiscs on the way.",
+            "Write the same `by` and `table` in all prioflow qdiscs on the way.",
         );
     }
 }

@@ -4,9 +4,14 @@ use teiji_core::time::Span;
 
 use crate::fields::{Fields, Found};
 use crate::log::Log;
-use crate::scenario::{LevelSource, LinkMode, Prioflow};
+use crate::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
+use crate::tree::{Node, Value};
 
-pub(super) const KEYS: [&str; 7] = ["limit", "by", "link", "storm", "reaction", "ring", "room"];
+pub(super) const KEYS: [&str; 9] =
+    ["limit", "bytes", "by", "table", "link", "storm", "reaction", "ring", "room"];
+/// `ETH_FRAME_LEN`: one frame has to fit.
+const MIN_BYTES: i64 = 1514;
+const TABLE: &str = "[0, 0, 1, 1, 2, 2, 3, 3] with by = \"pcp\"";
 /// `PRIOFLOW_RING_MAX` and `PRIOFLOW_ROOM_MAX`
 const MAX_FRAMES: i64 = 32_000;
 /// `PRIOFLOW_REACTION_MAX_US`
@@ -16,11 +21,15 @@ const MICROSECOND: Span = Span::from_micros(1);
 
 pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
     let usual = Prioflow::default();
-    let number =
-        |key, most| fields.number(key, 1, most, "").and_then(|number| u32::try_from(number).ok());
+    let from = |least, key, most| {
+        fields.number(key, least, most, "").and_then(|number| u32::try_from(number).ok())
+    };
+    let number = |key, most| from(1, key, most);
     let limit = number("limit", u32::MAX.into()).or_default(usual.limit);
+    let bytes = from(MIN_BYTES, "bytes", i64::from(u32::MAX) - 1).map(Some).or_default(usual.bytes);
     let source =
         fields.choice("by", &LevelSource::ALL.map(|s| (s.name(), s))).or_default(usual.source);
+    let table = read_table(fields, source, log).map(Some).or_default(usual.table);
     let link = fields.choice("link", &LinkMode::ALL.map(|m| (m.name(), m))).or_default(usual.link);
     let longest = Span::from_millis(u32::MAX.into());
     let storm = whole(fields, "storm", MILLISECOND, Span::ZERO, longest, log);
@@ -29,13 +38,45 @@ pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
     let room = number("room", MAX_FRAMES).or_default(usual.room);
     Some(Prioflow {
         limit: limit?,
+        bytes: bytes?,
         source: source?,
+        table: table?,
         link: link?,
         storm: storm.or_default(usual.storm)?,
         reaction: reaction.or_default(usual.reaction)?,
         ring: ring?,
         room: room?,
     })
+}
+
+/// The level of each value of the source.
+fn read_table(fields: &Fields<'_>, source: Option<LevelSource>, log: &Log) -> Found<LevelTable> {
+    fields.array("table", TABLE).and_then(|items| match table_of(items, source) {
+        Ok(table) => Some(table),
+        Err(why) => {
+            log.mistake(fields.place("table"), why, format!("Write for example table = {TABLE}"));
+            None
+        }
+    })
+}
+
+fn table_of(items: &[Node], source: Option<LevelSource>) -> Result<LevelTable, String> {
+    let level = |item: &Node| match item.value {
+        // What fits into no byte is no level either.
+        Value::Integer(level) => Ok(u8::try_from(level).unwrap_or(u8::MAX)),
+        _ => Err("`table` holds whole numbers only"),
+    };
+    let levels: Result<Vec<u8>, _> = items.iter().map(level).collect();
+    let table = LevelTable::new(&levels?)?;
+    let entries = table.levels().len();
+    match source {
+        Some(source) if entries != source.values() => Err(format!(
+            "`table` has {entries} levels, and {} has {} values",
+            source.name(),
+            source.values()
+        )),
+        _ => Ok(table),
+    }
 }
 
 /// A time of whole `unit`s.

@@ -4,13 +4,21 @@
 use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
 
+use super::level_table::LevelTable;
+
 /// Settings of a `prioflow` qdisc and of its device's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prioflow {
     /// Most packets that wait. Those of sockets that opted in are beside it.
     pub limit: u32,
-    /// What a frame's level is taken from, by the kernel's default table.
+    /// Most bytes that wait, those of sockets that opted in beside it; `None`: no limit.
+    #[serde(default)]
+    pub bytes: Option<u32>,
+    /// What a frame's level is taken from.
     pub source: LevelSource,
+    /// The level of each of its values; `None`: as the kernel module begins with.
+    #[serde(default)]
+    pub table: Option<LevelTable>,
     /// Level frames with the other end of the wire.
     pub link: LinkMode,
     /// A peer that pauses for longer is ignored for as long; zero: never. Whole
@@ -31,7 +39,9 @@ impl Default for Prioflow {
     fn default() -> Self {
         Self {
             limit: 1000,
+            bytes: None,
             source: LevelSource::Dscp,
+            table: None,
             link: LinkMode::Off,
             storm: Span::from_millis(10_000),
             reaction: Span::from_micros(1000),
@@ -58,6 +68,15 @@ pub enum LevelSource {
 impl LevelSource {
     /// All of them, as the kernel numbers them.
     pub const ALL: [Self; 4] = [Self::Dscp, Self::Tos, Self::Pcp, Self::Priority];
+
+    /// How many values it has: as many entries has a table.
+    pub const fn values(self) -> usize {
+        match self {
+            Self::Dscp => 64,
+            Self::Pcp => 8,
+            Self::Tos | Self::Priority => 16,
+        }
+    }
 
     /// Its name in `tc`, experiments and on the command line.
     pub const fn name(self) -> &'static str {

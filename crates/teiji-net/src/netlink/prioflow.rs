@@ -3,17 +3,20 @@
 
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
-use teiji_experiment::scenario::{LevelSource, LinkMode, Prioflow};
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
 
 use super::message::{Request, attribute, u32_at, u64_at};
 use crate::flow::{
-    AllCounters, ForwardCounters, Holders, LEVELS, LevelCounters, LinkCounters, PrioflowChange,
+    AllCounters, ForwardCounters, Holders, LEVELS, LevelCounters, LinkCounters, NO_LIMIT,
+    PrioflowChange,
 };
 
 const LIMIT: u16 = 1;
+const BYTES: u16 = 2;
 const SOURCE: u16 = 3;
 const TABLE: u16 = 4;
 const SEND_LEVEL: u16 = 5;
+const LIFETIME_NS: u16 = 6;
 const LINK: u16 = 8;
 const RECEIVE_LEVEL: u16 = 9;
 const STORM_MS: u16 = 10;
@@ -49,8 +52,15 @@ pub(super) fn options(mut request: Request, change: &PrioflowChange) -> Request 
         span.map(|span| u32::try_from(span.as_ns() / unit_ns).unwrap_or(u32::MAX))
     };
     request = word(request, LIMIT, change.limit);
+    request = word(request, BYTES, change.bytes);
     request = byte(request, SOURCE, change.source.map(|source| source as u8));
+    if let Some(table) = &change.table {
+        request = request.attribute(TABLE, table.levels());
+    }
     request = byte(request, SEND_LEVEL, change.send_level);
+    if let Some(lifetime) = change.lifetime {
+        request = request.attribute(LIFETIME_NS, &lifetime.as_ns().to_ne_bytes());
+    }
     request = byte(request, LINK, change.link.map(|link| link as u8));
     request = byte(request, RECEIVE_LEVEL, change.receive_level);
     request = word(request, STORM_MS, units(change.storm, 1_000_000));
@@ -62,20 +72,19 @@ pub(super) fn options(mut request: Request, change: &PrioflowChange) -> Request 
 /// The settings of a dump.
 pub(crate) fn parse(options: &[u8]) -> Option<Prioflow> {
     let word = |kind| attribute(options, kind).and_then(|value| u32_at(value, 0));
+    let source = *LevelSource::ALL.get(usize::from(byte(options, SOURCE)?))?;
+    let table = LevelTable::new(attribute(options, TABLE)?).ok()?;
     Some(Prioflow {
         limit: word(LIMIT)?,
-        source: *LevelSource::ALL.get(usize::from(byte(options, SOURCE)?))?,
+        bytes: Some(word(BYTES)?).filter(|bytes| *bytes != NO_LIMIT),
+        source,
+        table: Some(table).filter(|table| *table != LevelTable::usual(source)),
         link: *LinkMode::ALL.get(usize::from(byte(options, LINK)?))?,
         storm: Span::from_millis(word(STORM_MS)?.into()),
         reaction: Span::from_micros(word(REACTION_US)?.into()),
         ring: word(RING)?,
         room: word(ROOM)?,
     })
-}
-
-/// The level of each value of the source.
-pub(crate) fn parse_table(options: &[u8]) -> Vec<u8> {
-    attribute(options, TABLE).unwrap_or_default().to_vec()
 }
 
 fn byte(options: &[u8], kind: u16) -> Option<u8> {
@@ -146,7 +155,9 @@ mod tests {
     fn what_is_sent_is_what_is_read() {
         let settings = Prioflow {
             limit: 150,
+            bytes: Some(90_000),
             source: LevelSource::Pcp,
+            table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).ok(),
             link: LinkMode::Experimental,
             storm: Span::from_millis(300),
             reaction: Span::from_micros(250),

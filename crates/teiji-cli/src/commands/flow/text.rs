@@ -22,10 +22,14 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
         0 => "a peer may pause for ever".to_owned(),
         _ => format!("a peer may pause for {}", settings.storm),
     };
+    let own = if settings.table.is_some() { ", a table of its own" } else { "" };
+    let bytes = settings
+        .bytes
+        .map_or(String::new(), |bytes| format!(" or {} bytes", count(bytes.into(), glyphs)));
     let dot = glyphs.dot;
     let mut text = format!(
-        "{interface}: {link} {dot} level by {} {dot} {} packets may wait {dot} {storm} {dot} room \
-         for {} and {} frames in rings\n",
+        "{interface}: {link} {dot} level by {}{own} {dot} {} packets{bytes} may wait {dot} {storm} \
+         {dot} room for {} and {} frames in rings\n",
         settings.source.name(),
         count(settings.limit.into(), glyphs),
         settings.reaction,
@@ -79,7 +83,7 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     link(status, glyphs, &mut text);
     forward(&status.forward, glyphs, &mut text);
     if all {
-        let levels: Vec<String> = status.table.iter().map(u8::to_string).collect();
+        let levels: Vec<String> = status.table.levels().iter().map(u8::to_string).collect();
         let _ = writeln!(
             text,
             "  level of each {}: {}",
@@ -279,7 +283,7 @@ mod tests {
         FlowStatus {
             interface: "enp3s0".to_owned(),
             settings: Prioflow { link: LinkMode::MacControl, ..Prioflow::default() },
-            table: vec![0, 1, 2],
+            table: "0,1,2,3,4,5,6,15".parse().unwrap(),
             transmit_level: 2,
             receive_level: 3,
             held: Holders {
@@ -336,7 +340,17 @@ mod tests {
         );
         let all = status(&some(), true, &Glyphs::ASCII);
         assert!(all.contains("\n  7       0        0"), "{all}");
-        assert!(all.ends_with("level of each dscp: 0 1 2\n"), "{all}");
+        assert!(all.ends_with("level of each dscp: 0 1 2 3 4 5 6 15\n"), "{all}");
+    }
+
+    #[test]
+    fn a_limit_in_bytes_and_another_table_are_said() {
+        let mut status = some();
+        status.settings.bytes = Some(90_000);
+        status.settings.table = Some(status.table);
+        let text = settings(&status, &Glyphs::ASCII);
+        let wanted = "level by dscp, a table of its own - 1 000 packets or 90 000 bytes may wait";
+        assert!(text.contains(wanted), "{text}");
     }
 
     #[test]
