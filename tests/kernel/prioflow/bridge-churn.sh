@@ -23,20 +23,6 @@ rate=10 reaction=5000
 # wires carry.
 gap=0 pause=0.005
 [ $slow -eq 1 ] || gap=0.05 pause=1
-mkfifo go
-exec 3<>go
-# jam: A's and B's frames of level 1 wait in X, because S's reader does not read; S asks once
-# more when it comes.
-jam() {
-    in_ns S perl flow.pl receive level=1 payload=1200 rcvbuf=200000 count=1 hold=1 pid=S.pid <go >S.log &
-    must wait_for 20 grep -q ready S.log
-    for ns in A B; do
-        in_ns $ns perl flow.pl send size=1200 sndbuf=200000 tos=16 count=1000000 gap=$gap level=1 \
-            pid=$ns.pid >$ns.sent &
-    done
-    must wait_for $((60 * slow)) is_at A a0 2
-    must wait_for $((60 * slow)) is_at B b0 2
-}
 free() {
     for ns in A B S; do kill -9 "$(cat $ns.pid)"; done
     for ns in A B S; do wait_for 20 gone "$(cat $ns.pid)"; done
@@ -50,7 +36,7 @@ network_up
 neighbours
 all_prioflow link mac-control
 
-jam
+jam $gap
 xa link off
 check "a port whose link ends asks no more" wait_for 5 A_let_go
 equal "others do" 2 "$(transmit_level B b0)"
@@ -110,7 +96,7 @@ check "then frames pass" wait_for 30 passes
 free
 check "and when all have left nobody asks" wait_for 20 nobody_asks
 # While frames wait in it.
-jam
+jam $gap
 kill -9 "$(cat A.pid)" "$(cat B.pid)" "$(cat S.pid)"
 network_down
 check "a bridge's namespace dies with frames in its queues" grep -qx 0 /sys/module/prioflow/refcnt
