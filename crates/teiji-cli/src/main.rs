@@ -2,6 +2,7 @@
 //! its error once, and ends with a documented exit code.
 #![forbid(unsafe_code)]
 
+mod bridge_rooms;
 mod card;
 mod clock_step;
 mod commands;

@@ -14,6 +14,7 @@ use teiji_record::{
     Sighting, join, on_wire,
 };
 
+use crate::bridge_rooms;
 use crate::card;
 use crate::headroom;
 use crate::outcome::Outcome;
@@ -96,6 +97,8 @@ pub fn record(
         flows: records.statistics(),
         round_trips: round_trips.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
+        rooms: records.rooms(),
+        bridge_rooms: bridge_rooms::of(&observed.network),
         incomplete,
         clocks: outcome.clocks.clone(),
         cards: card::counts(&observed.network, &case.scenario, &records.facts.listeners),

@@ -8,6 +8,7 @@ use teiji_record::{
     CaseSummary, Manifest, MemberSummary, RoundRecords, RunFolder, Summary, on_wire,
 };
 
+use crate::bridge_rooms;
 use crate::card;
 use crate::experiment_file;
 use crate::judgement;
@@ -93,6 +94,11 @@ fn member(
         flows: records.statistics(),
         round_trips: rounds.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
+        rooms: records.rooms(),
+        bridge_rooms: observed
+            .as_ref()
+            .map(|seen| bridge_rooms::of(&seen.network))
+            .unwrap_or_default(),
         incomplete: !records.facts.interrupted.is_empty() || cut_short,
         clocks: observed.as_ref().map(|observed| observed.sync.clone()).unwrap_or_default(),
         cards: observed

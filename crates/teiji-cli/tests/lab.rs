@@ -423,6 +423,14 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     let controlled = flow(&summary, "controlled", 0, "stream");
     assert_eq!(count(controlled, "received"), 1_500, "{controlled}");
     assert_eq!(count(controlled, "late"), 0, "back to back, nobody is late");
+    let room = &summary["cases"][1]["members"][0]["rooms"]["stream"];
+    let of = |figure: &str| room[figure].as_u64().unwrap();
+    // 100 Mbit/s for 1 ms, a ring of 64 and a frame under way, each 2304 bytes to the kernel.
+    assert_eq!((of("frames"), of("headroom")), (74, 74 * 2304), "{room}");
+    assert_eq!(of("high") + of("headroom"), of("buffer"), "{room}");
+    assert!((of("high")..=of("buffer")).contains(&of("fullest")), "it was needed: {room}");
+    assert!(of("asks") > 0, "{room}");
+    assert!(run.out.contains("Room for what still comes: stream"), "{}", run.out);
     assert!(run.out.contains("Only with controlled"), "{}", run.out);
 }
 
@@ -540,6 +548,19 @@ fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
     let arrived = received("levels", "from-a") + received("levels", "from-b");
     assert!(arrived < 1200, "{}", said.out);
     assert!(said.out.contains("x on s: "), "{}", said.out);
+    // 10 Mbit/s for 1 ms, frames of the smallest size, a ring of 64 and one under way; twice that.
+    let ports = summary["cases"][1]["members"][0]["bridge_rooms"].as_array().unwrap();
+    assert_eq!(ports.len(), 3, "{ports:?}");
+    for port in ports {
+        assert_eq!(
+            (&port["host"], &port["headroom"], &port["room"]),
+            (&"x".into(), &79.into(), &158.into()),
+            "{port}"
+        );
+        assert_eq!(port["beyond"], 0, "{port}");
+    }
+    let to_s = ports.iter().find(|port| port["wire"] == "s").unwrap();
+    assert!((79..=158).contains(&to_s["most"].as_u64().unwrap()), "it was needed: {to_s}");
     // Of the wire by which they arrive, which they share.
     let wire = &summary["cases"][1]["members"][0]["wire"]["from-a"];
     let rate = wire["rate_bps"].as_u64().unwrap();

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
@@ -192,7 +192,7 @@ pub struct LinkCounters {
 
 /// What a bridge forwards, in frames of one level that came in by one port and wait in one
 /// queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardCounters {
     /// Room for those that came in by this device; 0: none.
     pub room: u32,

@@ -13,6 +13,7 @@ use teiji_sys::{ethtool, netns};
 use crate::apply::Applied;
 use crate::card::Channels;
 use crate::error::NetError;
+use crate::flow::{FlowPort, ForwardCounters};
 use crate::netlink::qdisc::ObservedQdisc;
 use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::PlannedPort;
@@ -55,6 +56,9 @@ pub struct ObservedPort {
     /// Its state in the bridge it belongs to: `forwarding`, …
     #[serde(default)]
     pub bridge: Option<String>,
+    /// What it counted of what the bridge forwards, if it has flow control.
+    #[serde(default)]
+    pub forward: Option<ForwardCounters>,
     /// Speed in Mbit/s; `None` where nobody knows, and for veth, which has none.
     pub speed_mbps: Option<u32>,
     /// Queues in use, if the driver says.
@@ -176,6 +180,8 @@ fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<Observed
         state: link.state().to_owned(),
         carrier: link.carrier,
         bridge: link.bridge_state().map(str::to_owned),
+        // Asked of bridges only: looking takes time.
+        forward: link.bridge_state().and_then(|_| forward(ifname)),
         speed_mbps: if veth { None } else { netlink::ethtool::mbps(link.index) },
         channels: Channels::of(ifname),
         tx_queues: link.tx_queues,
@@ -203,6 +209,10 @@ fn driver(ifname: &str) -> Option<Driver> {
 
 fn counters(ifname: &str) -> BTreeMap<String, u64> {
     ethtool::counters(ifname).unwrap_or_default().into_iter().collect()
+}
+
+fn forward(ifname: &str) -> Option<ForwardCounters> {
+    Some(FlowPort::open(ifname).ok()?.status().ok()?.forward)
 }
 
 fn stamps(ifname: &str) -> Option<Stamps> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use teiji::{ListenerLog, RxRecord, Silence, TalkerLog};
+use teiji::{ListenerLog, ReceiveRoom, RxRecord, Silence, TalkerLog};
 use teiji_core::time::{Capture, Instant, Span};
 
 use crate::FrameRow;
@@ -50,6 +50,9 @@ pub struct ListenerFacts {
     /// When its port had its peer silenced at the flow's level, where that was traced.
     #[serde(default)]
     pub silences: Vec<Silence>,
+    /// With flow control: its room for what still comes.
+    #[serde(default)]
+    pub room: Option<ReceiveRoom>,
 }
 
 impl Facts {
@@ -157,6 +160,7 @@ impl Table {
             foreign: log.foreign,
             socket_drops: log.socket_drops,
             silences: log.silences.clone(),
+            room: log.room,
         };
         for (arrival, rx) in (0..).zip(&log.arrivals) {
             let row = self.row(rx.flow, rx.seq).filter(|row| row.scheduled == rx.scheduled);

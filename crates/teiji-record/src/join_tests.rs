@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use teiji::{Fate, TxRecord};
+use teiji::{Fate, ReceiveRoom, TxRecord};
 use teiji_core::reception::Reception;
 use teiji_core::time::Tai;
 use teiji_experiment::SendMode;
@@ -118,12 +118,14 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
         foreign: 10,
         socket_drops: 4,
         silences: vec![silence],
+        room: Some(ReceiveRoom { buffer: 9, high: 5, headroom: 4, frames: 1, asks: 2, fullest: 7 }),
     };
     let late_talker = talker(&ours, [0, 1, 2]);
     let joined = join(&[ours], &[late_talker], &[heard], []);
     assert_eq!((joined.facts.foreign(0), joined.facts.unplanned), (13, 1));
     let listener = &joined.facts.listeners[0];
     assert_eq!((listener.socket_drops, &listener.silences[..]), (4, &[silence][..]));
+    assert_eq!(listener.room.map(|room| room.fullest), Some(7));
     assert!(joined.rows.iter().all(|row| row.copies == 0));
 }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic;
+mod bridge_room;
 pub mod capture;
 pub mod card;
 mod columns;
@@ -26,6 +27,7 @@ pub mod summary;
 mod table;
 pub mod verdict;
 
+pub use bridge_room::BridgeRoom;
 pub use frame::FrameRow;
 pub use join::{Facts, Joined, ListenerFacts, Sighting, join};
 pub use json::JsonFileError;
@@ -38,4 +40,5 @@ pub use rounds::{AboutRounds, RoundPlan, RoundRecords, RoundRow};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use summary::{CaseSummary, MemberSummary, Summary};
 pub use table::RecordsError;
+pub use teiji::ReceiveRoom;
 pub use verdict::{Verdict, verdicts};

@@ -56,6 +56,8 @@ fn summary() -> Summary {
         incomplete: true,
         wire: BTreeMap::default(),
         clocks: Vec::new(),
+        rooms: BTreeMap::default(),
+        bridge_rooms: Vec::new(),
         cards: Vec::new(),
         activity: teiji_core::activity::Activity::default(),
     };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use teiji::Fate;
+use teiji::{Fate, ReceiveRoom};
 use teiji_experiment::SendMode;
 use teiji_stats::{Departure, FlowStatistics, FlowTerms, FrameView, Outcome};
 
 use crate::fate;
+use crate::join::ListenerFacts;
 use crate::{Facts, FlowPlan, FrameRow, Records};
 
 impl Records {
@@ -26,6 +27,14 @@ impl Records {
                 (plan.name.clone(), statistics)
             })
             .collect()
+    }
+
+    /// Of each flow with flow control its listener's room for what still comes, by name.
+    pub fn rooms(&self) -> BTreeMap<String, ReceiveRoom> {
+        let of = |(plan, listener): (&FlowPlan, &ListenerFacts)| {
+            Some((plan.name.clone(), listener.room?))
+        };
+        self.about.flows.iter().zip(&self.facts.listeners).filter_map(of).collect()
     }
 
     /// The rows of one flow, in order of sequence number.

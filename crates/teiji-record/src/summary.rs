@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use teiji::ReceiveRoom;
 use teiji_core::activity::Activity;
 use teiji_experiment::Judge;
 use teiji_stats::{FlowStatistics, RoundStatistics, WireStatistics};
 
+use crate::bridge_room::BridgeRoom;
 use crate::card::CardCount;
 use crate::json::{self, JsonFileError};
 use crate::ranking::Ranking;
@@ -107,6 +109,13 @@ pub struct MemberSummary {
     /// than its rate.
     #[serde(default)]
     pub wire: BTreeMap<String, WireStatistics>,
+    /// Of each flow with flow control its listener's room for what still comes after asking for
+    /// silence, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rooms: BTreeMap<String, ReceiveRoom>,
+    /// Of each bridge's port with flow control its room for what it forwards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bridge_rooms: Vec<BridgeRoom>,
     /// Frames that did not leave or arrive as they were meant to, as the cards
     /// counted them.
     #[serde(default)]

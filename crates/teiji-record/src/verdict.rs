@@ -185,6 +185,8 @@ mod tests {
                 RoundStatistics::from_rounds(&terms, rounds),
             )]),
             wire: BTreeMap::new(),
+            rooms: BTreeMap::default(),
+            bridge_rooms: Vec::new(),
             cards: Vec::new(),
             incomplete: false,
             clocks: Vec::new(),

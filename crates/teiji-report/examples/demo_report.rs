@@ -122,6 +122,8 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
                 incomplete: false,
                 wire: BTreeMap::default(),
                 clocks: Vec::new(),
+                rooms: BTreeMap::default(),
+                bridge_rooms: Vec::new(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
             }

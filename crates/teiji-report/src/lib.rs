@@ -27,6 +27,7 @@ pub mod load;
 pub mod paper;
 pub mod ranking;
 pub mod report;
+pub mod rooms;
 pub mod shaping;
 pub mod silence;
 pub mod terminal;

@@ -9,9 +9,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use teiji_experiment::JudgeBy;
-use teiji_record::Summary;
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::summary::{ClockSummary, Testbed};
+use teiji_record::{ReceiveRoom, Summary};
 use teiji_report::terminal::{Options, compare, render};
 use teiji_stats::{
     Deviation, GateStatistics, Series, ShapingStatistics, Vantage, Wait, WireStatistics,
@@ -298,6 +298,15 @@ fn on_the_wire() -> Summary {
         };
         let load = WireStatistics { rate_bps: Some(84_470_000), ..WireStatistics::default() };
         member.wire = [("cycle".to_owned(), cycle), ("load".to_owned(), load)].into();
+        let room = ReceiveRoom {
+            buffer: 212_992,
+            high: 42_496,
+            headroom: 170_496,
+            frames: 74,
+            asks: 3,
+            fullest: 53_000,
+        };
+        member.rooms = [("cycle".to_owned(), room)].into();
         // Of the delayed ones the waits tell; of the late ones only the card.
         let count = |trouble, frames| CardCount {
             host: "talker".to_owned(),

@@ -33,8 +33,8 @@ const SO_TXTIME: libc::c_int = 61;
 const SO_MEMINFO: libc::c_int = 55;
 /// `struct packet_mreq` stores it in 16 bits.
 const PACKET_MR_PROMISC: u16 = 1;
-/// Index of the drop counter in the array that `SO_MEMINFO` gives
-/// (`include/uapi/linux/sock_diag.h`).
+/// Indices in the array that `SO_MEMINFO` gives (`include/uapi/linux/sock_diag.h`).
+const SK_MEMINFO_RMEM_ALLOC: usize = 0;
 const SK_MEMINFO_DROPS: usize = 8;
 
 /// The size of `T` as socket calls want it.
@@ -284,6 +284,15 @@ impl Socket {
     /// buffer was full. The same counter as `SO_RXQ_OVFL` gives with each
     /// frame, but it can be read after the last one.
     pub fn drops(&self) -> Result<u32, SysError> {
+        Ok(self.memory()?[SK_MEMINFO_DROPS])
+    }
+
+    /// Bytes that it is charged with for what has arrived and was not taken.
+    pub fn held(&self) -> Result<u32, SysError> {
+        Ok(self.memory()?[SK_MEMINFO_RMEM_ALLOC])
+    }
+
+    fn memory(&self) -> Result<[u32; 16], SysError> {
         let mut values = [0_u32; 16];
         let mut length = length_of::<[u32; 16]>();
         // SAFETY: the kernel writes at most `length` bytes into `values`, for
@@ -299,7 +308,7 @@ impl Socket {
             )
         };
         check("getsockopt SO_MEMINFO", result)?;
-        Ok(values[SK_MEMINFO_DROPS])
+        Ok(values)
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Listener {
     tally: Tally,
     config: ListenerConfig,
     drops_before: u32,
+    // With flow control only: the most bytes that the socket held at a look.
+    fullest: u32,
     // Switches the card's stamps back when the listener goes.
     hardware: Option<hwstamp::Enabled>,
 }
@@ -142,6 +144,7 @@ impl Listener {
             tally: Tally::new(&config.flows)?,
             config: config.clone(),
             drops_before,
+            fullest: 0,
             hardware,
         })
     }
@@ -209,6 +212,9 @@ impl Listener {
         let mut pauses = self.config.pause.map(Pauses::of);
         let mut failures = 0;
         while !self.tally.is_complete() && !stop.is_stopped() {
+            if self.config.flow_control.is_some() {
+                self.fullest = self.fullest.max(self.inbox.socket.held().unwrap_or(0));
+            }
             match self.inbox.receive(|arrival| self.tally.enter(&arrival)) {
                 Ok(_) => {
                     failures = 0;
@@ -234,7 +240,12 @@ impl Listener {
 
     fn into_log(self) -> ListenerLog {
         let drops = self.inbox.socket.drops().unwrap_or(self.drops_before);
+        let room = self
+            .config
+            .flow_control
+            .and_then(|(_, payload)| flow::room(&self.inbox.socket, payload.into(), self.fullest));
         let mut log = self.tally.into_log();
+        log.room = room;
         log.socket_drops = u64::from(drops.wrapping_sub(self.drops_before));
         log
     }

@@ -82,6 +82,28 @@ pub struct ListenerLog {
     /// traced.
     #[serde(default)]
     pub silences: Vec<Silence>,
+    /// With flow control: its room for what still comes.
+    #[serde(default)]
+    pub room: Option<ReceiveRoom>,
+}
+
+/// How a socket with flow control (prioflow) divides its buffer: up to a mark what waits, above
+/// it what can still come after its port has asked for silence. Bytes are what the kernel charges
+/// to the socket and compares with `SO_RCVBUF`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiveRoom {
+    /// The whole buffer.
+    pub buffer: u32,
+    /// Silence is asked for from here on.
+    pub high: u32,
+    /// What can still come then, at most, as the link's rate, `reaction` and `ring` have it.
+    pub headroom: u32,
+    /// As many frames.
+    pub frames: u32,
+    /// How often it has asked.
+    pub asks: u32,
+    /// The most that it held when the program looked.
+    pub fullest: u32,
 }
 
 /// A time for which a port had its peer be silent (prioflow).

@@ -190,6 +190,7 @@ mod tests {
                 state: "UP".into(),
                 carrier: true,
                 bridge: None,
+                forward: None,
                 speed_mbps: Some(1_000),
                 channels: Some(Channels { rx: 0, tx: 0, combined }),
                 tx_queues: 8,

@@ -170,6 +170,8 @@ impl CaptureAnalysis {
             incomplete: false,
             wire: BTreeMap::default(),
             clocks: Vec::new(),
+            rooms: BTreeMap::new(),
+            bridge_rooms: Vec::new(),
             cards: Vec::new(),
             activity: teiji_core::activity::Activity::default(),
         };

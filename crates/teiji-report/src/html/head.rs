@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::clocks::followed;
 use crate::report::{Report, SetupEntry};
 use crate::units::count;
-use crate::{activity, cards, gates, load, shaping, silence, waits, wording};
+use crate::{activity, cards, gates, load, rooms, shaping, silence, waits, wording};
 
 /// From the first line to the links to the sections.
 pub fn head(report: &Report<'_>, out: &mut String) {
@@ -66,6 +66,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
         ("margin", "Margin".to_owned(), report.margin.is_some()),
         ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
         ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),
+        ("rooms", "Room".to_owned(), !rooms::rows(report.summary).is_empty()),
         ("silence", "Silence".to_owned(), !silence::rows(report.summary).is_empty()),
         ("waits", "Waits".to_owned(), !waits::rows(report.summary).is_empty()),
         ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),

@@ -54,6 +54,7 @@ pub fn render(report: &Report<'_>) -> String {
     margin::margin(report, &mut body);
     on_wire::gates(report, &mut body);
     on_wire::shaping(report, &mut body);
+    on_wire::rooms(report, &mut body);
     on_wire::silence(report, &mut body);
     on_wire::waits(report, &mut body);
     for (index, flow) in flows(report.summary).into_iter().enumerate() {

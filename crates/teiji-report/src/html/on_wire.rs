@@ -7,7 +7,7 @@ use super::rows::{open, table};
 use super::{GLYPHS, list};
 use crate::report::Report;
 use crate::units::{bit_rate, count, duration};
-use crate::{cards, gates, load, shaping, silence, waits, wording};
+use crate::{cards, gates, load, rooms, shaping, silence, waits, wording};
 
 /// Frames against the gates of their class.
 pub fn gates(report: &Report<'_>, out: &mut String) {
@@ -58,6 +58,41 @@ pub fn shaping(report: &Report<'_>, out: &mut String) {
         out,
     );
     list("caveats", shaping::notes(&rows).iter().map(|note| text(note)), out);
+    let _ = writeln!(out, "</section>");
+}
+
+/// Room for what still comes after silence was asked for.
+pub fn rooms(report: &Report<'_>, out: &mut String) {
+    let rows = rooms::rows(report.summary);
+    if rows.is_empty() {
+        return;
+    }
+    open("rooms", "Room for what still comes", out);
+    let [buffer, high, headroom, asked, fullest] = rooms::HEADINGS;
+    table(
+        &["flow", buffer, high, headroom, asked, fullest],
+        rows.iter().map(|row| {
+            let [buffer, high, headroom, asked, fullest] = row.cells(GLYPHS);
+            (row.case, [row.flow.to_owned(), buffer, high, headroom, asked, fullest])
+        }),
+        report,
+        out,
+    );
+    let _ = writeln!(out, "<p class=\"note\">{}</p>", text(wording::ROOMS));
+    let ports = rooms::bridge_rows(report.summary);
+    if !ports.is_empty() {
+        let [room, headroom, asked, most, beyond] = rooms::BRIDGE_HEADINGS;
+        table(
+            &["bridge's port", room, headroom, asked, most, beyond],
+            ports.iter().map(|row| {
+                let [room, headroom, asked, most, beyond] = row.cells(GLYPHS);
+                (row.case, [row.port(), room, headroom, asked, most, beyond])
+            }),
+            report,
+            out,
+        );
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(wording::BRIDGE_ROOMS));
+    }
     let _ = writeln!(out, "</section>");
 }
 

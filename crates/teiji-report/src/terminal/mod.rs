@@ -55,6 +55,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     let label = label_width(summary, &screen);
     on_wire::gates(summary, label, &mut screen);
     on_wire::shaping(summary, label, &mut screen);
+    on_wire::rooms(summary, label, &mut screen);
     on_wire::silence(summary, label, &mut screen);
     let rounds = round_trips(summary);
     if comparisons.is_empty() && rounds.is_empty() {

@@ -6,7 +6,7 @@ use teiji_record::Summary;
 use super::screen::{Screen, Style};
 use super::table::{self, Column, Section};
 use crate::units::{bit_rate, count, duration};
-use crate::{cards, gates, load, shaping, silence, waits, wording};
+use crate::{cards, gates, load, rooms, shaping, silence, waits, wording};
 
 /// Frames against gates, a column for each flow.
 pub fn gates(summary: &Summary, label: usize, screen: &mut Screen) {
@@ -98,6 +98,40 @@ pub fn shaping(summary: &Summary, label: usize, screen: &mut Screen) {
     screen.blank();
 }
 
+/// Room for what still comes after silence was asked for.
+pub fn rooms(summary: &Summary, label: usize, screen: &mut Screen) {
+    let rows = rooms::rows(summary);
+    let (heading, names) = match distinct(rows.iter().map(|row| row.flow))[..] {
+        [] => return,
+        [flow] => (
+            format!("Room for what still comes: {}", screen.foreign(flow)),
+            rows.iter().map(|row| row.case.to_owned()).collect(),
+        ),
+        _ => (
+            "Room for what still comes".to_owned(),
+            rows.iter().map(|row| format!("{}: {}", row.case, row.flow)).collect::<Vec<_>>(),
+        ),
+    };
+    let cells: Vec<_> = rows.iter().map(|row| row.cells(screen.glyphs())).collect();
+    let column = |(index, head): (usize, &&str)| Column {
+        head: (*head).to_owned(),
+        cells: cells.iter().map(|row| row[index].clone()).collect(),
+    };
+    let section = Section {
+        heading: [
+            heading,
+            "of the receiver's buffer, in bytes that the kernel charges to it".to_owned(),
+        ],
+        columns: rooms::HEADINGS.iter().enumerate().map(column).collect(),
+        style: Style::Plain,
+        note: wording::ROOMS.to_owned(),
+    };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    print(&[section], &names, label.max(longest), screen);
+    screen.blank();
+}
+
 /// What still came after silence was asked for, a section for each flow.
 pub fn silence(summary: &Summary, label: usize, screen: &mut Screen) {
     let rows = silence::rows(summary);
@@ -127,6 +161,7 @@ pub fn silence(summary: &Summary, label: usize, screen: &mut Screen) {
             note: wording::SILENCE.to_owned(),
         };
         print(&[section], &cases, label, screen);
+        screen.blank();
     }
 }
 

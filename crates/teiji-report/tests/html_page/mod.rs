@@ -58,6 +58,8 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             incomplete: false,
             wire: BTreeMap::default(),
             clocks: Vec::new(),
+            rooms: BTreeMap::default(),
+            bridge_rooms: Vec::new(),
             cards: Vec::new(),
             activity: activity(),
         }],

@@ -53,6 +53,8 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 incomplete: false,
                 wire: BTreeMap::default(),
                 clocks: Vec::new(),
+                rooms: BTreeMap::default(),
+                bridge_rooms: Vec::new(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
             })
