@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use teiji_record::{BridgeRoom, CaseSummary, ReceiveRoom, Summary};
+use teiji_record::{BridgeRoom, CaseSummary, MemberSummary, ReceiveRoom, Summary};
 
 use crate::units::{Glyphs, count};
 
@@ -63,6 +63,12 @@ impl BridgeRow<'_> {
     }
 }
 
+/// Whether there is flow control in any case.
+pub fn any(summary: &Summary) -> bool {
+    let has = |member: &MemberSummary| !member.rooms.is_empty() || !member.bridge_rooms.is_empty();
+    summary.cases.iter().flat_map(|case| &case.members).any(has)
+}
+
 /// All bridges' ports with flow control, in the order of the cases.
 pub fn bridge_rows(summary: &Summary) -> Vec<BridgeRow<'_>> {
     summary.cases.iter().flat_map(bridge_rows_of).collect()
@@ -75,8 +81,8 @@ fn bridge_rows_of(case: &CaseSummary) -> Vec<BridgeRow<'_>> {
             |row: &&mut BridgeRow<'_>| (&row.room.host, &row.room.wire) == (&one.host, &one.wire);
         match rows.iter_mut().find(same) {
             Some(BridgeRow { room, .. }) => {
-                room.asks += one.asks;
-                room.beyond += one.beyond;
+                room.asks = room.asks.saturating_add(one.asks);
+                room.beyond = room.beyond.saturating_add(one.beyond);
                 room.most = room.most.max(one.most);
             }
             None => rows.push(BridgeRow { case: &case.name, room: one.clone() }),
@@ -95,7 +101,7 @@ fn rows_of(case: &CaseSummary) -> Vec<RoomRow<'_>> {
     let of_flow = |flow: &str| {
         let all = case.members.iter().filter_map(|member| member.rooms.get(flow).copied());
         all.reduce(|all, one| ReceiveRoom {
-            asks: all.asks + one.asks,
+            asks: all.asks.saturating_add(one.asks),
             fullest: all.fullest.max(one.fullest),
             ..all
         })
@@ -106,8 +112,6 @@ fn rows_of(case: &CaseSummary) -> Vec<RoomRow<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use teiji_record::MemberSummary;
-
     use super::*;
 
     #[test]

@@ -4,6 +4,7 @@ mod html_page;
 mod remedies;
 
 use html_page::{page, page_of};
+use teiji_record::BridgeRoom;
 use teiji_record::summary::Testbed;
 
 /// The page without what is inside `<script>` and `<style>`.
@@ -151,6 +152,26 @@ fn a_setting_that_is_not_as_asked_for_is_marked_at_the_top_too() {
     let page = markup(&page());
     assert!(page.contains("Set-up (1 thing not as asked for)"));
     assert!(page.contains("class=\"differs\""));
+}
+
+#[test]
+fn a_bridges_room_is_told_where_no_receiver_has_flow_control() {
+    assert!(!page().contains("Room for what still comes"));
+    let page = markup(&page_of(|summary| {
+        summary.cases[0].members[0].bridge_rooms = vec![BridgeRoom {
+            host: "<x>".to_owned(),
+            wire: "s".to_owned(),
+            room: 426,
+            headroom: 213,
+            asks: 5,
+            most: 203,
+            beyond: 0,
+        }];
+    }));
+    assert!(page.contains("href=\"#rooms\""));
+    let told = section(&page, "rooms");
+    assert!(told.contains("s of &lt;x&gt;") && told.contains("203"), "{told}");
+    assert!(!told.contains("fullest"), "no sockets: {told}");
 }
 
 #[test]

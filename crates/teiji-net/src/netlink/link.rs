@@ -141,7 +141,7 @@ impl Link {
                     link.rx_packets = field(0)?;
                     link.tx_packets = field(1)?;
                     link.rx_crc_errors = field(12)?;
-                    link.rx_missed = field(14)? + field(15)?;
+                    link.rx_missed = field(14)?.saturating_add(field(15)?);
                 }
                 _ => {}
             }

@@ -66,7 +66,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
         ("margin", "Margin".to_owned(), report.margin.is_some()),
         ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
         ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),
-        ("rooms", "Room".to_owned(), !rooms::rows(report.summary).is_empty()),
+        ("rooms", "Room".to_owned(), rooms::any(report.summary)),
         ("silence", "Silence".to_owned(), !silence::rows(report.summary).is_empty()),
         ("waits", "Waits".to_owned(), !waits::rows(report.summary).is_empty()),
         ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),

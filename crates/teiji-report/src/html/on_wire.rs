@@ -63,23 +63,24 @@ pub fn shaping(report: &Report<'_>, out: &mut String) {
 
 /// Room for what still comes after silence was asked for.
 pub fn rooms(report: &Report<'_>, out: &mut String) {
-    let rows = rooms::rows(report.summary);
-    if rows.is_empty() {
+    if !rooms::any(report.summary) {
         return;
     }
+    let (sockets, ports) = (rooms::rows(report.summary), rooms::bridge_rows(report.summary));
     open("rooms", "Room for what still comes", out);
-    let [buffer, high, headroom, asked, fullest] = rooms::HEADINGS;
-    table(
-        &["flow", buffer, high, headroom, asked, fullest],
-        rows.iter().map(|row| {
-            let [buffer, high, headroom, asked, fullest] = row.cells(GLYPHS);
-            (row.case, [row.flow.to_owned(), buffer, high, headroom, asked, fullest])
-        }),
-        report,
-        out,
-    );
-    let _ = writeln!(out, "<p class=\"note\">{}</p>", text(wording::ROOMS));
-    let ports = rooms::bridge_rows(report.summary);
+    if !sockets.is_empty() {
+        let [buffer, high, headroom, asked, fullest] = rooms::HEADINGS;
+        table(
+            &["flow", buffer, high, headroom, asked, fullest],
+            sockets.iter().map(|row| {
+                let [buffer, high, headroom, asked, fullest] = row.cells(GLYPHS);
+                (row.case, [row.flow.to_owned(), buffer, high, headroom, asked, fullest])
+            }),
+            report,
+            out,
+        );
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(wording::ROOMS));
+    }
     if !ports.is_empty() {
         let [room, headroom, asked, most, beyond] = rooms::BRIDGE_HEADINGS;
         table(
