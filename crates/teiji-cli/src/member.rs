@@ -98,6 +98,7 @@ pub fn record(
         round_trips: round_trips.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
         rooms: records.rooms(),
+        blocking: case.scenario.blocking(),
         bridge_rooms: bridge_rooms::of(&observed.network),
         incomplete,
         clocks: outcome.clocks.clone(),

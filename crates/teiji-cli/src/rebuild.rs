@@ -95,6 +95,7 @@ fn member(
         round_trips: rounds.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
         rooms: records.rooms(),
+        blocking: case.scenario.blocking(),
         bridge_rooms: observed
             .as_ref()
             .map(|seen| bridge_rooms::of(&seen.network))

@@ -569,6 +569,23 @@ fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
 }
 
 #[test]
+fn round_trips_above_the_load_wait_for_one_of_its_frames() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/rtt-priority.toml");
+    let out = dir.path().to_str().unwrap();
+    let mut arguments = vec!["run", file.to_str().unwrap(), "--out", out, "--case", "above"];
+    for set in ["round-trips.ask.count=20", "flows.load.frames=480"] {
+        arguments.extend(["--set", set]);
+    }
+    let run = teiji(&arguments);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    // 1266 octets of the wire from the bridge to S.
+    assert_eq!(summary["cases"][0]["members"][0]["blocking"]["ask"], 1_012_800);
+    assert!(run.out.contains("makes a bound of"), "{}", run.out);
+}
+
+#[test]
 fn a_machine_that_takes_too_long_is_stopped_and_its_console_is_quoted() {
     let dir = tempfile::tempdir().unwrap();
     let run = teiji(&[

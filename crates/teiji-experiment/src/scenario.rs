@@ -1,5 +1,6 @@
 //! What an experiment says, resolved: values only, defaults filled in.
 
+mod blocking;
 mod card;
 mod judge;
 mod level_table;

@@ -58,6 +58,7 @@ fn summary() -> Summary {
         clocks: Vec::new(),
         rooms: BTreeMap::default(),
         bridge_rooms: Vec::new(),
+        blocking: BTreeMap::default(),
         cards: Vec::new(),
         activity: teiji_core::activity::Activity::default(),
     };

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use teiji::ReceiveRoom;
 use teiji_core::activity::Activity;
+use teiji_core::time::Span;
 use teiji_experiment::Judge;
 use teiji_stats::{FlowStatistics, RoundStatistics, WireStatistics};
 
@@ -113,6 +114,10 @@ pub struct MemberSummary {
     /// silence, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rooms: BTreeMap<String, ReceiveRoom>,
+    /// What frames of lower levels that are under way can hold up round trips by, by their
+    /// name ([`teiji_experiment::Scenario::blocking`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub blocking: BTreeMap<String, Span>,
     /// Of each bridge's port with flow control its room for what it forwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bridge_rooms: Vec<BridgeRoom>,

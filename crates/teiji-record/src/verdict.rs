@@ -187,6 +187,7 @@ mod tests {
             wire: BTreeMap::new(),
             rooms: BTreeMap::default(),
             bridge_rooms: Vec::new(),
+            blocking: BTreeMap::default(),
             cards: Vec::new(),
             incomplete: false,
             clocks: Vec::new(),

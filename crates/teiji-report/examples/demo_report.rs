@@ -124,6 +124,7 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
                 clocks: Vec::new(),
                 rooms: BTreeMap::default(),
                 bridge_rooms: Vec::new(),
+                blocking: BTreeMap::default(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
             }

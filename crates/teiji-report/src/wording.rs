@@ -4,7 +4,7 @@ use teiji_record::summary::Testbed;
 use teiji_stats::{Part, RoundCounts, Station, Vantage};
 
 use crate::comparison::{CaseView, Comparison, Measure};
-use crate::units::{Glyphs, count, duration};
+use crate::units::{Glyphs, count, duration, number};
 
 /// Where stamps were taken, as part of a sentence.
 pub const fn vantage(at: Vantage) -> &'static str {
@@ -226,6 +226,33 @@ fn round_shortfalls(c: &RoundCounts, timeout_ns: i64, glyphs: &Glyphs) -> Vec<St
         out.push(format!("It ended after {} of {}.", count(tried, glyphs), requests(c.planned)));
     }
     out
+}
+
+/// Of each case whose round trips are above all flows on their way, how the longest compares with
+/// what one frame under way on each wire allows.
+pub fn blocking(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
+    let Some(shortest_ns) = comparison.deviations().map(|d| d.min_ns).min() else {
+        return Vec::new();
+    };
+    let of_case = |view: &CaseView| {
+        let blocked = view.case.members.iter().find_map(|m| m.blocking.get(comparison.flow))?;
+        let longest_ns =
+            view.members.iter().filter_map(|member| Some(member.deviation?.max_ns)).max()?;
+        let bound_ns = shortest_ns.saturating_add(blocked.as_ns());
+        let time = |ns: i64| duration(ns as f64, glyphs);
+        Some(format!(
+            "{}: a frame of a lower level may be under way on each wire of the way, {} together. With \
+             the shortest round trip of all cases, {}, that makes a bound of {}; the longest took \
+             {}, {} times that.",
+            view.case.name,
+            time(blocked.as_ns()),
+            time(shortest_ns),
+            time(bound_ns),
+            time(longest_ns),
+            number(longest_ns as f64 / bound_ns as f64, 2, glyphs)
+        ))
+    };
+    comparison.cases.iter().filter_map(of_case).collect()
 }
 
 /// How far percentiles of so many round trips reach.

@@ -8,6 +8,7 @@ mod terminal_runs;
 use std::fs;
 use std::path::PathBuf;
 
+use teiji_core::time::Span;
 use teiji_experiment::JudgeBy;
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::summary::{ClockSummary, Testbed};
@@ -347,6 +348,19 @@ fn round_trips_are_told_and_the_best_of_ranked_cases_is_one_line() {
     remedies::remedies(&mut summary);
     golden("remedies", &render(&summary, &WIDE), WIDE);
     golden("remedies-narrow", &render(&summary, &NARROW), NARROW);
+}
+
+#[test]
+fn round_trips_above_all_flows_are_held_against_their_bound() {
+    let mut summary = two_cases();
+    remedies::remedies(&mut summary);
+    summary.cases[0].members[0].blocking = [("ask".to_owned(), Span::from_micros(900))].into();
+    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let told = told.replace(['\u{a0}', '\u{202f}'], " ");
+    let said = "may be under way on each wire of the way, 900 µs together. With the shortest round trip of \
+                all cases, 112 µs, that makes a bound of 1.01 ms; the longest took 5.1 ms, 5.04 times that.";
+    assert!(told.contains(said), "{told}");
+    assert_eq!(told.matches("under way").count(), 1, "of the other case nothing is known");
 }
 
 #[test]

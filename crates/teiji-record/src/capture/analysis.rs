@@ -172,6 +172,7 @@ impl CaptureAnalysis {
             clocks: Vec::new(),
             rooms: BTreeMap::new(),
             bridge_rooms: Vec::new(),
+            blocking: BTreeMap::default(),
             cards: Vec::new(),
             activity: teiji_core::activity::Activity::default(),
         };

@@ -24,8 +24,9 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         if comparison.deviations().next().is_some() {
             tables::figures(report, &comparison, out);
         }
-        let support = wording::support(&comparison, GLYPHS);
-        list("caveats", support.iter().map(|said| text(said)), out);
+        let said = wording::blocking(&comparison, GLYPHS);
+        let said = said.into_iter().chain(wording::support(&comparison, GLYPHS));
+        list("caveats", said.map(|said| text(&said)), out);
         directions::print(report, &comparison, out);
         tables::counts(report, &comparison, out);
         let shortfalls = comparison.cases.iter().flat_map(|view| {

@@ -26,6 +26,10 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         frames::shortfalls(summary.testbed, &comparison, screen);
         figures::figures(&comparison, paper, label, screen);
         directions::print(&comparison, paper, label, screen);
+        for said in wording::blocking(&comparison, screen.glyphs()) {
+            let said = screen.foreign(&said);
+            screen.wrapped(&said, 2, 2);
+        }
         if let Some(support) = wording::support(&comparison, screen.glyphs()) {
             screen.wrapped_in(&support, 2, 2, Style::Dim);
         }

@@ -60,6 +60,7 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             clocks: Vec::new(),
             rooms: BTreeMap::default(),
             bridge_rooms: Vec::new(),
+            blocking: BTreeMap::default(),
             cards: Vec::new(),
             activity: activity(),
         }],

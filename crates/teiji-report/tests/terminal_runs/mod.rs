@@ -55,6 +55,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 clocks: Vec::new(),
                 rooms: BTreeMap::default(),
                 bridge_rooms: Vec::new(),
+                blocking: BTreeMap::default(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
             })
