@@ -1,5 +1,6 @@
 //! The published figures (`papers/*.toml`), part of the program.
 
+use teiji_record::Summary;
 use thiserror::Error;
 use toml::{Table, Value};
 
@@ -125,6 +126,32 @@ impl Paper {
         table.get(what)?.as_str().map(str::to_owned)
     }
 
+    /// What it published under `[result.<key>]` that [`Paper::figures`] has no place for: a sentence
+    /// as `xoff: response us 446, overrun packets 4 to 5`. `None` if there is nothing.
+    pub fn published(&self, key: &str) -> Option<String> {
+        let table = self.results.get(key)?.as_table()?;
+        if self.figures(key).is_some() || table.values().any(Value::is_table) {
+            return None;
+        }
+        let unit = table.get("unit").and_then(Value::as_str);
+        let said: Vec<String> = table
+            .iter()
+            .filter(|(name, _)| *name != "unit")
+            .map(|(name, value)| format!("{} {}", name.replace('_', " "), span(value)))
+            .collect();
+        let unit = unit.map_or(String::new(), |unit| format!(" ({unit})"));
+        (!said.is_empty()).then(|| format!("{}{unit}: {}", key.replace('_', " "), said.join(", ")))
+    }
+
+    /// The same of all cases that stand beside it, each once.
+    pub fn beside(&self, summary: &Summary) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for key in summary.cases.iter().filter_map(|case| case.paper_result.as_deref()) {
+            all.extend(self.published(key).filter(|said| !all.contains(said)));
+        }
+        all
+    }
+
     /// The figures under `[result.<key>]`; `key` may go deeper with points
     /// (`jitter.none.rt1`). `None` if the paper has none there.
     pub fn figures(&self, key: &str) -> Option<PaperFigures> {
@@ -164,6 +191,14 @@ fn as_number(value: &Value) -> Option<f64> {
 fn pairs(root: &Table, name: &str) -> Vec<(String, String)> {
     let Some(table) = root.get(name).and_then(Value::as_table) else { return Vec::new() };
     table.iter().map(|(key, value)| (key.replace('_', " "), text(value))).collect()
+}
+
+/// Of two numbers the first is the least, the second the most.
+fn span(value: &Value) -> String {
+    match value.as_array().map(Vec::as_slice) {
+        Some([least, most]) => format!("{} to {}", text(least), text(most)),
+        _ => text(value),
+    }
 }
 
 fn text(value: &Value) -> String {
@@ -210,6 +245,19 @@ mod tests {
         assert_eq!(figures.stddev_ns, Some(3_101_000.0));
         assert_eq!(figures.mean_ns, None);
         assert_eq!(paper.figures("jitter.none"), None, "a table of cases has no figures itself");
+    }
+
+    #[test]
+    fn what_has_no_column_is_told_in_words() {
+        let paper = Paper::load("prioflow").unwrap();
+        let published = |key| paper.published(key).unwrap().replace('\u{202f}', " ");
+        assert_eq!(published("baseline_loss"), "baseline loss: sent 100 000, lost 75 000");
+        assert_eq!(published("xoff"), "xoff: response us 446, overrun packets 4 to 5");
+        let bandwidth = "bandwidth (Mbit/s): sum 95, a unaffected by b true";
+        assert_eq!(published("bandwidth"), bandwidth);
+        assert_eq!(paper.published("nonsense"), None);
+        let etf = Paper::load("etf").unwrap();
+        assert_eq!(etf.published("normal"), None, "its figures have columns");
     }
 
     #[test]

@@ -54,11 +54,14 @@ pub fn study(report: &Report<'_>, out: &mut String) {
     let _ = writeln!(
         out,
         "<section id=\"study\">\n<h2>The study beside it</h2>\n<p class=\"prose\">{}: <i>{}</i>, \
-         {}.</p>\n<details>\n<summary>Set-up of the study</summary>\n<dl>",
+         {}.</p>",
         text(&paper.authors),
         text(&paper.title),
         text(&paper.year)
     );
+    let published = paper.beside(report.summary);
+    list("published", published.iter().map(|said| text(said)), out);
+    let _ = writeln!(out, "<details>\n<summary>Set-up of the study</summary>\n<dl>");
     for (key, value) in &paper.setup {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", text(key), text(value));
     }

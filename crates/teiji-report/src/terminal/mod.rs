@@ -82,6 +82,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     verdicts::verdicts(summary, &mut screen);
     conclusion(summary, &mut screen);
     recommendation(summary, &mut screen);
+    published(summary, paper.as_ref(), &mut screen);
     remarks(summary, &comparisons, &mut screen);
     screen.finish()
 }
@@ -169,6 +170,18 @@ fn recommendation(summary: &Summary, screen: &mut Screen) {
         let said = screen.foreign(&ranking::advice(ranking, screen.glyphs()));
         let lead = screen.paint("On this machine:", Style::Bold);
         screen.wrapped(&format!("{lead} {said}"), 0, 0);
+    }
+}
+
+/// What the study published beside the cases, where that has no column of its own.
+fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
+    let Some(paper) = paper else { return };
+    let said = paper.beside(summary);
+    if !said.is_empty() {
+        screen.blank();
+    }
+    for said in said {
+        screen.wrapped(&format!("The study ({}): {said}.", paper.short), 0, 2);
     }
 }
 
