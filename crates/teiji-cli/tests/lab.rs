@@ -2,6 +2,8 @@
 //! machine fetches the kernel and QEMU.
 
 mod common;
+#[path = "common/run.rs"]
+mod run;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,25 +11,11 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{run_folder, said, teiji};
+use run::{count, flow, summary};
 use serde_json::Value;
 
 /// Frames of a small run: a third of a second of virtual time.
 const FEW: &str = "flows.cycle.frames=300";
-
-fn summary(out: &Path) -> Value {
-    let text = fs::read_to_string(run_folder(out).join("summary.json")).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
-fn flow<'a>(summary: &'a Value, case: &str, member: usize, flow: &str) -> &'a Value {
-    let cases = summary["cases"].as_array().unwrap();
-    let case = cases.iter().find(|c| c["name"] == case).unwrap();
-    &case["members"][member]["flows"][flow]
-}
-
-fn count(flow: &Value, what: &str) -> u64 {
-    flow["counts"][what].as_u64().unwrap()
-}
 
 /// Machines whose command line names `folder`.
 fn machines(folder: &Path) -> Vec<u32> {
@@ -390,199 +378,6 @@ fn gates_are_judged_frame_by_frame_with_and_without_them() {
     for flow in ["critical", "early", "bulk"] {
         assert_eq!(outside(2, flow), 0, "the card opens the gates: {flow}");
     }
-}
-
-#[test]
-fn a_slow_reader_loses_frames_and_with_flow_control_none() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/loss.toml");
-    let run = teiji(&[
-        "run",
-        file.to_str().unwrap(),
-        "--out",
-        dir.path().to_str().unwrap(),
-        "--set",
-        "flows.stream.frames=1500",
-        // Smaller than a flow's own, and sooner full.
-        "--set",
-        "flows.stream.listener-buffer=106496",
-        "--case",
-        "ordinary",
-        "--case",
-        "controlled",
-    ]);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = summary(dir.path());
-    let ordinary = flow(&summary, "ordinary", 0, "stream");
-    let lost = count(ordinary, "lost");
-    assert!(lost > 0, "{ordinary}");
-    assert_eq!(count(ordinary, "received") + lost, 1_500, "{ordinary}");
-    let cards = &summary["cases"][0]["members"][0]["cards"][0];
-    assert_eq!(cards["trouble"], "socket-full", "{cards}");
-    assert_eq!(cards["frames"], lost, "each is counted where it was lost");
-    let controlled = flow(&summary, "controlled", 0, "stream");
-    assert_eq!(count(controlled, "received"), 1_500, "{controlled}");
-    assert_eq!(count(controlled, "late"), 0, "back to back, nobody is late");
-    let room = &summary["cases"][1]["members"][0]["rooms"]["stream"];
-    let of = |figure: &str| room[figure].as_u64().unwrap();
-    // 100 Mbit/s for 1 ms, a ring of 64 and a frame under way, each 2304 bytes to the kernel.
-    assert_eq!((of("frames"), of("headroom")), (74, 74 * 2304), "{room}");
-    assert_eq!(of("high") + of("headroom"), of("buffer"), "{room}");
-    assert!((of("high")..=of("buffer")).contains(&of("fullest")), "it was needed: {room}");
-    assert!(of("asks") > 0, "{room}");
-    assert!(run.out.contains("Room for what still comes: stream"), "{}", run.out);
-    assert!(run.out.contains("Only with controlled"), "{}", run.out);
-}
-
-/// QEMU's cards have no line rate, and Realtek's 8139 a ring of 64.
-#[test]
-fn over_cards_of_others_nothing_is_lost_but_what_a_small_ring_has_no_room_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/loss-cards.toml");
-    let (file, out) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
-    let mut arguments = vec!["run", file, "--out", out, "--case", "igb", "--case", "rtl8139"];
-    // Sooner full than a flow's own.
-    for set in ["flows.stream.frames=2000", "flows.stream.listener-buffer=400000"] {
-        arguments.extend(["--set", set]);
-    }
-    let run = teiji(&arguments);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = summary(dir.path());
-    let intel = flow(&summary, "igb", 0, "stream");
-    assert_eq!(count(intel, "received"), 2_000, "{intel}");
-    let realtek = flow(&summary, "rtl8139", 0, "stream");
-    let lost = count(realtek, "lost");
-    assert!((1..500).contains(&lost), "{realtek}");
-    let cards = &summary["cases"][1]["members"][0]["cards"][0];
-    assert_eq!(cards["trouble"], "rx-overrun", "{cards}");
-    assert_eq!(cards["frames"], lost, "each is counted where it was lost");
-}
-
-/// The third study's number of frames.
-#[test]
-fn a_hundred_thousand_frames_reach_a_reader_that_rests_at_random() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/loss.toml");
-    let (file, out) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
-    let mut arguments = vec!["run", file, "--out", out, "--case", "at-random"];
-    // Both hosts on one processor: it is the quicker, and nothing here needs two.
-    for set in ["flows.stream.frames=100000", "hosts.reader.cpu=0"] {
-        arguments.extend(["--set", set]);
-    }
-    let run = teiji(&arguments);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = summary(dir.path());
-    let stream = flow(&summary, "at-random", 0, "stream");
-    assert_eq!(count(stream, "sent"), 100_000, "{stream}");
-    assert_eq!(count(stream, "received"), 100_000, "{stream}");
-    // Its rests are what the sender waited for: the wire alone takes 101 us a frame.
-    let longest = stream["vantages"]["wire"]["interval"]["max_ns"].as_i64().unwrap();
-    assert!(longest > 5_000_000, "{stream}");
-}
-
-/// A ring of 4 holds what was handed to the card before silence was asked for; the reader's
-/// port asks once for what it reads at a time, 32 frames.
-#[test]
-fn what_still_comes_after_silence_was_asked_for_is_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/xoff.toml");
-    let out = dir.path().to_str().unwrap();
-    let few = "flows.stream.frames=320";
-    let arguments = ["run", file.to_str().unwrap(), "--out", out, "--case", "ring-4", "--set", few];
-    let run = teiji(&arguments);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = summary(dir.path());
-    let silence = &summary["cases"][0]["members"][0]["wire"]["stream"]["silence"];
-    let of = |figure: &str| silence[figure].as_u64().unwrap();
-    assert!((5..32).contains(&of("asks")), "{silence}");
-    assert!((1..=8).contains(&of("most_frames")), "{silence}");
-    // A frame takes 101 us.
-    let longest = silence["time"]["max_ns"].as_u64().unwrap();
-    assert!((101_000 * (of("most_frames") - 1)..1_000_000).contains(&longest), "{silence}");
-    assert!(run.out.contains("From asking for silence to silence: stream"), "{}", run.out);
-}
-
-/// What a port was asked for runs out 100 ms after the last word of its peer; that of one that
-/// lives lasts as long as its reader rests, 300 ms.
-#[test]
-fn a_peer_that_dies_keeps_the_wire_silent_for_a_lifetime_at_most() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/peer-death.toml");
-    let out = dir.path().to_str().unwrap();
-    let few = "flows.stream.frames=200";
-    let arguments = ["run", file.to_str().unwrap(), "--out", out, "--case", "dies", "--set", few];
-    // Both hosts on one processor: it is the quicker, and nothing here needs two.
-    let run = teiji(&[&arguments[..], &["--set", "hosts.reader.cpu=0"]].concat());
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = summary(dir.path());
-    let stream = flow(&summary, "dies", 0, "stream");
-    let longest = stream["vantages"]["wire"]["interval"]["max_ns"].as_i64().unwrap();
-    assert!((40_000_000..165_000_000).contains(&longest), "{stream}");
-    // It sent all, and nobody had it wait for the reader.
-    assert_eq!(count(stream, "sent"), 200, "{stream}");
-    assert!(count(stream, "lost") > 0, "{stream}");
-}
-
-#[test]
-fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
-    let out = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/loss-star.toml");
-    let said = teiji(&[
-        "run",
-        file.to_str().unwrap(),
-        "--case",
-        "levels",
-        "--case",
-        "controlled",
-        "--set",
-        "flows.from-a.frames=600",
-        "--set",
-        "flows.from-b.frames=600",
-        "--out",
-        out.path().to_str().unwrap(),
-    ]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    let summary = summary(out.path());
-    let received = |case: &str, name: &str| count(flow(&summary, case, 0, name), "received");
-    assert_eq!([received("controlled", "from-a"), received("controlled", "from-b")], [600, 600]);
-    let arrived = received("levels", "from-a") + received("levels", "from-b");
-    assert!(arrived < 1200, "{}", said.out);
-    assert!(said.out.contains("x on s: "), "{}", said.out);
-    // 10 Mbit/s for 1 ms, frames of the smallest size, a ring of 64 and one under way; twice that.
-    let ports = summary["cases"][1]["members"][0]["bridge_rooms"].as_array().unwrap();
-    assert_eq!(ports.len(), 3, "{ports:?}");
-    for port in ports {
-        assert_eq!(
-            (&port["host"], &port["headroom"], &port["room"]),
-            (&"x".into(), &79.into(), &158.into()),
-            "{port}"
-        );
-        assert_eq!(port["beyond"], 0, "{port}");
-    }
-    let to_s = ports.iter().find(|port| port["wire"] == "s").unwrap();
-    assert!((79..=158).contains(&to_s["most"].as_u64().unwrap()), "it was needed: {to_s}");
-    // Of the wire by which they arrive, which they share.
-    let wire = &summary["cases"][1]["members"][0]["wire"]["from-a"];
-    let rate = wire["rate_bps"].as_u64().unwrap();
-    assert!((1_000_000..=10_100_000).contains(&rate), "{rate} bit/s");
-    assert!(wire["departure"].is_null(), "{wire}");
-}
-
-#[test]
-fn round_trips_above_the_load_wait_for_one_of_its_frames() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = common::repository().join("experiments/rtt-priority.toml");
-    let out = dir.path().to_str().unwrap();
-    let mut arguments = vec!["run", file.to_str().unwrap(), "--out", out, "--case", "above"];
-    for set in ["round-trips.ask.count=20", "flows.load.frames=480"] {
-        arguments.extend(["--set", set]);
-    }
-    let run = teiji(&arguments);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = summary(dir.path());
-    // 1266 octets of the wire from the bridge to S.
-    assert_eq!(summary["cases"][0]["members"][0]["blocking"]["ask"], 1_012_800);
-    assert!(run.out.contains("makes a bound of"), "{}", run.out);
 }
 
 #[test]
