@@ -139,6 +139,20 @@ fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
 }
 
 #[test]
+fn silence_is_asked_for_over_three_hops_and_nothing_is_lost() {
+    let (_, summary) = run("loss-hops", &["controlled"], &["flows.stream.frames=1000"]);
+    let stream = flow(&summary, "controlled", 0, "stream");
+    assert_eq!(count(stream, "received"), 1_000, "{stream}");
+    let ports = summary["cases"][0]["members"][0]["bridge_rooms"].as_array().unwrap();
+    let asked: Vec<(&str, bool)> = ports
+        .iter()
+        .map(|port| (port["wire"].as_str().unwrap(), port["asks"].as_u64().unwrap() > 0))
+        .collect();
+    let wanted = [("first", true), ("second", false), ("second", true), ("third", false)];
+    assert_eq!(asked, wanted, "each bridge asks where the frames come from: {ports:?}");
+}
+
+#[test]
 fn round_trips_above_the_load_wait_for_one_of_its_frames() {
     let sets = ["round-trips.ask.count=20", "flows.load.frames=480"];
     let (run, summary) = run("rtt-priority", &["above"], &sets);
