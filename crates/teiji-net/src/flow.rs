@@ -373,7 +373,7 @@ impl FlowPort {
         Some(FlowStatus {
             interface: self.ifname.clone(),
             settings,
-            table: settings.table.unwrap_or(LevelTable::usual(settings.source)),
+            table: settings.levels(),
             transmit_level,
             receive_level,
             held: holders,

@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use teiji::stop::{self, StopFlag};
 use teiji_core::time::{Monotonic, Span};
-use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode};
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
 use teiji_net::flow::{FlowPort, FlowStatus, NO_LIMIT, PrioflowChange};
 use teiji_net::flow_events::FlowEvents;
 use teiji_sys::clock;
@@ -145,10 +145,11 @@ where
 
 /// A limit in bytes, or none.
 fn bytes(text: &str) -> Result<u32, String> {
-    let bad = || "write a number from 1514 on, or none".to_owned();
+    let least = Prioflow::LEAST_BYTES;
+    let bad = || format!("write a number from {least} on, or none");
     match text {
         "none" => Ok(NO_LIMIT),
-        _ => text.parse().ok().filter(|bytes| *bytes >= 1514).ok_or_else(bad),
+        _ => text.parse().ok().filter(|bytes| *bytes >= least).ok_or_else(bad),
     }
 }
 

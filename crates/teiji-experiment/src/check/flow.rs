@@ -9,8 +9,7 @@ use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
 use crate::scenario::{
-    Etf, Gate, LeafQdisc, LevelSource, LevelTable, LinkMode, Prioflow, Qdisc, SendMode, Taprio,
-    Transport,
+    Etf, Gate, LeafQdisc, LevelSource, LinkMode, Qdisc, SendMode, Taprio, Transport,
 };
 
 /// What a thread needs from its timer to the end of `sendto`, on a quiet
@@ -105,9 +104,7 @@ fn one_meaning_of_levels(
         wire,
         flow.priority.unwrap_or(0),
     )? {
-        LeafQdisc::Prioflow(Prioflow { source, table, .. }) => {
-            Some((source, table.unwrap_or(LevelTable::usual(source))))
-        }
+        LeafQdisc::Prioflow(prioflow) => Some((prioflow.source, prioflow.levels())),
         _ => None,
     };
     let Some(first) = passed.first().and_then(levels) else { return };

@@ -9,8 +9,6 @@ use crate::tree::{Node, Value};
 
 pub(super) const KEYS: [&str; 9] =
     ["limit", "bytes", "by", "table", "link", "storm", "reaction", "ring", "room"];
-/// `ETH_FRAME_LEN`: one frame has to fit.
-const MIN_BYTES: i64 = 1514;
 const TABLE: &str = "[0, 0, 1, 1, 2, 2, 3, 3] with by = \"pcp\"";
 /// `PRIOFLOW_RING_MAX` and `PRIOFLOW_ROOM_MAX`
 const MAX_FRAMES: i64 = 32_000;
@@ -26,7 +24,9 @@ pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
     };
     let number = |key, most| from(1, key, most);
     let limit = number("limit", u32::MAX.into()).or_default(usual.limit);
-    let bytes = from(MIN_BYTES, "bytes", i64::from(u32::MAX) - 1).map(Some).or_default(usual.bytes);
+    let bytes = from(Prioflow::LEAST_BYTES.into(), "bytes", i64::from(u32::MAX) - 1)
+        .map(Some)
+        .or_default(usual.bytes);
     let source =
         fields.choice("by", &LevelSource::ALL.map(|s| (s.name(), s))).or_default(usual.source);
     let table = read_table(fields, source, log).map(Some).or_default(usual.table);

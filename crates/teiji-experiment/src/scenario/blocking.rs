@@ -4,33 +4,35 @@ use std::collections::BTreeMap;
 
 use teiji_core::time::Span;
 
-use super::{Flow, LeafQdisc, LevelSource, LevelTable, Prioflow, RoundTrips, Scenario, Wire};
+use super::{Flow, LeafQdisc, LevelSource, RoundTrips, Scenario, Wire};
 
 /// A wire, and the host that sends on it.
 type Hop<'a> = (&'a str, &'a Wire);
 
 impl Scenario {
-    /// What frames under way can hold up round trips by, by their name: there and back together, one on
-    /// each wire that a flow takes in the same direction, the longest there is. The card's
-    /// ring is not in it.
+    /// What frames under way can hold up round trips by, by their name: there and back
+    /// together, one on each wire that a flow takes in the same direction, the longest there
+    /// is. The card's ring is not in it.
     ///
-    /// Those are left out whose way no flow takes, or where more than one frame can be before them: a flow of their own
-    /// level or a higher one, a port without strict levels that all frames carry (prioflow, by DSCP),
-    /// loads and PTP, whose frames have no level here.
+    /// Those are left out whose way no flow takes, or where more than one frame can be before
+    /// them: a flow of their own level or a higher one, a port without strict levels that all
+    /// frames carry (prioflow, by DSCP), loads and PTP, whose frames have no level here.
     pub fn blocking(&self) -> BTreeMap<String, Span> {
         let of = |rounds: &RoundTrips| Some((rounds.name.clone(), self.blocking_of(rounds)?));
         self.round_trips.iter().filter_map(of).collect()
     }
 
     fn blocking_of(&self, rounds: &RoundTrips) -> Option<Span> {
-        let unknown = !self.loads.is_empty() || self.hosts.iter().any(|host| host.ptp.is_some());
+        if !self.loads.is_empty() || self.hosts.iter().any(|host| host.ptp.is_some()) {
+            return None;
+        }
         let there = self.hops(&rounds.from, &rounds.wire, &rounds.beyond)?;
         let back = there.iter().map(|&(host, wire)| (other_end(wire, host), wire));
         let mut sum = Span::ZERO;
         for hop in there.iter().copied().chain(back) {
             sum = sum + self.longest_below(hop, rounds.dscp)?;
         }
-        Some(sum).filter(|sum| *sum > Span::ZERO && !unknown)
+        (sum > Span::ZERO).then_some(sum)
     }
 
     /// The longest time that a frame of a lower level takes on the hop, zero if there are no frames.
@@ -44,9 +46,7 @@ impl Scenario {
             return Some(Span::ZERO);
         }
         let table = match self.port(host, &wire.name)?.qdisc.as_ref()?.leaf_of(0)? {
-            LeafQdisc::Prioflow(Prioflow { source: LevelSource::Dscp, table, .. }) => {
-                table.unwrap_or(LevelTable::usual(LevelSource::Dscp))
-            }
+            LeafQdisc::Prioflow(p) if p.source == LevelSource::Dscp => p.levels(),
             _ => return None,
         };
         let level = |dscp: u8| table.levels().get(usize::from(dscp)).copied();

@@ -34,6 +34,16 @@ pub struct Prioflow {
     pub room: u32,
 }
 
+impl Prioflow {
+    /// The fewest that [`Prioflow::bytes`] may be, `ETH_FRAME_LEN`: one frame has to fit.
+    pub const LEAST_BYTES: u32 = 1514;
+
+    /// The level of each value of the source, whoever chose it.
+    pub fn levels(&self) -> LevelTable {
+        self.table.unwrap_or(LevelTable::usual(self.source))
+    }
+}
+
 impl Default for Prioflow {
     /// What the kernel module begins with, on a device with the usual `txqueuelen`.
     fn default() -> Self {
