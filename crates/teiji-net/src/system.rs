@@ -91,8 +91,15 @@ fn hint(name: &str) -> &'static str {
 
 /// What a host needs.
 pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
-    let System { ksoftirqd, ktimers, netdev_budget, netdev_budget_time, dev_weight, rt_runtime } =
-        host.system;
+    let System {
+        ksoftirqd,
+        ktimers,
+        netdev_budget,
+        netdev_budget_time,
+        dev_weight,
+        rt_runtime,
+        pagelist_high_fraction,
+    } = host.system;
     let threads = |name, policy: Option<Policy>| {
         Some(SystemSetting::Threads { name, cpu: host.cpu, policy: policy? })
     };
@@ -107,6 +114,7 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
         sysctl("net/core/netdev_budget_usecs", time),
         sysctl("net/core/dev_weight", dev_weight.map(i64::from)),
         sysctl("kernel/sched_rt_runtime_us", runtime),
+        sysctl("vm/percpu_pagelist_high_fraction", pagelist_high_fraction.map(i64::from)),
         threads("ksoftirqd", ksoftirqd),
         threads("ktimers", ktimers),
     ];

@@ -271,6 +271,7 @@ fn prioritised() -> Scenario {
         netdev_budget_time: Some(Span::from_millis(12)),
         dev_weight: Some(32),
         rt_runtime: Some(RtRuntime::Unlimited),
+        pagelist_high_fraction: Some(1_000),
     };
     host.ports[0].processing = Processing {
         irq: Irq { policy: Some(Policy::Fifo(50)), cpus: Some(vec![0, 1]) },
@@ -298,6 +299,7 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "sysctl -qw net.core.netdev_budget_usecs=12000",
         "sysctl -qw net.core.dev_weight=32",
         "sysctl -qw kernel.sched_rt_runtime_us=-1",
+        "sysctl -qw vm.percpu_pagelist_high_fraction=1000",
         "chrt -f -p 1 $(pgrep -x ksoftirqd/1)",
         "chrt -o -p 0 $(pgrep -x ktimers/1)",
         &format!("{line} 2 > /sys/class/net/line/napi_defer_hard_irqs'"),

@@ -36,6 +36,8 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
                 })
             };
             agree.on("rt-runtime", runtime(before), runtime(this));
+            let fraction = |system: System| system.pagelist_high_fraction;
+            agree.on("pagelist-high-fraction", fraction(before), fraction(this));
         }
     }
 }

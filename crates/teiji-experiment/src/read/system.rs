@@ -14,6 +14,8 @@ use crate::tree::Value;
 
 /// The kernel keeps these in a C `int`.
 const MAX_INT: i64 = i32::MAX as i64;
+/// `MIN_PERCPU_PAGELIST_HIGH_FRACTION` (`mm/page_alloc.c`).
+const LEAST_FRACTION: i64 = 8;
 /// The kernel's default period, of which the runtime is a part.
 const PERIOD: Span = Span::from_secs(1);
 const MICROSECOND: Span = Span::from_micros(1);
@@ -37,6 +39,10 @@ fn read_host(host: &Named<'_>, log: &Log) -> Found<System> {
         let time = micros(&fields, "netdev-budget-time", "\"8ms\"", MICROSECOND, PERIOD, log);
         let weight = count("dev-weight");
         let runtime = rt_runtime(&fields, log).settle();
+        let fraction = fields
+            .number("pagelist-high-fraction", LEAST_FRACTION, MAX_INT, "")
+            .and_then(|n| u32::try_from(n).ok())
+            .settle();
         Some(System {
             ksoftirqd: ksoftirqd.ok()?,
             ktimers: ktimers.ok()?,
@@ -44,6 +50,7 @@ fn read_host(host: &Named<'_>, log: &Log) -> Found<System> {
             netdev_budget_time: time.settle().ok()?,
             dev_weight: weight.ok()?,
             rt_runtime: runtime.ok()?,
+            pagelist_high_fraction: fraction.ok()?,
         })
     })
 }

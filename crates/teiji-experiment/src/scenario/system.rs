@@ -44,6 +44,10 @@ pub struct System {
     pub dev_weight: Option<u32>,
     /// `kernel.sched_rt_runtime_us`.
     pub rt_runtime: Option<RtRuntime>,
+    /// `vm.percpu_pagelist_high_fraction`: a CPU keeps no more than this fraction of a zone's
+    /// free pages to itself, and gives no more back at once
+    /// (`Documentation/admin-guide/sysctl/vm.rst`).
+    pub pagelist_high_fraction: Option<u32>,
 }
 
 /// How long real-time threads may run out of each period of

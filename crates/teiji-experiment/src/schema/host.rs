@@ -74,6 +74,12 @@ pub const SYSTEM: Section = Section {
             "as it is: `\"950ms\"`",
             "how long real-time threads may run of each second, whole microseconds (`kernel.sched_rt_runtime_us`)",
         ),
+        key(
+            "pagelist-high-fraction",
+            "whole number, 8 …",
+            "as it is: by the kernel's own rule",
+            "a CPU keeps at most a zone's pages divided by this to itself (but four batches), and gives back no more at once; whoever frees a frame may be the one who does that (`vm.percpu_pagelist_high_fraction`)",
+        ),
     ],
 };
 
