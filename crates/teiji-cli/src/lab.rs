@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, Transport};
+use teiji_experiment::{
+    Case, Experiment, Flow, InstructionTime, LeafQdisc, Nic, Qdisc, Scenario, Transport,
+};
 use teiji_lab::cache::{self, Cache};
 use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
@@ -28,8 +30,9 @@ use crate::ptp;
 const MEMORY_MIB: u32 = 512;
 /// Real time for booting, beside the measurement.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
-/// Most real time per virtual time before a guest is given up.
-const SLOWEST: f64 = 20.0;
+/// Most real time for 500 million instructions, a second of the usual processor's, before a
+/// guest is given up.
+const SLOWEST: Duration = Duration::from_secs(20);
 /// Virtual time beyond the experiment's own before init gives up.
 const VIRTUAL_SLACK: Span = Span::from_secs(60);
 
@@ -135,7 +138,9 @@ impl Lab {
         files: &MemberFiles,
         results: &Path,
     ) -> MachineSpec {
-        let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK;
+        let usual = InstructionTime::default().span().as_ns();
+        let slower = (case.instruction.span().as_ns() / usual).max(1);
+        let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK * slower;
         MachineSpec {
             kernel: self.guest(case).boots.clone(),
             initramfs: self.guest(case).initramfs.clone(),
@@ -151,6 +156,7 @@ impl Lab {
             vcpus: vcpus(&case.scenario),
             seed,
             clock: Clock::Virtual,
+            instruction: case.instruction,
             console: Console::File(files.console.clone()),
             results: results.to_owned(),
             nics: nics(&case.scenario, &files.captures),
@@ -188,7 +194,7 @@ impl Lab {
     ) -> anyhow::Result<Outcome> {
         let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
         let spec = self.machine(case, seed, files, &scratch.path().join("results"));
-        let wall_limit = self.wall_limit.unwrap_or_else(|| default_wall_limit(&case.scenario));
+        let wall_limit = self.wall_limit.unwrap_or_else(|| default_wall_limit(case));
         let mut messages = Vec::new();
         let ended = vm::run(
             self.qemu.command(),
@@ -216,10 +222,12 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
     Some(Outcome::from_bytes(&result.payload))
 }
 
-fn default_wall_limit(scenario: &Scenario) -> Duration {
-    let one = BOOT_LIMIT + Duration::from_secs_f64(virtual_time(scenario).as_secs_f64() * SLOWEST);
+fn default_wall_limit(case: &Case) -> Duration {
+    let usual = InstructionTime::default().span().as_secs_f64();
+    let seconds =
+        virtual_time(&case.scenario).as_secs_f64() * usual / case.instruction.span().as_secs_f64();
     // Virtual CPUs take turns.
-    one * u32::from(vcpus(scenario))
+    (BOOT_LIMIT + SLOWEST.mul_f64(seconds)) * u32::from(vcpus(&case.scenario))
 }
 
 /// How long a scenario takes at most: its flows, what then waits in bridges, and clocks that

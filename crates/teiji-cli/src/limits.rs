@@ -9,7 +9,7 @@ use teiji_stats::Vantage;
 /// one.
 pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String> {
     let mut limits = match summary.testbed {
-        Testbed::Lab => laboratory(&cards(experiment)),
+        Testbed::Lab => laboratory(&cards(experiment), &instruction_times(experiment)),
         Testbed::Local => vec![local(summary).to_owned()],
         Testbed::Capture => vec![
             "A capture shows the wire at one point; what the sender meant to do is inferred."
@@ -33,7 +33,14 @@ fn cards(experiment: Option<&Experiment>) -> Vec<Nic> {
     cases.flat_map(|case| &case.scenario.wires).map(|wire| wire.nic).collect()
 }
 
-fn laboratory(cards: &[Nic]) -> Vec<String> {
+/// `2 ns`; several if the cases differ.
+fn instruction_times(experiment: Option<&Experiment>) -> String {
+    let times = experiment.map(Experiment::instruction_times).unwrap_or_default();
+    let named: Vec<String> = times.iter().map(|(time, _)| time.to_string()).collect();
+    if named.is_empty() { "equally long".to_owned() } else { named.join(" or ") }
+}
+
+fn laboratory(cards: &[Nic], instruction: &str) -> Vec<String> {
     let mut limits = Vec::new();
     if cards.contains(&Nic::Vtsn) {
         limits.push(
@@ -50,11 +57,10 @@ fn laboratory(cards: &[Nic]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    limits.push(
-        "Every instruction takes 2 ns, whatever it does: there are no caches, no memory latency \
-         and no power states. Ratios between cases carry over better than absolute times."
-            .to_owned(),
-    );
+    limits.push(format!(
+        "Every instruction takes {instruction}, whatever it does: there are no caches, no memory \
+         latency and no power states. Ratios between cases carry over better than absolute times."
+    ));
     limits
 }
 
@@ -76,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_card_in_software_is_not_called_qemus() {
-        let of = |cards: &[Nic]| laboratory(cards).join("\n");
+        let of = |cards: &[Nic]| laboratory(cards, "2 ns").join("\n");
         assert!(of(&[Nic::Vtsn]).contains("vtsn") && !of(&[Nic::Vtsn]).contains("QEMU"));
         assert!(of(&[Nic::Igb]).contains("QEMU") && !of(&[Nic::Igb]).contains("vtsn"));
         assert!(of(&[Nic::Igb, Nic::Vtsn]).contains("QEMU"));

@@ -460,7 +460,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
         program_sha256: std::fs::read("/proc/self/exe").ok().map(|it| manifest::sha256_of(&it)),
         qemu_command,
         cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
-        icount_shift: machine::ICOUNT_SHIFT,
+        icount_shift: request.experiment.cases.first()?.instruction.shift(),
         seed_meaning: "phase of the first departure within the kernel's tick, slots of the cards \
                        on the bus, QEMU's random numbers"
             .to_owned(),

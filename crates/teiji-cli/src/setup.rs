@@ -46,7 +46,7 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
         match &seen_machine {
             None => {
                 sections.push(machine("Machine", &observed.machine));
-                sections.extend(lab(manifest));
+                sections.extend(lab(manifest, experiment));
                 sections.extend(turns(&observed.turns));
             }
             // A case may have a kernel of its own.
@@ -99,16 +99,23 @@ fn machine(title: &str, machine: &Machine) -> SetupSection {
     SetupSection { title: title.to_owned(), entries }
 }
 
-fn lab(manifest: &Manifest) -> Option<SetupSection> {
+fn lab(manifest: &Manifest, experiment: Option<&Experiment>) -> Option<SetupSection> {
     let lab = manifest.lab.as_ref()?;
     let mut entries = Vec::new();
     known(&mut entries, "kernel package", lab.kernel.package.as_ref());
     entries.push(entry("kernel image, SHA-256", &lab.kernel.sha256));
     entries.push(entry("QEMU", &lab.qemu));
     entries.push(entry("virtual processors", lab.cpus.to_string()));
-    let ns = 1_u64 << lab.icount_shift;
+    let time = match experiment.map(Experiment::instruction_times).unwrap_or_default().as_slice() {
+        // That of the first case is in the manifest, too.
+        [] | [_] => format!("{} ns", 1_u64 << lab.icount_shift),
+        several => {
+            let told = several.iter().map(|(time, cases)| format!("{time} ({})", cases.join(", ")));
+            told.collect::<Vec<_>>().join(" or ")
+        }
+    };
     entries
-        .push(entry("time", format!("virtual: {ns} ns per guest instruction, idle time skipped")));
+        .push(entry("time", format!("virtual: {time} per guest instruction, idle time skipped")));
     entries.push(entry("a seed changes", &lab.seed_meaning));
     entries.push(entry("machine", lab.qemu_command.join(" ")));
     Some(SetupSection { title: "Laboratory (emulated)".to_owned(), entries })

@@ -5,6 +5,8 @@ mod common;
 #[path = "common/run.rs"]
 mod run;
 
+use std::path::Path;
+
 use common::{Said, teiji};
 use run::{count, flow};
 use serde_json::Value;
@@ -12,15 +14,21 @@ use serde_json::Value;
 /// Runs these cases of an experiment with these settings, as it has to succeed.
 fn run(experiment: &str, cases: &[&str], sets: &[&str]) -> (Said, Value) {
     let dir = tempfile::tempdir().unwrap();
+    let run = run_in(dir.path(), experiment, cases, sets);
+    let summary = run::summary(dir.path());
+    (run, summary)
+}
+
+/// The same; its folder stays.
+fn run_in(out: &Path, experiment: &str, cases: &[&str], sets: &[&str]) -> Said {
     let file = common::repository().join(format!("experiments/{experiment}.toml"));
-    let out = dir.path().to_str().unwrap();
+    let out = out.to_str().unwrap();
     let mut arguments = vec!["run", file.to_str().unwrap(), "--out", out];
     arguments.extend(cases.iter().flat_map(|case| ["--case", case]));
     arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
     let run = teiji(&arguments);
     assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    let summary = run::summary(dir.path());
-    (run, summary)
+    run
 }
 
 #[test]
@@ -111,30 +119,30 @@ fn a_peer_that_dies_keeps_the_wire_silent_for_a_lifetime_at_most() {
 
 #[test]
 fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
-    let sets = ["flows.from-a.frames=600", "flows.from-b.frames=600"];
+    let sets = ["flows.from-a.frames=1200", "flows.from-b.frames=1200"];
     let (said, summary) = run("loss-star", &["levels", "controlled"], &sets);
     let received = |case: &str, name: &str| count(flow(&summary, case, 0, name), "received");
-    assert_eq!([received("controlled", "from-a"), received("controlled", "from-b")], [600, 600]);
+    assert_eq!([received("controlled", "from-a"), received("controlled", "from-b")], [1200, 1200]);
     let arrived = received("levels", "from-a") + received("levels", "from-b");
-    assert!(arrived < 1200, "{}", said.out);
+    assert!(arrived < 2400, "{}", said.out);
     assert!(said.out.contains("x on s: "), "{}", said.out);
-    // 10 Mbit/s for 1 ms, frames of the smallest size, a ring of 64 and one under way; twice that.
+    // 100 Mbit/s for 1 ms, frames of the smallest size, a ring of 64 and one under way; twice that.
     let ports = summary["cases"][1]["members"][0]["bridge_rooms"].as_array().unwrap();
     assert_eq!(ports.len(), 3, "{ports:?}");
     for port in ports {
         assert_eq!(
             (&port["host"], &port["headroom"], &port["room"]),
-            (&"x".into(), &79.into(), &158.into()),
+            (&"x".into(), &213.into(), &426.into()),
             "{port}"
         );
         assert_eq!(port["beyond"], 0, "{port}");
     }
     let to_s = ports.iter().find(|port| port["wire"] == "s").unwrap();
-    assert!((79..=158).contains(&to_s["most"].as_u64().unwrap()), "it was needed: {to_s}");
+    assert!((213..=426).contains(&to_s["most"].as_u64().unwrap()), "it was needed: {to_s}");
     // Of the wire by which they arrive, which they share.
     let wire = &summary["cases"][1]["members"][0]["wire"]["from-a"];
     let rate = wire["rate_bps"].as_u64().unwrap();
-    assert!((1_000_000..=10_100_000).contains(&rate), "{rate} bit/s");
+    assert!((10_000_000..=101_000_000).contains(&rate), "{rate} bit/s");
     assert!(wire["departure"].is_null(), "{wire}");
 }
 
@@ -154,9 +162,15 @@ fn silence_is_asked_for_over_three_hops_and_nothing_is_lost() {
 
 #[test]
 fn round_trips_above_the_load_wait_for_one_of_its_frames() {
-    let sets = ["round-trips.ask.count=20", "flows.load.frames=480"];
-    let (run, summary) = run("rtt-priority", &["above"], &sets);
+    let sets = ["round-trips.ask.count=50", "flows.load.frames=1200"];
+    let dir = tempfile::tempdir().unwrap();
+    let run = run_in(dir.path(), "rtt-priority", &["short-lists"], &sets);
+    let summary = run::summary(dir.path());
     // 1266 octets of the wire from the bridge to S.
-    assert_eq!(summary["cases"][0]["members"][0]["blocking"]["ask"], 1_012_800);
+    assert_eq!(summary["cases"][0]["members"][0]["blocking"]["ask"], 101_280);
     assert!(run.out.contains("makes a bound of"), "{}", run.out);
+    let manifest = run::manifest(dir.path());
+    assert_eq!(manifest["lab"]["icount_shift"], 0, "1 ns an instruction");
+    let had = &manifest["observed"]["short-lists-s1"]["network"]["system"];
+    assert_eq!(had["vm.percpu_pagelist_high_fraction"], "1000000", "{had}");
 }

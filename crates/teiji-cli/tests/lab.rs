@@ -11,7 +11,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{run_folder, said, teiji};
-use run::{count, flow, summary};
+use run::{count, flow, manifest, summary};
 use serde_json::Value;
 
 /// Frames of a small run: a third of a second of virtual time.
@@ -180,8 +180,7 @@ fn hosts_on_cpus_of_their_own_are_measured_and_replayed_to_the_last_bit() {
     let first = run_folder(dir.path());
     let summary = summary(dir.path());
     assert_eq!(count(flow(&summary, "etf", 0, "cycle"), "sent"), 300);
-    let manifest = fs::read_to_string(first.join("manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let manifest = manifest(dir.path());
     assert_eq!(manifest["lab"]["cpus"], 2);
     // What the turns of the virtual CPUs cost: the design's prototype needed 79 µs
     // at worst, and two wake-ups cannot take less than some microseconds.

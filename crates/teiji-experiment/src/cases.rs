@@ -8,8 +8,8 @@ use crate::suggest::{did_you_mean, list};
 use crate::tree::{Entry, Origin, Table};
 
 /// The keys of a file that a case may override.
-pub(crate) const PER_CASE: [&str; 6] =
-    ["wires", "hosts", "flows", "round-trips", "loads", "require"];
+pub(crate) const PER_CASE: [&str; 7] =
+    ["instruction", "wires", "hosts", "flows", "round-trips", "loads", "require"];
 
 /// What a case resolves to: complete tables, nothing left to inherit.
 pub(crate) struct ResolvedCase {
@@ -19,7 +19,7 @@ pub(crate) struct ResolvedCase {
     /// Where `paper` was written.
     pub paper_at: Origin,
     pub kernel: Option<String>,
-    /// Its `wires`, `hosts`, `flows`, `round-trips` and `loads`.
+    /// The keys of [`PER_CASE`].
     pub table: Table,
 }
 

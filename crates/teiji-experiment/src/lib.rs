@@ -37,8 +37,8 @@ mod tree;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
-    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, Judge, JudgeBy, LeafQdisc, Measured, Nic,
-    Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Relation, RequiredCount,
+    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge, JudgeBy, LeafQdisc,
+    Measured, Nic, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Relation, RequiredCount,
     RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode, Taprio, TaprioMode,
     Transport, Wire,
 };

@@ -8,7 +8,7 @@ use crate::mistake::Mistakes;
 use crate::overrides;
 use crate::read;
 use crate::read::judge::JudgeDraft;
-use crate::scenario::{Case, Experiment};
+use crate::scenario::{Case, Experiment, InstructionTime};
 use crate::schema;
 use crate::syntax;
 use crate::tree::Origin;
@@ -120,11 +120,13 @@ impl Reader {
         let draft = read::scenario(&file, log);
         check::scenario(&draft, &case.table, self.cards, log);
         let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
+        let instruction = file.choice("instruction", &InstructionTime::NAMED);
         Some(Case {
             name: case.label.name.clone(),
             about: case.about.clone(),
             paper_result: case.paper.clone(),
             kernel: case.kernel.clone(),
+            instruction: instruction.or_default(InstructionTime::default())?,
             scenario: draft.finish()?,
             requirements: requirements?,
         })

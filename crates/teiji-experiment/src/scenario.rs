@@ -2,6 +2,7 @@
 
 mod blocking;
 mod card;
+mod instruction;
 mod judge;
 mod level_table;
 mod loaded;
@@ -20,6 +21,7 @@ use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use card::{Card, Moderation, Nic, Phc, Ring};
+pub use instruction::InstructionTime;
 pub use judge::{Judge, JudgeBy};
 pub use level_table::LevelTable;
 pub use loaded::{LoadedPorts, PortName};
@@ -61,6 +63,8 @@ pub struct Case {
     /// The kernel it runs on in the laboratory, `debian:6.12-rt` or such; `None`
     /// leaves the choice to the command line.
     pub kernel: Option<String>,
+    /// How long the laboratory's processor takes for an instruction.
+    pub instruction: InstructionTime,
     /// Everything the case needs.
     pub scenario: Scenario,
     /// What it must fulfil.
@@ -95,6 +99,18 @@ impl Experiment {
             }
         }
         names
+    }
+
+    /// How long an instruction takes in the laboratory, each time once, with its cases.
+    pub fn instruction_times(&self) -> Vec<(InstructionTime, Vec<&str>)> {
+        let mut times: Vec<(InstructionTime, Vec<&str>)> = Vec::new();
+        for case in &self.cases {
+            match times.iter_mut().find(|(time, _)| *time == case.instruction) {
+                Some((_, cases)) => cases.push(&case.name),
+                None => times.push((case.instruction, vec![&case.name])),
+            }
+        }
+        times
     }
 }
 

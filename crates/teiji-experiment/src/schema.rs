@@ -78,6 +78,12 @@ pub const FILE: Section = Section {
             "the intervals of the first flow",
             "whose figures, and which, answer the question",
         ),
+        key(
+            "instruction",
+            "`\"1ns\"`, `\"2ns\"`, `\"4ns\"`, `\"8ns\"` or `\"16ns\"`",
+            "`\"2ns\"`",
+            "how long the laboratory's processor takes for an instruction",
+        ),
         key("wires", "tables", "required", "the wires, `[wires.NAME]`"),
         key(
             "hosts",
@@ -162,6 +168,7 @@ pub const CASE: Section = Section {
             "the command line's",
             "the kernel it runs on in the laboratory",
         ),
+        key("instruction", "as above", "the file's", "replaces `instruction`"),
         key("wires", "tables", "`{}`", "overrides `[wires.…]`"),
         key("hosts", "tables", "`{}`", "overrides `[hosts.…]`"),
         key("flows", "tables", "`{}`", "overrides `[flows.…]`"),

@@ -232,6 +232,20 @@ fn a_case_overrides_single_values_and_keeps_the_rest() {
 }
 
 #[test]
+fn each_case_may_have_a_processor_of_its_own_speed() {
+    let text = format!(
+        "instruction = \"4ns\"\n{PLAIN}\n[cases.one]\n[cases.two]\ninstruction = \"1ns\"\n\
+         [cases.three]\ninherits = \"two\"\n"
+    );
+    let told = |experiment: &Experiment| {
+        let times = experiment.instruction_times();
+        times.iter().map(|(time, cases)| format!("{time}: {}", cases.join(" "))).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&read(&text)), ["4 ns: one", "1 ns: two three"]);
+    assert_eq!(told(&read(PLAIN)), ["2 ns: default"]);
+}
+
+#[test]
 fn a_case_may_inherit_from_one_that_comes_later() {
     let text = format!(
         "{PLAIN}[cases.first]\ninherits = \"second\"\n[cases.second]\nabout = \"not mine\"\n\

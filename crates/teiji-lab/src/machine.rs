@@ -1,7 +1,7 @@
 //! The virtual machine as a QEMU command line: pure, so that the same machine
 //! is built for the same specification everywhere.
 //!
-//! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns;
+//! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns (0: 1 ns);
 //! `sleep=off` skips idle time; `rr=record` keeps QEMU's threads in step; the
 //! clock starts at a fixed date. Nothing of the host's clock reaches the guest.
 
@@ -9,12 +9,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use teiji_core::wire::MacAddr;
-use teiji_experiment::Nic;
+use teiji_experiment::{InstructionTime, Nic};
 
 use crate::protocol;
-
-/// A guest instruction takes 2^`ICOUNT_SHIFT` virtual nanoseconds.
-pub const ICOUNT_SHIFT: u8 = 1;
 
 /// Recording makes QEMU's main loop wait while the guest's thread runs, until
 /// that thread has counted its instructions. Without it the main loop may skip
@@ -88,6 +85,8 @@ pub struct MachineSpec {
     pub seed: u64,
     /// How time passes.
     pub clock: Clock,
+    /// How much of it an instruction takes.
+    pub instruction: InstructionTime,
     /// Console output.
     pub console: Console,
     /// Where the guest's messages go.
@@ -128,11 +127,12 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     args.pair("-machine", "q35,hpet=off");
     args.pair("-cpu", CPU);
     args.pair("-accel", "tcg");
+    let shift = spec.instruction.shift();
     args.pair(
         "-icount",
         &match spec.clock {
-            Clock::Virtual => format!("shift={ICOUNT_SHIFT},sleep=off,{LOCKSTEP}"),
-            Clock::Paced => format!("shift={ICOUNT_SHIFT},sleep=on"),
+            Clock::Virtual => format!("shift={shift},sleep=off,{LOCKSTEP}"),
+            Clock::Paced => format!("shift={shift},sleep=on"),
         },
     );
     args.pair("-rtc", "base=2026-01-01,clock=vm");
@@ -257,6 +257,7 @@ mod tests {
             vcpus: 1,
             seed,
             clock: Clock::Virtual,
+            instruction: InstructionTime::default(),
             console: Console::File("c".into()),
             results: "r,1".into(),
             nics: [Nic::Igb, Nic::Rtl8139]
@@ -289,6 +290,18 @@ mod tests {
         assert!(args.contains(&"cpus=1,sockets=3,maxcpus=3"));
         assert!(args.contains(&"hubport,id=slices,hubid=1"), "wire 0 is used: {args:?}");
         assert!(!line(1).contains("slices"), "one CPU needs none");
+    }
+
+    #[test]
+    fn an_instruction_takes_as_long_as_is_said() {
+        let [(_, quickest), .., (_, slowest)] = InstructionTime::NAMED;
+        let shift = |instruction| {
+            let args = qemu_arguments(&MachineSpec { instruction, ..spec(1) });
+            let at = args.iter().position(|a| a == "-icount").unwrap();
+            args[at + 1].to_str().unwrap().split_once(',').unwrap().0.to_owned()
+        };
+        assert_eq!(shift(InstructionTime::default()), "shift=1");
+        assert_eq!([shift(quickest), shift(slowest)], ["shift=0", "shift=4"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use teiji_experiment::InstructionTime;
 use teiji_lab::cache::{Cache, CacheError};
 use teiji_lab::initramfs::Initramfs;
 use teiji_lab::kernel::{Kernel, KernelSpec};
@@ -57,6 +58,7 @@ impl Bench {
             vcpus: 1,
             seed: 1,
             clock: Clock::Virtual,
+            instruction: InstructionTime::default(),
             console: Console::File(self.path("console")),
             results: self.path("results"),
             nics: Vec::new(),

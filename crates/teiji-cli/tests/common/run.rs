@@ -7,9 +7,18 @@ use serde_json::Value;
 
 use crate::common::run_folder;
 
-/// Of the only run below `out`.
+/// What came of the only run below `out`.
 pub fn summary(out: &Path) -> Value {
-    let text = fs::read_to_string(run_folder(out).join("summary.json")).unwrap();
+    read(out, "summary.json")
+}
+
+/// What the only run below `out` was.
+pub fn manifest(out: &Path) -> Value {
+    read(out, "manifest.json")
+}
+
+fn read(out: &Path, name: &str) -> Value {
+    let text = fs::read_to_string(run_folder(out).join(name)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 

@@ -99,11 +99,11 @@ mod tests {
     fn one_frame_of_each_lower_flow_on_each_wire_that_both_take() {
         let load = "from = \"b\"\nto = \"s\"";
         let above = |ways: &[[&str; 2]]| bounds(ways).get("above").map(|span| span.as_ns());
-        // 1266 octets at 10 Mbit/s, on the wire from the bridge to S alone.
-        assert_eq!(above(&[]), Some(1_012_800));
-        assert_eq!(above(&[[load, "from = \"s\"\nto = \"b\""]]), Some(1_012_800), "the replies");
-        assert_eq!(above(&[[load, "from = \"a\"\nto = \"s\""]]), Some(2_025_600), "two wires");
-        assert_eq!(above(&[[load, "from = \"a\"\nto = \"b\""]]), Some(1_012_800), "the first");
+        // 1266 octets at 100 Mbit/s, on the wire from the bridge to S alone.
+        assert_eq!(above(&[]), Some(101_280));
+        assert_eq!(above(&[[load, "from = \"s\"\nto = \"b\""]]), Some(101_280), "the replies");
+        assert_eq!(above(&[[load, "from = \"a\"\nto = \"s\""]]), Some(202_560), "two wires");
+        assert_eq!(above(&[[load, "from = \"a\"\nto = \"b\""]]), Some(101_280), "the first");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use teiji_core::wire::MacAddr;
-use teiji_experiment::Nic;
+use teiji_experiment::{InstructionTime, Nic};
 use teiji_lab::cache::Cache;
 use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
 use teiji_lab::vm;
@@ -110,6 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         vcpus: args.cpus,
         seed: 1,
         clock: if args.virtual_time { Clock::Virtual } else { Clock::Paced },
+        instruction: InstructionTime::default(),
         console: Console::Terminal,
         results: scratch.path().join("results"),
         nics: (1..=2)

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use teiji_experiment::InstructionTime;
 use teiji_lab::cache::Cache;
 use teiji_lab::guest::RESULT_PATH;
 use teiji_lab::kernel::ModuleSource;
@@ -126,6 +127,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         vcpus,
         seed: args.seed,
         clock: Clock::Virtual,
+        instruction: InstructionTime::default(),
         console: Console::File(console.clone()),
         results: scratch.path().join("results"),
         nics: Vec::new(),
