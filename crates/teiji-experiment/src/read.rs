@@ -18,9 +18,12 @@ mod system;
 mod taprio;
 mod topology;
 
+use teiji_core::quantity::format_span;
+
 use crate::draft::ScenarioDraft;
-use crate::fields::Fields;
+use crate::fields::{Fields, Found};
 use crate::log::Log;
+use crate::scenario::InstructionTime;
 use networks::Networks;
 
 /// Reads the `require` of one case; `None` if it was wrong.
@@ -29,6 +32,21 @@ pub(crate) fn requirements(
     log: &Log,
 ) -> Option<Vec<Option<requirement::RequirementDraft>>> {
     requirement::read(file, log)
+}
+
+/// Reads the `instruction` of one case.
+pub(crate) fn instruction(file: &Fields<'_>, log: &Log) -> Found<InstructionTime> {
+    file.span("instruction", "\"2ns\"").and_then(|span| {
+        let time = InstructionTime::new(span);
+        if time.is_none() {
+            log.mistake(
+                file.place("instruction"),
+                format!("instruction = {} is not possible", format_span(span)),
+                "The laboratory's processor takes 1, 2, 4, 8 or 16 ns for an instruction.",
+            );
+        }
+        time
+    })
 }
 
 /// Reads the `wires`, `hosts`, `flows`, `round-trips` and `loads` of one case. `file` is a reader over

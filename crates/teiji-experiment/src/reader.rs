@@ -10,6 +10,7 @@ use crate::read;
 use crate::read::judge::JudgeDraft;
 use crate::scenario::{Case, Experiment, InstructionTime};
 use crate::schema;
+use crate::suggest::{did_you_mean, list};
 use crate::syntax;
 use crate::tree::Origin;
 
@@ -107,12 +108,8 @@ impl Reader {
     }
 
     fn read_case(&self, case: &ResolvedCase, paper: &Found<String>, log: &Log) -> Option<Case> {
-        if let (Some(key), Found::Absent) = (&case.paper, paper) {
-            log.mistake(
-                case.paper_at,
-                format!("paper = \"{key}\", but the experiment names no paper"),
-                "Write for example paper = \"etf\" at the top of the file.",
-            );
+        if let Some(key) = &case.paper {
+            check_result(key, case.paper_at, paper, log);
         }
         let top = Origin::File { start: 0, end: 0 };
         let label = "the case";
@@ -120,7 +117,7 @@ impl Reader {
         let draft = read::scenario(&file, log);
         check::scenario(&draft, &case.table, self.cards, log);
         let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
-        let instruction = file.choice("instruction", &InstructionTime::NAMED);
+        let instruction = read::instruction(&file, log);
         Some(Case {
             name: case.label.name.clone(),
             about: case.about.clone(),
@@ -130,6 +127,33 @@ impl Reader {
             scenario: draft.finish()?,
             requirements: requirements?,
         })
+    }
+}
+
+/// Whether the experiment's paper has figures of that name.
+fn check_result(key: &str, at: Origin, paper: &Found<String>, log: &Log) {
+    let paper = match paper {
+        Found::Absent => {
+            log.mistake(
+                at,
+                format!("paper = \"{key}\", but the experiment names no paper"),
+                "Write for example paper = \"etf\" at the top of the file.",
+            );
+            return;
+        }
+        Found::Wrong => return,
+        Found::Value(paper) => paper,
+    };
+    let results =
+        schema::PAPERS.iter().find(|(name, _)| name == paper).map(|(_, results)| *results);
+    let results = results.unwrap_or_default();
+    if !results.contains(&key) {
+        let guess = did_you_mean(key, results.iter().copied());
+        log.mistake(
+            at,
+            format!("the paper `{paper}` has no figures `{key}`{guess}"),
+            format!("There is {}.", list(results)),
+        );
     }
 }
 
@@ -158,7 +182,7 @@ impl Head {
 }
 
 fn read_head(file: &Fields<'_>, log: &Log) -> Head {
-    let papers = schema::PAPERS.map(|paper| (paper, paper));
+    let papers = schema::PAPERS.map(|(paper, _)| (paper, paper));
     let name = file.required("name", "\"etf\"", file.text("name", "\"etf\""));
     let question = "\"Does a launch time make sending more regular?\"";
     Head {

@@ -80,7 +80,7 @@ pub const FILE: Section = Section {
         ),
         key(
             "instruction",
-            "`\"1ns\"`, `\"2ns\"`, `\"4ns\"`, `\"8ns\"` or `\"16ns\"`",
+            "duration: 1, 2, 4, 8 or 16 ns",
             "`\"2ns\"`",
             "how long the laboratory's processor takes for an instruction",
         ),
@@ -202,8 +202,28 @@ pub const SECTIONS: [&Section; 20] = [
     &CASE,
 ];
 
-/// The papers whose figures exist (`papers/<name>.toml`).
-pub const PAPERS: [&str; 3] = ["etf", "ksoftirqd", "prioflow"];
+/// The papers whose figures exist (`papers/<name>.toml`), and what a case may stand beside.
+pub const PAPERS: [(&str, &[&str]); 3] = [
+    ("etf", &["etf", "normal"]),
+    (
+        "ksoftirqd",
+        &[
+            "jitter.none.not_rt",
+            "jitter.none.rt1",
+            "jitter.tcp_transmit.not_rt",
+            "jitter.tcp_transmit.rt1",
+            "jitter.tcp_receive.not_rt",
+            "jitter.tcp_receive.rt1",
+            "rtt.none.not_rt",
+            "rtt.none.rt1",
+            "rtt.tcp_transmit.not_rt",
+            "rtt.tcp_transmit.rt1",
+            "rtt.tcp_receive.not_rt",
+            "rtt.tcp_receive.rt1",
+        ],
+    ),
+    ("prioflow", &["baseline_loss", "xoff", "loss", "rtt_under_saturation", "bandwidth"]),
+];
 
 /// The section as the table of docs/experiments.md.
 pub fn markdown(section: &Section) -> String {

@@ -180,7 +180,30 @@ fn the_papers_a_file_may_name_are_those_of_the_repository() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, schema::PAPERS);
+    assert_eq!(found, schema::PAPERS.map(|(paper, _)| paper));
+}
+
+#[test]
+fn the_results_a_case_may_name_are_those_of_the_papers() {
+    for (paper, results) in schema::PAPERS {
+        let text = fs::read_to_string(repository(&format!("papers/{paper}.toml"))).unwrap();
+        let sections = text.lines().filter_map(|line| line.strip_prefix("[result."));
+        let mut wanted: Vec<&str> = sections.filter_map(|line| line.split(']').next()).collect();
+        let mut found: Vec<&str> = Vec::new();
+        for result in results {
+            // `ksoftirqd` has both settings of a load below one header, and all loads of round trips.
+            let header = wanted.iter().find(|section| {
+                result
+                    .strip_prefix(**section)
+                    .is_some_and(|rest| matches!(rest.chars().next(), None | Some('.')))
+            });
+            found.push(header.unwrap_or_else(|| panic!("{paper} has no {result}")));
+        }
+        found.sort_unstable();
+        found.dedup();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{paper}");
+    }
 }
 
 #[test]
