@@ -315,6 +315,7 @@ fn a_period_that_is_not_the_flows_is_questioned() {
     assert!(far.err.contains("no flow among 1 200 frames has a period of 2 ms"), "{}", far.err);
     assert!(far.err.contains("1 200 frames  every 1 ms  UDP"), "{}", far.err);
     let none = analyze("0");
+    assert_eq!(none.code, 2, "{}", none.err);
     assert!(none.err.contains("is no distance between two frames"), "{}", none.err);
 }
 

@@ -89,7 +89,7 @@ fn what_cannot_be_measured_is_refused_with_the_next_step() {
             &["margin", "experiments/etf.toml", "--case", "normal"][..],
             "no flow here has a launch time",
         ),
-        (1, &["margin", "experiments/etf.toml", "--load", "dsk"], "there is no load `dsk`"),
+        (2, &["margin", "experiments/etf.toml", "--load", "dsk"], "there is no load `dsk`"),
         (2, &["margin", "experiments/etf.toml", "--probability", "2"], "makes no sense"),
         (2, &["margin", "experiments/etf.toml", "--bind", "talker=x"], "goes with --on local"),
         (1, &["margin", "no-such-card0"], "no-such-card0"),

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use teiji_core::time::Span;
 use teiji_record::Summary;
-use teiji_record::capture::{self, CaptureAnalysis, Endpoint, Filter, Options};
+use teiji_record::capture::{self, AnalyzeError, CaptureAnalysis, Endpoint, Filter, Options};
 use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection};
 use teiji_stats::Vantage;
 
 use super::quantity::span;
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::limits;
 use crate::output;
 use crate::publish;
@@ -86,6 +86,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         },
         period: args.period,
     };
+    if let Some(period) = args.period.filter(|period| *period <= Span::ZERO) {
+        mistake!("{}", AnalyzeError::Period(period));
+    }
     let path = args.capture.as_path();
     let analysis = capture::analyze(open(path)?, &options)
         .with_context(|| format!("cannot analyse {}", path.display()))?;

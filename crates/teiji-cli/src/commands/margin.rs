@@ -188,7 +188,10 @@ fn loads(names: &[String]) -> anyhow::Result<Vec<LoadKind>> {
         match name.as_str() {
             "udp" => loads.extend([LoadKind::UdpTx, LoadKind::UdpRx]),
             "tcp" => loads.extend([LoadKind::TcpTx, LoadKind::TcpRx]),
-            name => loads.push(name.parse()?),
+            name => match name.parse() {
+                Ok(load) => loads.push(load),
+                Err(error) => mistake!("{error}"),
+            },
         }
     }
     loads.sort_unstable();

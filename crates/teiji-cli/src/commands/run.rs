@@ -108,7 +108,7 @@ const MOST_SEEDS: u64 = 10_000;
 
 fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let wrong = || format!("`{text}` is no range of seeds; write for example 1..16");
-    let (first, last) = text.split_once("..").ok_or_else(wrong)?;
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
     let first: u64 = first.parse().map_err(|_| wrong())?;
     let last: u64 = last.trim_start_matches('=').parse().map_err(|_| wrong())?;
     if last < first || last - first >= MOST_SEEDS {
@@ -291,7 +291,8 @@ mod tests {
     fn ranges_of_seeds_include_both_ends() {
         assert_eq!(parse_seeds("1..3").unwrap().0, [1, 2, 3]);
         assert_eq!(parse_seeds("5..=5").unwrap().0, [5]);
-        for wrong in ["3", "3..1", "a..b", "1..99999999", "..", "1.."] {
+        assert_eq!(parse_seeds("4").unwrap().0, [4]);
+        for wrong in ["3..1", "a..b", "1..99999999", "..", "1..", ""] {
             assert!(parse_seeds(wrong).is_err(), "{wrong}");
         }
     }
