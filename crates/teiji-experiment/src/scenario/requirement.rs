@@ -103,6 +103,15 @@ impl Relation {
             Self::Equal => (measured - bound).abs() < 0.5,
         }
     }
+
+    /// How far `measured` is on the wrong side of `bound`; below zero on the right one.
+    pub fn excess(self, measured: f64, bound: f64) -> f64 {
+        match self {
+            Self::AtMost | Self::Below => measured - bound,
+            Self::AtLeast | Self::Above => bound - measured,
+            Self::Equal => (measured - bound).abs(),
+        }
+    }
 }
 
 impl fmt::Display for Requirement {
