@@ -1,6 +1,7 @@
 //! One member of a run (a case at a seed): from the logs and the capture to
 //! records in the run folder and statistics in the summary.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -93,12 +94,12 @@ pub fn record(
     let member = MemberSummary {
         seed,
         records: Some(name),
-        capture,
         flows: records.statistics(),
         round_trips: round_trips.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
         rooms: records.rooms(),
-        blocking: case.scenario.blocking(),
+        blocking: blocking(case, capture.is_some()),
+        capture,
         bridge_rooms: bridge_rooms::of(&observed.network),
         incomplete,
         clocks: outcome.clocks.clone(),
@@ -106,6 +107,12 @@ pub fn record(
         activity: observed.activity,
     };
     Ok((member, warnings))
+}
+
+/// What frames under way can hold up round trips by; nothing where QEMU captured its own cards,
+/// which keep no rate.
+pub fn blocking(case: &Case, captured: bool) -> BTreeMap<String, Span> {
+    if captured { BTreeMap::new() } else { case.scenario.blocking() }
 }
 
 /// The records of the case's round trips; `None` if it has none.

@@ -12,6 +12,7 @@ use crate::bridge_rooms;
 use crate::card;
 use crate::experiment_file;
 use crate::judgement;
+use crate::member;
 use crate::publish;
 use crate::run;
 use crate::setup::ObservedCase;
@@ -87,15 +88,16 @@ fn member(
     let cut_short = rounds.as_ref().is_some_and(RoundRecords::is_incomplete);
     let capture = RunFolder::capture_name(&case.name, seed);
     let observed = observed(manifest, &case.name, seed);
+    let captured = folder.path().join(&capture).is_file();
     Ok(MemberSummary {
         seed,
         records: Some(RunFolder::records_name(&case.name, seed)),
-        capture: folder.path().join(&capture).is_file().then_some(capture),
+        capture: captured.then_some(capture),
+        blocking: member::blocking(case, captured),
         flows: records.statistics(),
         round_trips: rounds.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
         rooms: records.rooms(),
-        blocking: case.scenario.blocking(),
         bridge_rooms: observed
             .as_ref()
             .map(|seen| bridge_rooms::of(&seen.network))
