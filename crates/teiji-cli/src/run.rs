@@ -442,14 +442,10 @@ fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Mani
 
 /// Of the first case; what differs in the others is among what was observed.
 fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
-    let kernel = lab.kernel(request.experiment.cases.first()?);
-    let qemu_command = request
-        .experiment
-        .cases
-        .first()
-        .zip(request.seeds.first())
-        .map(|(case, &seed)| lab.command_line(case, seed))
-        .unwrap_or_default();
+    let first = request.experiment.cases.first()?;
+    let kernel = lab.kernel(first);
+    let seed = request.seeds.first();
+    let qemu_command = seed.map(|&seed| lab.command_line(first, seed)).unwrap_or_default();
     Some(LabManifest {
         kernel: KernelManifest {
             package: kernel.package.as_ref().map(|p| format!("{} {}", p.name, p.version)),
@@ -460,7 +456,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
         program_sha256: std::fs::read("/proc/self/exe").ok().map(|it| manifest::sha256_of(&it)),
         qemu_command,
         cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
-        icount_shift: request.experiment.cases.first()?.instruction.shift(),
+        icount_shift: first.instruction.shift(),
         seed_meaning: "phase of the first departure within the kernel's tick, slots of the cards \
                        on the bus, QEMU's random numbers"
             .to_owned(),
