@@ -32,7 +32,10 @@ says "a table of another source" "not as many entries" a teiji flow enable v0 --
 says "fewer bytes than a frame" "1514" a teiji flow enable v0 --bytes 1513
 says "a time without a level" "--send-level" a teiji flow enable v0 --for 1s
 says "a part of a millisecond" "whole multiples of 1 ms" a teiji flow enable v0 --storm 100us
-says "more frames than the kernel takes" "kernel: " a teiji flow enable v0 --ring 40000
+says "a time below the kernel's" "at least, not 0 s" a teiji flow enable v0 --reaction 0s
+says "a time beyond the kernel's" "32 ms at most" a teiji flow enable v0 --reaction 1s
+says "more frames than the kernel takes" "0..=32000" a teiji flow enable v0 --ring 40000
+says "more room than the kernel takes" "0..=32000" a teiji flow enable v0 --room 32001
 equal "none of them left anything" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
 
 found=$(a teiji flow enable v0 --limit 150 --by priority)

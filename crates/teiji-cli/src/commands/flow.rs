@@ -2,6 +2,7 @@
 
 mod text;
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use clap::Subcommand;
@@ -96,11 +97,11 @@ struct Enable {
     reaction: Option<Span>,
     /// Most frames that wait in the peer's transmit ring and the own receive ring. 64 by
     /// default.
-    #[arg(long, value_name = "FRAMES")]
+    #[arg(long, value_name = "FRAMES", value_parser = frames())]
     ring: Option<u32>,
-    /// Frames of a level that came in by this port of a bridge and may wait in another; as
-    /// many as are needed by default.
-    #[arg(long, value_name = "FRAMES")]
+    /// Frames of a level that came in by this port of a bridge and may wait in another; 0, the
+    /// default: as many as are needed.
+    #[arg(long, value_name = "FRAMES", value_parser = frames())]
     room: Option<u32>,
     /// Send nothing below this level, by hand; 0 sends all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
@@ -143,6 +144,11 @@ where
     })
 }
 
+/// A number of frames that the kernel module accepts.
+fn frames() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(..=i64::from(Prioflow::MOST_FRAMES))
+}
+
 /// A limit in bytes, or none.
 fn bytes(text: &str) -> Result<u32, String> {
     let least = Prioflow::LEAST_BYTES;
@@ -151,6 +157,25 @@ fn bytes(text: &str) -> Result<u32, String> {
         "none" => Ok(NO_LIMIT),
         _ => text.parse().ok().filter(|bytes| *bytes >= least).ok_or_else(bad),
     }
+}
+
+/// Refuses an option's time that the kernel module cannot take.
+fn whole(
+    option: &str,
+    given: Option<Span>,
+    unit: Span,
+    range: RangeInclusive<Span>,
+) -> anyhow::Result<()> {
+    let Some(span) = given else { return Ok(()) };
+    let (least, most) = (range.start(), range.end());
+    if span < *least {
+        mistake!("{option} takes {least} at least, not {span}");
+    } else if span > *most {
+        mistake!("{option} takes {most} at most, not {span}");
+    } else if span.as_ns() % unit.as_ns() != 0 {
+        mistake!("{option} takes whole multiples of {unit}, not {span}");
+    }
+    Ok(())
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -169,16 +194,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn enable(args: &Enable) -> anyhow::Result<Exit> {
-    for (what, span, unit_ns) in [
-        ("--storm", args.storm, 1_000_000),
-        ("--reaction", args.reaction, 1_000),
-        ("--for", args.lifetime, 1_000_000),
-    ] {
-        let bad = |span: Span| span.as_ns() < 0 || span.as_ns() % unit_ns != 0;
-        if let Some(span) = span.filter(|span| bad(*span)) {
-            mistake!("{what} takes whole multiples of {}, not {span}", Span::from_ns(unit_ns));
-        }
-    }
+    let (us, ms) = (Span::from_micros(1), Span::from_millis(1));
+    whole("--storm", args.storm, ms, Span::ZERO..=Prioflow::LONGEST_STORM)?;
+    whole("--reaction", args.reaction, us, us..=Prioflow::LONGEST_REACTION)?;
+    whole("--for", args.lifetime, ms, ms..=Span::from_ns(i64::MAX))?;
     let mut port = FlowPort::open(&args.interface)?;
     let link = args.link.or_else(|| port.status().is_err().then_some(LinkMode::MacControl));
     let change = PrioflowChange {

@@ -10,10 +10,6 @@ use crate::tree::{Node, Value};
 pub(super) const KEYS: [&str; 9] =
     ["limit", "bytes", "by", "table", "link", "storm", "reaction", "ring", "room"];
 const TABLE: &str = "[0, 0, 1, 1, 2, 2, 3, 3] with by = \"pcp\"";
-/// `PRIOFLOW_RING_MAX` and `PRIOFLOW_ROOM_MAX`
-const MAX_FRAMES: i64 = 32_000;
-/// `PRIOFLOW_REACTION_MAX_US`
-const MAX_REACTION: Span = Span::from_millis(32);
 const MILLISECOND: Span = Span::from_millis(1);
 const MICROSECOND: Span = Span::from_micros(1);
 
@@ -31,11 +27,11 @@ pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
         fields.choice("by", &LevelSource::ALL.map(|s| (s.name(), s))).or_default(usual.source);
     let table = read_table(fields, source, log).map(Some).or_default(usual.table);
     let link = fields.choice("link", &LinkMode::ALL.map(|m| (m.name(), m))).or_default(usual.link);
-    let longest = Span::from_millis(u32::MAX.into());
-    let storm = whole(fields, "storm", MILLISECOND, Span::ZERO, longest, log);
-    let reaction = whole(fields, "reaction", MICROSECOND, MICROSECOND, MAX_REACTION, log);
-    let ring = number("ring", MAX_FRAMES).or_default(usual.ring);
-    let room = number("room", MAX_FRAMES).or_default(usual.room);
+    let storm = whole(fields, "storm", MILLISECOND, Span::ZERO, Prioflow::LONGEST_STORM, log);
+    let longest = Prioflow::LONGEST_REACTION;
+    let reaction = whole(fields, "reaction", MICROSECOND, MICROSECOND, longest, log);
+    let ring = number("ring", Prioflow::MOST_FRAMES.into()).or_default(usual.ring);
+    let room = number("room", Prioflow::MOST_FRAMES.into()).or_default(usual.room);
     Some(Prioflow {
         limit: limit?,
         bytes: bytes?,

@@ -37,6 +37,13 @@ pub struct Prioflow {
 impl Prioflow {
     /// The fewest that [`Prioflow::bytes`] may be, `ETH_FRAME_LEN`: one frame has to fit.
     pub const LEAST_BYTES: u32 = 1514;
+    /// The most that [`Prioflow::ring`] and [`Prioflow::room`] may be, `PRIOFLOW_RING_MAX` and
+    /// `PRIOFLOW_ROOM_MAX`.
+    pub const MOST_FRAMES: u32 = 32_000;
+    /// The most that [`Prioflow::reaction`] may be, `PRIOFLOW_REACTION_MAX_US`.
+    pub const LONGEST_REACTION: Span = Span::from_millis(32);
+    /// The most that [`Prioflow::storm`] may be, `u32` milliseconds.
+    pub const LONGEST_STORM: Span = Span::from_millis(u32::MAX as i64);
 
     /// The level of each value of the source, whoever chose it.
     pub fn levels(&self) -> LevelTable {
