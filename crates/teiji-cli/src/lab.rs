@@ -130,6 +130,11 @@ impl Lab {
         &self.guest(case).kernel
     }
 
+    /// The file system that a case's guest begins with.
+    pub fn initramfs(&self, case: &Case) -> &Path {
+        &self.guest(case).initramfs
+    }
+
     /// The machine of one member.
     pub fn machine(
         &self,
@@ -143,7 +148,7 @@ impl Lab {
         let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK * slower;
         MachineSpec {
             kernel: self.guest(case).boots.clone(),
-            initramfs: self.guest(case).initramfs.clone(),
+            initramfs: self.initramfs(case).to_owned(),
             init_args: [
                 format!("teiji.case={}", case.name),
                 format!("teiji.seed={seed}"),

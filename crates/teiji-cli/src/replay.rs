@@ -60,6 +60,13 @@ fn why(before: &Manifest, after: &Manifest) -> String {
     if before.program_sha256 != after.program_sha256 {
         other.push("teiji is another build".to_owned());
     }
+    let (program, kernel) = (&before.program_sha256, &before.kernel.sha256);
+    if (program, kernel) == (&after.program_sha256, &after.kernel.sha256)
+        && before.initramfs_sha256 != after.initramfs_sha256
+    {
+        // Both are in there, and are named by themselves.
+        other.push("modules or programs in the guest's file system are others".to_owned());
+    }
     if before.kernel.sha256 != after.kernel.sha256 {
         other
             .push(format!("the kernel is {}, not {}", after.kernel.release, before.kernel.release));
@@ -71,7 +78,7 @@ fn why(before: &Manifest, after: &Manifest) -> String {
         other.push("QEMU's command line is another".to_owned());
     }
     match &other[..] {
-        [] => "Program, kernel and QEMU are the same: please report this, with both run folders."
+        [] => "Program, guest, kernel and QEMU are the same: please report this, with both run folders."
             .to_owned(),
         _ => format!("What made them differs: {}.", other.join("; ")),
     }
@@ -116,6 +123,7 @@ mod tests {
             },
             qemu: "10.0.2".to_owned(),
             program_sha256: Some("22".to_owned()),
+            initramfs_sha256: Some("55".to_owned()),
             qemu_command: Vec::new(),
             cpus: 1,
             icount_shift: 1,
@@ -123,7 +131,9 @@ mod tests {
         };
         let before = manifest(Some(lab.clone()));
         assert!(why(&before, &before).contains("please report"), "{}", why(&before, &before));
-        let mut other = lab;
+        let mut other = LabManifest { initramfs_sha256: Some("66".to_owned()), ..lab };
+        let said = why(&before, &manifest(Some(other.clone())));
+        assert!(said.contains("in the guest's file system"), "{said}");
         other.program_sha256 = Some("33".to_owned());
         other.kernel.sha256 = "44".to_owned();
         other.kernel.release = "6.12.2-rt".to_owned();

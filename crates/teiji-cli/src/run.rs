@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -440,6 +440,10 @@ fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Mani
     }
 }
 
+fn digest(file: &Path) -> Option<String> {
+    std::fs::read(file).ok().map(|bytes| manifest::sha256_of(&bytes))
+}
+
 /// Of the first case; what differs in the others is among what was observed.
 fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
     let first = request.experiment.cases.first()?;
@@ -453,7 +457,8 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
             sha256: kernel.image_sha256.clone(),
         },
         qemu: lab.qemu.version.to_string(),
-        program_sha256: std::fs::read("/proc/self/exe").ok().map(|it| manifest::sha256_of(&it)),
+        program_sha256: digest("/proc/self/exe".as_ref()),
+        initramfs_sha256: digest(lab.initramfs(first)),
         qemu_command,
         cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
         icount_shift: first.instruction.shift(),

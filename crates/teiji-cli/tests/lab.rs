@@ -191,6 +191,7 @@ fn hosts_on_cpus_of_their_own_are_measured_and_replayed_to_the_last_bit() {
     assert_eq!(count(flow(&summary, "etf", 0, "cycle"), "sent"), 300);
     let manifest = manifest(dir.path());
     assert_eq!(manifest["lab"]["cpus"], 2);
+    assert_eq!(manifest["lab"]["initramfs_sha256"].as_str().unwrap().len(), 64);
     // What the turns of the virtual CPUs cost: the design's prototype needed 79 µs
     // at worst, and two wake-ups cannot take less than some microseconds.
     let turns = &manifest["observed"]["etf-s1"]["turns"][0];

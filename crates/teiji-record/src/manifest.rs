@@ -62,6 +62,10 @@ pub struct LabManifest {
     /// takes other instructions. `None` in runs of an older one.
     #[serde(default)]
     pub program_sha256: Option<String>,
+    /// SHA-256 of the guest's first file system, in hexadecimal: the program, the kernel's
+    /// modules, what other packages give, and the experiment. `None` in runs of an older one.
+    #[serde(default)]
+    pub initramfs_sha256: Option<String>,
     /// QEMU's command line, without paths of this machine where they do not
     /// matter.
     pub qemu_command: Vec<String>,
