@@ -1,12 +1,15 @@
-//! Puts the sources of Teiji's kernel modules (`kernel/`) into the program, so
-//! that an installed `teiji` can build them for any kernel.
+//! Puts into the program what it gives to others: the sources of Teiji's kernel modules
+//! (`kernel/`), so that an installed `teiji` can build them for any kernel, and the library
+//! that it preloads into QEMU (`src/lockstep.c`), compiled.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 /// Relative to this crate.
 const KERNEL_DIR: &str = "../../kernel";
+const LOCKSTEP: &str = "src/lockstep.c";
 
 fn main() -> io::Result<()> {
     let dir = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(KERNEL_DIR);
@@ -25,7 +28,23 @@ fn main() -> io::Result<()> {
     }
     list.push(']');
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(out.join("kernel_files.rs"), list)
+    fs::write(out.join("kernel_files.rs"), list)?;
+    compile(LOCKSTEP, &out.join("lockstep.so"))
+}
+
+/// Makes a library of one C file, with the compiler that links Rust's programs.
+fn compile(source: &str, library: &Path) -> io::Result<()> {
+    println!("cargo:rerun-if-changed={source}");
+    let done = Command::new("cc")
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+        .args([library, Path::new(source)])
+        .arg("-ldl")
+        .status()?;
+    if done.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("cc could not compile {source}")))
+    }
 }
 
 /// Sources; what a build by hand left behind is not one.

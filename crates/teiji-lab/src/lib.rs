@@ -25,6 +25,7 @@ pub mod guest;
 pub mod guest_modules;
 pub mod initramfs;
 pub mod kernel;
+mod lockstep;
 pub mod machine;
 pub mod protocol;
 pub mod qemu_install;

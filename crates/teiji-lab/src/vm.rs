@@ -12,7 +12,8 @@ use teiji_sys::sched::Pinned;
 use thiserror::Error;
 
 use crate::console;
-use crate::machine::{Console, MachineSpec, qemu_arguments};
+use crate::lockstep::Lockstep;
+use crate::machine::{Clock, Console, MachineSpec, qemu_arguments};
 use crate::protocol::{Kind, Message, Reader};
 
 /// How many console lines an error quotes.
@@ -153,6 +154,12 @@ pub fn run(
         .stdin(std::process::Stdio::null())
         .stdout(stderr.try_clone().map_err(file_error(stderr_log))?);
     qemu.stderr(stderr);
+    let takes_turns = spec.vcpus > 1 && spec.clock == Clock::Virtual;
+    let lockstep =
+        takes_turns.then(Lockstep::new).transpose().map_err(file_error(Lockstep::NAME.as_ref()))?;
+    if let Some(lockstep) = &lockstep {
+        lockstep.preload_into(&mut qemu);
+    }
     teiji_sys::process::die_with_parent(&mut qemu);
     let program = PathBuf::from(qemu.get_program());
     let child = spawn_on(supervision.cpu, &mut qemu)

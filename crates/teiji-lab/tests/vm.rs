@@ -41,7 +41,7 @@ impl Bench {
         archive.character_device("dev/console", 5, 1).unwrap();
         if let Some(script) = init {
             archive.file("bin/sh", 0o755, &self.busybox).unwrap();
-            for name in ["mount", "insmod", "sleep"] {
+            for name in ["mount", "insmod", "sleep", "poweroff"] {
                 archive.symlink(&format!("bin/{name}"), "sh").unwrap();
             }
             archive.file("init", 0o755, script.as_bytes()).unwrap();
@@ -122,6 +122,22 @@ fn a_guest_that_hangs_is_ended_by_the_watchdog_in_virtual_time() {
         Err(VmError::NoResult { console }) => {
             assert!(console.iter().any(|line| line.contains("started")), "{console:#?}");
             assert!(!console.iter().any(|line| line.contains("never")), "{console:#?}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_machine_whose_cpus_are_never_all_idle_can_switch_itself_off() {
+    let Some(bench) = bench() else { return };
+    // One of them computes, also while the kernel waits for the power to go.
+    let init = "#!/bin/sh\n\
+                while :; do :; done &\n\
+                echo started\n\
+                poweroff -f\n";
+    match bench.run(&MachineSpec { vcpus: 2, ..bench.machine(Some(init), &[]) }) {
+        Err(VmError::NoResult { console }) => {
+            assert!(console.iter().any(|line| line.contains("started")), "{console:#?}");
         }
         other => panic!("{other:?}"),
     }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Preloaded into QEMU where a machine has several virtual CPUs: its main loop is woken only
+ * when they are all idle (docs/determinism.md).
+ *
+ * The guest's thread wakes the main loop, by an eventfd, at each timer that expires. If the main
+ * loop then comes between two CPUs' turns, and the first has just gone idle, it skips idle time
+ * before the other's turn instead of after it, and the turns that follow are others. So a wake-up
+ * waits here until the thread itself waits, which it does when no CPU has anything to do
+ * (rr_wait_io_event() of accel/tcg/tcg-accel-ops-rr.c).
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* QEMU opens few. */
+#define MOST_FDS 64
+/*
+ * So many wake-ups may wait, at most 0.6 s of the guest's time, so that a guest that is never
+ * idle can be switched off, too.
+ */
+#define MOST_WAITING 65536
+
+static bool is_eventfd[MOST_FDS];
+static bool waits[MOST_FDS];
+static unsigned int waiting;
+/* The mutex beside which the guest's thread waits: QEMU's big lock. */
+static pthread_mutex_t *big_lock;
+static _Thread_local bool is_guest_thread;
+
+typedef int condition_wait(pthread_cond_t *, pthread_mutex_t *);
+typedef int make_eventfd(unsigned int, int);
+typedef ssize_t write_bytes(int, const void *, size_t);
+
+static ssize_t really_write(int fd, const void *bytes, size_t length)
+{
+	static write_bytes *original;
+
+	if (!original)
+		original = (write_bytes *)dlsym(RTLD_NEXT, "write");
+	return original(fd, bytes, length);
+}
+
+static void wake(void)
+{
+	const uint64_t once = 1;
+
+	for (int fd = 0; fd < MOST_FDS; fd++) {
+		if (!waits[fd])
+			continue;
+		waits[fd] = false;
+		/* It fails only where so many were not read yet that one more changes nothing. */
+		if (really_write(fd, &once, sizeof(once)) < 0)
+			continue;
+	}
+	waiting = 0;
+}
+
+int eventfd(unsigned int value, int flags)
+{
+	make_eventfd *original = (make_eventfd *)dlsym(RTLD_NEXT, "eventfd");
+	int fd = original(value, flags);
+
+	if (fd >= 0 && fd < MOST_FDS)
+		is_eventfd[fd] = true;
+	return fd;
+}
+
+ssize_t write(int fd, const void *bytes, size_t length)
+{
+	if (!is_guest_thread || fd < 0 || fd >= MOST_FDS || !is_eventfd[fd])
+		return really_write(fd, bytes, length);
+	waits[fd] = true;
+	if (++waiting > MOST_WAITING)
+		wake();
+	return length;
+}
+
+int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+	static condition_wait *original;
+
+	if (!original)
+		original = (condition_wait *)dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
+	/* The guest's thread begins by waiting for the machine to start, before any other waits. */
+	if (!big_lock && gettid() != getpid()) {
+		big_lock = mutex;
+		is_guest_thread = true;
+	}
+	if (is_guest_thread && mutex == big_lock)
+		wake();
+	return original(condition, mutex);
+}
