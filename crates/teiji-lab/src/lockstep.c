@@ -55,8 +55,7 @@ static void wake(void)
 			continue;
 		waits[fd] = false;
 		/* It fails only where so many were not read yet that one more changes nothing. */
-		if (really_write(fd, &once, sizeof(once)) < 0)
-			continue;
+		really_write(fd, &once, sizeof(once));
 	}
 	waiting = 0;
 }
@@ -73,7 +72,9 @@ int eventfd(unsigned int value, int flags)
 
 ssize_t write(int fd, const void *bytes, size_t length)
 {
-	if (!is_guest_thread || fd < 0 || fd >= MOST_FDS || !is_eventfd[fd])
+	/* Of another length it is for a file that has got a closed eventfd's number. */
+	if (!is_guest_thread || fd < 0 || fd >= MOST_FDS || !is_eventfd[fd] ||
+	    length != sizeof(uint64_t))
 		return really_write(fd, bytes, length);
 	waits[fd] = true;
 	if (++waiting > MOST_WAITING)
