@@ -12,18 +12,15 @@
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/slab.h>
 #include <linux/udp.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/ndisc.h>
 
+#include "classify.h"
 #include "frame.h"
 #include "prioflow.h"
-
-#define PRIOFLOW_PTP_EVENT	319
-#define PRIOFLOW_PTP_GENERAL	320
 
 u32 prioflow_map_entries(u8 source)
 {
@@ -37,14 +34,23 @@ u32 prioflow_map_entries(u8 source)
 	}
 }
 
-/* A map with the source's default table, or NULL without memory. */
-struct prioflow_map *prioflow_map_new(u8 source)
+/* Follows a change of the map's table. */
+void prioflow_map_settle(struct prioflow_map *map)
 {
-	struct prioflow_map *map = kzalloc(sizeof(*map), GFP_KERNEL);
+	u32 class;
+
+	map->reads_class = map->source == PRIOFLOW_SOURCE_DSCP ||
+			   map->source == PRIOFLOW_SOURCE_TOS;
+	for (class = 0; map->reads_class && class < ARRAY_SIZE(map->by_class); class++)
+		map->by_class[class] = map->source == PRIOFLOW_SOURCE_DSCP ?
+				       map->level[class >> 2] : map->level[(class >> 1) & 15];
+}
+
+/* The source with its default table. */
+void prioflow_map_init(struct prioflow_map *map, u8 source)
+{
 	u32 i;
 
-	if (!map)
-		return NULL;
 	map->source = source;
 	for (i = 0; i < prioflow_map_entries(source); i++) {
 		switch (source) {
@@ -58,16 +64,15 @@ struct prioflow_map *prioflow_map_new(u8 source)
 			map->level[i] = i;
 		}
 	}
-	return map;
+	prioflow_map_settle(map);
 }
 
-static __always_inline bool prioflow_is_ptp(struct sk_buff *skb, int offset)
+static bool prioflow_is_ptp(struct sk_buff *skb, int offset)
 {
 	struct udphdr *udp, buffer;
 
 	udp = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
-	return udp && (udp->dest == htons(PRIOFLOW_PTP_EVENT) ||
-		       udp->dest == htons(PRIOFLOW_PTP_GENERAL));
+	return udp && prioflow_is_ptp_port(udp->dest);
 }
 
 /* Neighbour discovery and multicast listener reports, without which nothing arrives. */
@@ -145,6 +150,7 @@ static u8 prioflow_tag_level(const struct prioflow_map *map, const struct sk_buf
 	return map->level[tag ? ntohs(tag->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0];
 }
 
+/* The level of any frame. */
 u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 {
 	int offset = skb_network_offset(skb);
@@ -172,13 +178,11 @@ u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 		return PRIOFLOW_TOP_LEVEL;
 
 	switch (map->source) {
-	case PRIOFLOW_SOURCE_TOS:
-		return map->level[(class >> 1) & 15];
 	case PRIOFLOW_SOURCE_PCP:
 		return prioflow_tag_level(map, skb);
 	case PRIOFLOW_SOURCE_PRIORITY:
 		return map->level[min_t(u32, skb->priority, PRIOFLOW_TOP_LEVEL)];
 	default:
-		return map->level[class >> 2];
+		return map->by_class[class];
 	}
 }

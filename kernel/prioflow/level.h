@@ -46,10 +46,9 @@ static inline u32 prioflow_level_queued(const struct prioflow_level *level)
 }
 
 /* Puts a packet into its level, behind all others; @since_ns is told when it is taken out. */
-static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-				      enum prioflow_fate fate, u8 payer, u64 since_ns)
+static inline void prioflow_level_file(struct prioflow_sched *q, u32 number, struct sk_buff *skb,
+				       enum prioflow_fate fate, u8 payer, u64 since_ns)
 {
-	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_level *level = &q->level[number];
 	u32 length = qdisc_pkt_len(skb);
 
@@ -68,8 +67,15 @@ static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_b
 	} else {
 		q->may_drop |= BIT(number);
 	}
+}
+
+/* The same, and counts it. */
+static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
+				      enum prioflow_fate fate, u8 payer, u64 since_ns)
+{
+	prioflow_level_file(qdisc_priv(sch), number, skb, fate, payer, since_ns);
 	sch->q.qlen++;
-	sch->qstats.backlog += length;
+	sch->qstats.backlog += qdisc_pkt_len(skb);
 }
 
 /* Takes a packet out of its level. Returns since when it has waited, as it was told. */
@@ -77,24 +83,24 @@ static inline u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_level *level = &q->level[number];
-	struct prioflow_wait wait = *prioflow_wait(skb);
+	const struct prioflow_wait *wait = prioflow_wait(skb);
 	u32 length = qdisc_pkt_len(skb);
 
-	__skb_unlink(skb, &level->queue[wait.fate]);
+	__skb_unlink(skb, &level->queue[wait->fate]);
 	level->bytes -= length;
-	if (!prioflow_level_queued(level))
-		q->backlogged &= ~BIT(number);
-	if (wait.fate == PRIOFLOW_IS_KEPT) {
+	if (wait->fate == PRIOFLOW_IS_KEPT) {
 		q->kept--;
 		q->kept_bytes -= length;
 	} else if (skb_queue_empty(&level->queue[PRIOFLOW_MAY_GO])) {
 		q->may_drop &= ~BIT(number);
 	}
+	if (!prioflow_level_queued(level))
+		q->backlogged &= ~BIT(number);
 	sch->q.qlen--;
 	sch->qstats.backlog -= length;
-	if (wait.payer)
-		prioflow_forward_release(q, wait.payer - 1, number);
-	return wait.since_ns;
+	if (wait->payer)
+		prioflow_forward_release(q, wait->payer - 1, number);
+	return wait->since_ns;
 }
 
 /* Whether those that may be dropped, with this one, are more than the limits allow. */

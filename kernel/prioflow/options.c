@@ -3,7 +3,6 @@
  * prioflow: the queueing discipline's options, from netlink and to it.
  */
 #include <linux/if_ether.h>
-#include <linux/slab.h>
 #include <net/netlink.h>
 
 #include "prioflow.h"
@@ -23,36 +22,30 @@ static const struct nla_policy prioflow_policy[TCA_PRIOFLOW_MAX + 1] = {
 	[TCA_PRIOFLOW_ROOM]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_ROOM_MAX),
 };
 
-/* A map as the options describe it; NULL if they say nothing about it. */
-static struct prioflow_map *prioflow_parse_map(const struct prioflow_map *old,
-					       struct nlattr *tb[],
-					       struct netlink_ext_ack *extack)
+/* The map as the options describe it; what they say nothing about is as it was. */
+static int prioflow_parse_map(struct prioflow_map *map, struct nlattr *tb[],
+			      struct netlink_ext_ack *extack)
 {
 	struct nlattr *table = tb[TCA_PRIOFLOW_TABLE];
-	u8 source = old ? old->source : PRIOFLOW_SOURCE_DSCP;
-	struct prioflow_map *map;
 	u32 i;
 
-	if (old && !tb[TCA_PRIOFLOW_SOURCE] && !table)
-		return NULL;
 	if (tb[TCA_PRIOFLOW_SOURCE])
-		source = nla_get_u8(tb[TCA_PRIOFLOW_SOURCE]);
-	if (table && nla_len(table) != prioflow_map_entries(source)) {
+		prioflow_map_init(map, nla_get_u8(tb[TCA_PRIOFLOW_SOURCE]));
+	if (!table)
+		return 0;
+	if (nla_len(table) != prioflow_map_entries(map->source)) {
 		NL_SET_ERR_MSG(extack, "prioflow: the table has not as many entries as its source has values");
-		return ERR_PTR(-EINVAL);
+		return -EINVAL;
 	}
-	for (i = 0; table && i < nla_len(table); i++) {
+	for (i = 0; i < nla_len(table); i++) {
 		if (((u8 *)nla_data(table))[i] > PRIOFLOW_TOP_LEVEL) {
 			NL_SET_ERR_MSG(extack, "prioflow: levels are 0 to 15");
-			return ERR_PTR(-ERANGE);
+			return -ERANGE;
 		}
 	}
-	map = prioflow_map_new(source);
-	if (!map)
-		return ERR_PTR(-ENOMEM);
-	if (table)
-		memcpy(map->level, nla_data(table), nla_len(table));
-	return map;
+	memcpy(map->level, nla_data(table), nla_len(table));
+	prioflow_map_settle(map);
+	return 0;
 }
 
 static u32 prioflow_number(const struct nlattr *attribute, u32 otherwise)
@@ -114,7 +107,7 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_PRIOFLOW_MAX + 1] = {};
-	struct prioflow_map *old = rtnl_dereference(q->map), *map;
+	struct prioflow_map map = q->map;
 	int err;
 
 	if (opt) {
@@ -125,15 +118,13 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	err = prioflow_check_port(q->port, tb, extack);
 	if (err)
 		return err;
-	map = prioflow_parse_map(old, tb, extack);
-	if (IS_ERR(map))
-		return PTR_ERR(map);
+	err = prioflow_parse_map(&map, tb, extack);
+	if (err)
+		return err;
 	if (tb[TCA_PRIOFLOW_LINK]) {
 		err = prioflow_link_set_mode(q->port, nla_get_u8(tb[TCA_PRIOFLOW_LINK]), extack);
-		if (err) {
-			kfree(map);
+		if (err)
 			return err;
-		}
 	}
 
 	sch_tree_lock(sch);
@@ -141,11 +132,8 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 		WRITE_ONCE(q->limit, nla_get_u32(tb[TCA_PRIOFLOW_LIMIT]));
 	if (tb[TCA_PRIOFLOW_BYTES])
 		WRITE_ONCE(q->limit_bytes, nla_get_u32(tb[TCA_PRIOFLOW_BYTES]));
-	if (map)
-		rcu_assign_pointer(q->map, map);
+	q->map = map;
 	sch_tree_unlock(sch);
-	if (map && old)
-		kfree_rcu(old, rcu);
 	prioflow_store_port(q->port, tb);
 	return 0;
 }
@@ -153,7 +141,7 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	struct prioflow_map *map = rtnl_dereference(q->map);
+	const struct prioflow_map *map = &q->map;
 	struct prioflow_port *port = q->port;
 	struct prioflow_hold hand;
 	struct nlattr *nest;

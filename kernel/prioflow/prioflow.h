@@ -33,11 +33,12 @@
 #include "../uapi/prioflow.h"
 #include "pause.h"
 
-/* Where a frame's level comes from. Read without lock, replaced as a whole. */
+/* Where a frame's level comes from. Changes as a whole, under RTNL and the qdisc's lock. */
 struct prioflow_map {
-	struct rcu_head rcu;
 	u8 source;			/* PRIOFLOW_SOURCE_* */
 	u8 level[PRIOFLOW_TABLE_SIZE];
+	bool reads_class;		/* the source is IP's traffic class, and then: */
+	u8 by_class[256];
 };
 
 /* Who holds the transmit level up; the highest of them is in force. */
@@ -188,7 +189,9 @@ struct prioflow_account {
 
 struct prioflow_sched {
 	struct prioflow_port *port;
-	struct prioflow_map __rcu *map;
+	struct sk_buff *passing;	/* pass.h; counted, and in no level */
+	u8 passing_level;
+	struct prioflow_map map;
 	struct list_head list;		/* of the port's qdiscs */
 	struct Qdisc *qdisc;
 	struct qdisc_watchdog watchdog;
@@ -236,8 +239,9 @@ struct prioflow_socket {
 
 /* classify.c */
 u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb);
-struct prioflow_map *prioflow_map_new(u8 source);
 u32 prioflow_map_entries(u8 source);
+void prioflow_map_init(struct prioflow_map *map, u8 source);
+void prioflow_map_settle(struct prioflow_map *map);
 
 /* port.c */
 int prioflow_port_module_init(void);
@@ -302,14 +306,19 @@ void prioflow_net_ask(struct prioflow_net *net, u8 from, u8 to);
 /* socket.c */
 int prioflow_socket_module_init(void);
 void prioflow_socket_module_exit(void);
+void prioflow_socket_destruct(struct sock *sk);
 struct prioflow_socket *prioflow_socket_find(const struct sock *sk);
 struct prioflow_socket *prioflow_socket_get(struct sock *sk);
 bool prioflow_socket_keeps(const struct sock *sk, u8 level, const struct net *net);
 
-/* Whether the packet is charged to its socket, and keeps it from destruction. */
-static inline bool prioflow_socket_pays(const struct sk_buff *skb)
+/*
+ * Whether the packet is of a socket that has opted in, is charged to it, and so keeps it from
+ * destruction.
+ */
+static __always_inline bool prioflow_socket_pays(const struct sk_buff *skb)
 {
-	return skb->sk && skb->destructor == sock_wfree;
+	return skb->destructor == sock_wfree &&
+	       READ_ONCE(skb->sk->sk_destruct) == prioflow_socket_destruct;
 }
 
 /* sockopt.c */

@@ -11,11 +11,12 @@
  * buffer is full sleeps instead of losing packets.
  */
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <net/gen_stats.h>
 
 #include "../compat/compat.h"
+#include "classify.h"
 #include "level.h"
+#include "pass.h"
 #include "prioflow.h"
 
 /* Behind all others of its level. */
@@ -25,9 +26,6 @@ static __always_inline void prioflow_enter(struct sk_buff *skb, struct Qdisc *sc
 	struct prioflow_sched *q = qdisc_priv(sch);
 	bool waits = q->backlogged || READ_ONCE(q->port->send_level);
 
-	/* One ring, so that the core has no reason to take packets in advance. */
-	if (q->one_queue)
-		skb_set_queue_mapping(skb, q->one_queue - 1);
 	prioflow_level_add(sch, number, skb, fate, payer, waits ? ktime_get_ns() : 0);
 }
 
@@ -51,6 +49,16 @@ static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch,
 	return result;
 }
 
+/* One frame on which there is no claim. */
+static noinline int prioflow_add_unclaimed(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+					   struct sk_buff **to_free)
+{
+	if (unlikely(prioflow_is_full(sch, skb)))
+		return prioflow_add_to_full(skb, sch, number, to_free);
+	prioflow_enter(skb, sch, number, PRIOFLOW_MAY_GO, 0);
+	return NET_XMIT_SUCCESS;
+}
+
 /* One frame; @kept: its socket has opted in. */
 static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
 			struct sk_buff **to_free)
@@ -58,13 +66,9 @@ static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool
 	/* What was made here came by no port. */
 	u8 payer = skb->skb_iif ? prioflow_forward_charge(sch, skb, number) : 0;
 
-	if (payer || kept) {
-		prioflow_enter(skb, sch, number, PRIOFLOW_IS_KEPT, payer);
-		return NET_XMIT_SUCCESS;
-	}
-	if (unlikely(prioflow_is_full(sch, skb)))
-		return prioflow_add_to_full(skb, sch, number, to_free);
-	prioflow_enter(skb, sch, number, PRIOFLOW_MAY_GO, 0);
+	if (!payer && !kept)
+		return prioflow_add_unclaimed(skb, sch, number, to_free);
+	prioflow_enter(skb, sch, number, PRIOFLOW_IS_KEPT, payer);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -102,16 +106,35 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 	return NET_XMIT_SUCCESS;
 }
 
-static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/* A packet on which there may be a claim, or one of many frames. */
+static noinline int prioflow_add_packet(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+					struct sk_buff **to_free)
 {
-	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 number = prioflow_classify(rcu_dereference_bh(q->map), skb);
 	bool kept = prioflow_socket_pays(skb) &&
 		    prioflow_socket_keeps(skb->sk, number, dev_net(qdisc_dev(sch)));
 
+	prioflow_pass_file(sch);
 	if (unlikely(skb_is_gso(skb)))
 		return prioflow_add_frames(skb, sch, number, kept, to_free);
 	return prioflow_add(skb, sch, number, kept, to_free);
+}
+
+static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u32 number = prioflow_level_of(&q->map, skb);
+
+	/* One ring, so that the core has no reason to take packets in advance. */
+	if (unlikely(q->one_queue))
+		skb_set_queue_mapping(skb, q->one_queue - 1);
+	if (unlikely(skb->skb_iif || prioflow_socket_pays(skb) || skb_is_gso(skb)))
+		return prioflow_add_packet(skb, sch, number, to_free);
+	if (prioflow_may_pass(sch, skb)) {
+		prioflow_pass(sch, skb, number);
+		return NET_XMIT_SUCCESS;
+	}
+	prioflow_pass_file(sch);
+	return prioflow_add_unclaimed(skb, sch, number, to_free);
 }
 
 /* Whether a level may be served now; if not, the watchdog looks again in time. */
@@ -141,32 +164,65 @@ static __always_inline int prioflow_next(struct Qdisc *sch)
 	return number;
 }
 
+static void prioflow_count_sent(struct Qdisc *sch, struct prioflow_level *level,
+				const struct sk_buff *skb)
+{
+	u32 length = qdisc_pkt_len(skb);
+
+	level->sent++;
+	level->sent_bytes += length;
+	_bstats_update(&sch->bstats, length, 1);
+}
+
 static struct sk_buff *prioflow_peek(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	int number = prioflow_next(sch);
+	struct sk_buff *skb = prioflow_passing(sch);
+	int number;
 
+	if (skb)
+		return skb;
+	prioflow_pass_file(sch);
+	number = prioflow_next(sch);
 	return number < 0 ? NULL : prioflow_level_first(&q->level[number]);
 }
 
-static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
+/* From the levels. */
+static noinline struct sk_buff *prioflow_take(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	int number = prioflow_next(sch);
 	struct prioflow_level *level;
 	struct sk_buff *skb;
 	u64 since_ns;
+	int number;
 
+	prioflow_pass_file(sch);
+	number = prioflow_next(sch);
 	if (number < 0)
 		return NULL;
 	level = &q->level[number];
 	skb = prioflow_level_first(level);
 	since_ns = prioflow_level_remove(sch, number, skb);
-	level->sent++;
-	level->sent_bytes += qdisc_pkt_len(skb);
 	if (since_ns)
 		level->longest_wait_ns = max(level->longest_wait_ns, ktime_get_ns() - since_ns);
-	qdisc_bstats_update(sch, skb);
+	prioflow_count_sent(sch, level, skb);
+	return skb;
+}
+
+static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	if (!sch->q.qlen)
+		return NULL;
+	skb = prioflow_passing(sch);
+	if (!skb)
+		return prioflow_take(sch);
+	q->passing = NULL;
+	sch->q.qlen--;
+	sch->qstats.backlog -= qdisc_pkt_len(skb);
+	prioflow_count_sent(sch, &q->level[q->passing_level], skb);
 	return skb;
 }
 
@@ -179,6 +235,7 @@ static int prioflow_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	q->qdisc = sch;
 	qdisc_watchdog_init(&q->watchdog, sch);
 	prioflow_levels_init(q);
+	prioflow_map_init(&q->map, PRIOFLOW_SOURCE_DSCP);
 	q->limit = max_t(u32, dev->tx_queue_len, 1);
 	q->limit_bytes = U32_MAX;
 	q->port = prioflow_port_get(dev);
@@ -205,21 +262,19 @@ static void prioflow_reset(struct Qdisc *sch)
 	struct prioflow_sched *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
+	prioflow_pass_file(sch);
 	prioflow_levels_purge(q);
 }
 
 static void prioflow_destroy(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	struct prioflow_map *map = rtnl_dereference(q->map);
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (q->port) {
 		prioflow_port_leave(q->port, q);
 		prioflow_port_put(q->port);
 	}
-	if (map)
-		kfree_rcu(map, rcu);
 }
 
 static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -230,6 +285,7 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 
 	prioflow_port_fill(q->port, &stats);
 	sch_tree_lock(sch);
+	prioflow_pass_file(sch);
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats.level[i].sent = q->level[i].sent;
 		stats.level[i].sent_bytes = q->level[i].sent_bytes;
@@ -273,6 +329,7 @@ static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, str
 
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
+	prioflow_pass_file(sch);
 	queue.qlen = prioflow_level_queued(level);
 	queue.backlog = level->bytes;
 	queue.drops = level->dropped;

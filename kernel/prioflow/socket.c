@@ -27,7 +27,7 @@ static struct rhashtable prioflow_sockets;
  * The last packet has left and nobody refers to the socket. In any context. After the
  * module was let go this text still runs: the module's exit waits for it.
  */
-static void prioflow_socket_destruct(struct sock *sk)
+void prioflow_socket_destruct(struct sock *sk)
 {
 	struct prioflow_socket *socket = prioflow_socket_find(sk);
 

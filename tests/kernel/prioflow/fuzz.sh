@@ -1,7 +1,7 @@
 #!/bin/sh
-# Options that chance makes, of the qdisc by netlink and of sockets: each is answered, what
-# is refused changes nothing, and afterwards everything works; whether the kernel complains
-# is judged at the end. Topology in port.inc.
+# What chance makes: options of the qdisc by netlink and of sockets, each of which is answered,
+# and what is refused changes nothing; frames, each of which has a level. Afterwards everything
+# works; whether the kernel complains is judged at the end. Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
@@ -80,9 +80,56 @@ for (1 .. $count) {
 print join(" ", map { "$_:$answers{$_}" } sort { $a <=> $b } keys %answers), "\n";
 END_OF_PERL
 
+cat >frames.pl <<'END_OF_PERL'
+# frames.pl SEED COUNT INDEX: so many frames, most of them nearly IP; how many were taken. Some
+# are in pieces, of which the first holds no more than the Ethernet header.
+my ($seed, $count, $index) = @ARGV;
+srand $seed;
+sub octets { join "", map { chr int rand 256 } 1 .. shift }
+sub ports { pack("n n", int rand 65536, (319, 320, 0x013f, 0x3f01, int rand 65536)[rand 5]) }
+my @groups = ("\x01\x80\xc2\x00\x00\x0e", "\x01\x80\xc2\x00\x01\x0e", "\x01\x80\xc2\x00\x00\x1e");
+my @types = (0x0800, 0x0800, 0x0800, 0x86dd, 0x8100, 0x88a8, 0x88f7, 0x0806, 0x88b5, 0x8808);
+my ($whole, $pieces);
+socket($_, 17, 3, 0) or die "packet: $!" for $whole, $pieces;
+setsockopt($pieces, 263, 15, pack("i", 1)) or die "PACKET_VNET_HDR: $!";
+my $taken = 0;
+for (1 .. $count) {
+    my $type = rand() < 0.9 ? $types[rand @types] : int rand 65536;
+    my $inner = $type;
+    my $frame = (rand() < 0.2 ? $groups[rand @groups] : "\x02" . octets(5)) . "\x02" . octets(5) . pack("n", $type);
+    while (($inner == 0x8100 || $inner == 0x88a8) && rand() < 0.9) {
+        $inner = $types[rand @types];
+        $frame .= pack("n n", int rand 65536, $inner);
+    }
+    my $first = rand() < 0.7 ? 0x45 : rand() < 0.5 ? 0x40 + int rand 16 : int rand 256;
+    my $proto = (17, 17, 6, 1, 58, 0, 44, 60, int rand 256)[rand 9];
+    if ($inner == 0x0800) {
+        my $part = rand() < 0.7 ? 0 : int rand 65536;
+        $frame .= pack("C C n n n C C n", $first, int rand 256, int rand 2000, 1, $part, 64, $proto, 0) . octets(8);
+        $frame .= octets(4 * (($first & 15) - 5)) if ($first & 15) > 5 && rand() < 0.8;
+    } elsif ($inner == 0x86dd) {
+        $frame .= pack("N n C C", 0x60000000 + int rand 2**28, int rand 2000, $proto, 255) . octets(32);
+        $frame .= pack("C C", (58, 17, 0, 60, 43, 44)[rand 6], int rand 5) . octets(6) while rand() < 0.4;
+    }
+    $frame .= ports() . octets(rand() < 0.5 ? int rand 40 : int rand 1400);
+    # Cut off anywhere behind the Ethernet header.
+    $frame = substr $frame, 0, 14 + int rand(length($frame) - 14) if rand() < 0.3;
+    my $to = pack("S n l S C C a8", 17, $type, $index, 0, 0, 6, substr $frame, 0, 6);
+    if (rand() < 0.5) {
+        $taken++ if defined send $whole, $frame, 0, $to;
+    } else {
+        my $header = pack("C C S S S S", 0, 0, rand() < 0.7 ? 14 : int rand length $frame, 0, 0, 0);
+        $taken++ if defined send $pieces, $header . $frame, 0, $to;
+    }
+}
+print "$taken\n";
+END_OF_PERL
+
 # Answers "ERRNO:TIMES …": how many were 0, how many were not.
 taken() { echo "$1" | tr ' ' '\n' | awk -F: '$1 == 0 { sum += $2 } END { print sum + 0 }'; }
 refused_of() { echo "$1" | tr ' ' '\n' | awk -F: '$1 != 0 { sum += $2 } END { print sum + 0 }'; }
+
+nothing_waits() { [ "$(classes | awk '{ sum += $4 } END { print sum + 0 }')" = 0 ]; }
 
 count=$((slow > 1 ? 500 : 4000))
 wire_up
@@ -99,6 +146,16 @@ answers=$(a perl sockets.pl "$seed" $count)
 echo "sockets: $answers"
 equal "each option is answered" $count $(($(taken "$answers") + $(refused_of "$answers")))
 within "some options are taken" 1 $count "$(taken "$answers")"
+
+must a tc qdisc del dev v0 root
+for by in dscp tos pcp priority; do
+    prioflow limit 100000 by $by
+    had=$(classes | awk '{ sum += $2 } END { print sum + 0 }')
+    taken=$(a perl frames.pl "$seed" $((count / 4)) "$(a cat /sys/class/net/v0/ifindex)")
+    wait_for 30 nothing_waits
+    within "frames that chance makes are sent, by $by" $((count / 5)) $((count / 4)) "$taken"
+    equal "and each has a level, by $by" "$taken" "$(($(classes | awk '{ sum += $2 } END { print sum + 0 }') - had))"
+done
 
 must a tc qdisc del dev v0 root
 prioflow by priority

@@ -4,6 +4,7 @@
 #
 # module: vtsn
 # module: prioflow
+# module: sch_tbf
 # package: iproute2
 # package: ethtool
 # package: iputils-arping
@@ -67,5 +68,53 @@ wait "$sender"
 equal "it wakes when the level is let go, and has sent all" 0 "$(cat dd.status)"
 wait_for 5 has_come $((before + 300))
 equal "and nothing is lost" "300 0" "$(($(came) - before)) $(dropped 0)"
+
+# Below a shaper that has used up what it may send, a packet waits that found prioflow empty.
+shaper() { must a tc qdisc "$1" dev v0 root handle 9: tbf rate "$2" burst 1600 limit 100000; }
+# waits_alone PRIORITY [OPTIONS…]: such a packet.
+waits_alone() {
+    priority=$1
+    shift
+    a tc qdisc del dev v0 root 2>/dev/null
+    shaper add 8bit
+    must a tc qdisc add dev v0 parent 9:1 handle 1: prioflow by priority "$@"
+    before=$(came)
+    send 7 1 1450
+    wait_for 5 has_come $((before + 1))
+    send "$priority" 1
+}
+below() { must a tc qdisc change dev v0 parent 9:1 prioflow "$@"; }
+waits_alone 4
+# The shaper looks at its new rate when the level changes, or a packet comes.
+shaper change 10mbit
+below send-level 5
+sleep 0.3
+equal "a level that rises holds a packet that found prioflow empty" "1 1" \
+    "$(($(came) - before)) $(queued 4)"
+send 5 1
+wait_for 5 has_come $((before + 2))
+equal "while a higher level leaves" "2 1" "$(($(came) - before)) $(queued 4)"
+below send-level 0
+wait_for 5 has_come $((before + 3))
+equal "and lets it go" "3 0 1" "$(($(came) - before)) $(queued 4) $(sent 4)"
+waits_alone 4
+equal "its level shows it" "1 0" "$(queued 4) $(sent 4)"
+send 9 1
+send 4 1
+equal "and others with it" "2 1" "$(queued 4) $(queued 9)"
+shaper change 10mbit
+send 7 1
+wait_for 5 has_come $((before + 5))
+equal "all of them leave" "2 1 0 0" "$(sent 4) $(sent 9) $(queued 4) $(queued 9)"
+waits_alone 4 limit 1
+send 9 1
+equal "it makes room for one of a higher level" "1 0 1" "$(dropped 4) $(queued 4) $(queued 9)"
+waits_alone 4 limit 1
+send 3 1
+equal "and for none of a lower one" "0 1 1" "$(dropped 4) $(queued 4) $(dropped 3)"
+waits_alone 4
+must a tc qdisc del dev v0 root
+sleep 0.3
+equal "with the qdisc it goes" 1 $(($(came) - before))
 wire_down
 end

@@ -24,6 +24,14 @@ done
 equal "EF, DSCP 46, is level 11" 11:1 "$(levels ping_once 0xb8)"
 equal "the ECN bits change nothing" 3:1 "$(levels ping_once 0x33)"
 
+equal "IP options change nothing" 3:1 "$(levels a ping -c 1 -W 2 -R -Q 0x30 10.0.0.2)"
+equal "nor does a fragment that has PTP's port where a whole datagram has it" 3:2 \
+    "$(levels a ping -c 1 -W 2 -s 2000 -p 013f -Q 0x30 10.0.0.2)"
+must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr 01:80:c2:00:00:0e nud permanent
+equal "IP to a group of the link's own is level 15" 15:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
+must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr 01:80:c2:00:01:0e nud permanent
+equal "to a group beside these it is not" 3:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
+
 equal "ARP is level 15" 15:1 "$(levels a arping -c 1 -w 2 -I v0 10.0.0.2)"
 equal "PTP over UDP is level 15" 15:1 "$(levels a teiji talk v0 10.0.0.2:319 --frames 1 --no-stamps)"
 equal "a frame that is not IP is level 0" 0:1 \

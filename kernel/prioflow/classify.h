@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * prioflow: the level of a plain packet, as nearly all are: IPv4 without options, for no
+ * group of the link's own, in one piece. Inline, because each packet passes it; classify.c
+ * decides for all that may be something else.
+ */
+#ifndef PRIOFLOW_CLASSIFY_H
+#define PRIOFLOW_CLASSIFY_H
+
+#include <linux/etherdevice.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+
+#include "prioflow.h"
+
+#define PRIOFLOW_PTP_EVENT	319
+#define PRIOFLOW_PTP_GENERAL	320
+
+static __always_inline bool prioflow_is_ptp_port(__be16 port)
+{
+	return port == htons(PRIOFLOW_PTP_EVENT) || port == htons(PRIOFLOW_PTP_GENERAL);
+}
+
+/* A qdisc is given frames from their Ethernet header on. */
+static __always_inline bool prioflow_is_plain(const struct sk_buff *skb)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	/* Below zero, if the header is not in the first piece at all. */
+	int octets = skb_tail_pointer(skb) - (const u8 *)ip;
+
+	return skb->protocol == htons(ETH_P_IP) &&
+	       octets >= (int)(sizeof(*ip) + sizeof(struct udphdr)) &&
+	       *(const u8 *)ip == 0x45 &&
+	       /* Another protocol, or a fragment, may have these octets there by chance. */
+	       !prioflow_is_ptp_port(((const struct udphdr *)(ip + 1))->dest) &&
+	       !is_link_local_ether_addr(skb->data);
+}
+
+/* The qdisc's lock. */
+static __always_inline u32 prioflow_level_of(const struct prioflow_map *map, struct sk_buff *skb)
+{
+	if (likely(map->reads_class && prioflow_is_plain(skb)))
+		return map->by_class[ip_hdr(skb)->tos];
+	return prioflow_classify(map, skb);
+}
+
+#endif /* PRIOFLOW_CLASSIFY_H */
