@@ -47,7 +47,6 @@ each "a qdisc with options" "tc qdisc del dev v0 root" \
 must tc qdisc add dev v0 root handle 1: prioflow
 back() { tc qdisc replace dev v0 root handle 1: prioflow link off limit 1000 by dscp send-level 0 room 0; }
 must back
-each "another map" back tc qdisc change dev v0 root prioflow by priority
 each "a link" back tc qdisc change dev v0 root prioflow link mac-control limit 9
 each "a link of standard frames" back tc qdisc change dev v0 root prioflow link pfc by pcp room 999
 must tc qdisc change dev v0 root prioflow link mac-control
