@@ -129,7 +129,9 @@ END_OF_PERL
 taken() { echo "$1" | tr ' ' '\n' | awk -F: '$1 == 0 { sum += $2 } END { print sum + 0 }'; }
 refused_of() { echo "$1" | tr ' ' '\n' | awk -F: '$1 != 0 { sum += $2 } END { print sum + 0 }'; }
 
-nothing_waits() { [ "$(classes | awk '{ sum += $4 } END { print sum + 0 }')" = 0 ]; }
+# over_levels FIELD: the sum of a field of `classes`, the second what was sent, the fourth what waits.
+over_levels() { classes | awk -v field="$1" '{ sum += $field } END { print sum + 0 }'; }
+nothing_waits() { [ "$(over_levels 4)" = 0 ]; }
 
 count=$((slow > 1 ? 500 : 4000))
 wire_up
@@ -150,11 +152,11 @@ within "some options are taken" 1 $count "$(taken "$answers")"
 must a tc qdisc del dev v0 root
 for by in dscp tos pcp priority; do
     prioflow limit 100000 by $by
-    had=$(classes | awk '{ sum += $2 } END { print sum + 0 }')
+    had=$(over_levels 2)
     taken=$(a perl frames.pl "$seed" $((count / 4)) "$(a cat /sys/class/net/v0/ifindex)")
     wait_for 30 nothing_waits
     within "frames that chance makes are sent, by $by" $((count / 5)) $((count / 4)) "$taken"
-    equal "and each has a level, by $by" "$taken" "$(($(classes | awk '{ sum += $2 } END { print sum + 0 }') - had))"
+    equal "and each has a level, by $by" "$taken" "$(($(over_levels 2) - had))"
 done
 
 must a tc qdisc del dev v0 root
