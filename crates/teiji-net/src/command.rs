@@ -49,7 +49,7 @@ impl Plan {
             );
         }
         let system = self.steps.iter().filter_map(|step| match &step.action {
-            Action::System { setting } => Some(setting.question()),
+            Action::System { setting } => setting.question(),
             _ => None,
         });
         let questions: Vec<String> = system.collect();

@@ -1,7 +1,15 @@
 //! Sets of CPUs in the two forms the kernel's files have: lists (`0-2,5`) and masks
 //! (`00000001,0000002f`).
 
+use std::fs;
+
 pub(crate) use teiji_sys::sched::cpu_list as list;
+
+/// Those that are online; empty if the kernel does not say.
+pub(crate) fn online() -> Vec<u16> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    parse_list(&text).unwrap_or_default()
+}
 
 /// The CPUs of a list; `None` if it is none.
 pub(crate) fn parse_list(text: &str) -> Option<Vec<u16>> {

@@ -19,6 +19,7 @@ use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::processing;
 use crate::qdisc::Handle;
+use crate::system;
 use crate::threads::KernelThread;
 use crate::vtsn;
 
@@ -242,7 +243,7 @@ impl Observed {
     }
 
     /// Takes the driver's counters of `before` off, so that only what was counted
-    /// since is left.
+    /// since is left. The lists of free pages are told as they were then.
     pub fn count_since(&mut self, before: &Self) {
         for port in &mut self.ports {
             let Some(earlier) = before.port(&port.host, &port.wire) else { continue };
@@ -251,6 +252,9 @@ impl Observed {
             }
             port.rx_missed = port.rx_missed.saturating_sub(earlier.rx_missed);
             port.rx_crc_errors = port.rx_crc_errors.saturating_sub(earlier.rx_crc_errors);
+        }
+        if let Some(pages) = before.system.get(system::LONGEST_AT_START) {
+            self.system.insert(system::LONGEST_AT_START.to_owned(), pages.clone());
         }
     }
 }

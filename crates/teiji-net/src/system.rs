@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::before::KernelBefore;
 use crate::cpus;
 use crate::error::Cause;
+use crate::free_pages;
 use crate::netlink::KernelError;
 use crate::plan::{Action, Plan};
 use crate::receive_trace;
@@ -37,6 +38,8 @@ pub enum SystemSetting {
         /// So.
         policy: Policy,
     },
+    /// The list of free pages that each CPU keeps to itself comes below its new limit.
+    ShortFreeLists,
 }
 
 /// Why a plan cannot be applied to this machine. Nothing has been changed.
@@ -81,6 +84,12 @@ pub enum SystemRefusal {
     },
 }
 
+/// Under which key it is observed how long a CPU's list of free pages was before the first frame.
+pub(crate) const LONGEST_AT_START: &str = "longest list of free pages at the start";
+/// Frees some hundred pages on each CPU, several times.
+const SHORT_FREE_LISTS: &str = "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do \
+     taskset -c $c dd if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done";
+
 fn hint(name: &str) -> &'static str {
     if name.starts_with("ktimers") {
         " (only some kernels with PREEMPT_RT have ktimers)"
@@ -115,6 +124,7 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
         sysctl("net/core/dev_weight", dev_weight.map(i64::from)),
         sysctl("kernel/sched_rt_runtime_us", runtime),
         sysctl("vm/percpu_pagelist_high_fraction", pagelist_high_fraction.map(i64::from)),
+        pagelist_high_fraction.map(|_| SystemSetting::ShortFreeLists),
         threads("ksoftirqd", ksoftirqd),
         threads("ktimers", ktimers),
     ];
@@ -124,7 +134,7 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
 /// What an experiment asks of a host's kernel, by the keys of
 /// [`Observed::system`](crate::observe::Observed::system).
 pub fn asked(host: &Host) -> BTreeMap<String, String> {
-    of_host(host).iter().map(SystemSetting::expected).collect()
+    of_host(host).iter().filter_map(SystemSetting::expected).collect()
 }
 
 /// `ksoftirqd/0`, or `ksoftirqd` for those of all CPUs.
@@ -160,25 +170,35 @@ impl SystemSetting {
                 let threads = find(name, *cpu, &threads::list());
                 threads.iter().try_for_each(|thread| threads::schedule(thread, *policy))
             }
+            Self::ShortFreeLists => {
+                free_pages::shorten();
+                Ok(())
+            }
         }
     }
 
-    /// Under which key it is observed, and what should be there.
-    pub(crate) fn expected(&self) -> (String, String) {
+    /// Under which key it is observed, and what should be there; `None` of what does not stay.
+    pub(crate) fn expected(&self) -> Option<(String, String)> {
         match self {
-            Self::Sysctl { path, value } => (sysctl_name(path), value.to_string()),
-            Self::Threads { name, cpu, policy } => (thread_name(name, *cpu), policy.to_string()),
+            Self::Sysctl { path, value } => Some((sysctl_name(path), value.to_string())),
+            Self::Threads { name, cpu, policy } => {
+                Some((thread_name(name, *cpu), policy.to_string()))
+            }
+            Self::ShortFreeLists => None,
         }
     }
 
     fn observe(&self, all: &[KernelThread]) -> Option<(String, String)> {
-        let (key, _) = self.expected();
         let is = match self {
             Self::Sysctl { path, .. } => {
                 fs::read_to_string(sysctl_file(path)).ok()?.trim().to_owned()
             }
             Self::Threads { name, cpu, .. } => threads::policies(&find(name, *cpu, all))?,
+            Self::ShortFreeLists => {
+                return Some((LONGEST_AT_START.to_owned(), free_pages::longest()?.to_string()));
+            }
         };
+        let (key, _) = self.expected()?;
         Some((key, is))
     }
 
@@ -209,6 +229,7 @@ impl SystemSetting {
                     before.remember_thread(thread);
                 }
             }
+            Self::ShortFreeLists => {}
         }
         Ok(())
     }
@@ -225,21 +246,23 @@ impl fmt::Display for SystemSetting {
             Self::Threads { name, cpu: None, policy } => {
                 write!(f, "for t in $(pgrep '^{name}/'); do {} $t; done", chrt(*policy))
             }
+            Self::ShortFreeLists => f.write_str(SHORT_FREE_LISTS),
         }
     }
 }
 
 impl SystemSetting {
-    /// The command that tells what there is now.
-    pub(crate) fn question(&self) -> String {
+    /// The command that tells what there is now; `None` of what does not stay.
+    pub(crate) fn question(&self) -> Option<String> {
         match self {
-            Self::Sysctl { path, .. } => format!("sysctl {}", sysctl_name(path)),
+            Self::Sysctl { path, .. } => Some(format!("sysctl {}", sysctl_name(path))),
             Self::Threads { name, cpu: Some(cpu), .. } => {
-                format!("chrt -p $(pgrep -x {name}/{cpu})")
+                Some(format!("chrt -p $(pgrep -x {name}/{cpu})"))
             }
             Self::Threads { name, cpu: None, .. } => {
-                format!("for t in $(pgrep '^{name}/'); do chrt -p $t; done")
+                Some(format!("for t in $(pgrep '^{name}/'); do chrt -p $t; done"))
             }
+            Self::ShortFreeLists => None,
         }
     }
 }
@@ -284,12 +307,12 @@ impl Plan {
             Action::Processing { setting, .. } => Some(setting.cpus()),
             _ => None,
         });
-        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        let Some(there) = cpus::parse_list(&online).filter(|there| !there.is_empty()) else {
+        let there = cpus::online();
+        if there.is_empty() {
             return Ok(());
-        };
+        }
         match named.flatten().find(|cpu| !there.contains(cpu)) {
-            Some(cpu) => Err(SystemRefusal::NoCpu { cpu, online: online.trim().to_owned() }),
+            Some(cpu) => Err(SystemRefusal::NoCpu { cpu, online: cpus::list(&there) }),
             None => Ok(()),
         }
     }

@@ -300,6 +300,7 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "sysctl -qw net.core.dev_weight=32",
         "sysctl -qw kernel.sched_rt_runtime_us=-1",
         "sysctl -qw vm.percpu_pagelist_high_fraction=1000",
+        "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do taskset -c $c dd if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done",
         "chrt -f -p 1 $(pgrep -x ksoftirqd/1)",
         "chrt -o -p 0 $(pgrep -x ktimers/1)",
         &format!("{line} 2 > /sys/class/net/line/napi_defer_hard_irqs'"),

@@ -78,7 +78,7 @@ pub const SYSTEM: Section = Section {
             "pagelist-high-fraction",
             "whole number, 8 …",
             "as it is: by the kernel's own rule",
-            "a CPU keeps at most a zone's pages divided by this to itself (but four batches), and gives back no more at once; whoever frees a frame may be the one who does that (`vm.percpu_pagelist_high_fraction`)",
+            "a CPU keeps at most a zone's pages divided by this to itself (but four batches), and gives back no more at once; whoever frees a frame may be the one who does that (`vm.percpu_pagelist_high_fraction`). What it keeps too many is given back before the first frame",
         ),
     ],
 };
