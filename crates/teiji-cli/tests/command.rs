@@ -366,6 +366,17 @@ fn talk_and_listen_refuse_what_cannot_be() {
 }
 
 #[test]
+fn a_talker_says_that_nothing_keeps_its_launch_times() {
+    let arguments = ["talk", "lo", "127.0.0.1:47789", "--frames", "1"];
+    let with_launch_times = [&arguments[..], &["--margin", "400us"]].concat();
+    let warning = "nothing on lo keeps launch times";
+    let said = teiji(&with_launch_times);
+    assert!(said.err.contains(warning), "{}", said.err);
+    let said = teiji(&arguments);
+    assert!(!said.err.contains(warning), "{}", said.err);
+}
+
+#[test]
 fn talk_and_listen_meet_on_this_machine() {
     let listener =
         common::command(&["listen", "--address", "127.0.0.1", "--port", "47788", "--for", "2s"])

@@ -48,6 +48,7 @@ mod free_pages;
 mod host;
 pub mod interrupts;
 pub mod keeper;
+pub mod launch;
 pub mod machine;
 mod netlink;
 pub mod observe;

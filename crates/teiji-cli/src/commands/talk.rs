@@ -14,6 +14,7 @@ use teiji::{Fate, Scheduling, TalkerLog};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
+use teiji_net::launch;
 use teiji_stats::Series;
 
 use super::quantity::{figures, span};
@@ -161,6 +162,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             lock_memory: args.realtime.is_some(),
         },
     };
+    if args.margin.is_some() && launch::is_kept(&args.interface) == Some(false) {
+        output::aside(format_args!(
+            "warning: nothing on {} keeps launch times, so frames leave when they are handed over; \
+             set an etf or taprio qdisc there (`teiji plan` prints how for an experiment), or leave \
+             --margin out",
+            args.interface
+        ));
+    }
     let margin = args.margin.unwrap_or(Span::ZERO);
     // Before anything is timed: with locked memory, a new thread's stack is
     // touched page by page.
