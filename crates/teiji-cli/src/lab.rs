@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teiji::StopFlag;
+use teiji::listener::FRAMES_A_CALL;
 use teiji_core::time::Span;
 use teiji_experiment::{
     Case, Experiment, Flow, InstructionTime, LeafQdisc, Nic, Qdisc, Scenario, Transport,
@@ -33,6 +34,8 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// Most real time for 500 million instructions, a second of the usual processor's, before a
 /// guest is given up.
 const SLOWEST: Duration = Duration::from_secs(20);
+/// No reader is waited for longer.
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Virtual time beyond the experiment's own before init gives up.
 const VIRTUAL_SLACK: Span = Span::from_secs(60);
 
@@ -228,11 +231,12 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
 }
 
 fn default_wall_limit(case: &Case) -> Duration {
-    let usual = InstructionTime::default().span().as_secs_f64();
-    let seconds =
-        virtual_time(&case.scenario).as_secs_f64() * usual / case.instruction.span().as_secs_f64();
+    let rests = case.scenario.flows.iter().map(rests).max().unwrap_or_default();
+    let seconds = virtual_time(&case.scenario).as_secs_f64() + rests.as_secs_f64();
+    let slower =
+        InstructionTime::default().span().as_secs_f64() / case.instruction.span().as_secs_f64();
     // Virtual CPUs take turns.
-    (BOOT_LIMIT + SLOWEST.mul_f64(seconds)) * u32::from(vcpus(&case.scenario))
+    (BOOT_LIMIT + SLOWEST.mul_f64(seconds * slower)) * u32::from(vcpus(&case.scenario))
 }
 
 /// How long a scenario takes at most: its flows, what then waits in bridges, and clocks that
@@ -242,6 +246,13 @@ fn virtual_time(scenario: &Scenario) -> Span {
     let settling = if uses_ptp(scenario) { ptp::LIMIT * 2 } else { Span::ZERO };
     let draining = if scenario.has_bridges() { scenario.longest_wait() } else { Span::ZERO };
     scenario.duration() + settling + draining
+}
+
+/// How long a flow's reader rests, whose sender may wait for it meanwhile.
+fn rests(flow: &Flow) -> Duration {
+    let looks = u32::try_from(flow.frames / u64::from(FRAMES_A_CALL)).unwrap_or(u32::MAX);
+    let pause = u64::try_from(flow.listener_pause.unwrap_or(Span::ZERO).as_ns()).unwrap_or(0);
+    Duration::from_nanos(pause).saturating_mul(looks).min(DAY)
 }
 
 fn uses_ptp(scenario: &Scenario) -> bool {
@@ -364,4 +375,27 @@ pub fn write_initramfs(
         Ok(())
     };
     write().with_context(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_has_time_for_its_readers_rests_and_more_where_instructions_are_shorter() {
+        let text = include_str!("../../../experiments/loss.toml");
+        let experiment = Experiment::parse(text, "loss.toml").unwrap();
+        let mut case =
+            experiment.cases.iter().find(|case| case.name == "at-random").unwrap().clone();
+        let flow = &mut case.scenario.flows[0];
+        flow.frames = 64_000;
+        flow.listener_pause = None;
+        let without = default_wall_limit(&case);
+        // 2 000 looks of 32 frames: ten seconds of rest, on two processors.
+        case.scenario.flows[0].listener_pause = Some(Span::from_millis(5));
+        let with = default_wall_limit(&case);
+        assert_eq!(with, without + SLOWEST * 10 * 2);
+        let shorter = Case { instruction: InstructionTime::new(Span::from_ns(1)).unwrap(), ..case };
+        assert_eq!(default_wall_limit(&shorter) + BOOT_LIMIT * 2, with * 2);
+    }
 }

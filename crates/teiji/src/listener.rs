@@ -35,7 +35,7 @@ use tally::Tally;
 /// A receive call waits this long at most, so that a flag or deadline is seen.
 const WAIT: Span = Span::from_millis(50);
 /// Frames taken in one system call, when so many are waiting.
-const FRAMES_A_CALL: u16 = 32;
+pub const FRAMES_A_CALL: u16 = 32;
 /// Bytes of each frame that are kept: headers and the test header.
 const KEPT: usize = 2_048;
 /// Receive calls that may fail in a row (an interface that goes down fails
