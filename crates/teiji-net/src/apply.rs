@@ -16,6 +16,7 @@ use teiji_sys::{ethtool, netns};
 use crate::before::KernelBefore;
 use crate::card::{self, Before};
 use crate::error::{Cause, Failed, NetError, StepError, explain};
+use crate::free_pages;
 use crate::host::Host;
 use crate::keeper::{Keeper, KeeperProgram, UndoList};
 use crate::netlink::address::Address;
@@ -264,6 +265,10 @@ impl Applied {
             return netns::in_namespace(self.home.as_fd(), || setting.apply())
                 .map_err(|error| Cause::Text(error.to_string()))?;
         }
+        if let Action::ShortFreeLists = step.action {
+            free_pages::shorten();
+            return Ok(());
+        }
         let Some(host) = self.hosts.get_mut(&step.host) else {
             return Err(Cause::Text(format!("host `{}` has no namespace yet", step.host)));
         };
@@ -275,7 +280,8 @@ impl Applied {
             Action::Namespace
             | Action::Pair { .. }
             | Action::Move { .. }
-            | Action::System { .. } => Ok(()),
+            | Action::System { .. }
+            | Action::ShortFreeLists => Ok(()),
             Action::Sysctl { path, value } => host.sysctl(path, value),
             Action::LoopbackUp => host.loopback_up(),
             Action::Channels { port, queues } => {

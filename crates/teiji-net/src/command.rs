@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::free_pages;
 use crate::host::CARRIER_WAIT;
 use crate::interrupts;
 use crate::plan::{Action, Attachment, BRIDGE, Plan, PlannedPort, Step};
@@ -49,7 +50,7 @@ impl Plan {
             );
         }
         let system = self.steps.iter().filter_map(|step| match &step.action {
-            Action::System { setting } => setting.question(),
+            Action::System { setting } => Some(setting.question()),
             _ => None,
         });
         let questions: Vec<String> = system.collect();
@@ -96,6 +97,7 @@ impl Plan {
                 format!("ip netns exec {host} {command}")
             }
             Action::System { setting } => setting.to_string(),
+            Action::ShortFreeLists => free_pages::COMMAND.to_owned(),
             Action::Processing { port, setting } => {
                 let vtsn = self.ports[*port].attachment == Attachment::Vtsn;
                 let command = setting.to_string().replace("IRQS", interrupts::command(vtsn));

@@ -9,6 +9,12 @@ use teiji_sys::sched::Pinned;
 
 use crate::cpus;
 
+/// Under which key it is observed how long the longest list was before the first frame.
+pub(crate) const LONGEST_AT_START: &str = "longest list of free pages at the start";
+/// What [`shorten`] does, as a plain command: frees some hundred pages on each CPU, several times.
+pub(crate) const COMMAND: &str = "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do \
+     taskset -c $c dd if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done";
+
 /// Frees of a page or more between two looks at the lists.
 const FREES: usize = 64;
 /// Looks at the lists at most: where a free gives back 31 pages, they suffice for 30 GiB.
@@ -37,7 +43,7 @@ fn shorten_on(cpu: u16) {
             free_some();
         }
         let zones = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
-        let too_many: u64 = lists(&zones, cpu).iter().map(|list| list.too_many()).sum();
+        let too_many: u64 = lists_of(&zones, cpu).iter().map(|list| list.too_many()).sum();
         // What does not become less is a zone's in which nothing was freed here.
         if too_many == 0 || too_many >= before {
             return;
@@ -49,8 +55,7 @@ fn shorten_on(cpu: u16) {
 /// How many free pages the longest list of any CPU and zone has; `None` if the kernel does not say.
 pub(crate) fn longest() -> Option<u64> {
     let zones = fs::read_to_string("/proc/zoneinfo").ok()?;
-    let all = cpus::online().into_iter().flat_map(|cpu| lists(&zones, cpu));
-    all.map(|list| list.count).max()
+    lists(&zones).iter().map(|(_, list)| list.count).max()
 }
 
 /// Takes some of the kernel's pages and frees them, on this CPU.
@@ -74,26 +79,21 @@ impl List {
     }
 }
 
-/// The lists of `cpu`, one a zone, in the words of `/proc/zoneinfo` (`zoneinfo_show_print`,
-/// `mm/vmstat.c`).
-fn lists(zoneinfo: &str, cpu: u16) -> Vec<List> {
-    let mut lists: Vec<List> = Vec::new();
-    let mut of_cpu = false;
+/// The lists of `cpu`, one a zone.
+fn lists_of(zoneinfo: &str, cpu: u16) -> Vec<List> {
+    lists(zoneinfo).into_iter().filter(|(of, _)| *of == cpu).map(|(_, list)| list).collect()
+}
+
+/// Each list with its CPU, in the words of `/proc/zoneinfo` (`zoneinfo_show_print`, `mm/vmstat.c`).
+fn lists(zoneinfo: &str) -> Vec<(u16, List)> {
+    let mut lists: Vec<(u16, List)> = Vec::new();
     for line in zoneinfo.lines() {
-        let Some((key, value)) = line.trim().split_once(':') else {
-            of_cpu = false;
-            continue;
-        };
-        let Ok(value) = value.trim().parse::<u64>() else { continue };
+        let Some((key, value)) = line.trim().split_once(':') else { continue };
+        let value = value.trim();
         match (key, lists.last_mut()) {
-            ("cpu", _) => {
-                of_cpu = value == u64::from(cpu);
-                if of_cpu {
-                    lists.push(List::default());
-                }
-            }
-            ("count", Some(list)) if of_cpu => list.count = value,
-            ("high", Some(list)) if of_cpu => list.high = value,
+            ("cpu", _) => lists.extend(value.parse().map(|cpu| (cpu, List::default()))),
+            ("count", Some((_, list))) => list.count = value.parse().unwrap_or(0),
+            ("high", Some((_, list))) => list.high = value.parse().unwrap_or(0),
             _ => {}
         }
     }
@@ -131,10 +131,13 @@ Node 0, zone   Normal
               high:  6
               batch: 31
 ";
-        assert_eq!(lists(zoneinfo, 0), [List { count: 6_925, high: 9_071 }]);
-        assert_eq!(lists(zoneinfo, 1), [List { count: 67, high: 124 }, List { count: 5, high: 6 }]);
+        assert_eq!(lists_of(zoneinfo, 0), [List { count: 6_925, high: 9_071 }]);
+        assert_eq!(
+            lists_of(zoneinfo, 1),
+            [List { count: 67, high: 124 }, List { count: 5, high: 6 }]
+        );
         assert_eq!(List { count: 125, high: 124 }.too_many(), 1);
-        assert_eq!(lists(zoneinfo, 2), []);
-        assert_eq!(lists("", 0), []);
+        assert_eq!(lists_of(zoneinfo, 2), []);
+        assert_eq!(lists_of("", 0), []);
     }
 }

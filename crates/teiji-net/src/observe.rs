@@ -14,12 +14,12 @@ use crate::apply::Applied;
 use crate::card::Channels;
 use crate::error::NetError;
 use crate::flow::{FlowPort, ForwardCounters};
+use crate::free_pages;
 use crate::netlink::qdisc::ObservedQdisc;
 use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::processing;
 use crate::qdisc::Handle;
-use crate::system;
 use crate::threads::KernelThread;
 use crate::vtsn;
 
@@ -253,8 +253,8 @@ impl Observed {
             port.rx_missed = port.rx_missed.saturating_sub(earlier.rx_missed);
             port.rx_crc_errors = port.rx_crc_errors.saturating_sub(earlier.rx_crc_errors);
         }
-        if let Some(pages) = before.system.get(system::LONGEST_AT_START) {
-            self.system.insert(system::LONGEST_AT_START.to_owned(), pages.clone());
+        if let Some(pages) = before.system.get(free_pages::LONGEST_AT_START) {
+            self.system.insert(free_pages::LONGEST_AT_START.to_owned(), pages.clone());
         }
     }
 }

@@ -171,6 +171,9 @@ impl Plan {
             for setting in system::of_host(host) {
                 steps.push(Step { host: host.name.clone(), action: Action::System { setting } });
             }
+            if host.system.pagelist_high_fraction.is_some() {
+                steps.push(Step { host: host.name.clone(), action: Action::ShortFreeLists });
+            }
         }
         for &(near, far) in &wires {
             if ports[near].attachment != Attachment::Interface {

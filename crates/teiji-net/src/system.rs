@@ -38,8 +38,6 @@ pub enum SystemSetting {
         /// So.
         policy: Policy,
     },
-    /// The list of free pages that each CPU keeps to itself comes below its new limit.
-    ShortFreeLists,
 }
 
 /// Why a plan cannot be applied to this machine. Nothing has been changed.
@@ -84,12 +82,6 @@ pub enum SystemRefusal {
     },
 }
 
-/// Under which key it is observed how long a CPU's list of free pages was before the first frame.
-pub(crate) const LONGEST_AT_START: &str = "longest list of free pages at the start";
-/// Frees some hundred pages on each CPU, several times.
-const SHORT_FREE_LISTS: &str = "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do \
-     taskset -c $c dd if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done";
-
 fn hint(name: &str) -> &'static str {
     if name.starts_with("ktimers") {
         " (only some kernels with PREEMPT_RT have ktimers)"
@@ -124,7 +116,6 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
         sysctl("net/core/dev_weight", dev_weight.map(i64::from)),
         sysctl("kernel/sched_rt_runtime_us", runtime),
         sysctl("vm/percpu_pagelist_high_fraction", pagelist_high_fraction.map(i64::from)),
-        pagelist_high_fraction.map(|_| SystemSetting::ShortFreeLists),
         threads("ksoftirqd", ksoftirqd),
         threads("ktimers", ktimers),
     ];
@@ -134,7 +125,7 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
 /// What an experiment asks of a host's kernel, by the keys of
 /// [`Observed::system`](crate::observe::Observed::system).
 pub fn asked(host: &Host) -> BTreeMap<String, String> {
-    of_host(host).iter().filter_map(SystemSetting::expected).collect()
+    of_host(host).iter().map(SystemSetting::expected).collect()
 }
 
 /// `ksoftirqd/0`, or `ksoftirqd` for those of all CPUs.
@@ -170,35 +161,25 @@ impl SystemSetting {
                 let threads = find(name, *cpu, &threads::list());
                 threads.iter().try_for_each(|thread| threads::schedule(thread, *policy))
             }
-            Self::ShortFreeLists => {
-                free_pages::shorten();
-                Ok(())
-            }
         }
     }
 
-    /// Under which key it is observed, and what should be there; `None` of what does not stay.
-    pub(crate) fn expected(&self) -> Option<(String, String)> {
+    /// Under which key it is observed, and what should be there.
+    pub(crate) fn expected(&self) -> (String, String) {
         match self {
-            Self::Sysctl { path, value } => Some((sysctl_name(path), value.to_string())),
-            Self::Threads { name, cpu, policy } => {
-                Some((thread_name(name, *cpu), policy.to_string()))
-            }
-            Self::ShortFreeLists => None,
+            Self::Sysctl { path, value } => (sysctl_name(path), value.to_string()),
+            Self::Threads { name, cpu, policy } => (thread_name(name, *cpu), policy.to_string()),
         }
     }
 
     fn observe(&self, all: &[KernelThread]) -> Option<(String, String)> {
+        let (key, _) = self.expected();
         let is = match self {
             Self::Sysctl { path, .. } => {
                 fs::read_to_string(sysctl_file(path)).ok()?.trim().to_owned()
             }
             Self::Threads { name, cpu, .. } => threads::policies(&find(name, *cpu, all))?,
-            Self::ShortFreeLists => {
-                return Some((LONGEST_AT_START.to_owned(), free_pages::longest()?.to_string()));
-            }
         };
-        let (key, _) = self.expected()?;
         Some((key, is))
     }
 
@@ -229,7 +210,6 @@ impl SystemSetting {
                     before.remember_thread(thread);
                 }
             }
-            Self::ShortFreeLists => {}
         }
         Ok(())
     }
@@ -246,23 +226,21 @@ impl fmt::Display for SystemSetting {
             Self::Threads { name, cpu: None, policy } => {
                 write!(f, "for t in $(pgrep '^{name}/'); do {} $t; done", chrt(*policy))
             }
-            Self::ShortFreeLists => f.write_str(SHORT_FREE_LISTS),
         }
     }
 }
 
 impl SystemSetting {
-    /// The command that tells what there is now; `None` of what does not stay.
-    pub(crate) fn question(&self) -> Option<String> {
+    /// The command that tells what there is now.
+    pub(crate) fn question(&self) -> String {
         match self {
-            Self::Sysctl { path, .. } => Some(format!("sysctl {}", sysctl_name(path))),
+            Self::Sysctl { path, .. } => format!("sysctl {}", sysctl_name(path)),
             Self::Threads { name, cpu: Some(cpu), .. } => {
-                Some(format!("chrt -p $(pgrep -x {name}/{cpu})"))
+                format!("chrt -p $(pgrep -x {name}/{cpu})")
             }
             Self::Threads { name, cpu: None, .. } => {
-                Some(format!("for t in $(pgrep '^{name}/'); do chrt -p $t; done"))
+                format!("for t in $(pgrep '^{name}/'); do chrt -p $t; done")
             }
-            Self::ShortFreeLists => None,
         }
     }
 }
@@ -327,7 +305,13 @@ impl Plan {
         };
         let schedules = settings().any(|s| matches!(s, SystemSetting::Threads { .. }));
         let all = if schedules { threads::list() } else { Vec::new() };
-        settings().filter_map(|setting| setting.observe(&all)).collect()
+        let mut said: BTreeMap<_, _> =
+            settings().filter_map(|setting| setting.observe(&all)).collect();
+        if self.steps.iter().any(|step| step.action == Action::ShortFreeLists) {
+            let pages = free_pages::longest().map(|pages| pages.to_string());
+            said.extend(pages.map(|pages| (free_pages::LONGEST_AT_START.to_owned(), pages)));
+        }
+        said
     }
 }
 

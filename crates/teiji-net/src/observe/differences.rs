@@ -24,7 +24,7 @@ impl Observed {
         }
         "the kernel".clone_into(&mut all.at);
         for (what, asked) in plan.steps.iter().filter_map(|step| match &step.action {
-            Action::System { setting } => setting.expected(),
+            Action::System { setting } => Some(setting.expected()),
             _ => None,
         }) {
             all.compare_said(&what, &asked, self.system.get(&what));

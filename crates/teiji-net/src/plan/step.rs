@@ -46,6 +46,8 @@ pub(crate) enum Action {
     System {
         setting: SystemSetting,
     },
+    /// Bring the list of free pages that each CPU keeps to itself below its new limit.
+    ShortFreeLists,
     Processing {
         port: usize,
         setting: ProcessingSetting,
@@ -92,7 +94,8 @@ impl Action {
             | Self::Sysctl { .. }
             | Self::LoopbackUp
             | Self::Bridge
-            | Self::System { .. } => None,
+            | Self::System { .. }
+            | Self::ShortFreeLists => None,
             Self::Pair { near: port, .. }
             | Self::Move { port }
             | Self::Channels { port, .. }
