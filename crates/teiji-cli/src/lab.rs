@@ -35,7 +35,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// guest is given up.
 const SLOWEST: Duration = Duration::from_secs(20);
 /// No reader is waited for longer.
-const DAY: Duration = Duration::from_secs(24 * 3_600);
+const LONGEST_REST: Span = Span::from_secs(24 * 3_600);
 /// Virtual time beyond the experiment's own before init gives up.
 const VIRTUAL_SLACK: Span = Span::from_secs(60);
 
@@ -231,7 +231,7 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
 }
 
 fn default_wall_limit(case: &Case) -> Duration {
-    let rests = case.scenario.flows.iter().map(rests).max().unwrap_or_default();
+    let rests = case.scenario.flows.iter().map(rests).max().unwrap_or(Span::ZERO);
     let seconds = virtual_time(&case.scenario).as_secs_f64() + rests.as_secs_f64();
     let slower =
         InstructionTime::default().span().as_secs_f64() / case.instruction.span().as_secs_f64();
@@ -249,10 +249,10 @@ fn virtual_time(scenario: &Scenario) -> Span {
 }
 
 /// How long a flow's reader rests, whose sender may wait for it meanwhile.
-fn rests(flow: &Flow) -> Duration {
-    let looks = u32::try_from(flow.frames / u64::from(FRAMES_A_CALL)).unwrap_or(u32::MAX);
-    let pause = u64::try_from(flow.listener_pause.unwrap_or(Span::ZERO).as_ns()).unwrap_or(0);
-    Duration::from_nanos(pause).saturating_mul(looks).min(DAY)
+fn rests(flow: &Flow) -> Span {
+    let looks = i64::try_from(flow.frames / u64::from(FRAMES_A_CALL)).unwrap_or(i64::MAX);
+    let pause = flow.listener_pause.unwrap_or(Span::ZERO);
+    Span::from_ns(pause.as_ns().saturating_mul(looks)).min(LONGEST_REST)
 }
 
 fn uses_ptp(scenario: &Scenario) -> bool {
