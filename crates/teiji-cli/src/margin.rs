@@ -9,7 +9,7 @@ mod text;
 
 pub use experiment::{FlowBench, Wanted};
 pub use interface::{InterfaceBench, NEAREST_BRIDGE};
-pub use search::measure;
+pub use search::{MOST_RUNS, measure};
 pub use section::publish;
 pub use text::text;
 

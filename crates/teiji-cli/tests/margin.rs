@@ -98,5 +98,6 @@ fn what_cannot_be_measured_is_refused_with_the_next_step() {
         let said = common::teiji(arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
         assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
+        assert!(!said.err.contains("measuring"), "{arguments:?}: {}", said.err);
     }
 }

@@ -155,20 +155,28 @@ fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
              `--on local --bind …` instead of an interface"
         );
     }
+    if args.period <= Span::ZERO {
+        mistake!("a period of {} sends nothing; write for example --period 1ms", args.period);
+    }
+    teiji_sys::interface::index(&args.target)?;
+    let frames = args.frames.unwrap_or(60_000);
+    let ns = args.period.as_ns().saturating_mul(i64::try_from(frames).unwrap_or(i64::MAX));
+    output::aside(format_args!(
+        "  each run takes {}; there are 2 to {} of them",
+        Span::from_ns(ns),
+        margin::MOST_RUNS
+    ));
     let bench = InterfaceBench {
         interface: args.target.clone(),
         to: margin::NEAREST_BRIDGE,
         period: args.period,
-        frames: args.frames.unwrap_or(60_000),
+        frames,
         priority: args.priority,
         realtime: args.realtime,
         delta: args.delta,
         loads,
         stop: interrupt::stop_flag(),
     };
-    if args.period <= Span::ZERO {
-        mistake!("a period of {} sends nothing; write for example --period 1ms", args.period);
-    }
     measure(&bench, format!("{}, every {}", args.target, args.period), "local", args)
 }
 

@@ -18,6 +18,8 @@ const CHECKS: usize = 3;
 const SHARES: [u64; 4] = [1_000, 100, 10, 2];
 /// … if they are at least so many.
 const LATE_FRAMES: u64 = 10;
+/// How many runs a search has at most where ETF's delta is not its own to set.
+pub const MOST_RUNS: usize = 1 + CHECKS + SHARES.len();
 
 /// Measures, recommends and checks, until a margin holds or a few did not; then
 /// shows what shorter ones do.
