@@ -28,7 +28,7 @@ use crate::exit::{self, Exit};
 /// cards, or in a virtual laboratory whose results are the same, bit for bit,
 /// on every machine.
 #[derive(Parser)]
-#[command(name = "teiji", version, after_help = exit::HELP, max_term_width = 100)]
+#[command(name = "teiji", bin_name = "teiji", version, after_help = exit::HELP, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

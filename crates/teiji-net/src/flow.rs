@@ -306,13 +306,9 @@ impl FlowPort {
         links.iter().map(|link| Self::open(&link.name)).collect()
     }
 
-    /// The `tc` command that [`FlowPort::enable`] is equivalent to.
-    pub fn command(&self, change: &PrioflowChange) -> String {
-        format!("tc qdisc replace dev {} root handle {ROOT_HANDLE} {KIND}{change}", self.ifname)
-    }
-
-    /// Makes `prioflow` the root qdisc, or changes the one that is there.
-    pub fn enable(&mut self, change: &PrioflowChange) -> Result<(), FlowError> {
+    /// Makes `prioflow` the root qdisc, or changes the one that is there. Returns the `tc`
+    /// command that does the same.
+    pub fn enable(&mut self, change: &PrioflowChange) -> Result<String, FlowError> {
         let root =
             qdisc::list(&mut self.netlink, self.index).map_err(|error| self.refused(error))?;
         let root = root.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
@@ -326,12 +322,13 @@ impl FlowPort {
             }
             None => ROOT_HANDLE,
         };
-        qdisc::replace_prioflow(&mut self.netlink, self.index, handle, change).map_err(|error| {
-            match error.errno {
+        qdisc::replace_prioflow(&mut self.netlink, self.index, handle, change).map_err(
+            |error| match error.errno {
                 ENOENT => FlowError::NoModule,
                 _ => self.refused(error),
-            }
-        })
+            },
+        )?;
+        Ok(format!("tc qdisc replace dev {} root handle {handle} {KIND}{change}", self.ifname))
     }
 
     /// Takes the root qdisc away; the kernel's own comes back.

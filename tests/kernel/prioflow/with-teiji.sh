@@ -31,6 +31,7 @@ says "a table of no source" "not 3" a teiji flow enable v0 --table 0,1,2
 says "a table of another source" "not as many entries" a teiji flow enable v0 --by dscp --table 0,1,2,3,4,5,6,7
 says "fewer bytes than a frame" "1514" a teiji flow enable v0 --bytes 1513
 says "a time without a level" "--send-level" a teiji flow enable v0 --for 1s
+says "in a guest as elsewhere" "Usage: teiji flow enable" a teiji flow enable v0 --for 1s
 says "a part of a millisecond" "whole multiples of 1 ms" a teiji flow enable v0 --storm 100us
 says "a time below the kernel's" "at least, not 0 s" a teiji flow enable v0 --reaction 0s
 says "a time beyond the kernel's" "32 ms at most" a teiji flow enable v0 --reaction 1s
@@ -115,6 +116,13 @@ must a teiji flow disable v0
 says "without flow control nobody can take part" "prioflow" \
     a teiji listen v0 --flow-control 3 --for 1s
 equal "it goes" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
+must a tc qdisc replace dev v0 root handle 8: prioflow
+found=$(a teiji flow enable v0 --limit 20)
+contains "one that tc made is changed" "root handle 8: prioflow limit 20" "$found"
+contains "that it has no link is told" "without a link, as it was" "$found"
+found=$(a teiji flow enable v0 --link mac-control)
+equal "not where one is asked for" 0 "$(echo "$found" | grep -c 'as it was')"
+contains "which keeps the rest" "limit 20p" "$(shown)"
 must a tc qdisc replace dev v0 root handle 7: pfifo limit 9
 says "what somebody has set is not replaced" "tc qdisc del dev v0 root" a teiji flow enable v0
 contains "and stays" "qdisc pfifo 7: root" "$(a tc qdisc show dev v0)"

@@ -214,9 +214,16 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
         lifetime: args.lifetime,
         receive_level: args.receive_level,
     };
-    port.enable(&change)?;
-    output::line(port.command(&change))?;
-    output::text(text::settings(&port.status()?, &terminal::glyphs()))?;
+    let command = port.enable(&change)?;
+    let status = port.status()?;
+    output::line(command)?;
+    output::text(text::settings(&status, &terminal::glyphs()))?;
+    if change.link.is_none() && status.settings.link == LinkMode::Off {
+        output::line(
+            "  without a link, as it was: the other end is not asked for silence; \
+             --link mac-control changes that",
+        )?;
+    }
     Ok(Exit::Success)
 }
 
