@@ -21,13 +21,17 @@ pub fn counts(
 }
 
 fn of_network(network: &Observed) -> Vec<CardCount> {
-    let of_queues = |port: &ObservedPort| {
-        let full = port.qdiscs.iter().filter(|qdisc| drops_when_full(&qdisc.settings));
-        let drops = full.map(|qdisc| u64::from(qdisc.counters.drops)).sum();
-        count((&port.host, &port.wire), CardTrouble::QueueFull, drops)
-    };
     let of_both = |port| of_port(port).into_iter().chain(of_queues(port));
     network.ports.iter().flat_map(of_both).collect()
+}
+
+fn of_queues(port: &ObservedPort) -> impl Iterator<Item = CardCount> {
+    let of = |trouble| {
+        let which = port.qdiscs.iter().filter(|qdisc| drops_for(&qdisc.settings) == Some(trouble));
+        let drops = which.map(|qdisc| u64::from(qdisc.counters.drops)).sum();
+        count((&port.host, &port.wire), trouble, drops)
+    };
+    [CardTrouble::QueueFull, CardTrouble::QueueDelay].into_iter().filter_map(of)
 }
 
 fn count((host, wire): (&str, &str), trouble: CardTrouble, frames: u64) -> Option<CardCount> {
@@ -35,15 +39,16 @@ fn count((host, wire): (&str, &str), trouble: CardTrouble, frames: u64) -> Optio
     (frames > 0).then_some(CardCount { host, wire, trouble, queues, frames })
 }
 
-/// It drops only what finds it full, and counts nothing that another one below it counts.
-fn drops_when_full(settings: &Settings) -> bool {
-    matches!(
-        settings,
-        Settings::Pfifo { .. }
-            | Settings::PfifoFast
-            | Settings::FqCodel { .. }
-            | Settings::Prioflow(_)
-    )
+/// Why a queue drops frames, if there are no other reasons (as `etf` has) and it counts nothing
+/// that another one below it counts.
+fn drops_for(settings: &Settings) -> Option<CardTrouble> {
+    match settings {
+        Settings::Pfifo { .. } | Settings::PfifoFast | Settings::Prioflow(_) => {
+            Some(CardTrouble::QueueFull)
+        }
+        Settings::FqCodel { .. } => Some(CardTrouble::QueueDelay),
+        _ => None,
+    }
 }
 
 /// The trouble that a port counted.
@@ -135,9 +140,15 @@ mod tests {
             of(qdisc("root", serde_json::json!({ "kind": "mq" }))),
             of(qdisc(":1", serde_json::json!({ "kind": "pfifo", "limit": 9 }))),
             of(qdisc(":2", serde_json::json!({ "kind": "pfifo_fast" }))),
+            of(qdisc(
+                ":3",
+                serde_json::json!({ "kind": "fq_codel", "limit": 10_240, "target_us": 4_999,
+                                    "interval_us": 99_999 }),
+            )),
         ];
-        let [found] = of_network(&network).try_into().unwrap();
-        assert_eq!((found.trouble, found.frames), (CardTrouble::QueueFull, 14));
+        let found = of_network(&network);
+        let found: Vec<_> = found.iter().map(|count| (count.trouble, count.frames)).collect();
+        assert_eq!(found, [(CardTrouble::QueueFull, 14), (CardTrouble::QueueDelay, 7)]);
         let text = "name = \"demo\"\nquestion = \"?\"\n[wires.line]\nbetween = [\"a\", \"b\"]\n\
                     [flows.one]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 9\n";
         let experiment = teiji_experiment::Experiment::parse(text, "demo.toml").unwrap();

@@ -43,6 +43,9 @@ pub enum CardTrouble {
     RxDown,
     /// Dropped by the sender's queue, which was full; whoever sent it.
     QueueFull,
+    /// Dropped by the sender's queue, where it had waited for too long (`fq_codel`, RFC 8290),
+    /// or which was full: the queue counts both together; whoever sent it.
+    QueueDelay,
     /// Dropped by the listener's socket, whose buffer was full.
     SocketFull,
 }
@@ -74,7 +77,7 @@ impl CardTrouble {
             Self::RxOverrun => "rx_overrun",
             Self::RxCrcErrors => "rx_crc_errors",
             Self::RxDown => "rx_down",
-            Self::QueueFull | Self::SocketFull => return None,
+            Self::QueueFull | Self::QueueDelay | Self::SocketFull => return None,
         })
     }
 }

@@ -81,6 +81,9 @@ const fn meaning(trouble: CardTrouble) -> &'static str {
         CardTrouble::RxCrcErrors => "arrived damaged and dropped by the card",
         CardTrouble::RxDown => "arrived while the port was down",
         CardTrouble::QueueFull => "dropped by the sender's queue, which was full",
+        CardTrouble::QueueDelay => {
+            "dropped by the sender's queue (fq_codel), where they had waited too long or which was full"
+        }
         CardTrouble::SocketFull => "dropped by the listener's socket, whose buffer was full",
     }
 }
