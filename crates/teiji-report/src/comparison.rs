@@ -118,10 +118,11 @@ impl<'a> Comparison<'a> {
         Self { flow: name, measure: Measure::RoundTrip, cases }
     }
 
-    /// The vantage that all cases share.
+    /// The vantage that all cases share which have figures: of a single frame there are none.
     pub fn common_vantage(&self) -> Option<Vantage> {
-        let first = self.cases.first()?.vantage?;
-        self.cases.iter().all(|c| c.vantage == Some(first)).then_some(first)
+        let mut known = self.cases.iter().filter_map(|case| case.vantage);
+        let first = known.next()?;
+        known.all(|vantage| vantage == first).then_some(first)
     }
 
     /// The coarsest resolution of the compared stamps, in ns.

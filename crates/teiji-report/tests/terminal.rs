@@ -117,6 +117,17 @@ fn cases_seen_at_different_places_are_not_compared() {
 }
 
 #[test]
+fn a_case_without_figures_was_seen_nowhere_else() {
+    let mut single = flow(Vantage::Wire, &between(-1_000, 1_000));
+    single.vantages.clear();
+    let others = flow(Vantage::Wire, &between(-43_000, 19_000));
+    let summary = run(vec![case("single", vec![single]), case("others", vec![others])]);
+    let told = render(&summary, &WIDE);
+    assert!(!told.contains("same place"), "{told}");
+    assert!(told.contains("on the wire"), "{told}");
+}
+
+#[test]
 fn a_case_that_failed_is_named() {
     let mut summary = two_cases();
     summary.cases[1].members.clear();
