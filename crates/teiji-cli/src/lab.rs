@@ -27,6 +27,11 @@ use crate::guest::Job;
 use crate::outcome::Outcome;
 use crate::ptp;
 
+/// What every guest loads: the way to the host, and the watchdog.
+pub const BASE_MODULES: [&str; 3] = ["virtio_pci", "virtio_console", "i6300esb"];
+/// Before them, where an instruction takes less than QEMU's clock can tell: until it is loaded,
+/// each timer costs the guest a hundred times what it should.
+pub const SLOWER_CLOCK_MODULE: &str = "lapic_freq";
 /// Memory of a guest: the kernel, this program and a million frames' records.
 const MEMORY_MIB: u32 = 512;
 /// Real time for booting, beside the measurement.
@@ -146,9 +151,8 @@ impl Lab {
         files: &MemberFiles,
         results: &Path,
     ) -> MachineSpec {
-        let usual = InstructionTime::default().span().as_ns();
-        let slower = (case.instruction.span().as_ns() / usual).max(1);
-        let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK * slower;
+        let slower = (case.instruction.as_ps() / InstructionTime::default().as_ps()).max(1);
+        let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK * i64::from(slower);
         MachineSpec {
             kernel: self.guest(case).boots.clone(),
             initramfs: self.initramfs(case).to_owned(),
@@ -234,7 +238,7 @@ fn default_wall_limit(case: &Case) -> Duration {
     let rests = case.scenario.flows.iter().map(rests).max().unwrap_or(Span::ZERO);
     let seconds = virtual_time(&case.scenario).as_secs_f64() + rests.as_secs_f64();
     let slower =
-        InstructionTime::default().span().as_secs_f64() / case.instruction.span().as_secs_f64();
+        f64::from(InstructionTime::default().as_ps()) / f64::from(case.instruction.as_ps());
     // Virtual CPUs take turns.
     (BOOT_LIMIT + SLOWEST.mul_f64(seconds * slower)) * u32::from(vcpus(&case.scenario))
 }
@@ -285,7 +289,11 @@ fn nics(scenario: &Scenario, captures: &[Option<PathBuf>]) -> Vec<NicSpec> {
 
 /// The kernel modules that an experiment's cases need.
 fn modules(experiment: &Experiment) -> Vec<&'static str> {
-    let mut names = vec!["virtio_pci", "virtio_console", "i6300esb"];
+    let mut names = Vec::new();
+    if experiment.cases.iter().any(|case| case.instruction.slowdown() > 1) {
+        names.push(SLOWER_CLOCK_MODULE);
+    }
+    names.extend(BASE_MODULES);
     let mut need = |name| {
         if !names.contains(&name) {
             names.push(name);
@@ -395,7 +403,7 @@ mod tests {
         case.scenario.flows[0].listener_pause = Some(Span::from_millis(5));
         let with = default_wall_limit(&case);
         assert_eq!(with, without + SLOWEST * 10 * 2);
-        let shorter = Case { instruction: InstructionTime::new(Span::from_ns(1)).unwrap(), ..case };
+        let shorter = Case { instruction: InstructionTime::parse("1ns").unwrap(), ..case };
         assert_eq!(default_wall_limit(&shorter) + BOOT_LIMIT * 2, with * 2);
     }
 }

@@ -127,6 +127,7 @@ mod tests {
             qemu_command: Vec::new(),
             cpus: 1,
             icount_shift: 1,
+            slowdown: 1,
             seed_meaning: String::new(),
         };
         let before = manifest(Some(lab.clone()));

@@ -462,6 +462,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
         qemu_command,
         cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
         icount_shift: first.instruction.shift(),
+        slowdown: first.instruction.slowdown(),
         seed_meaning: "phase of the first departure within the kernel's tick, slots of the cards \
                        on the bus, QEMU's random numbers"
             .to_owned(),

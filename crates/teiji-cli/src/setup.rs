@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
 use teiji_core::activity::Activity;
-use teiji_experiment::{Case, Experiment, Port};
+use teiji_experiment::{Case, Experiment, InstructionTime, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{Handle, compile};
@@ -108,7 +108,8 @@ fn lab(manifest: &Manifest, experiment: Option<&Experiment>) -> Option<SetupSect
     entries.push(entry("virtual processors", lab.cpus.to_string()));
     let time = match experiment.map(Experiment::instruction_times).unwrap_or_default().as_slice() {
         // That of the first case is in the manifest, too.
-        [] | [_] => format!("{} ns", 1_u64 << lab.icount_shift),
+        [] | [_] => InstructionTime::of(lab.icount_shift, lab.slowdown)
+            .map_or_else(|| "unknown".to_owned(), |time| time.to_string()),
         several => {
             let told = several.iter().map(|(time, cases)| format!("{time} ({})", cases.join(", ")));
             told.collect::<Vec<_>>().join(" or ")

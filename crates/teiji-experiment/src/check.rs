@@ -5,6 +5,7 @@
 mod address;
 mod bridge;
 mod flow;
+pub(crate) mod instruction;
 pub(crate) mod judge;
 mod load;
 mod port;

@@ -18,8 +18,6 @@ mod system;
 mod taprio;
 mod topology;
 
-use teiji_core::quantity::format_span;
-
 use crate::draft::ScenarioDraft;
 use crate::fields::{Fields, Found};
 use crate::log::Log;
@@ -36,13 +34,14 @@ pub(crate) fn requirements(
 
 /// Reads the `instruction` of one case.
 pub(crate) fn instruction(file: &Fields<'_>, log: &Log) -> Found<InstructionTime> {
-    file.span("instruction", "\"2ns\"").and_then(|span| {
-        let time = InstructionTime::new(span);
+    file.text("instruction", "\"2ns\"").and_then(|text| {
+        let time = InstructionTime::parse(text);
         if time.is_none() {
             log.mistake(
                 file.place("instruction"),
-                format!("instruction = {} is not possible", format_span(span)),
-                "The laboratory's processor takes 1, 2, 4, 8 or 16 ns for an instruction.",
+                format!("instruction = \"{text}\" is not possible"),
+                "The laboratory's processor takes 125, 250 or 500 ps, 1, 2, 4, 8 or 16 ns for an \
+                 instruction.",
             );
         }
         time

@@ -118,6 +118,7 @@ impl Reader {
         check::scenario(&draft, &case.table, self.cards, log);
         let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
         let instruction = read::instruction(&file, log);
+        check::instruction::check(instruction, &draft, &case.table, self.cards, log);
         Some(Case {
             name: case.label.name.clone(),
             about: case.about.clone(),

@@ -80,9 +80,9 @@ pub const FILE: Section = Section {
         ),
         key(
             "instruction",
-            "duration: 1, 2, 4, 8 or 16 ns",
+            "`\"125ps\"`, `\"250ps\"`, `\"500ps\"`, `\"1ns\"`, `\"2ns\"`, `\"4ns\"`, `\"8ns\"` or `\"16ns\"`",
             "`\"2ns\"`",
-            "how long the laboratory's processor takes for an instruction",
+            "how long the laboratory's processor takes for an instruction; less than 1 ns only where all cards are vtsn",
         ),
         key("wires", "tables", "required", "the wires, `[wires.NAME]`"),
         key(

@@ -31,8 +31,8 @@ const CHILD_STDERR: &str = "/run/stderr";
 const WATCHDOG_HEARTBEAT: &str = "heartbeat=2046";
 /// The same for a kernel that has the driver built in.
 pub(crate) const WATCHDOG_ON_COMMAND_LINE: &str = "i6300esb.heartbeat=2046";
-/// How often init gives a sign of life. Rare, because waking costs the
-/// measurement a few instructions.
+/// How often init gives a sign of life, on the watchdog's clock, which is QEMU's. Rare, because
+/// waking costs the measurement a few instructions.
 const WATCHDOG_INTERVAL: Duration = Duration::from_secs(900);
 
 /// Words on the kernel command line that are meant for init.
@@ -42,6 +42,8 @@ pub struct InitArgs {
     pub deadline: Option<Duration>,
     /// `teiji.shell`: give a person a shell instead of measuring.
     pub shell: bool,
+    /// `teiji.slowdown=FACTOR`: this clock is so many times slower than QEMU's.
+    pub slowdown: Option<u32>,
     /// Everything else that begins with `teiji.`, for the measuring program.
     pub rest: BTreeMap<String, String>,
 }
@@ -55,6 +57,7 @@ impl InitArgs {
             match key {
                 "deadline" => args.deadline = value.parse().ok().map(Duration::from_secs),
                 "shell" => args.shell = true,
+                "slowdown" => args.slowdown = value.parse().ok().filter(|&factor| factor > 0),
                 _ => {
                     args.rest.insert(key.to_owned(), value.to_owned());
                 }
@@ -116,7 +119,7 @@ fn run(
         )
         .spawn()
         .map_err(|e| format!("cannot start the measurement: {e}"))?;
-    let outcome = wait_for(child, args.deadline, &mut watchdog);
+    let outcome = wait_for(child, &args, &mut watchdog);
     // Only now: talking to the host would disturb the measurement.
     let port = port.insert(open_port()?);
     let lost = |error| format!("cannot reach the host: {error}");
@@ -129,18 +132,15 @@ fn run(
 }
 
 /// Waits for the measurement, at most until the deadline in virtual time.
-fn wait_for(
-    mut child: Child,
-    deadline: Option<Duration>,
-    watchdog: &mut Watchdog,
-) -> Result<(), String> {
+fn wait_for(mut child: Child, args: &InitArgs, watchdog: &mut Watchdog) -> Result<(), String> {
     let pid = child.id();
+    let sign = WATCHDOG_INTERVAL / args.slowdown.unwrap_or(1);
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait()));
     let started = Instant::now();
     loop {
-        let left = deadline.map(|d| d.saturating_sub(started.elapsed()));
-        let wait = left.unwrap_or(WATCHDOG_INTERVAL).min(WATCHDOG_INTERVAL);
+        let left = args.deadline.map(|d| d.saturating_sub(started.elapsed()));
+        let wait = left.unwrap_or(sign).min(sign);
         match ended.recv_timeout(wait) {
             Ok(Ok(status)) if status.success() => return Ok(()),
             Ok(Ok(status)) => {
@@ -155,7 +155,7 @@ fn wait_for(
             Ok(Err(error)) => return Err(format!("cannot wait for the measurement: {error}")),
             Err(_) => watchdog.alive(),
         }
-        if left.is_some_and(|left| left <= WATCHDOG_INTERVAL) {
+        if left.is_some_and(|left| left <= sign) {
             return Err(format!(
                 "the measurement (process {pid}) was not done after {} s of virtual time",
                 started.elapsed().as_secs()

@@ -4,6 +4,9 @@
 //! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns (0: 1 ns);
 //! `sleep=off` skips idle time; `rr=record` keeps QEMU's threads in step; the
 //! clock starts at a fixed date. Nothing of the host's clock reaches the guest.
+//!
+//! Less than 1 ns: the guest's clock is so many times slower than QEMU's, because it is told
+//! that its TSC counts so many times more ticks a second than it does (docs/determinism.md).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,6 +37,16 @@ pub const CAPTURE_RESOLUTION_NS: i64 = 1_000;
 /// An emulated CPU that does not depend on the host, old enough to be emulated
 /// quickly.
 const CPU: &str = "Nehalem";
+
+/// What makes [`CPU`] one that a slower clock of the guest can be told to: the kernel takes the
+/// frequency of the timer of a processor of this model (Silvermont) from a register, and does
+/// not measure it against the PIT, which runs by QEMU's clock (`apic_needs_pit()` of
+/// `arch/x86/kernel/apic/apic.c`, `tsc_msr.c`). The figure is wrong, and `kernel/lapic_freq`
+/// puts it right.
+const CPU_OF_SLOWER_CLOCK: &str = "model=55,arat=on";
+
+/// What the TSC counts a second of QEMU's clock, in kHz: its nanoseconds.
+const TSC_KHZ: u32 = 1_000_000;
 
 /// How the guest's clock runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +129,11 @@ pub fn kernel_command_line(spec: &MachineSpec) -> String {
         "initcall_blacklist=load_system_certificate_list,jent_mod_init,bpf_tcp_ca_kfunc_init,\
          bpf_dummy_struct_ops_init",
     ];
+    let slowdown = spec.instruction.slowdown();
+    let slower = format!("tsc_early_khz={} teiji.slowdown={slowdown}", TSC_KHZ * slowdown);
+    if slowdown > 1 {
+        words.push(&slower);
+    }
     words.extend(spec.init_args.iter().map(String::as_str));
     words.join(" ")
 }
@@ -125,7 +143,12 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     let mut args = Arguments::default();
     args.pair("-name", "teiji");
     args.pair("-machine", "q35,hpet=off");
-    args.pair("-cpu", CPU);
+    if spec.instruction.slowdown() > 1 {
+        // Of those that are plugged in, too: QEMU takes it for the model's.
+        args.pair("-cpu", &format!("{CPU},{CPU_OF_SLOWER_CLOCK}"));
+    } else {
+        args.pair("-cpu", CPU);
+    }
     args.pair("-accel", "tcg");
     let shift = spec.instruction.shift();
     args.pair(
@@ -181,7 +204,8 @@ fn add_cpus(args: &mut Arguments, spec: &MachineSpec) {
     }
     let unused = spec.nics.iter().map(|nic| nic.wire + 1).max().unwrap_or(0);
     args.pair("-netdev", &format!("hubport,id=slices,hubid={unused}"));
-    args.pair("-object", &format!("filter-buffer,id=slice,netdev=slices,interval={SLICE_US}"));
+    let interval = SLICE_US * spec.instruction.slowdown();
+    args.pair("-object", &format!("filter-buffer,id=slice,netdev=slices,interval={interval}"));
 }
 
 /// The slot of the first card: the layout of the bus is part of the seed,
@@ -246,8 +270,6 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use teiji_core::time::Span;
-
     use super::*;
 
     fn spec(seed: u64) -> MachineSpec {
@@ -296,13 +318,33 @@ mod tests {
 
     #[test]
     fn an_instruction_takes_as_long_as_is_said() {
-        let shift = |ns| {
-            let instruction = InstructionTime::new(Span::from_ns(ns)).unwrap();
-            let args = qemu_arguments(&MachineSpec { instruction, ..spec(1) });
+        let shift = |time| {
+            let args = qemu_arguments(&with(time));
             let at = args.iter().position(|a| a == "-icount").unwrap();
             args[at + 1].to_str().unwrap().split_once(',').unwrap().0.to_owned()
         };
-        assert_eq!([shift(1), shift(2), shift(16)], ["shift=0", "shift=1", "shift=4"]);
+        assert_eq!([shift("1ns"), shift("2ns"), shift("16ns")], ["shift=0", "shift=1", "shift=4"]);
+        assert_eq!(shift("125ps"), "shift=0");
+    }
+
+    #[test]
+    fn where_it_takes_less_than_qemus_clock_can_tell_the_guests_is_slower() {
+        let told = |time| {
+            let spec = MachineSpec { vcpus: 2, ..with(time) };
+            let args = qemu_arguments(&spec);
+            let args: Vec<&str> = args.iter().map(|a| a.to_str().unwrap()).collect();
+            let slice = *args.iter().find(|a| a.starts_with("filter-buffer")).unwrap();
+            let at = args.iter().position(|a| *a == "-cpu").unwrap();
+            let words = kernel_command_line(&spec);
+            let khz = words.split(' ').find(|w| w.starts_with("tsc_early_khz")).unwrap_or("none");
+            [args[at + 1].to_owned(), slice.rsplit_once('=').unwrap().1.into(), khz.to_owned()]
+        };
+        assert_eq!(told("1ns"), ["Nehalem", "10", "none"]);
+        assert_eq!(told("250ps"), ["Nehalem,model=55,arat=on", "40", "tsc_early_khz=4000000"]);
+    }
+
+    fn with(time: &str) -> MachineSpec {
+        MachineSpec { instruction: InstructionTime::parse(time).unwrap(), ..spec(1) }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! # package: iproute2     a Debian package whose programs it calls
 //! # plugin: prioflow/tc/q_prioflow.c   a plug-in for its tc or ip, from kernel/
 //! # cpus: 2               so many processors (all scripts run with the most of any)
+//! # instruction: 125ps    how long an instruction takes (all run with the shortest of any)
 //! # limit: 300            most seconds of the guest's time (default 600)
 //! # long: 140 s of PTP    why it takes long; `--short` leaves it out
 //! ```
@@ -50,6 +51,8 @@ pub struct Needs {
     pub plugins: Vec<String>,
     /// Processors of the guest.
     pub cpus: u16,
+    /// How long an instruction takes, as in an experiment.
+    pub instruction: Option<String>,
     /// Most time it may take, in the guest's time.
     pub limit: Duration,
     /// It takes long, in its own words.
@@ -64,6 +67,7 @@ impl Needs {
             packages: Vec::new(),
             plugins: Vec::new(),
             cpus: 1,
+            instruction: None,
             limit: DEFAULT_LIMIT,
             long: None,
         };
@@ -75,6 +79,7 @@ impl Needs {
                 "package" => needs.packages.push(value),
                 "plugin" => needs.plugins.push(value),
                 "cpus" => needs.cpus = value.parse().unwrap_or(1),
+                "instruction" => needs.instruction = Some(value),
                 "long" => needs.long = Some(value),
                 "limit" => needs.limit = value.parse().map_or(DEFAULT_LIMIT, Duration::from_secs),
                 _ => {}
@@ -157,13 +162,14 @@ mod tests {
     fn a_script_says_at_its_head_what_it_needs() {
         let needs = Needs::of(
             "#!/bin/sh\n# Gates.\n# module: vtsn\n# package: iproute2\n# package: linuxptp\n\
-             # limit: 30\n# cpus: 2\n# plugin: m/tc/q_m.c\n# long: a soak\n. /suite/lib\n# module: none\n",
+             # limit: 30\n# cpus: 2\n# instruction: 1ns\n# plugin: m/tc/q_m.c\n# long: a soak\n. /suite/lib\n# module: none\n",
         );
         assert_eq!(needs.modules, ["vtsn"]);
         assert_eq!(needs.packages, ["iproute2", "linuxptp"]);
         assert_eq!(needs.plugins, ["m/tc/q_m.c"]);
         assert_eq!((needs.limit, needs.cpus), (Duration::from_secs(30), 2));
         assert_eq!(needs.long.as_deref(), Some("a soak"));
+        assert_eq!(needs.instruction.as_deref(), Some("1ns"));
         assert_eq!(Needs::of("true\n").limit, DEFAULT_LIMIT);
     }
 

@@ -71,10 +71,17 @@ pub struct LabManifest {
     pub qemu_command: Vec<String>,
     /// Virtual CPUs.
     pub cpus: u16,
-    /// `-icount shift`: an instruction takes 2^shift ns.
+    /// `-icount shift`: an instruction takes 2^shift ns on QEMU's clock.
     pub icount_shift: u8,
+    /// How many times slower the guest's clock is than QEMU's. 1 in runs of an older program.
+    #[serde(default = "as_fast")]
+    pub slowdown: u32,
     /// What the seed changes.
     pub seed_meaning: String,
+}
+
+const fn as_fast() -> u32 {
+    1
 }
 
 /// The guest's kernel.

@@ -24,7 +24,7 @@ use super::KernelArgs;
 use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::lab::{GuestContents, GuestFile, write_initramfs};
+use crate::lab::{BASE_MODULES, GuestContents, GuestFile, SLOWER_CLOCK_MODULE, write_initramfs};
 use crate::progress::Progress;
 
 /// Memory of the guest.
@@ -74,7 +74,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         scripts = scripts::without_long(scripts)?;
     }
     let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
-    let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
+    let instruction = instruction(&needs)?;
+    let mut modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
+    if instruction.slowdown() > 1 && !modules.contains(&SLOWER_CLOCK_MODULE) {
+        modules.insert(0, SLOWER_CLOCK_MODULE);
+    }
     let packages = distinct(needs.iter().flat_map(|needs| &needs.packages));
     let plugins = distinct(needs.iter().flat_map(|needs| &needs.plugins));
 
@@ -99,7 +103,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     files.extend(programs.files);
     files.extend(files_inside(&args.file)?);
     files.extend(plugin_files(&plugins)?);
-    let loaded = [&["virtio_pci", "virtio_console", "i6300esb"], &modules[..]].concat();
+    let loaded = [&BASE_MODULES, &modules[..]].concat();
     let contents = GuestContents {
         loaded: &loaded,
         at_hand: &at_hand(&kernel),
@@ -127,7 +131,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         vcpus,
         seed: args.seed,
         clock: Clock::Virtual,
-        instruction: InstructionTime::default(),
+        instruction,
         console: Console::File(console.clone()),
         results: scratch.path().join("results"),
         nics: Vec::new(),
@@ -162,6 +166,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         bail!("the guest ran {} of {} scripts", report.scripts.len(), scripts.len());
     }
     Ok(if passed { Exit::Success } else { Exit::Failure })
+}
+
+/// The shortest that any script wants; all run with it.
+fn instruction(needs: &[Needs]) -> anyhow::Result<InstructionTime> {
+    let wanted = needs.iter().filter_map(|needs| needs.instruction.as_deref()).map(|text| {
+        InstructionTime::parse(text)
+            .with_context(|| format!("`# instruction: {text}`: there is 125ps to 16ns, by twos"))
+    });
+    let wanted: Vec<InstructionTime> = wanted.collect::<Result<_, _>>()?;
+    Ok(wanted.into_iter().min_by_key(|time| time.as_ps()).unwrap_or_default())
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
