@@ -22,6 +22,7 @@ mod cases;
 mod check;
 mod draft;
 mod fields;
+mod flow_profile;
 mod log;
 pub mod mistake;
 mod overrides;
@@ -34,6 +35,7 @@ mod suggest;
 mod syntax;
 mod tree;
 
+pub use flow_profile::{FlowProfile, ProfilePort};
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{

@@ -21,7 +21,7 @@ mod topology;
 use crate::draft::ScenarioDraft;
 use crate::fields::{Fields, Found};
 use crate::log::Log;
-use crate::scenario::InstructionTime;
+use crate::scenario::{InstructionTime, Prioflow};
 use networks::Networks;
 
 /// Reads the `require` of one case; `None` if it was wrong.
@@ -30,6 +30,11 @@ pub(crate) fn requirements(
     log: &Log,
 ) -> Option<Vec<Option<requirement::RequirementDraft>>> {
     requirement::read(file, log)
+}
+
+/// Reads the settings of a `prioflow`, outside of an experiment.
+pub(crate) fn prioflow(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
+    prioflow::read(fields, log)
 }
 
 /// Reads the `instruction` of one case.

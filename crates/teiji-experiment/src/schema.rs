@@ -1,11 +1,13 @@
 //! Every key of an experiment file, by section. The reader accepts exactly
 //! these; docs/experiments.md prints exactly these.
 
+mod flow_profile;
 mod host;
 mod port;
 mod qdisc;
 mod traffic;
 
+pub use flow_profile::{FLOW_PORT, FLOW_PROFILE};
 pub use host::{HOST, PTP, SYSTEM, THREAD};
 pub use port::{IRQ, MODERATION, NAPI, PHC, PORT, RING};
 pub use qdisc::{CLASS, GATE, QDISC};

@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use teiji_experiment::{Reader, schema};
+use teiji_experiment::schema::Section;
+use teiji_experiment::{FlowProfile, Reader, schema};
 
 fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments.md")
@@ -18,15 +19,16 @@ fn document() -> String {
 /// The document with the table behind each `<!-- table: HEADER -->` written
 /// anew.
 fn with_tables(document: &str) -> String {
-    let mut text = document.to_owned();
-    for section in schema::SECTIONS {
-        let mark = format!("<!-- table: {} -->\n", section.header);
-        let (before, rest) = text.split_once(&mark).unwrap_or_else(|| panic!("no {mark}"));
-        let old: usize =
-            rest.split_inclusive('\n').take_while(|l| l.starts_with('|')).map(str::len).sum();
-        text = format!("{before}{mark}{}{}", schema::markdown(section), &rest[old..]);
-    }
-    text
+    schema::SECTIONS.iter().fold(document.to_owned(), |text, section| with_table(&text, section))
+}
+
+/// The same for one section.
+fn with_table(text: &str, section: &Section) -> String {
+    let mark = format!("<!-- table: {} -->\n", section.header);
+    let (before, rest) = text.split_once(&mark).unwrap_or_else(|| panic!("no {mark}"));
+    let old: usize =
+        rest.split_inclusive('\n').take_while(|l| l.starts_with('|')).map(str::len).sum();
+    format!("{before}{mark}{}{}", schema::markdown(section), &rest[old..])
 }
 
 #[test]
@@ -41,6 +43,20 @@ fn every_accepted_key_is_documented_and_every_documented_key_is_accepted() {
     let keys: usize = schema::SECTIONS.iter().map(|section| section.keys.len()).sum();
     let documented = current.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(documented, keys, "docs/experiments.md documents keys that do not exist");
+}
+
+#[test]
+fn every_key_of_a_profile_is_documented_and_its_example_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flow-profiles.md");
+    let current = fs::read_to_string(&path).unwrap();
+    let expected = with_table(&current, &schema::FLOW_PORT);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(path, expected).unwrap();
+        return;
+    }
+    assert!(current == expected, "docs/flow-profiles.md is behind the schema: UPDATE=1 cargo test");
+    let example = current.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(FlowProfile::parse(example, "flow.toml").unwrap().ports.len(), 2);
 }
 
 #[test]

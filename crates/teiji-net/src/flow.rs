@@ -389,6 +389,11 @@ impl FlowPort {
         Ok(all)
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.ifname
+    }
+
     pub(crate) fn index(&self) -> u32 {
         self.index
     }

@@ -44,6 +44,7 @@ mod cpus;
 pub mod error;
 pub mod flow;
 pub mod flow_events;
+pub mod flow_profile;
 mod free_pages;
 mod host;
 pub mod interrupts;

@@ -126,5 +126,41 @@ contains "which keeps the rest" "limit 20p" "$(shown)"
 must a tc qdisc replace dev v0 root handle 7: pfifo limit 9
 says "what somebody has set is not replaced" "tc qdisc del dev v0 root" a teiji flow enable v0
 contains "and stays" "qdisc pfifo 7: root" "$(a tc qdisc show dev v0)"
+
+# A profile: all ports of a file, or none. Two ports of a namespace.
+must ip link add w0 type vtsn
+must ip link set w0 netns A
+must ip -n A link set w0 up
+flow_of() { a tc qdisc show dev "$1" | grep prioflow | head -n 1; }
+a teiji flow disable v0 >/dev/null 2>&1
+says "nothing set is no profile" "nothing to keep" a teiji flow profile
+a teiji flow enable v0 --limit 150 --by pcp --table 0,0,1,1,2,2,3,15 --storm 0 --ring 9 >/dev/null
+a teiji flow enable w0 --bytes 90000 --link pause --reaction 250us >/dev/null
+v0_before=$(flow_of v0)
+before="$v0_before $(flow_of w0)"
+a teiji flow profile >flow.toml
+a teiji flow disable v0 >/dev/null
+a teiji flow enable w0 --bytes none --link off --room 7 --reaction 1ms >/dev/null
+found=$(a teiji flow enable --profile flow.toml)
+equal "a profile brings back what was set, and nothing else" "$before" "$(flow_of v0) $(flow_of w0)"
+contains "each port is told as tc's words" "tc qdisc replace dev w0 root" "$found"
+equal "and is the same profile again" "$(cat flow.toml)" "$(a teiji flow profile)"
+printf '[ports.v0]\nlimit = 4\n[ports.w0]\nlimit = 5\n[ports.nowhere]\n' >more.toml
+says "an interface that is not there ends it" "no port was changed" a teiji flow enable --profile more.toml
+equal "before anything is set" "$before" "$(flow_of v0) $(flow_of w0)"
+a teiji flow disable w0 >/dev/null
+must a tc qdisc add dev w0 root pfifo
+printf '[ports.v0]\nlimit = 4\n[ports.w0]\nlimit = 5\n' >taken.toml
+says "so does another's qdisc" "somebody has set" a teiji flow enable --profile taken.toml
+equal "and the port before it is set back" "$v0_before" "$(flow_of v0)"
+must a tc qdisc del dev w0 root
+must a tc qdisc del dev v0 root
+printf '[ports.v0]\n[ports.w0]\nroom = 65\nring = 64\nlink = "mac-control"\n' >refused.toml
+says "so does what the kernel refuses" "can come after asking" a teiji flow enable --profile refused.toml
+equal "and a port that had none has none" "" "$(flow_of v0)"
+printf '[ports.v0]\nlimt = 4\n[ports.w0]\nby = "mac"\n' >wrong.toml
+says "all mistakes are told" "2 mistakes" a teiji flow enable --profile wrong.toml
+says "nothing can be said beside it" "cannot be used with" a teiji flow enable v0 --profile flow.toml
+says "it has to be there" "cannot read none.toml" a teiji flow enable --profile none.toml
 wire_down
 end

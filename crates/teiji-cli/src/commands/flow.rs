@@ -1,8 +1,10 @@
 //! `teiji flow`: flow control of a port, set, taken away and looked at.
 
+mod profile;
 mod text;
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Subcommand;
@@ -58,6 +60,13 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Print what is set now as a profile, which `enable --profile` sets again.
+    ///
+    /// As after the next start of the machine: docs/flow-profiles.md.
+    Profile {
+        /// The interfaces; all that have it if not given.
+        interfaces: Vec<String>,
+    },
     /// Print a line for each interval: levels in force, packets a second by level, losses; or
     /// one for each change of the levels.
     ///
@@ -68,7 +77,12 @@ enum What {
 #[derive(clap::Args)]
 struct Enable {
     /// The interface.
-    interface: String,
+    #[arg(required_unless_present = "profile")]
+    interface: Option<String>,
+    /// Set what this file says of ports and their settings, of all of them or of none
+    /// (docs/flow-profiles.md); nothing else can be said beside it.
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    profile: Option<PathBuf>,
     /// How the other end is asked for silence: off, by level frames as mac-control
     /// (ethertype 0x8808) or experimental (0x88B5, for cards that keep 0x8808 to themselves),
     /// or, standard equipment, by pfc or pause. A new qdisc has mac-control.
@@ -189,6 +203,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             Ok(Exit::Success)
         }
         What::Status { interfaces, all, json } => status(interfaces, *all, *json),
+        What::Profile { interfaces } => profile::print(&profile::statuses(interfaces)?),
         What::Watch(args) => watch(args, &interrupt::stop_flag()),
     }
 }
@@ -198,7 +213,12 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
     whole("--storm", args.storm, ms, Span::ZERO..=Prioflow::LONGEST_STORM)?;
     whole("--reaction", args.reaction, us, us..=Prioflow::LONGEST_REACTION)?;
     whole("--for", args.lifetime, ms, ms..=Span::from_ns(i64::MAX))?;
-    let mut port = FlowPort::open(&args.interface)?;
+    let interface = match (&args.profile, &args.interface) {
+        (Some(file), _) => return profile::enable(file),
+        (None, Some(interface)) => interface,
+        (None, None) => mistake!("name an interface, or a --profile"),
+    };
+    let mut port = FlowPort::open(interface)?;
     let link = args.link.or_else(|| port.status().is_err().then_some(LinkMode::MacControl));
     let change = PrioflowChange {
         limit: args.limit,
@@ -228,14 +248,7 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
 }
 
 fn status(interfaces: &[String], all: bool, json: bool) -> anyhow::Result<Exit> {
-    let ports = match interfaces {
-        [] => FlowPort::all()?,
-        some => some.iter().map(|name| FlowPort::open(name)).collect::<Result<_, _>>()?,
-    };
-    let mut found = Vec::new();
-    for mut port in ports {
-        found.push(port.status()?);
-    }
+    let found = profile::statuses(interfaces)?;
     if json {
         output::json(&found)?;
     } else if found.is_empty() {

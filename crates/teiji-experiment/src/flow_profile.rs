@@ -1,0 +1,221 @@
+//! Flow-control profiles: which ports of a machine have `prioflow`, and with which settings, as a
+//! file. An experiment says the same of its hosts' ports, by the same keys.
+
+use std::fmt;
+
+use teiji_core::time::Span;
+
+use crate::fields::Fields;
+use crate::log::Log;
+use crate::mistake::Mistakes;
+use crate::read;
+use crate::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
+use crate::schema;
+use crate::syntax;
+use crate::tree::{Entry, Origin, Value};
+
+/// Longest name of an interface (`IFNAMSIZ` less its end).
+const LONGEST_NAME: usize = 15;
+
+/// The ports of a machine, in the order of the file.
+///
+/// ```
+/// use teiji_experiment::FlowProfile;
+/// let text = "[ports.enp3s0]\nlimit = 150\n\n[ports.\"enp4s0.5\"]\nby = \"pcp\"\n";
+/// let profile = FlowProfile::parse(text, "flow.toml").unwrap();
+/// assert_eq!(profile.ports[0].settings.limit, 150);
+/// assert_eq!(FlowProfile::parse(&profile.to_string(), "again.toml").unwrap(), profile);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowProfile {
+    /// Never empty in one that was read.
+    pub ports: Vec<ProfilePort>,
+}
+
+/// A port, and what it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfilePort {
+    /// Name of the interface.
+    pub interface: String,
+    /// All of them: what the file does not say is as in a new qdisc, with a link of level frames.
+    pub settings: Prioflow,
+}
+
+impl FlowProfile {
+    /// Reads a profile; `file` is what its findings call it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, at once.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Mistakes> {
+        let log = Log::default();
+        let ports = read_ports(text, &log);
+        let fatal = log.is_fatal();
+        let findings = log.finish(file, text, &[], &[]);
+        match ports.filter(|_| !fatal) {
+            Some(ports) => Ok(Self { ports }),
+            None => Err(findings),
+        }
+    }
+}
+
+fn read_ports(text: &str, log: &Log) -> Option<Vec<ProfilePort>> {
+    let root = syntax::parse(text, log)?;
+    let top = Origin::File { start: 0, end: 0 };
+    let file = Fields::new(&root, top, &schema::FLOW_PROFILE, "the profile", log);
+    let entries = file.table("ports", "{}").value().map_or(&[][..], |table| &table.entries);
+    if entries.is_empty() && !log.is_fatal() {
+        log.mistake(top, "the profile names no port", "Write for example [ports.eth0]");
+    }
+    // All of them before one that is wrong ends it, so that all mistakes are told.
+    let ports: Vec<Option<ProfilePort>> =
+        entries.iter().map(|entry| read_port(entry, log)).collect();
+    ports.into_iter().collect()
+}
+
+fn read_port(entry: &Entry, log: &Log) -> Option<ProfilePort> {
+    let Entry { key: name, key_at, node } = entry;
+    let Value::Table(table) = &node.value else {
+        let message = format!("`{name}` in [ports] must be a table, not {}", node.value.kind());
+        log.mistake(node.at, message, format!("Write [ports.{}] as a header.", key(name)));
+        return None;
+    };
+    let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if name.is_empty()
+        || name.len() > LONGEST_NAME
+        || name == "."
+        || name == ".."
+        || name.contains(odd)
+    {
+        log.mistake(
+            *key_at,
+            format!("`{name}` cannot be the name of an interface"),
+            "They have 1 to 15 characters, and neither spaces nor `/` nor `:`; `ip link` lists them.",
+        );
+        return None;
+    }
+    let label = format!("[ports.{}]", key(name));
+    let fields = Fields::new(table, node.at, &schema::FLOW_PORT, label, log);
+    let mut settings = read::prioflow(&fields, log)?;
+    if !fields.has("link") {
+        settings.link = LinkMode::MacControl;
+    }
+    Some(ProfilePort { interface: name.clone(), settings })
+}
+
+/// A key as TOML has it.
+fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.chars().all(bare) { name.to_owned() } else { format!("{name:?}") }
+}
+
+/// As it is read: what is as in a new qdisc is left out, but for the link.
+impl fmt::Display for FlowProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, port) in self.ports.iter().enumerate() {
+            let gap = if index == 0 { "" } else { "\n" };
+            writeln!(f, "{gap}[ports.{}]", key(&port.interface))?;
+            write_settings(f, &port.settings)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_settings(f: &mut fmt::Formatter<'_>, settings: &Prioflow) -> fmt::Result {
+    let usual = Prioflow::default();
+    let (us, ms) = (Span::from_micros(1).as_ns(), Span::from_millis(1).as_ns());
+    writeln!(f, "link = \"{}\"", settings.link.name())?;
+    if settings.source != usual.source {
+        writeln!(f, "by = \"{}\"", LevelSource::name(settings.source))?;
+    }
+    if settings.levels() != LevelTable::usual(settings.source) {
+        writeln!(f, "table = {:?}", settings.levels().levels())?;
+    }
+    if settings.limit != usual.limit {
+        writeln!(f, "limit = {}", settings.limit)?;
+    }
+    if let Some(bytes) = settings.bytes {
+        writeln!(f, "bytes = {bytes}")?;
+    }
+    if settings.storm != usual.storm {
+        writeln!(f, "storm = \"{}ms\"", settings.storm.as_ns() / ms)?;
+    }
+    if settings.reaction != usual.reaction {
+        writeln!(f, "reaction = \"{}us\"", settings.reaction.as_ns() / us)?;
+    }
+    if settings.ring != usual.ring {
+        writeln!(f, "ring = {}", settings.ring)?;
+    }
+    if settings.room != usual.room {
+        writeln!(f, "room = {}", settings.room)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        FlowProfile::parse(text, "flow.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_in_a_new_qdisc_with_a_link() {
+        let profile = FlowProfile::parse("[ports.enp3s0]\n", "flow.toml").unwrap();
+        let wanted = Prioflow { link: LinkMode::MacControl, ..Prioflow::default() };
+        assert_eq!(profile.ports[0].settings, wanted);
+        assert_eq!(profile.to_string(), "[ports.enp3s0]\nlink = \"mac-control\"\n");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_as_it_was() {
+        let table = LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).unwrap();
+        let full = Prioflow {
+            limit: 150,
+            bytes: Some(9_000),
+            source: LevelSource::Pcp,
+            table: Some(table),
+            link: LinkMode::Pfc,
+            storm: Span::ZERO,
+            reaction: Span::from_micros(250),
+            ring: 4,
+            room: 500,
+        };
+        let port =
+            |interface: &str, settings| ProfilePort { interface: interface.into(), settings };
+        let off = Prioflow { link: LinkMode::Off, ..Prioflow::default() };
+        let profile = FlowProfile { ports: vec![port("enP4p1s0.5", full), port("br_lan", off)] };
+        let text = profile.to_string();
+        assert!(
+            text.starts_with("[ports.\"enP4p1s0.5\"]\nlink = \"pfc\"\nby = \"pcp\"\n"),
+            "{text}"
+        );
+        assert_eq!(FlowProfile::parse(&text, "flow.toml").unwrap(), profile);
+    }
+
+    #[test]
+    fn all_mistakes_are_told_with_their_places() {
+        let said = wrong(
+            "[ports.eth0]\nlimt = 4\nlink = \"mac\"\n[ports.\"a/b\"]\n\n[ports]\nlo = 3\n[port.x]\n",
+        );
+        for part in [
+            "flow.toml:2:1",
+            "did you mean `limit`?",
+            "flow.toml:3:8",
+            "There is `off`, `mac-control`",
+            "`a/b` cannot be the name of an interface",
+            "unknown key `port`",
+        ] {
+            assert!(said.contains(part), "no {part} in\n{said}");
+        }
+    }
+
+    #[test]
+    fn a_profile_without_ports_or_structure_says_so() {
+        assert!(wrong("").contains("names no port"));
+        assert!(wrong("[ports]\n").contains("names no port"));
+        assert!(wrong("[ports.a]\ntable = [1, 2\n").contains("not closed"));
+        assert!(wrong("ports = 4\n").contains("must be a table"));
+    }
+}
