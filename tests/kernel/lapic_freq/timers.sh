@@ -12,7 +12,7 @@
 # Interrupts of the local timers of all processors, until now.
 timers() { awk '$1 == "LOC:" { for (i = 2; i <= NF; i++) if ($i ~ /^[0-9]+$/) sum += $i; print sum }' /proc/interrupts; }
 ms() { tr -d . </proc/uptime | awk '{ print 10 * $1 }'; }
-machine() { cat /sys/class/rtc/rtc0/since_epoch; }
+machine() { cat /sys/class/rtc/rtc0/since_epoch 2>/dev/null; }
 
 equal "both processors are there" 0-1 "$(cat /sys/devices/system/cpu/online)"
 equal "the TSC is the clock" tsc "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
@@ -22,7 +22,12 @@ sleep 2
 within "two seconds take two seconds" 2000 2040 $(($(ms) - start))
 # Two processors' ticks, 1000 a second at most, and what else there is.
 within "in which the timers interrupt as often as they tick, or less" 2 6000 $(($(timers) - before))
-within "and the machine's own clock goes on by sixteen" 15 17 $(($(machine) - machine_start))
+faster="and the machine's own clock goes on by sixteen"
+if [ -n "$machine_start" ]; then
+    within "$faster" 15 17 $(($(machine) - machine_start))
+else
+    skip "$faster: this kernel has no driver for it"
+fi
 
 # Many short ones: each is set anew.
 start=$(ms) before=$(timers)
