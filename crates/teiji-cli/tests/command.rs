@@ -140,6 +140,25 @@ fn a_missing_file_and_an_unknown_case_are_usage_errors() {
     assert!(said.err.contains("there are normal, software, etf"), "{}", said.err);
 }
 
+/// PROMISES.md: `[`test`](file)` and `[script](file)`.
+#[test]
+fn each_promise_names_a_test_that_exists() {
+    let folder = common::repository();
+    let text = fs::read_to_string(folder.join("PROMISES.md")).unwrap();
+    let links: Vec<(&str, &str)> = text
+        .split('[')
+        .filter_map(|rest| rest.split_once("]("))
+        .filter_map(|(name, rest)| Some((name.trim_matches('`'), rest.split_once(')')?.0)))
+        .collect();
+    assert!(links.len() > 50, "{links:?}");
+    for (name, file) in links {
+        let held_by =
+            fs::read_to_string(folder.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let is_test = Path::new(file).extension().is_some_and(|end| end == "rs");
+        assert!(!is_test || held_by.contains(&format!("fn {name}(")), "{file} has no {name}");
+    }
+}
+
 #[test]
 fn every_published_experiment_is_without_mistakes() {
     let folder = common::repository().join("experiments");

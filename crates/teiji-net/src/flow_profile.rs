@@ -10,7 +10,7 @@ use crate::flow::{FlowError, FlowPort, FlowStatus, NO_LIMIT, PrioflowChange};
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// All ports are as they were.
-    #[error("{0}; no port was changed")]
+    #[error("{0}; all ports are as they were")]
     Nothing(FlowError),
     /// A port could not be set back.
     #[error("{error}; and {interface}, which had been set before, could not be set back: {left}")]
