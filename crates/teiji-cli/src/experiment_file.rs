@@ -46,11 +46,16 @@ pub fn reader(file: &str, overrides: &[(String, String)], cards: Cards) -> Reade
 
 /// The text of an experiment file.
 pub fn text(path: &Path) -> anyhow::Result<String> {
+    toml_text(path, "an experiment")
+}
+
+/// The text of a file that is `what`, in TOML; that it cannot be read is a mistake.
+pub fn toml_text(path: &Path, what: &str) -> anyhow::Result<String> {
     fs::read_to_string(path).map_err(|error| {
         let path = path.display();
         let sentence = match error.kind() {
             io::ErrorKind::InvalidData => {
-                format!("cannot read {path}: it is no text; an experiment is a file in TOML")
+                format!("cannot read {path}: it is no text; {what} is a file in TOML")
             }
             _ => format!("cannot read {path}: {error}"),
         };

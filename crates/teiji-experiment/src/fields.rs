@@ -285,6 +285,13 @@ impl<'a> Fields<'a> {
         if let Value::Integer(0) = node.value {
             return Found::Value(Span::ZERO);
         }
+        self.duration(key, example)
+            .and_then(|text| parse_span(text).map_err(|e| self.unreadable(key, &e)).ok())
+    }
+
+    /// A duration as it is written, with its unit.
+    pub fn duration(&self, key: &str, example: &str) -> Found<&'a str> {
+        let Some(node) = self.node(key) else { return Found::Absent };
         if let Value::Integer(_) | Value::Float(_) = node.value {
             self.log.mistake(
                 node.at,
@@ -294,7 +301,6 @@ impl<'a> Fields<'a> {
             return Found::Wrong;
         }
         self.text(key, example)
-            .and_then(|text| parse_span(text).map_err(|e| self.unreadable(key, &e)).ok())
     }
 
     /// A rate in bits per second.

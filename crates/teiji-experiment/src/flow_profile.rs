@@ -75,10 +75,15 @@ fn read_ports(text: &str, log: &Log) -> Option<Vec<ProfilePort>> {
 
 fn read_port(entry: &Entry, log: &Log) -> Option<ProfilePort> {
     let Entry { key: name, key_at, node } = entry;
-    let Value::Table(table) = &node.value else {
-        let message = format!("`{name}` in [ports] must be a table, not {}", node.value.kind());
-        log.mistake(node.at, message, format!("Write [ports.{}] as a header.", key(name)));
-        return None;
+    let table = match &node.value {
+        Value::Table(table) => table,
+        // Told already.
+        Value::Broken => return None,
+        other => {
+            let message = format!("`{name}` in [ports] must be a table, not {}", other.kind());
+            log.mistake(node.at, message, format!("Write [ports.{}] as a header.", key(name)));
+            return None;
+        }
     };
     let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
     if name.is_empty()
@@ -217,5 +222,7 @@ mod tests {
         assert!(wrong("[ports]\n").contains("names no port"));
         assert!(wrong("[ports.a]\ntable = [1, 2\n").contains("not closed"));
         assert!(wrong("ports = 4\n").contains("must be a table"));
+        let unreadable = wrong("[ports]\nlo = 99999999999999999999\n");
+        assert!(unreadable.contains("1 mistake\n"), "{unreadable}");
     }
 }

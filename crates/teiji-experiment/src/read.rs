@@ -39,7 +39,7 @@ pub(crate) fn prioflow(fields: &Fields<'_>, log: &Log) -> Option<Prioflow> {
 
 /// Reads the `instruction` of one case.
 pub(crate) fn instruction(file: &Fields<'_>, log: &Log) -> Found<InstructionTime> {
-    file.text("instruction", "\"2ns\"").and_then(|text| {
+    file.duration("instruction", "\"2ns\"").and_then(|text| {
         let time = InstructionTime::parse(text);
         if time.is_none() {
             log.mistake(

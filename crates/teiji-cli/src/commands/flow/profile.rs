@@ -1,7 +1,6 @@
 //! `teiji flow enable --profile` and `teiji flow profile`: what all ports of a machine have, from a
 //! file and to one (docs/flow-profiles.md).
 
-use std::fs;
 use std::path::Path;
 
 use teiji_experiment::{FlowProfile, ProfilePort};
@@ -9,18 +8,15 @@ use teiji_net::flow::{FlowPort, FlowStatus};
 use teiji_net::flow_profile::enable_all;
 
 use super::text;
-use crate::exit::{Exit, mistake};
+use crate::exit::Exit;
+use crate::experiment_file::toml_text;
 use crate::output;
 use crate::terminal;
 
 /// Sets what the file says, on all of its ports or on none.
 pub fn enable(file: &Path) -> anyhow::Result<Exit> {
-    let name = file.display().to_string();
-    let text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) => mistake!("cannot read {name}: {error}"),
-    };
-    let profile = match FlowProfile::parse(&text, &name) {
+    let text = toml_text(file, "a profile")?;
+    let profile = match FlowProfile::parse(&text, &file.display().to_string()) {
         Ok(profile) => profile,
         Err(mistakes) => {
             output::aside(mistakes.to_string().trim_end());
