@@ -78,6 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             binding: &binding,
             seed: args.seed,
             keeper: KeeperProgram::None,
+            take: false,
             own_machine: true,
             loads: &job.loads,
             stop: &StopFlag::new(),

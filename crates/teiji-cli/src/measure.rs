@@ -15,7 +15,7 @@ use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::Scenario;
 use teiji_net::activity;
-use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan};
+use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan, SshConnection};
 use teiji_record::summary::ClockSummary;
 use teiji_sys::clock;
 
@@ -47,6 +47,8 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Who gives cards back if this program is killed.
     pub keeper: KeeperProgram,
+    /// Take also cards that are in use.
+    pub take: bool,
     /// The machine is the laboratory's: interrupts and timers may go where they
     /// belong, and nobody wants them back.
     pub own_machine: bool,
@@ -62,6 +64,8 @@ pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow:
     let applied = plan.apply_with(&ApplyOptions {
         keeper: setup.keeper.clone(),
         interrupted: Some(setup.stop.as_atomic()),
+        take: setup.take,
+        ssh: SshConnection::current(),
     })?;
     let measured = measure(setup, &plan, &applied, progress);
     let undone = applied.undo();

@@ -57,8 +57,8 @@ pub struct Request {
 pub enum On {
     /// In the laboratory.
     Lab { kernel: KernelSpec, wall_limit: Option<Duration> },
-    /// On this machine; with `--bind` on its cards.
-    Local { bind: String },
+    /// On this machine; with `bind` on its cards, with `take` also on those in use.
+    Local { bind: String, take: bool },
 }
 
 /// What came of it.
@@ -173,7 +173,7 @@ fn nothing_measured(
 /// The prepared testbed.
 enum Bench {
     Lab(Box<Lab>),
-    Local { bindings: Vec<Binding>, emulated: bool },
+    Local { bindings: Vec<Binding>, emulated: bool, take: bool },
 }
 
 impl Bench {
@@ -189,14 +189,14 @@ impl Bench {
                 let lab = Lab::prepare(&request.experiment, &job, kernel, *wall_limit, &mut steps)?;
                 Ok(Self::Lab(Box::new(lab)))
             }
-            On::Local { bind } => {
+            On::Local { bind, take } => {
                 let bindings = request
                     .experiment
                     .cases
                     .iter()
                     .map(|case| Binding::parse(bind, &case.scenario))
                     .collect::<Result<_, _>>()?;
-                Ok(Self::Local { bindings, emulated: bind.is_empty() })
+                Ok(Self::Local { bindings, emulated: bind.is_empty(), take: *take })
             }
         }
     }
@@ -275,7 +275,7 @@ fn measure_one(
             let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
             (outcome, files.captures, Some(resolution))
         }
-        Bench::Local { bindings, .. } => {
+        Bench::Local { bindings, take, .. } => {
             let at = request.experiment.cases.iter().position(|c| c.name == case.name).unwrap_or(0);
             let bar = progress.step(&name, PARTS);
             let setup = Setup {
@@ -283,6 +283,7 @@ fn measure_one(
                 binding: &bindings[at],
                 seed,
                 keeper: KeeperProgram::ThisProgram,
+                take: *take,
                 own_machine: false,
                 loads: &request.loads,
                 stop,

@@ -24,6 +24,7 @@ use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
 use crate::plan::{Action, Attachment, BRIDGE, Plan, Step};
 use crate::receive_trace;
+use crate::ssh::SshConnection;
 use crate::threads::KernelThread;
 
 /// How long a card may take to come home; the kernel does it at once.
@@ -38,6 +39,10 @@ pub struct ApplyOptions<'a> {
     pub keeper: KeeperProgram,
     /// Set by a signal handler: stop and undo.
     pub interrupted: Option<&'a AtomicBool>,
+    /// Take also cards that are in use ([`crate::usage::Use`]).
+    pub take: bool,
+    /// The connection that this program was started from.
+    pub ssh: Option<SshConnection>,
 }
 
 /// A port that is in place.
@@ -94,7 +99,7 @@ impl Plan {
             receive_trace::check()?;
         }
         let kernel = self.inspect_system()?;
-        let before = self.inspect_cards()?;
+        let before = self.inspect_cards(options)?;
         let list = UndoList::new(before.values().cloned().collect(), kernel.clone());
         let mut applied = Applied {
             plan: self.clone(),
@@ -124,7 +129,10 @@ impl Plan {
         Ok(applied)
     }
 
-    fn inspect_cards(&self) -> Result<BTreeMap<usize, Before>, NetError> {
+    fn inspect_cards(
+        &self,
+        options: &ApplyOptions<'_>,
+    ) -> Result<BTreeMap<usize, Before>, NetError> {
         let cards: Vec<_> = self
             .ports
             .iter()
@@ -137,7 +145,8 @@ impl Plan {
         let observe = |error| NetError::Observe { what: "this machine's interfaces".into(), error };
         let mut netlink = Netlink::open().map_err(observe)?;
         let look = |(index, port): (usize, &crate::plan::PlannedPort)| {
-            let mut before = card::inspect(&mut netlink, &port.ifname)?;
+            let mut before =
+                card::inspect(&mut netlink, &port.ifname, options.take, options.ssh.as_ref())?;
             if !port.processing.is_empty() {
                 before.remember_processing();
             }

@@ -2,10 +2,11 @@
 //! and giving them back.
 //!
 //! A card that changes its network namespace loses its addresses, its qdiscs,
-//! its routes and its per-interface sysctls, and goes down. Addresses, state
-//! and number of queues are recorded and restored; a card with configured
-//! qdiscs or routes is refused. Per-interface sysctls go back to the defaults
-//! of the namespace.
+//! its routes, its bridge and its per-interface sysctls, and goes down. Addresses,
+//! routes, bridge, state and number of queues are recorded and restored; but a card
+//! that is used ([`Use`]) is only taken if the caller says so, and one with something
+//! that cannot be restored is always refused. Per-interface sysctls go back to the
+//! defaults of the namespace.
 
 use std::fmt;
 use std::io;
@@ -21,12 +22,16 @@ use crate::before::KernelBefore;
 use crate::interrupts;
 use crate::netlink::address::Address;
 use crate::netlink::link::Link;
+use crate::netlink::route::Route;
 use crate::netlink::{KernelError, Netlink, address, link, qdisc, route};
 use crate::processing;
 use crate::qdisc::Handle;
+use crate::ssh::SshConnection;
 use crate::threads;
+use crate::usage::{self, Use};
 
 const EEXIST: i32 = 17;
+const ENODEV: i32 = 19;
 
 /// What a card had before it was taken: enough to put it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +44,12 @@ pub struct Before {
     pub up: bool,
     /// Its addresses; the kernel makes link-local and privacy ones anew.
     pub addresses: Vec<Address>,
+    /// The routes over it that somebody configured.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// The bridge that it is a port of.
+    #[serde(default)]
+    pub bridge: Option<String>,
     /// Its queues, if its driver can set them.
     pub channels: Option<Channels>,
     /// Files below `/sys/class/net/NAME/` with their values, where the plan changes
@@ -111,22 +122,38 @@ pub enum Refusal {
     },
     /// It is no Ethernet interface.
     #[error(
-        "{0} is not an Ethernet interface, so it cannot be the end of a wire; choose a network card (`ip link`)"
+        "{0} is not an Ethernet interface, so it cannot be the end of a wire; choose a NIC (`ip link`)"
     )]
     NotEthernet(String),
-    /// It belongs to a bridge or bond.
+    /// It is used.
     #[error(
-        "{ifname} is a member of {master}, which would lose it; take it out first (`ip link set {ifname} nomaster`) or choose another card"
+        "{ifname} is in use: it {}. Choose another NIC, or give --take to take {ifname} for the run{}; the run puts all of this back at its end",
+        usage::list(.uses),
+        if .uses.iter().any(|used| matches!(used, Use::Ssh(_))) {
+            " (the connection stalls meanwhile: start it with `nohup` or in tmux)"
+        } else {
+            ""
+        }
+    )]
+    InUse {
+        /// The card.
+        ifname: String,
+        /// What for.
+        uses: Vec<Use>,
+    },
+    /// It belongs to a bond or the like.
+    #[error(
+        "{ifname} is a member of {master}, which would lose it; take it out first (`ip link set {ifname} nomaster`) or choose another NIC"
     )]
     Member {
         /// The card.
         ifname: String,
-        /// The bridge or bond.
+        /// The bond.
         master: String,
     },
     /// Another interface rests on it.
     #[error(
-        "{ifname} carries {upper}, which would lose its card; remove it first (`ip link del {upper}`) or choose another card"
+        "{ifname} carries {upper}, which would lose its NIC; remove it first (`ip link del {upper}`) or choose another NIC"
     )]
     Carries {
         /// The card.
@@ -134,23 +161,9 @@ pub enum Refusal {
         /// The VLAN, macvlan, … on it.
         upper: String,
     },
-    /// The machine is reached through it.
-    #[error(
-        "{0} carries this machine's default route: taking it would cut the machine off. Choose another card, or run with --on lab"
-    )]
-    DefaultRoute(String),
-    /// Routes that would be lost.
-    #[error("{ifname} has {count} configured route{}, which would be lost; remove {} first (`ip route show dev {ifname}`) or choose another card",
-        if *.count == 1 { "" } else { "s" }, if *.count == 1 { "it" } else { "them" })]
-    Routes {
-        /// The card.
-        ifname: String,
-        /// How many.
-        count: usize,
-    },
     /// A qdisc that would be lost.
     #[error(
-        "{ifname} has a configured qdisc ({kind} {handle}), which would be lost; remove it first (`tc qdisc del dev {ifname} {place}`) or choose another card"
+        "{ifname} has a configured qdisc ({kind} {handle}), which would be lost; remove it first (`tc qdisc del dev {ifname} {place}`) or choose another NIC"
     )]
     Qdisc {
         /// The card.
@@ -172,23 +185,37 @@ pub enum Refusal {
     },
 }
 
-/// Looks at the card called `ifname` and records what it has, or says why it
-/// may not be taken. Works in the calling thread's namespace.
-pub(crate) fn inspect(netlink: &mut Netlink, ifname: &str) -> Result<Before, Refusal> {
+/// Looks at the card called `ifname` and records what it has, or says why it may not
+/// be taken; one that is used only with `take`. Works in the calling thread's namespace.
+pub(crate) fn inspect(
+    netlink: &mut Netlink,
+    ifname: &str,
+    take: bool,
+    ssh: Option<&SshConnection>,
+) -> Result<Before, Refusal> {
     let look = |error| Refusal::Look { ifname: ifname.to_owned(), error };
     let all = link::list(netlink).map_err(look)?;
-    let Some(card) = all.iter().find(|l| l.name == ifname) else {
-        let there = all.into_iter().map(|l| l.name).collect();
-        return Err(Refusal::NotFound { ifname: ifname.to_owned(), there });
+    let card = find(&all, ifname)?;
+    let Some(mac) = card.mac.filter(|_| !card.loopback) else {
+        return Err(Refusal::NotEthernet(ifname.to_owned()));
     };
-    let mac = refuse_by_links(card, &all)?;
-    refuse_by_routes(card, &route::by_link(netlink, card.index).map_err(look)?)?;
+    refuse_by_upper_links(card, &all)?;
+    let bridge = bridge_of(card, &all)?;
     refuse_by_qdiscs(card, &qdisc::list(netlink, card.index).map_err(look)?)?;
+    let addresses = address::list(netlink, card.index).map_err(look)?;
+    let mut routes = route::by_link(netlink, card.index).map_err(look)?;
+    let uses = usage::of(netlink, card, &addresses, &routes, bridge, ssh).map_err(look)?;
+    if !take && !uses.is_empty() {
+        return Err(Refusal::InUse { ifname: ifname.to_owned(), uses });
+    }
+    routes.retain(|route| route.configured);
     Ok(Before {
         ifname: ifname.to_owned(),
         mac,
         up: card.up,
-        addresses: address::list(netlink, card.index).map_err(look)?,
+        addresses,
+        routes,
+        bridge: bridge.map(|link| link.name.clone()),
         channels: Channels::of(ifname),
         files: Vec::new(),
         gso_max_size: card.gso_max_size,
@@ -196,33 +223,43 @@ pub(crate) fn inspect(netlink: &mut Netlink, ifname: &str) -> Result<Before, Ref
     })
 }
 
-fn refuse_by_links(card: &Link, all: &[Link]) -> Result<MacAddr, Refusal> {
-    let ifname = card.name.clone();
-    let Some(mac) = card.mac.filter(|_| !card.loopback) else {
-        return Err(Refusal::NotEthernet(ifname));
-    };
-    if let Some(master) = card.master {
-        let name = all.iter().find(|l| l.index == master).map(|l| l.name.clone());
-        let master = name.unwrap_or_else(|| format!("interface {master}"));
-        return Err(Refusal::Member { ifname, master });
-    }
+/// Looks whether there is an interface called `ifname`, in the calling thread's namespace.
+///
+/// # Errors
+/// [`Refusal::NotFound`] with those that are there, [`Refusal::Look`].
+pub fn exists(ifname: &str) -> Result<(), Refusal> {
+    let look = |error| Refusal::Look { ifname: ifname.to_owned(), error };
+    let all = Netlink::open().and_then(|mut netlink| link::list(&mut netlink)).map_err(look)?;
+    find(&all, ifname).map(|_| ())
+}
+
+fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusal> {
+    let there = || all.iter().map(|link| link.name.clone()).collect();
+    let missing = || Refusal::NotFound { ifname: ifname.to_owned(), there: there() };
+    all.iter().find(|link| link.name == ifname).ok_or_else(missing)
+}
+
+fn refuse_by_upper_links(card: &Link, all: &[Link]) -> Result<(), Refusal> {
     // A veth names its other end as its lower link; that is no burden.
     let upper = all.iter().find(|l| {
         l.lower == Some(card.index) && l.index != card.index && l.kind.as_deref() != Some("veth")
     });
-    match upper {
-        Some(upper) => Err(Refusal::Carries { ifname, upper: upper.name.clone() }),
-        None => Ok(mac),
-    }
+    let carries =
+        |upper: &Link| Refusal::Carries { ifname: card.name.clone(), upper: upper.name.clone() };
+    upper.map_or(Ok(()), |upper| Err(carries(upper)))
 }
 
-fn refuse_by_routes(card: &Link, routes: &[route::Route]) -> Result<(), Refusal> {
-    if routes.iter().any(|r| r.default) {
-        return Err(Refusal::DefaultRoute(card.name.clone()));
-    }
-    match routes.iter().filter(|r| r.configured).count() {
-        0 => Ok(()),
-        count => Err(Refusal::Routes { ifname: card.name.clone(), count }),
+/// The bridge that a card is a port of. Membership of anything else (bond, team, VRF)
+/// has settings that could not be restored.
+fn bridge_of<'a>(card: &Link, all: &'a [Link]) -> Result<Option<&'a Link>, Refusal> {
+    let Some(index) = card.master else { return Ok(None) };
+    let master = all.iter().find(|link| link.index == index);
+    match master {
+        Some(link) if link.kind.as_deref() == Some("bridge") => Ok(Some(link)),
+        _ => {
+            let master = master.map_or_else(|| format!("interface {index}"), |l| l.name.clone());
+            Err(Refusal::Member { ifname: card.name.clone(), master })
+        }
     }
 }
 
@@ -243,7 +280,7 @@ fn refuse_by_qdiscs(card: &Link, qdiscs: &[qdisc::ObservedQdisc]) -> Result<(), 
     }
 }
 
-/// Puts a card's queues, state and addresses back, waiting up to `patience`
+/// Puts a card's queues, state, bridge, addresses and routes back, waiting up to `patience`
 /// for the card to be in the calling thread's namespace. Doing it twice does
 /// no harm. Returns what could not be put back, as sentences.
 pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration) -> Vec<String> {
@@ -272,6 +309,11 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
     }
     left.extend(restore_files(&card.name, &before.files));
     left.extend(before.kernel.put_back());
+    if let Some(bridge) = &before.bridge {
+        if let Err(error) = restore_bridge(netlink, card.index, bridge) {
+            left.push(format!("{ifname} was not made a port of {bridge} again: {error}"));
+        }
+    }
     for address in &before.addresses {
         match address::add(netlink, card.index, address) {
             Err(error) if error.errno != EEXIST => {
@@ -280,7 +322,35 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
             _ => {}
         }
     }
+    let routes = restore_routes(netlink, card.index, &before.routes);
+    left.extend(routes.map(|error| format!("{ifname}: a route was not restored: {error}")));
     left
+}
+
+fn restore_bridge(netlink: &mut Netlink, index: u32, bridge: &str) -> Result<(), KernelError> {
+    let gone = KernelError { errno: ENODEV, extack: None };
+    let bridge = link::find(netlink, bridge)?.ok_or(gone)?;
+    link::set_master(netlink, index, bridge.index)
+}
+
+/// Makes the routes again; the first error that stays. One may need another, so that
+/// each round makes those that can be made.
+fn restore_routes(netlink: &mut Netlink, index: u32, routes: &[Route]) -> Option<KernelError> {
+    let mut missing: Vec<&Route> = routes.iter().collect();
+    loop {
+        let before = missing.len();
+        let mut first = None;
+        missing.retain(|route| match route::add(netlink, index, route) {
+            Err(error) if error.errno != EEXIST => {
+                first.get_or_insert(error);
+                true
+            }
+            _ => false,
+        });
+        if missing.is_empty() || missing.len() == before {
+            return first;
+        }
+    }
 }
 
 /// Writes the files that differ.

@@ -242,6 +242,8 @@ mod tests {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             up: true,
             addresses: Vec::new(),
+            routes: Vec::new(),
+            bridge: Some("br0".into()),
             channels: None,
             files: Vec::new(),
             gso_max_size: None,

@@ -11,6 +11,8 @@
 //! * [`before`] – what the kernel had before,
 //! * [`apply`] – doing it, and taking it back,
 //! * [`card`] – cards that exist before: what they had, when they are refused,
+//! * [`usage`] – what an existing interface is used for,
+//! * [`ssh`] – the SSH connection that the program was started from,
 //! * [`keeper`] – gives cards back when the program is killed,
 //! * [`observe`] – what the kernel says afterwards, and how it differs,
 //! * [`receive_trace`] – how packets come through the receiving kernel,
@@ -57,9 +59,11 @@ pub mod plan;
 pub mod processing;
 pub mod qdisc;
 pub mod receive_trace;
+pub mod ssh;
 pub mod system;
 mod threads;
 pub mod transmit_ring;
+pub mod usage;
 pub mod vtsn;
 
 pub use apply::{Applied, ApplyOptions, PortInfo};
@@ -70,5 +74,7 @@ pub use machine::Machine;
 pub use netlink::KernelError;
 pub use netlink::address::Address;
 pub use netlink::qdisc::{Counters, ObservedQdisc};
+pub use netlink::route::Route;
 pub use observe::Observed;
 pub use plan::{Plan, PlanError};
+pub use ssh::SshConnection;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{UDP4, etf, have, in_a_machine_of_its_own, pfifo, scenario, sh};
 use teiji_experiment::scenario::Qdisc;
-use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan};
+use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, SshConnection};
 
 fn plan(qdisc: Option<Qdisc>) -> Plan {
     let scenario = scenario(qdisc, UDP4);
@@ -20,8 +20,14 @@ fn plan(qdisc: Option<Qdisc>) -> Plan {
     Plan::compile(&scenario, &binding).unwrap()
 }
 
+/// Takes only cards that are not in use.
 fn apply(plan: &Plan) -> Result<Applied, NetError> {
     plan.apply_with(&ApplyOptions { keeper: KeeperProgram::None, ..ApplyOptions::default() })
+}
+
+fn take(plan: &Plan) -> Result<Applied, NetError> {
+    let keeper = KeeperProgram::None;
+    plan.apply_with(&ApplyOptions { keeper, take: true, ..ApplyOptions::default() })
 }
 
 /// Runs `test` on a machine with two cards; `more` is done to them first.
@@ -40,7 +46,8 @@ fn with_cards(more: &str, test: impl FnOnce() + Send) {
 /// The state of the cards as `ip` and `tc` tell it, in a fixed order.
 fn state() -> Vec<String> {
     let text = sh("ip -br addr show dev c0; ip -br addr show dev c1
-                   ip -br link show dev c0; ip -br link show dev c1; ip route; tc qdisc");
+                   ip -br link show dev c0; ip -br link show dev c1; ip -d route show table all
+                   ip -6 route; ip -d -br link show type bridge_slave; tc qdisc");
     let mut lines: Vec<_> = text.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.sort();
     lines
@@ -69,7 +76,7 @@ fn cards_are_moved_used_and_given_back_as_they_were() {
     with_cards(CONFIGURED, || {
         let before = state();
         let plan = plan(Some(pfifo(33)));
-        let applied = apply(&plan).unwrap();
+        let applied = take(&plan).unwrap();
         assert!(!sh("ip -br link").contains("c0"), "the cards are away");
         assert_eq!(applied.observe().unwrap().differences(&plan), Vec::<String>::new());
         let port = applied.port("talker", "line").unwrap();
@@ -95,7 +102,7 @@ fn a_card_that_was_down_comes_back_down() {
 fn a_failure_midway_gives_the_cards_back() {
     with_cards(CONFIGURED, || {
         let before = state();
-        let text = apply(&plan(Some(Qdisc::Leaf(etf(true))))).unwrap_err().to_string();
+        let text = take(&plan(Some(Qdisc::Leaf(etf(true))))).unwrap_err().to_string();
         assert!(text.ends_with("Nothing was changed."), "{text}");
         assert_restored(&before);
     });
@@ -105,7 +112,7 @@ fn a_failure_midway_gives_the_cards_back() {
 fn too_few_queues_are_explained_and_the_cards_given_back() {
     with_cards(CONFIGURED, || {
         let before = state();
-        let text = apply(&plan(Some(common::paper_mqprio(false)))).unwrap_err().to_string();
+        let text = take(&plan(Some(common::paper_mqprio(false)))).unwrap_err().to_string();
         assert!(
             text.contains("`ip netns exec talker ethtool -L c0 combined 4` failed: "),
             "{text}"
@@ -131,50 +138,137 @@ fn settled(command: &str) -> String {
     last
 }
 
+/// Applies the plan to cards made ready by `more`; it is refused with `message` and
+/// nothing is touched.
+fn refused(more: &str, options: &ApplyOptions<'_>, message: &str) {
+    with_cards(more, || {
+        let before = settled("ip addr; ip route; tc qdisc");
+        let error = plan(None).apply_with(options).unwrap_err();
+        assert!(matches!(error, NetError::Refused(_)), "{error}");
+        assert_eq!(error.to_string(), format!("{message}. Nothing was changed."));
+        assert_eq!(sh("ip addr; ip route; tc qdisc"), before);
+    });
+}
+
+const UP: &str = "ip addr add 192.0.2.1/24 dev c0; ip link set c0 up; ip link set c1 up;";
+
 #[test]
-fn cards_the_machine_needs_are_refused_and_left_alone() {
-    let refused = |more: &str, message: &str| {
-        with_cards(more, || {
-            let before = settled("ip addr; ip route; tc qdisc");
-            let error = apply(&plan(None)).unwrap_err();
-            assert!(matches!(error, NetError::Refused(_)), "{error}");
-            let text = error.to_string();
-            assert_eq!(text, format!("{message}. Nothing was changed."));
-            assert_eq!(sh("ip addr; ip route; tc qdisc"), before);
-        });
+fn cards_in_use_are_refused_without_take_and_left_alone() {
+    let in_use = |ifname: &str, uses: &str| {
+        format!(
+            "{ifname} is in use: it {uses}. Choose another NIC, or give --take to take {ifname} for \
+             the run; the run puts all of this back at its end"
+        )
     };
+    let options = ApplyOptions { keeper: KeeperProgram::None, ..ApplyOptions::default() };
+    let refused = |more: &str, ifname, uses| refused(more, &options, &in_use(ifname, uses));
+    // As on a board that is reached by a static address without gateway.
+    refused(UP, "c0", "has the address 192.0.2.1/24");
+    // Also of a card that is down.
+    refused("ip addr add 2001:db8::1/64 dev c1", "c1", "has the address 2001:db8::1/64");
+    refused(
+        &format!("{UP} ip route add default via 192.0.2.2"),
+        "c0",
+        "has the address 192.0.2.1/24 and carries the default route",
+    );
+    refused(
+        "ip link set c0 up; ip link set c1 up; ip route add 203.0.113.0/24 dev c0",
+        "c0",
+        "carries a route",
+    );
     refused(
         "ip link add br0 type bridge; ip link set c0 master br0",
-        "c0 is a member of br0, which would lose it; take it out first (`ip link set c0 \
-         nomaster`) or choose another card",
+        "c0",
+        "is a port of the bridge br0",
     );
+}
+
+#[test]
+fn a_card_that_carries_the_ssh_connection_is_refused() {
+    let (client, local) = ("198.51.100.7".parse().unwrap(), "192.0.2.1".parse().unwrap());
+    let options = ApplyOptions {
+        keeper: KeeperProgram::None,
+        ssh: Some(SshConnection { client, local }),
+        ..ApplyOptions::default()
+    };
+    let refused = |more: &str, uses: &str| {
+        let message = format!(
+            "c0 is in use: it carries this SSH connection (from 198.51.100.7){uses}. Choose \
+             another NIC, or give --take to take c0 for the run (the connection stalls meanwhile: \
+             start it with `nohup` or in tmux); the run puts all of this back at its end"
+        );
+        refused(more, &options, &message);
+    };
+    refused(UP, " and has the address 192.0.2.1/24");
+    // The address is another interface's, the way to the client leads over the card.
     refused(
-        "ip link add link c1 name up1 type macvlan",
-        "c1 carries up1, which would lose its card; remove it first (`ip link del up1`) or \
-         choose another card",
+        "ip addr add 192.0.2.1/32 dev lo; ip link set c0 up; ip link set c1 up
+            ip route add 198.51.100.0/24 dev c0",
+        " and carries a route",
     );
-    let up = "ip addr add 192.0.2.1/24 dev c0; ip link set c0 up; ip link set c1 up;";
+    // It reaches the machine through a bridge.
     refused(
-        &format!("{up} ip route add default via 192.0.2.2"),
-        "c0 carries this machine's default route: taking it would cut the machine off. Choose \
-         another card, or run with --on lab",
+        "ip link add br0 up type bridge; ip link set c0 master br0; ip addr add 192.0.2.1/24 dev br0",
+        " and is a port of the bridge br0",
     );
-    refused(
-        &format!("{up} ip route add 203.0.113.0/24 via 192.0.2.2"),
-        "c0 has 1 configured route, which would be lost; remove it first (`ip route show dev \
-         c0`) or choose another card",
-    );
-    refused(
-        "tc qdisc add dev c0 root handle 7: pfifo limit 9",
-        "c0 has a configured qdisc (pfifo 7:), which would be lost; remove it first (`tc qdisc \
-         del dev c0 root`) or choose another card",
-    );
-    refused(
-        "tc qdisc add dev c1 clsact",
-        "c1 has a configured qdisc (clsact ffff:), which would be lost; remove it first (`tc \
-         qdisc del dev c1 clsact`) or choose another card",
-    );
-    refused("ip link set c1 name eth9", "there is no interface `c1` here; there are lo, eth9, c0");
+}
+
+#[test]
+fn an_address_that_the_kernel_made_is_no_use() {
+    with_cards("ip link set c0 up; ip link set c1 up; sleep 0.3", || {
+        let before = settled("ip -br addr show dev c0");
+        assert!(before.contains("fe80::"), "{before}");
+        apply(&plan(None)).unwrap().undo().unwrap();
+    });
+}
+
+#[test]
+fn routes_and_bridge_of_cards_taken_in_spite_of_them_are_put_back() {
+    let used = "ip addr add 192.0.2.1/24 dev c0; ip addr add 2001:db8::1/64 dev c0 nodad
+        ip link add br0 type bridge; ip link set c1 master br0
+        ip link set c0 up; ip link set c1 up
+        ip route add 203.0.113.0/24 via 192.0.2.2 metric 7
+        ip route add default via 203.0.113.9 dev c0 onlink
+        ip route add 198.51.100.0/24 dev c0 table 77 src 192.0.2.1
+        ip -6 route add 2001:db8:5::/48 via 2001:db8::2 dev c0; sleep 0.3";
+    with_cards(used, || {
+        let before = state();
+        let applied = take(&plan(None)).unwrap();
+        assert!(!sh("ip route show table all").contains("203.0.113"));
+        applied.undo().unwrap();
+        assert_restored(&before);
+    });
+}
+
+#[test]
+fn cards_with_what_cannot_be_put_back_are_refused_even_with_take() {
+    for take in [false, true] {
+        let keeper = KeeperProgram::None;
+        let options = ApplyOptions { keeper, take, ..ApplyOptions::default() };
+        refused(
+            "ip link add link c1 name up1 type macvlan",
+            &options,
+            "c1 carries up1, which would lose its NIC; remove it first (`ip link del up1`) or \
+             choose another NIC",
+        );
+        refused(
+            "tc qdisc add dev c0 root handle 7: pfifo limit 9",
+            &options,
+            "c0 has a configured qdisc (pfifo 7:), which would be lost; remove it first (`tc \
+             qdisc del dev c0 root`) or choose another NIC",
+        );
+        refused(
+            "tc qdisc add dev c1 clsact",
+            &options,
+            "c1 has a configured qdisc (clsact ffff:), which would be lost; remove it first (`tc \
+             qdisc del dev c1 clsact`) or choose another NIC",
+        );
+        refused(
+            "ip link set c1 name eth9",
+            &options,
+            "there is no interface `c1` here; there are lo, eth9, c0",
+        );
+    }
 }
 
 #[test]

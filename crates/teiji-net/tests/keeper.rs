@@ -25,7 +25,7 @@ fn apply(keeper: KeeperProgram) -> Result<Applied, NetError> {
     let scenario = scenario(None, UDP4);
     let binding = Binding::parse("talker=c0,listener=c1", &scenario).unwrap();
     let plan = Plan::compile(&scenario, &binding).unwrap();
-    plan.apply_with(&ApplyOptions { keeper, ..ApplyOptions::default() })
+    plan.apply_with(&ApplyOptions { keeper, take: true, ..ApplyOptions::default() })
 }
 
 fn addresses() -> String {

@@ -7,7 +7,7 @@ use teiji::margin::Calibration;
 use teiji_core::time::Span;
 
 use super::quantity::span;
-use super::run::Place;
+use super::run::{Place, TAKE_WITHOUT_BIND};
 use crate::exit::{Exit, mistake};
 use crate::experiment_file::Overrides;
 use crate::interrupt;
@@ -46,6 +46,10 @@ pub struct Args {
     /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
+    /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection);
+    /// all of that is put back at the end.
+    #[arg(long)]
+    take: bool,
     /// The case; the first with a launch-time flow if not given.
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
@@ -131,6 +135,9 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
     if !local && !args.bind.is_empty() {
         mistake!("--bind names interfaces of this machine: it goes with --on local");
     }
+    if args.take && args.bind.is_empty() {
+        mistake!("{TAKE_WITHOUT_BIND}");
+    }
     let bench = FlowBench::new(Wanted {
         file: PathBuf::from(&args.target),
         overrides: args.overrides.clone(),
@@ -138,6 +145,7 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         flow: args.flow.clone(),
         frames: args.frames,
         bind: local.then(|| args.bind.clone()),
+        take: args.take,
         kernel: args.kernel.clone(),
         seeds: args.seed.clone(),
         loads,

@@ -40,6 +40,10 @@ pub struct Args {
     /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
+    /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection);
+    /// all of that is put back at the end.
+    #[arg(long)]
+    take: bool,
     /// Only this case; may be given several times.
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
@@ -89,6 +93,10 @@ pub(super) enum Place {
     /// This machine.
     Local,
 }
+
+/// `--take` without a NIC to take.
+pub(super) const TAKE_WITHOUT_BIND: &str =
+    "--take allows the NICs of --bind to be in use: it goes with --on local --bind";
 
 impl Place {
     fn cards(self) -> Cards {
@@ -182,11 +190,13 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         Place::Lab if !args.bind.is_empty() => {
             mistake!("--bind names interfaces of this machine: it goes with --on local")
         }
+        Place::Lab if args.take => mistake!("{TAKE_WITHOUT_BIND}"),
+        Place::Local if args.take && args.bind.is_empty() => mistake!("{TAKE_WITHOUT_BIND}"),
         Place::Lab => lab(args)?,
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
             mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
-        Place::Local => On::Local { bind: args.bind.clone() },
+        Place::Local => On::Local { bind: args.bind.clone(), take: args.take },
     };
     let seeds = seeds(args, experiment.seed);
     if args.on == Place::Local && seeds.len() > 1 {
@@ -256,7 +266,9 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
             let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
             On::Lab { kernel, wall_limit: args.wall_limit }
         }
-        Testbed::Local => On::Local { bind: recorded("--bind").unwrap_or_default() },
+        Testbed::Local => {
+            On::Local { bind: recorded("--bind").unwrap_or_default(), take: args.take }
+        }
         Testbed::Capture => bail!("an analysed capture cannot be run again; `teiji analyze` it"),
     };
     let seeds = if args.seed.is_some() || args.seeds.is_some() {

@@ -108,6 +108,8 @@ pub struct Wanted {
     pub frames: Option<u64>,
     /// `None`: in the laboratory; otherwise on this machine with these bindings.
     pub bind: Option<String>,
+    /// Take also NICs that are in use.
+    pub take: bool,
     pub kernel: Option<String>,
     /// One member for each; [`MEMBERS`] from the experiment's own on if there is
     /// none.
@@ -177,7 +179,7 @@ impl FlowBench {
             pair("--bind", bind.clone());
         }
         let testbed = match &self.wanted.bind {
-            Some(bind) => On::Local { bind: bind.clone() },
+            Some(bind) => On::Local { bind: bind.clone(), take: self.wanted.take },
             None => On::Lab {
                 kernel: KernelSpec::from_options(self.wanted.kernel.as_deref(), None)?,
                 wall_limit: None,
