@@ -30,7 +30,19 @@ pub struct Answer {
 }
 
 /// The answer that `summary` gives.
+///
+/// Where the experiment states requirements, their verdict answers a question like "Is it
+/// within 20 µs?": no other criterion may answer it with "Yes" then.
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
+    let answer = figures(summary, glyphs);
+    if summary.verdicts.is_empty() || intervals::asks_whether_better(&summary.question) {
+        answer
+    } else {
+        answer.without_lead()
+    }
+}
+
+fn figures(summary: &Summary, glyphs: &Glyphs) -> Answer {
     match summary.judge.by {
         JudgeBy::Interval => intervals::answer(summary, glyphs),
         JudgeBy::Schedule => schedule::answer(summary, glyphs),
@@ -38,6 +50,16 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         JudgeBy::Shaping => shaping::answer(summary, glyphs),
         JudgeBy::Loss => loss::answer(summary, glyphs),
         JudgeBy::RoundTrip => round_trips::answer(summary, glyphs),
+    }
+}
+
+impl Answer {
+    /// The sentence alone. With a lead it begins with a small letter.
+    fn without_lead(mut self) -> Self {
+        if self.lead.take().is_some() {
+            self.sentence.replace_range(..1, "W");
+        }
+        self
     }
 }
 

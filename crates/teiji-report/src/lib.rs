@@ -20,6 +20,7 @@ pub mod cards;
 pub mod clocks;
 pub mod comparison;
 pub mod directions;
+mod figures;
 pub mod gates;
 pub mod html;
 pub mod junit;
@@ -32,6 +33,7 @@ pub mod shaping;
 pub mod silence;
 pub mod terminal;
 pub mod units;
+mod verdicts;
 pub mod waits;
 pub mod wording;
 

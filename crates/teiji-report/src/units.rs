@@ -102,8 +102,20 @@ impl Scale {
     /// keeps a digit before or right after the point, with about three digits
     /// for it and no more than eight for the largest.
     pub fn fitting(values_ns: impl IntoIterator<Item = f64>) -> Self {
+        Self::with_finest(values_ns, 1)
+    }
+
+    /// The same for standard deviations: of many whole nanoseconds one may be far below a
+    /// nanosecond, and is not zero for that. Down to a picosecond the smallest keeps a digit.
+    pub fn of_deviations(values_ns: impl IntoIterator<Item = f64>) -> Self {
+        Self::with_finest(values_ns, 3)
+    }
+
+    /// With so many decimals of a nanosecond at most.
+    fn with_finest(values_ns: impl IntoIterator<Item = f64>, finest: i32) -> Self {
+        let least = 0.5 * 10_f64.powi(-finest);
         let values: Vec<f64> =
-            values_ns.into_iter().map(f64::abs).filter(|v| v.is_finite() && *v >= 0.05).collect();
+            values_ns.into_iter().map(f64::abs).filter(|v| v.is_finite() && *v >= least).collect();
         let largest = values.iter().copied().fold(0.0, f64::max);
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
         if values.is_empty() {
@@ -116,7 +128,7 @@ impl Scale {
                     || *u == Unit::Nano
             })
             .unwrap_or(Unit::Nano);
-        let most = if unit == Unit::Nano { 1 } else { 3 };
+        let most = if unit == Unit::Nano { (-magnitude(smallest)).clamp(1, finest) } else { 3 };
         let wanted = 2 - magnitude(smallest / unit.ns());
         let room = 7 - magnitude(largest / unit.ns());
         let decimals = usize::try_from(wanted.min(room).clamp(0, most)).unwrap_or(0);
@@ -279,6 +291,18 @@ mod tests {
         assert_eq!(all(&[-398.3, 6.0]), ["−398.3 ns", "6.0 ns"]);
         assert_eq!(all(&[12_250.0, 30.0]), ["12 250 ns", "30 ns"]);
         assert_eq!(all(&[4_264_000.0, 494_000.0]), ["4.264 ms", "0.494 ms"]);
+        assert_eq!(all(&[0.0]), ["0 ns"]);
+    }
+
+    #[test]
+    fn a_standard_deviation_below_a_nanosecond_is_not_zero() {
+        let all = |values: &[f64]| {
+            let scale = Scale::of_deviations(values.iter().copied());
+            values.iter().map(|v| scale.text(*v, &Glyphs::UNICODE)).collect::<Vec<_>>()
+        };
+        assert_eq!(all(&[1_240.313, 1_030.1, 0.0304]), ["1 240.31 ns", "1 030.10 ns", "0.03 ns"]);
+        assert_eq!(all(&[75_338.0, 0.0058]), ["75 338.000 ns", "0.006 ns"]);
+        assert_eq!(all(&[17_552.14, 44.7]), ["17 552.1 ns", "44.7 ns"]);
         assert_eq!(all(&[0.0]), ["0 ns"]);
     }
 

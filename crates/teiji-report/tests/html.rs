@@ -4,8 +4,8 @@ mod html_page;
 mod remedies;
 
 use html_page::{page, page_of};
-use teiji_record::BridgeRoom;
 use teiji_record::summary::Testbed;
+use teiji_record::{BridgeRoom, Verdict};
 
 /// The page without what is inside `<script>` and `<style>`.
 fn markup(page: &str) -> String {
@@ -80,7 +80,7 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
         "0 of &lt;b&gt;2000",
         "resolution",
         "measured / paper",
-        "23.5\u{a0}µs",
+        "23\u{202f}460\u{a0}ns",
         "Deviation of every frame",
         "Histogram",
         "Tail",
@@ -126,6 +126,26 @@ fn every_plot_names_its_units() {
             assert!(plot.contains(label), "{label} is missing in {plot}");
         }
     }
+}
+
+#[test]
+fn the_verdict_on_requirements_is_the_headline() {
+    let page = markup(&page_of(|summary| {
+        let verdict = |requirement: &str, holds| Verdict {
+            case: "etf".to_owned(),
+            requirement: requirement.to_owned(),
+            holds,
+            measured: "<cycle>: 2".to_owned(),
+        };
+        summary.verdicts = vec![verdict("range <= 20us", true), verdict("lost = 0", false)];
+    }));
+    let headline = "</h1>\n<p class=\"verdict fail\"><strong>FAIL</strong> 1 of 2 requirements: \
+                    etf: lost = 0 (&lt;cycle&gt;: 2).</p>\n<p class=\"answer\">";
+    assert!(page.contains(headline), "{page}");
+    let table = section(&page, "requirements");
+    assert!(table.contains("<td class=\"pass\">pass</td>"), "{table}");
+    assert!(table.contains("<td class=\"fail\">FAIL</td>"), "{table}");
+    assert!(page.contains("href=\"#requirements\""));
 }
 
 #[test]

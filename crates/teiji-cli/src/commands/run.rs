@@ -26,8 +26,8 @@ use crate::terminal;
 /// Run an experiment and report what came of it.
 ///
 /// In the laboratory (the default) each case runs on a real PREEMPT_RT kernel
-/// in a virtual machine whose time is virtual: the same seed gives the same
-/// records, bit for bit, on every machine. With `--on local` it runs on this
+/// in a virtual machine whose time is virtual: the same program, kernel and seed
+/// give the same records, bit for bit, on every machine. With `--on local` it runs on this
 /// machine, over a veth pair or, with `--bind`, over real network cards.
 #[derive(clap::Args)]
 pub struct Args {

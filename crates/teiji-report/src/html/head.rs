@@ -1,14 +1,15 @@
-//! The top of the page: question, answer, and what to look at before trusting
+//! The top of the page: question, verdict, answer, and what to look at before trusting
 //! it.
 
 use std::fmt::Write;
 
-use super::GLYPHS;
 use super::escape::text;
+use super::{GLYPHS, requirements};
 use crate::answer::answer;
 use crate::clocks::followed;
 use crate::report::{Report, SetupEntry};
 use crate::units::count;
+use crate::verdicts::headline;
 use crate::{activity, cards, gates, load, rooms, shaping, silence, waits, wording};
 
 /// From the first line to the links to the sections.
@@ -30,12 +31,11 @@ pub fn head(report: &Report<'_>, out: &mut String) {
     }
     let answer = answer(summary, GLYPHS);
     let lead = answer.lead.map_or(String::new(), |word| format!("<strong>{word}:</strong> "));
-    let _ = writeln!(
-        out,
-        "<h1>{}</h1>\n<p class=\"answer\">{lead}{}</p>",
-        text(&summary.question),
-        text(&answer.sentence)
-    );
+    let _ = writeln!(out, "<h1>{}</h1>", text(&summary.question));
+    if let Some(headline) = headline(&summary.verdicts, GLYPHS) {
+        requirements::headline(&headline, out);
+    }
+    let _ = writeln!(out, "<p class=\"answer\">{lead}{}</p>", text(&answer.sentence));
     contents(report, out);
     let _ = writeln!(out, "</header>");
 }
@@ -63,6 +63,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
         n => format!("{} warnings", count(n as u64, GLYPHS)),
     };
     let links = [
+        ("requirements", "Requirements".to_owned(), !report.summary.verdicts.is_empty()),
         ("margin", "Margin".to_owned(), report.margin.is_some()),
         ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
         ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),

@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `verdicts`, `margin`, `on_wire`, `results`, `rounds`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `requirements`, `margin`, `on_wire`, `results`, `rounds`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -25,6 +25,7 @@ mod outliers;
 mod page;
 mod plots;
 mod ranking;
+mod requirements;
 mod results;
 mod rounds;
 mod rows;
@@ -32,7 +33,6 @@ mod samples;
 mod still;
 mod svg;
 mod tables;
-mod verdicts;
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ const COLOURS: usize = 12;
 pub fn render(report: &Report<'_>) -> String {
     let mut body = String::new();
     head::head(report, &mut body);
-    verdicts::verdicts(report, &mut body);
+    requirements::requirements(report, &mut body);
     margin::margin(report, &mut body);
     on_wire::gates(report, &mut body);
     on_wire::shaping(report, &mut body);

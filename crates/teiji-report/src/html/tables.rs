@@ -8,8 +8,9 @@ use super::GLYPHS;
 use super::escape::text;
 use super::rows::named;
 use crate::comparison::{CaseView, Comparison, Figure, Measure, MemberView, Spread};
+use crate::figures::{Cell, Row, Source};
 use crate::report::Report;
-use crate::units::{Scale, count, duration, ratio};
+use crate::units::{count, duration, ratio};
 use crate::wording;
 
 /// With more cases, the published figures stand below the measured ones.
@@ -27,22 +28,14 @@ pub fn figures(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Strin
     let _ = writeln!(out, "<div class=\"wide\"><table class=\"figures {class}\">\n<thead>");
     figures_head(report, comparison, columns, out);
     let _ = writeln!(out, "</thead>\n<tbody>");
-    let mut rows = vec![
-        ("mean".to_owned(), Figure::Mean),
-        ("min".to_owned(), Figure::Min),
-        ("max".to_owned(), Figure::Max),
-        ("range".to_owned(), Figure::Range),
-        (format!("std dev {}", GLYPHS.sigma), Figure::Stddev),
-    ];
-    if comparison.measure == Measure::RoundTrip {
-        rows.retain(|(_, figure)| *figure != Figure::Range);
-    }
-    let percentiles = comparison.percentiles().into_iter();
-    rows.extend(percentiles.map(|p| (format!("p{p}"), Figure::Percentile(p))));
-    for (name, figure) in rows {
-        let class = if figure == Figure::Range { " class=\"main\"" } else { "" };
+    for row in Row::every(comparison) {
+        let class = if row == Row::One(Figure::Range) { " class=\"main\"" } else { "" };
+        let name = match row {
+            Row::One(Figure::Stddev) => format!("std dev {}", GLYPHS.sigma),
+            _ => row.name(GLYPHS),
+        };
         let _ = write!(out, "<tr{class}><th>{}</th>", text(&name));
-        figures_row(comparison, figure, columns, out);
+        figures_row(comparison, row, columns, out);
         let _ = writeln!(out, "</tr>");
     }
     let _ = writeln!(out, "</tbody></table></div>");
@@ -70,33 +63,39 @@ fn figures_head(report: &Report<'_>, comparison: &Comparison<'_>, columns: bool,
     let _ = writeln!(out, "</tr>");
 }
 
-fn figures_row(comparison: &Comparison<'_>, figure: Figure, columns: bool, out: &mut String) {
+fn figures_row(comparison: &Comparison<'_>, row: Row, columns: bool, out: &mut String) {
     let none = || GLYPHS.none.to_owned();
+    let views: Vec<&CaseView<'_>> = comparison.cases.iter().collect();
+    let (measured, quoted) =
+        (row.cells(&views, Source::Measured), row.cells(&views, Source::Published));
     let mut published = String::new();
     let mut ratios = String::new();
-    for (index, view) in comparison.cases.iter().enumerate() {
+    for (index, (view, (measured, quoted))) in
+        views.iter().zip(measured.into_iter().zip(quoted)).enumerate()
+    {
         let first = if index == 0 { " first-of-group" } else { "" };
-        let measured = view.figure(figure);
-        let paper = view.paper.as_ref().and_then(|paper| figure.published(paper));
-        // A ratio of means or extremes, which lie around zero, says nothing.
-        let ratio = measured
-            .zip(paper)
-            .filter(|_| matches!(figure, Figure::Range | Figure::Stddev))
-            .and_then(|(measured, paper)| ratio(measured.median, paper, GLYPHS));
-        let paper = paper.map(|ns| text(&duration(ns, GLYPHS)));
-        let beside = paper.as_ref().map_or(String::new(), |paper| {
-            let ratio = ratio.as_ref().map_or(String::new(), |r| format!(" <b>{}</b>", text(r)));
-            format!("<span class=\"beside\">paper {paper}{ratio}</span>")
+        let ratio = paper_ratio(view, row).map(|ratio| text(&ratio));
+        let quoted = quoted.map(|cell| text(&cell.text(GLYPHS)));
+        let beside = quoted.as_ref().map_or(String::new(), |quoted| {
+            let ratio = ratio.as_ref().map_or(String::new(), |r| format!(" <b>{r}</b>"));
+            format!("<span class=\"beside\">paper {quoted}{ratio}</span>")
         });
-        let _ = write!(out, "<td>{}{beside}</td>", measured.map_or_else(none, spread));
-        let _ = write!(published, "<td class=\"paper{first}\">{}</td>", paper.unwrap_or_else(none));
-        let ratio = ratio.map_or_else(String::new, |r| text(&r));
+        let _ = write!(out, "<td>{}{beside}</td>", measured.map_or_else(none, median));
+        let quoted = quoted.unwrap_or_else(none);
+        let _ = write!(published, "<td class=\"paper{first}\">{quoted}</td>");
+        let ratio = ratio.unwrap_or_default();
         let _ = write!(ratios, "<td class=\"paper{first}\">{ratio}</td>");
     }
     if columns {
         out.push_str(&published);
         out.push_str(&ratios);
     }
+}
+
+/// A ratio of means or extremes, which lie around zero, says nothing.
+fn paper_ratio(view: &CaseView<'_>, row: Row) -> Option<String> {
+    let Row::One(figure @ (Figure::Range | Figure::Stddev)) = row else { return None };
+    ratio(view.figure(figure)?.median, figure.published(view.paper.as_ref()?)?, GLYPHS)
 }
 
 fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
@@ -133,15 +132,12 @@ pub(super) fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
     named(report, &view.case.name)
 }
 
-fn spread(spread: Spread) -> String {
-    let middle = text(&duration(spread.median, GLYPHS));
-    let scale = Scale::fitting([spread.min, spread.max]);
-    // Members that agree as far as can be written need no second line.
-    if scale.number(spread.min, GLYPHS) == scale.number(spread.max, GLYPHS) {
-        return middle;
-    }
-    let range = scale.interval(spread.min, spread.max, GLYPHS);
-    format!("{middle}<span class=\"spread\">{}</span>", text(&range))
+/// The median; below it the ends.
+fn median(cell: Cell) -> String {
+    let (median, spread) = cell.median_and_spread(GLYPHS);
+    let spread = spread
+        .map_or(String::new(), |ends| format!("<span class=\"spread\">{}</span>", text(&ends)));
+    format!("{}{spread}", text(&median))
 }
 
 /// What became of the frames, or of the requests.

@@ -2,12 +2,13 @@
 
 use teiji_record::{CaseSummary, Summary};
 
-use super::figures::{Row, measured_columns, widest_label};
+use super::figures::{measured_columns, rows_of_both, widest_label};
 use super::frames;
 use super::screen::{Screen, Style, cells};
 use super::table::{self, Column, Section};
 use super::{Options, facts};
 use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows, round_trips};
+use crate::figures::Row;
 use crate::units::{duration, ratio};
 use crate::wording;
 
@@ -116,7 +117,7 @@ fn one_case(
         screen.wrapped(&format!("Without {many} on both sides there is nothing to compare."), 2, 2);
         return;
     };
-    let rows = Row::of_both(comparison, old, new);
+    let rows = rows_of_both(comparison, old, new);
     let mut columns = measured_columns(&views, &rows, screen);
     if is_alike(comparison) {
         columns.push(Column {

@@ -11,10 +11,10 @@ mod directions;
 mod figures;
 mod frames;
 mod on_wire;
+mod requirements;
 mod rounds;
 mod screen;
 mod table;
-mod verdicts;
 
 use teiji_experiment::JudgeBy;
 use teiji_record::Summary;
@@ -25,7 +25,7 @@ use crate::comparison::{Comparison, flows, measure, round_trips};
 use crate::paper::Paper;
 use crate::ranking;
 use crate::units::{count, duration};
-use crate::wording;
+use crate::{verdicts, wording};
 use screen::{Screen, Style, cells};
 
 pub use compare::compare;
@@ -79,7 +79,6 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     on_wire::waits_and_cards(summary, &mut screen);
     on_wire::load(summary, label, &mut screen);
     clocks::clocks(summary, label, &mut screen);
-    verdicts::verdicts(summary, &mut screen);
     conclusion(summary, &mut screen);
     recommendation(summary, &mut screen);
     published(summary, paper.as_ref(), &mut screen);
@@ -100,6 +99,10 @@ fn headline(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Scre
     let name = screen.paint(&name, Style::Bold);
     let dot = screen.glyphs().dot;
     screen.wrapped(&format!("{name} {dot} {facts}"), 0, 2);
+    if let Some(headline) = verdicts::headline(&summary.verdicts, screen.glyphs()) {
+        requirements::headline(&headline, screen);
+        screen.blank();
+    }
 }
 
 /// Where and how a run was made, as far as its summary says.
@@ -146,13 +149,14 @@ fn facts(summary: &Summary, comparisons: &[Comparison<'_>], screen: &Screen) -> 
     facts.join(", ")
 }
 
-/// The question and its answer.
+/// The question, the verdict on what was required, and the answer.
 fn conclusion(summary: &Summary, screen: &mut Screen) {
     screen.blank();
     if !summary.question.is_empty() && summary.testbed != Testbed::Capture {
         let question = screen.foreign(&summary.question);
         screen.wrapped_in(&question, 0, 0, Style::Dim);
     }
+    requirements::list(&summary.verdicts, screen);
     let answer = answer(summary, screen.glyphs());
     let sentence = screen.foreign(&answer.sentence);
     match answer.lead {
