@@ -15,6 +15,7 @@ mod debug_kernel;
 pub(crate) mod error;
 mod guest_packages;
 pub(crate) mod item;
+mod libraries;
 pub(crate) mod lock;
 mod modules;
 pub(crate) mod progress;
@@ -264,6 +265,20 @@ impl Cache {
                 None
             }
         }
+    }
+
+    /// The archives unpacked in a folder that vanishes when it is dropped.
+    fn unpacked_for_now(
+        &self,
+        fetcher: &Fetcher,
+        archives: &[Archive],
+        progress: &mut dyn Progress,
+    ) -> Result<tempfile::TempDir, CacheError> {
+        let apt = self.dir.join("apt");
+        let folder = tempfile::tempdir_in(&apt)
+            .map_err(|e| CacheError::io("create a folder in", &apt, e))?;
+        fetcher.unpack(archives, folder.path(), progress)?;
+        Ok(folder)
     }
 
     fn store(

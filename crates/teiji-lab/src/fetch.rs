@@ -43,8 +43,8 @@ pub(crate) struct Resolved {
     installed_bytes: u64,
 }
 
-/// Libraries of kbuild's programs, by their name since Debian 13 and before.
-const KBUILD_LIBRARIES: [[&str; 2]; 2] = [["libelf1t64", "libelf1"], ["libssl3t64", "libssl3"]];
+/// The part of a kernel's headers that has kbuild's programs.
+const KBUILD_PART: &str = "linux-kbuild-";
 
 /// Since Linux 6.19, Debian's image package is empty and needs these three.
 const KERNEL_PARTS: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
@@ -225,32 +225,21 @@ impl Fetcher {
                 });
             }
         }
-        let args = ["-o", "Dir::State::status=/dev/null", "-t", release.codename, "install"];
-        self.get(release, &names.join(" "), &[&args, names].concat(), 0, progress)
+        self.get_whole(release, &names.join(" "), names, progress)
     }
 
-    /// Downloads a compiler (`gcc-14`) with all it needs, and the libraries that kbuild's
-    /// own programs need, from the first release that has it. The compiler comes first.
+    /// Downloads a compiler (`gcc-14`) with all it needs, from the first release that has
+    /// it. The compiler comes first.
     pub(crate) fn download_compiler(
         &mut self,
         name: &str,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
         for release in KERNEL_RELEASES {
-            let apt = self.apt(release, progress)?;
-            if apt.show(&[name.to_owned()])?.is_empty() {
+            if self.apt(release, progress)?.show(&[name.to_owned()])?.is_empty() {
                 continue;
             }
-            let mut names = vec![name];
-            for either in KBUILD_LIBRARIES {
-                for library in either {
-                    if !apt.show(&[library.to_owned()])?.is_empty() {
-                        names.push(library);
-                        break;
-                    }
-                }
-            }
-            let mut archives = self.download_whole(release, &names, progress)?;
+            let mut archives = self.get_whole(release, name, &[name], progress)?;
             archives.sort_by_key(|archive| archive.package.name != name);
             return Ok(archives);
         }
@@ -258,6 +247,34 @@ impl Fetcher {
             what: format!("compiler {name}"),
             known: "install it, or a newer gcc, by hand".into(),
         })
+    }
+
+    /// Downloads what the programs in these headers need, down to the C library. Which
+    /// packages have it is not for this program to know: it differs by kernel and release.
+    pub(crate) fn download_kbuild_libraries(
+        &mut self,
+        headers: &Resolved,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        let kbuild = headers.parts.iter().find(|name| name.starts_with(KBUILD_PART));
+        let kbuild = kbuild.unwrap_or(&headers.name);
+        let exact = format!("{kbuild}={}", headers.version);
+        let what = format!("libraries of {kbuild}");
+        let mut archives = self.get_whole(headers.release, &what, &[&exact], progress)?;
+        archives.retain(|archive| archive.package.name != *kbuild);
+        Ok(archives)
+    }
+
+    /// Downloads what `names` lead to on a system without any package.
+    fn get_whole(
+        &mut self,
+        release: Release,
+        what: &str,
+        names: &[&str],
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        let args = ["-o", "Dir::State::status=/dev/null", "-t", release.codename, "install"];
+        self.get(release, what, &[&args, names].concat(), 0, progress)
     }
 
     fn get(
@@ -347,7 +364,7 @@ fn version_numbers(version: &str) -> Vec<u32> {
 fn header_parts(headers: &Stanza) -> Vec<String> {
     let is_part = |name: &&String| {
         (name.starts_with("linux-headers-") && name.contains("-common"))
-            || name.starts_with("linux-kbuild-")
+            || name.starts_with(KBUILD_PART)
     };
     headers.depends.iter().filter(is_part).cloned().collect()
 }

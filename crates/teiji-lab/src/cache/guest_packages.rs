@@ -1,14 +1,13 @@
 //! Programs of Debian for the guest: a package's own files and the libraries they need, nothing else.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::elf::Needs;
 use crate::fetch::sources::KERNEL_RELEASES;
 use crate::fetch::{self, Archive, Fetcher};
 
 use super::error::CacheError;
 use super::item::{self, Unfinished};
+use super::libraries;
 use super::lock::Filling;
 use super::progress::Progress;
 use super::status::Kind;
@@ -28,9 +27,6 @@ const UNUSED: [&str; 9] = [
     "usr/share/lintian",
     "usr/share/zsh",
 ];
-/// Where Debian keeps libraries.
-const LIBRARY_FOLDERS: [&str; 4] =
-    ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib", "usr/lib"];
 
 impl Cache {
     /// For each named package a folder with its files and the libraries they need,
@@ -69,10 +65,7 @@ impl Cache {
         }
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
         let archives = fetcher.download_whole(KERNEL_RELEASES[0], names, progress)?;
-        let apt = self.dir.join("apt");
-        let pool = tempfile::tempdir_in(&apt)
-            .map_err(|e| CacheError::io("create a folder in", &apt, e))?;
-        fetcher.unpack(&archives, pool.path(), progress)?;
+        let pool = self.unpacked_for_now(&fetcher, &archives, progress)?;
         for name in names {
             let own: Vec<&Archive> = archives.iter().filter(|a| a.package.name == *name).collect();
             let missing = || CacheError::Contents {
@@ -87,105 +80,11 @@ impl Cache {
             for folder in UNUSED {
                 item::remove(&unfinished.root().join(folder))?;
             }
-            add_libraries(&unfinished.root(), pool.path())?;
+            libraries::add(&unfinished.root(), pool.path())?;
             let name = format!("{name}{WITH_LIBRARIES}");
             let id = item::id(&name, &package.version);
             unfinished.finish(&kind_dir, &id, &name, vec![package])?;
         }
         fetch::discard(&archives)
-    }
-}
-
-/// Copies into `root` what its programs need of `pool`, and what that needs in turn.
-/// A plug-in whose library the package does not depend on is removed: it would only
-/// work where somebody has installed that too.
-fn add_libraries(root: &Path, pool: &Path) -> Result<(), CacheError> {
-    let mut unread: Vec<_> =
-        item::files_below(root)?.into_iter().map(|path| (path, true)).collect();
-    while let Some((path, own)) = unread.pop() {
-        if path.is_symlink() {
-            continue;
-        }
-        let bytes = fs::read(&path).map_err(|e| CacheError::io("read", &path, e))?;
-        let needs = Needs::of(&bytes);
-        let plug_in = own && needs.loader.is_none();
-        let loader = needs.loader.map(|path| path.trim_start_matches('/').to_owned());
-        for wanted in needs.libraries.into_iter().chain(loader) {
-            match find(&wanted, pool) {
-                Some(place) => unread.extend(copy(&place, root, pool)?.map(|path| (path, false))),
-                None if plug_in => item::remove(&path)?,
-                None => {
-                    return Err(CacheError::Contents {
-                        package: path.display().to_string(),
-                        missing: format!("library {wanted}"),
-                    });
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The path below `pool` of a library, or of the loader, which is known by its path.
-fn find(wanted: &str, pool: &Path) -> Option<String> {
-    let places = LIBRARY_FOLDERS.map(|folder| format!("{folder}/{wanted}"));
-    let mut places = places.into_iter().chain([wanted.to_owned()]);
-    places.find(|place| fs::symlink_metadata(pool.join(place)).is_ok())
-}
-
-/// Copies a file of `pool`, and if it is a link what it leads to; the file it ends at.
-fn copy(place: &str, root: &Path, pool: &Path) -> Result<Option<PathBuf>, CacheError> {
-    let mut place = PathBuf::from(place);
-    // A library's name leads to its file in one or two steps.
-    for _ in 0..4 {
-        let (from, to) = (pool.join(&place), root.join(&place));
-        if fs::symlink_metadata(&to).is_ok() {
-            return Ok(None);
-        }
-        if let Some(folder) = to.parent() {
-            item::create_dir(folder)?;
-        }
-        let Ok(target) = fs::read_link(&from) else {
-            fs::copy(&from, &to).map_err(|e| CacheError::io("copy", &from, e))?;
-            return Ok(Some(to));
-        };
-        std::os::unix::fs::symlink(&target, &to).map_err(|e| CacheError::io("create", &to, e))?;
-        place = match target.strip_prefix("/") {
-            Ok(absolute) => absolute.to_owned(),
-            Err(_) => place.parent().unwrap_or(Path::new("")).join(&target),
-        };
-    }
-    Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_library_comes_with_the_file_its_links_lead_to() {
-        let (pool, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let folder = pool.path().join("lib/x86_64-linux-gnu");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("libx.so.1.2"), "x").unwrap();
-        std::os::unix::fs::symlink("libx.so.1.2", folder.join("libx.so.1")).unwrap();
-        std::os::unix::fs::symlink("/lib/x86_64-linux-gnu/libx.so.1", pool.path().join("libx.so"))
-            .unwrap();
-        let file = copy("libx.so", root.path(), pool.path()).unwrap();
-        assert_eq!(file, Some(root.path().join("lib/x86_64-linux-gnu/libx.so.1.2")));
-        assert_eq!(item::files_below(root.path()).unwrap().len(), 3);
-        assert_eq!(copy("libx.so", root.path(), pool.path()).unwrap(), None);
-    }
-
-    #[test]
-    fn a_library_that_is_nowhere_is_named() {
-        let Ok(shell) = fs::read("/bin/sh") else {
-            println!("SKIP: no /bin/sh here");
-            return;
-        };
-        let (pool, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::write(root.path().join("sh"), shell).unwrap();
-        let why = add_libraries(root.path(), pool.path()).unwrap_err().to_string();
-        assert!(why.contains("library libc.so") || why.contains("ld-linux"), "{why}");
     }
 }

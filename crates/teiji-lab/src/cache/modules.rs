@@ -12,6 +12,7 @@ use crate::kernel::{BuildError, Headers, Kernel, ModuleSource, Strictness, heade
 
 use super::error::CacheError;
 use super::item::{self, Item, Package, Unfinished};
+use super::libraries;
 use super::lock::Filling;
 use super::progress::Progress;
 use super::status::Kind;
@@ -126,7 +127,7 @@ impl Cache {
         let Some(wanted) = headers.compiler.as_deref() else {
             return Err(BuildError::NoTool { tool: "gcc", package: "gcc" }.into());
         };
-        let name = format!("{wanted}+libraries");
+        let name = format!("{wanted}+loader");
         let kind = Kind::Toolchain;
         let open = |item: &Item| Compiler::of_toolchain(Toolchain { root: item.root() }, wanted);
         if let Some(item) = self.usable(kind, &name, Freshness::Cached, progress) {
@@ -146,7 +147,8 @@ impl Cache {
         let unfinished = Unfinished::start(&self.kind_dir(kind))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         super::drop_documentation(&unfinished.root())?;
-        toolchain::prepare(&unfinished.root())?;
+        toolchain::drop_unused(&unfinished.root())?;
+        toolchain::wrap(&unfinished.root())?;
         let packages: Vec<_> = archives.iter().map(|archive| archive.package.clone()).collect();
         let version = packages.first().map_or("", |package| package.version.as_str());
         let id = item::id(&name, version);
@@ -171,7 +173,7 @@ impl Cache {
             return Err(lacking(why).into());
         };
         let version = &package.version;
-        let id = item::id(&format!("linux-headers-{release}"), version);
+        let id = item::id(&format!("linux-headers-{release}+libraries"), version);
         let open =
             |item: &Item| Headers::of_package(&item.root(), release, version).map_err(lacking);
         if let Some(item) = self.usable(Kind::Headers, &id, Freshness::Cached, progress) {
@@ -188,9 +190,14 @@ impl Cache {
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         super::drop_documentation(&unfinished.root())?;
         headers::relocate(&unfinished.root(), release)?;
+        let needed = fetcher.download_kbuild_libraries(&wanted, progress)?;
+        let pool = self.unpacked_for_now(&fetcher, &needed, progress)?;
+        libraries::add(&unfinished.root(), pool.path())?;
+        toolchain::wrap(&unfinished.root())?;
         let packages = archives.iter().map(|archive| archive.package.clone()).collect();
         let item = unfinished.finish(&self.kind_dir(Kind::Headers), &id, &kernel.name, packages)?;
         fetch::discard(&archives)?;
+        fetch::discard(&needed)?;
         Ok(open(&item)?)
     }
 }

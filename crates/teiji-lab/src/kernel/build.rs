@@ -10,7 +10,7 @@ use crate::cache::{Progress, Step};
 
 use super::headers::Headers;
 use super::source::ModuleSource;
-use super::toolchain::{ROOT_VARIABLE, Toolchain};
+use super::toolchain::Toolchain;
 
 /// How many lines of a failed build an error quotes.
 const QUOTED_LINES: usize = 8;
@@ -160,7 +160,7 @@ impl Compiler {
     pub(crate) fn of_toolchain(toolchain: Toolchain, name: &str) -> Result<Self, BuildError> {
         let program = toolchain.compiler(name);
         let mut command = Command::new(&program);
-        command.arg("--version").env(ROOT_VARIABLE, &toolchain.root);
+        command.arg("--version");
         let text =
             run(&mut command).ok_or_else(|| BuildError::Toolchain { program: program.clone() })?;
         let version = text.lines().next().unwrap_or_default().to_owned();
@@ -302,7 +302,7 @@ impl Build<'_> {
             }
         }
         if let Some(toolchain) = &self.compiler.toolchain {
-            make.env(ROOT_VARIABLE, &toolchain.root).env("PATH", toolchain.path());
+            make.env("PATH", toolchain.path());
         }
         make.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped());
         teiji_sys::process::die_with_parent(&mut make);

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use crate::cache::error::CacheError;
 use crate::cache::item;
 
-use super::toolchain;
-
 /// The build folder of a kernel, as `make -C` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headers {
@@ -76,9 +74,7 @@ pub(crate) fn relocate(root: &Path, release: &str) -> Result<(), CacheError> {
     item::remove(&dir.join("vmlinux"))?;
     // Links to the place of an installed package.
     item::remove(&root.join("lib"))?;
-    item::remove(&root.join("usr/lib/modules"))?;
-    // kbuild's programs may need newer libraries than this system has.
-    toolchain::wrap(root)
+    item::remove(&root.join("usr/lib/modules"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Programs of another release of Debian, run with that release's libraries.
 //!
 //! A kernel wants a compiler about as new as its own, and its headers bring programs
-//! (`modpost`, `objtool`) that want the C library they were built with. Where this
-//! system's are older, each program of the private toolchain, and of the headers, is
-//! started through a small script by the private loader.
+//! (`modpost`, `objtool`) that want the libraries they were built with. This system may
+//! have older ones, or none: each program of such a folder is started through a small
+//! script by the loader in that folder, with the libraries in that folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,20 +13,16 @@ use crate::cache::error::CacheError;
 use crate::cache::item;
 use crate::elf::Needs;
 
-/// The variable that tells the scripts where the toolchain is. Without it they start
-/// the program with the system's libraries.
-pub(crate) const ROOT_VARIABLE: &str = "TEIJI_TOOLCHAIN";
 /// Ending of the program behind a script.
 const BEHIND: &str = "elf";
-/// Either loader tells the program the script's name: `objtool` of Debian's headers looks
-/// for the program of an architecture (`objtool.real-x86`) by the name it was called by.
+/// `ROOT` is the way from the script's folder to the folder that was wrapped. The loader
+/// tells the program the script's name: `objtool` of Debian's headers looks for the
+/// program of an architecture (`objtool.real-x86`) by the name it was called by.
 const SCRIPT: &str = r#"#!/bin/sh
 self=$(readlink -f "$0")
-if [ -z "${TEIJI_TOOLCHAIN:-}" ]; then
-    exec /lib64/ld-linux-x86-64.so.2 --argv0 "$self" "$self.elf" "$@"
-fi
-libraries=$TEIJI_TOOLCHAIN/usr/lib/x86_64-linux-gnu:$TEIJI_TOOLCHAIN/lib/x86_64-linux-gnu
-exec "$TEIJI_TOOLCHAIN/loader" --argv0 "$self" --library-path "$libraries" "$self.elf" "$@"
+root=${self%/*}/ROOT
+libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+exec "$root/loader" --argv0 "$self" --library-path "$libraries" "$self.elf" "$@"
 "#;
 /// Where a release keeps its loader.
 const LOADERS: [&str; 2] =
@@ -60,14 +56,19 @@ impl Toolchain {
     }
 }
 
-/// Makes unpacked packages a toolchain: unneeded parts removed, a loader named, programs wrapped.
-pub(crate) fn prepare(root: &Path) -> Result<(), CacheError> {
+/// Removes what a compiler brings for other things than compiling C.
+pub(crate) fn drop_unused(root: &Path) -> Result<(), CacheError> {
     for path in item::files_below(root)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if UNUSED.iter().any(|unused| name.contains(unused)) {
             item::remove(&path)?;
         }
     }
+    Ok(())
+}
+
+/// Names the loader below `root`, and puts a script before each dynamically linked program.
+pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
     let loader = LOADERS.into_iter().find(|path| root.join(path).exists());
     let loader = loader.ok_or_else(|| CacheError::Contents {
         package: "libc6".into(),
@@ -75,23 +76,22 @@ pub(crate) fn prepare(root: &Path) -> Result<(), CacheError> {
     })?;
     let link = root.join("loader");
     std::os::unix::fs::symlink(loader, &link).map_err(|e| CacheError::io("create", &link, e))?;
-    wrap(root)
-}
-
-/// Puts a script before each dynamically linked program below `root`.
-pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
     for path in item::files_below(root)? {
-        if path.is_symlink() || path.extension().is_some_and(|end| end == "so") {
+        let is_library = |name: &str| name.ends_with(".so") || name.contains(".so.");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_symlink() || is_library(&name) {
             continue;
         }
         let bytes = fs::read(&path).map_err(|e| CacheError::io("read", &path, e))?;
-        if Needs::of(&bytes).loader.is_none() || path.to_string_lossy().contains(".so.") {
+        if Needs::of(&bytes).loader.is_none() {
             continue;
         }
+        let depth = path.strip_prefix(root).unwrap_or(&path).components().count() - 1;
+        let up = vec![".."; depth].join("/");
         let mut behind = path.clone().into_os_string();
         behind.push(format!(".{BEHIND}"));
         fs::rename(&path, &behind).map_err(|e| CacheError::io("rename", &path, e))?;
-        fs::write(&path, SCRIPT)
+        fs::write(&path, SCRIPT.replace("ROOT", &up))
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
             .map_err(|e| CacheError::io("write", &path, e))?;
     }
@@ -105,33 +105,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrapped_program_knows_its_name_alone_and_under_the_toolchains_loader() {
+    fn a_wrapped_program_runs_with_the_folders_own_libraries_and_knows_its_name() {
         let loader = LOADERS.map(|path| Path::new("/").join(path)).into_iter().find(|p| p.exists());
         let (Some(loader), Ok(program)) = (loader, fs::canonicalize("/bin/sh")) else {
             println!("SKIP: no dynamically linked /bin/sh here");
             return;
         };
         let dir = tempfile::tempdir().unwrap();
-        let shell = dir.path().join("usr/bin/shell");
+        let shell = dir.path().join("usr/src/shell");
         fs::create_dir_all(shell.parent().unwrap()).unwrap();
         fs::copy(program, &shell).unwrap();
         let place = dir.path().join(LOADERS[0]);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::copy(&loader, &place).unwrap();
         let libc = loader.with_file_name("libc.so.6");
-        fs::copy(libc, place.with_file_name("libc.so.6")).unwrap();
-        prepare(dir.path()).unwrap();
+        let own_libc = place.with_file_name("libc.so.6");
+        fs::copy(libc, &own_libc).unwrap();
+        wrap(dir.path()).unwrap();
         assert!(fs::read_to_string(&shell).unwrap().starts_with("#!/bin/sh"));
-        let name = fs::canonicalize(&shell).unwrap();
-        for toolchain in [None, Some(dir.path())] {
+        let run = || {
             let mut command = Command::new(&shell);
-            command.args(["-c", "echo \"$0: two words here\""]).env_remove(ROOT_VARIABLE);
-            if let Some(root) = toolchain {
-                command.env(ROOT_VARIABLE, root);
-            }
-            let output = command.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert_eq!(said, format!("{}: two words here\n", name.display()), "{output:?}");
-        }
+            command.args(["-c", "echo \"$0: two words here\""]).output().unwrap()
+        };
+        let output = run();
+        let name = fs::canonicalize(&shell).unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said, format!("{}: two words here\n", name.display()), "{output:?}");
+        // The system has this library too, but it is not looked for there.
+        fs::write(own_libc, "").unwrap();
+        assert!(!run().status.success());
     }
 }
