@@ -277,7 +277,27 @@ impl Fetcher {
         self.get(release, what, &[&args, names].concat(), 0, progress)
     }
 
+    /// Downloads what `args` lead to. Where the index is newer or older than the files on the
+    /// server, both are asked for once more.
     fn get(
+        &mut self,
+        release: Release,
+        name: &str,
+        args: &[&str],
+        installed_bytes: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Archive>, CacheError> {
+        match self.get_once(release, name, args, installed_bytes, progress) {
+            Err(CacheError::MirrorChanging { .. }) => {
+                self.tools.wait_for_mirror(progress);
+                self.updated.remove(&release);
+                self.get_once(release, name, args, installed_bytes, progress)
+            }
+            done => done,
+        }
+    }
+
+    fn get_once(
         &mut self,
         release: Release,
         name: &str,

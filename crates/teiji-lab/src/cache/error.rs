@@ -103,8 +103,34 @@ pub enum CacheError {
         /// apt's own words.
         said: String,
     },
-    /// The server's index and its files differ (a mirror in the middle of an update).
-    #[error("the package server is being updated ({said}): try again in a few minutes")]
+    /// The server, or a proxy on the way to it, does not give it to this machine.
+    #[error(
+        "the package server, or a proxy before it, refused {what} ({said}): look at the proxy that apt \
+         uses (apt-config dump | grep -i proxy; http_proxy) and at what this network allows"
+    )]
+    Refused {
+        /// What was to be fetched.
+        what: String,
+        /// apt's own words.
+        said: String,
+    },
+    /// The certificate of the server is not trusted.
+    #[error(
+        "the certificate of the package server is not trusted while fetching {what} ({said}): if a proxy \
+         or this network has a CA of its own, copy its certificate to \
+         /usr/local/share/ca-certificates/NAME.crt and run update-ca-certificates as root"
+    )]
+    Certificate {
+        /// What was to be fetched.
+        what: String,
+        /// apt's own words.
+        said: String,
+    },
+    /// The server's index and its files differ: it is in the middle of an update, or stale.
+    #[error(
+        "the package server is being updated, or its mirror is out of date ({said}): try again in a few \
+         minutes, or name another mirror in /etc/apt/sources.list"
+    )]
     MirrorChanging {
         /// apt's own words.
         said: String,

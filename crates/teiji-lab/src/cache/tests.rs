@@ -34,7 +34,8 @@ struct Server {
 }
 
 /// `apt-get` answers with the files in `served/`; while the file `fail` exists, every
-/// call that would use the network prints it and ends with 100. Every call is noted.
+/// call that would use the network prints it and ends with 100, and the next download
+/// does so with `fail-once`. Every call is noted.
 const APT_GET: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"
@@ -49,7 +50,9 @@ case "$*" in
         for file in "$here"/served/"$name"_*.deb; do
             echo "'http://server/x.deb' $(basename "$file") $(wc -c <"$file") SHA256:$(cat "$here/digest" 2>/dev/null || sha256sum "$file" | cut -d' ' -f1)"
         done ;;
-    *) fail; echo "dlstatus:1:50.0:Retrieving"; cp -n "$here"/served/"$name"_*.deb . ;;
+    *) fail
+        if [ -e "$here/fail-once" ]; then cat "$here/fail-once" >&2; rm "$here/fail-once"; exit 100; fi
+        echo "dlstatus:1:50.0:Retrieving"; cp -n "$here"/served/"$name"_*.deb . ;;
 esac
 "#;
 const APT_CACHE: &str = r#"#!/bin/sh
@@ -101,6 +104,7 @@ impl Server {
     fn cache(&self, dir: &Path) -> Cache {
         let mut cache = Cache::open_at(dir).unwrap();
         cache.tools.dir = Some(self.dir.path().to_owned());
+        cache.tools.mirror_pause = Duration::ZERO;
         cache
     }
 
@@ -248,7 +252,7 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
     let Some(server) = Server::start() else { return };
     server.serve_kernel("6.12.5-rt-amd64");
     let dir = tempfile::tempdir().unwrap();
-    let cases: [Case; 7] = [
+    let cases: [Case; 11] = [
         ("W: Failed to fetch http://h/x  Temporary failure resolving 'h'", |e| {
             matches!(e, CacheError::NoNetwork { .. })
         }),
@@ -267,6 +271,22 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
         ("E: Failed to fetch http://h/x  Hash Sum mismatch", |e| {
             matches!(e, CacheError::MirrorChanging { .. })
         }),
+        ("E: Failed to fetch http://h/x.deb  404  Not Found [IP: 192.0.2.1 80]", |e| {
+            matches!(e, CacheError::MirrorChanging { .. })
+        }),
+        ("E: Failed to fetch http://h/x  403  Forbidden [IP: 192.0.2.1 3128]", |e| {
+            matches!(e, CacheError::Refused { .. })
+        }),
+        (
+            "E: Failed to fetch http://h/x  Invalid response from proxy: HTTP/1.1 407 Proxy \
+             Authentication Required",
+            |e| matches!(e, CacheError::Refused { .. }),
+        ),
+        (
+            "E: Failed to fetch https://h/x  Certificate verification failed: The certificate is \
+             NOT trusted. Could not handshake: Error in the certificate verification.",
+            |e| matches!(e, CacheError::Certificate { .. }),
+        ),
         (
             "E: something nobody foresaw",
             |e| matches!(e, CacheError::Tool { said, .. } if said == "something nobody foresaw"),
@@ -281,6 +301,20 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
     }
     fs::remove_file(server.path("fail")).unwrap();
     server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap();
+}
+
+#[test]
+fn a_package_that_has_gone_from_a_mirror_is_asked_for_again_with_a_fresh_index() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    fs::write(server.path("fail-once"), "E: Failed to fetch http://h/x.deb  404  Not Found")
+        .unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut told = Told::default();
+    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut told).unwrap();
+    assert_eq!(told.notes.len(), 1, "{:?}", told.notes);
+    assert!(told.notes[0].contains("trying again"), "{:?}", told.notes);
+    assert_eq!(server.calls().lines().filter(|call| call.ends_with("update")).count(), 2);
 }
 
 #[test]

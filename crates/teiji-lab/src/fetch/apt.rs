@@ -22,6 +22,8 @@ use super::stanza::{self, Stanza};
 /// How long apt may stay silent. It speaks twice a second while it downloads, and
 /// falls silent for ever when, for instance, the disk fills up under its index.
 const SILENCE_LIMIT: Duration = Duration::from_secs(120);
+/// How long a server whose index and files differ is given before it is asked once more.
+const MIRROR_PAUSE: Duration = Duration::from_secs(20);
 /// Room for the index of a release: its lists and apt's cache of them (measured: 70 MB).
 const INDEX_BYTES: u64 = 120_000_000;
 
@@ -32,11 +34,13 @@ pub(crate) struct Tools {
     pub dir: Option<PathBuf>,
     /// How long apt may stay silent.
     pub silence_limit: Duration,
+    /// How long to wait before a server whose index and files differ is asked again.
+    pub mirror_pause: Duration,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { dir: None, silence_limit: SILENCE_LIMIT }
+        Self { dir: None, silence_limit: SILENCE_LIMIT, mirror_pause: MIRROR_PAUSE }
     }
 }
 
@@ -50,6 +54,15 @@ impl Tools {
         command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
         teiji_sys::process::die_with_parent(&mut command);
         command
+    }
+
+    /// Tells that a server's index and files differ, and gives it time.
+    pub(crate) fn wait_for_mirror(&self, progress: &mut dyn Progress) {
+        progress.note(&format!(
+            "The package server's index and files differ, as while it is updated: trying again in {} s",
+            self.mirror_pause.as_secs()
+        ));
+        std::thread::sleep(self.mirror_pause);
     }
 
     /// Runs a tool to its end; what it printed, or its error.
@@ -145,8 +158,19 @@ impl Apt {
         self.dir.join("archives")
     }
 
-    /// Fetches today's index: from the system's mirror, else from Debian's own.
+    /// Fetches today's index: from the system's mirror, else from Debian's own; twice, if a
+    /// mirror is being updated.
     pub(crate) fn update(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
+        match self.update_once(progress) {
+            Err(CacheError::MirrorChanging { .. }) => {
+                self.tools.wait_for_mirror(progress);
+                self.update_once(progress)
+            }
+            done => done,
+        }
+    }
+
+    fn update_once(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
         space::require(&self.cache_dir, "the package index", INDEX_BYTES)?;
         let keyring = Path::new(sources::KEYRING);
         if self.tools.dir.is_none() && !keyring.exists() {
@@ -366,16 +390,27 @@ impl Apt {
     fn explain(&self, what: &str, error: CacheError) -> CacheError {
         let CacheError::Tool { said, .. } = &error else { return error };
         let what = what.strip_prefix("fetch ").unwrap_or(what).to_owned();
+        let said = said.clone();
         let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-        if has(&["resolv", "connect", "Connection", "timed out", "unreachable"]) {
-            let dir = self.cache_dir.clone();
-            CacheError::NoNetwork { what, said: said.clone(), dir }
+        // A certificate's failure is told as one of the connection, too: the narrower comes first.
+        if has(&["certificate", "Certificate"]) {
+            CacheError::Certificate { what, said }
         } else if has(&["No space left", "enough free space"]) {
             CacheError::full(&what, &self.cache_dir)
+        } else if has(&["403 ", "407 ", "451 ", "Forbidden", "Proxy Authentication"]) {
+            CacheError::Refused { what, said }
+        } else if has(&["resolv", "connect", "Connection", "timed out", "unreachable"]) {
+            CacheError::NoNetwork { what, said, dir: self.cache_dir.clone() }
         } else if has(&["not signed", "NO_PUBKEY", "signature", "GPG error", "not valid"]) {
-            CacheError::Untrusted { what, said: said.clone() }
-        } else if has(&["Hash Sum mismatch", "unexpected size", "404", "no longer has"]) {
-            CacheError::MirrorChanging { said: said.clone() }
+            CacheError::Untrusted { what, said }
+        } else if has(&[
+            "Hash Sum mismatch",
+            "unexpected size",
+            "404",
+            "no longer has",
+            "not found",
+        ]) {
+            CacheError::MirrorChanging { said }
         } else {
             error
         }
