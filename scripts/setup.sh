@@ -106,44 +106,81 @@ check_build_tools() {
 
 # --- installing it -----------------------------------------------------------
 
+# Without a terminal nobody can type sudo's password.
+sudo=(sudo)
+[ -t 0 ] || sudo=(sudo -n)
+
 # may_install: whether this user can install packages.
 may_install() {
     [ "$(id -u)" = 0 ] && return 0
     have sudo || return 1
-    # Without a terminal nobody can type a password.
-    [ -t 0 ] || sudo -n true 2>/dev/null
+    [ -t 0 ] || "${sudo[@]}" true 2>/dev/null
 }
 
+# Variables that name a proxy: sudo would drop them.
+readonly PROXY_VARIABLES="http_proxy https_proxy no_proxy"
+
+# as_root COMMAND…: with a umask that lets every user read what gets installed.
 as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    elif [ -t 0 ]; then
-        sudo "$@"
-    else
-        sudo -n "$@"
+    local name settings=()
+    for name in $PROXY_VARIABLES; do
+        [ -z "${!name:-}" ] || settings+=("$name=${!name}")
+    done
+    # shellcheck disable=SC2016  # the inner shell expands it
+    local command=(env "${settings[@]}" sh -c 'umask 022; exec "$@"' sh "$@")
+    if [ "$(id -u)" = 0 ]; then "${command[@]}"; else "${sudo[@]}" "${command[@]}"; fi
+}
+
+# explain_transfer LOG SERVER: ends with a sentence if LOG says why SERVER could not be used.
+# For apt, cargo and pip: these are their words and those of curl, OpenSSL and GnuTLS.
+explain_transfer() {
+    local log=$1 server=$2 cause
+    # matching PATTERN: whether LOG has it; the first such line becomes the cause.
+    matching() { cause=$(grep -m 1 -iE "$1" "$log" | sed -E 's/^ *((E|W|ERROR|error|warning): )?//' | cut -c 1-300); }
+    if matching "certificate|CAfile|SSL peer"; then
+        die "the certificate of $server is not trusted ($cause); if a proxy or this network has a CA of its" \
+            "own, copy its certificate to /usr/local/share/ca-certificates/NAME.crt, run update-ca-certificates" \
+            "as root and $0 again; if the clock of this machine is wrong, set it"
+    elif matching "\b(407|403|451)\b|Forbidden|Proxy Authentication|authentication required"; then
+        die "$server refused ($cause); if a proxy is needed here, set http_proxy and https_proxy" \
+            "(now: http_proxy=${http_proxy:-unset}, https_proxy=${https_proxy:-unset}) and run $0 again"
+    elif matching "resolv|could not connect|unable to connect|unreachable|timed out|connection refused|connection reset|no route"; then
+        die "no way to $server ($cause); connect this machine to the network, or set http_proxy and" \
+            "https_proxy if a proxy is needed here, and run $0 again"
+    elif matching "No space left|enough free space|disk quota"; then
+        die "the disk is full ($cause); make room and run $0 again"
     fi
 }
+
+# What apt says while its mirror's index and files differ.
+readonly MIRROR_CHANGING="404 |Hash Sum mismatch|unexpected size|Mirror sync in progress|was not found"
+# How long a mirror is given before its index is fetched again (seconds).
+readonly MIRROR_PAUSE_S=${MIRROR_PAUSE_S:-20}
 
 # apt_install PACKAGE…: installs, or ends with a sentence.
 apt_install() {
-    local log
+    local log try cause
     log=$(mktemp)
-    # Index failures of unrelated sources do no harm; what matters fails below.
-    as_root apt-get -qq -o Acquire::Retries=2 update >"$log" 2>&1 || true
-    if as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o Acquire::Retries=2 \
-        -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >>"$log" 2>&1 </dev/null; then
-        rm -f "$log"
-        return
-    fi
-    local cause
+    for try in 1 2; do
+        # Index failures of unrelated sources do no harm; what matters fails below.
+        as_root apt-get -qq -o Acquire::Retries=2 update >"$log" 2>&1 </dev/null || true
+        if as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -y -o Acquire::Retries=2 \
+            -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >>"$log" 2>&1 </dev/null; then
+            rm -f "$log"
+            return
+        fi
+        if [ "$try" = 2 ] || ! grep -qE "$MIRROR_CHANGING" "$log"; then break; fi
+        say "The package server's index and files differ, as while it is updated: trying again in $MIRROR_PAUSE_S s …"
+        sleep "$MIRROR_PAUSE_S"
+    done
     cause=$(grep -m 1 -E '^(E|W): ' "$log" | cut -c 4-) || cause="no message"
-    if grep -qE "Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Network is unreachable|timed out" "$log"; then
-        die "no way to the package server ($cause); connect this machine to the network and run $0 again"
-    elif grep -qE "No space left|enough free space" "$log"; then
-        die "the disk is full ($cause); make room and run $0 again"
+    if grep -qE "$MIRROR_CHANGING" "$log"; then
+        die "the package server is being updated, or its mirror is out of date ($cause); run $0 again later," \
+            "or name another mirror in /etc/apt/sources.list"
     elif grep -qE "Could not get lock|Unable to acquire" "$log"; then
         die "another program is installing packages ($cause); let it end and run $0 again"
     fi
+    explain_transfer "$log" "the package server"
     cat "$log" >&2
     die "apt-get could not install $* (its messages are above)"
 }
@@ -208,8 +245,14 @@ check_space() {
 # explain_cargo_failure: after a failed build; network and disk have their own sentence.
 explain_cargo_failure() {
     [ "$(free_mb "${CARGO_TARGET_DIR:-$PWD/target}")" -ge 20 ] || die "the disk is full; make room and run $0 again"
-    cargo fetch --locked --quiet >/dev/null 2>&1 ||
-        die "no way to crates.io, from which the build fetches crates (see above); check the network and run $0 again"
+    local log
+    log=$(mktemp)
+    if ! cargo fetch --locked >"$log" 2>&1; then
+        explain_transfer "$log" "crates.io"
+        cat "$log" >&2
+        die "cargo could not fetch the crates that the build needs (its messages are above)"
+    fi
+    rm -f "$log"
     die "the build failed (see above)"
 }
 
