@@ -136,7 +136,10 @@ as_root() {
 explain_transfer() {
     local log=$1 server=$2 cause
     # matching PATTERN: whether LOG has it; the first such line becomes the cause.
-    matching() { cause=$(grep -m 1 -iE "$1" "$log" | sed -E 's/^ *((E|W|ERROR|error|warning): )?//' | cut -c 1-300); }
+    matching() {
+        cause=$(grep -m 1 -iE "$1" "$log") || return 1
+        cause=$(sed -E 's/^ *((E|W|error|warning): )?//' <<<"${cause:0:300}")
+    }
     if matching "certificate|CAfile|SSL peer"; then
         die "the certificate of $server is not trusted ($cause); if a proxy or this network has a CA of its" \
             "own, copy its certificate to /usr/local/share/ca-certificates/NAME.crt, run update-ca-certificates" \
