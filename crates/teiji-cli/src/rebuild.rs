@@ -70,6 +70,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         paper: experiment.paper,
         testbed: manifest.testbed,
         cases,
+        periodic: Vec::new(),
         warnings,
         verdicts,
         ranking,

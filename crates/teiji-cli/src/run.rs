@@ -393,6 +393,7 @@ fn summarise(
         paper: experiment.paper.clone(),
         testbed: bench.testbed(),
         cases,
+        periodic: Vec::new(),
         warnings,
         verdicts,
         ranking,

@@ -57,6 +57,15 @@ impl ParsedFrame<'_> {
         let ours = self.udp.is_some() || self.ethernet.ethertype == TEIJI_ETHERTYPE;
         if ours { Probe::parse(self.payload) } else { None }
     }
+
+    /// True if this, the beginning of a frame that was cut short, ends before a
+    /// test header would: whether it had one, and which number, is unknown.
+    pub fn may_lack_probe(&self) -> bool {
+        match (self.udp, self.ethernet.ethertype) {
+            (Some(_), _) | (None, TEIJI_ETHERTYPE) => Probe::may_begin(self.payload),
+            (None, ethertype) => ip::may_be_udp(ethertype, self.payload),
+        }
+    }
 }
 
 /// Takes a frame apart, beginning at the destination MAC address, without FCS.
@@ -83,6 +92,41 @@ mod tests {
                 let _ = frame.probe();
             }
         }
+    }
+
+    #[test]
+    fn only_a_frame_cut_before_the_end_of_its_header_may_lack_it() {
+        let ethernet = |ethertype| EthernetHeader {
+            destination: MacAddr([2, 0, 0, 0, 0, 2]),
+            source: MacAddr([2, 0, 0, 0, 0, 1]),
+            vlan: None,
+            ethertype,
+        };
+        let udp = |payload: &[u8]| {
+            let mut frame = Vec::new();
+            ethernet(EtherType::IPV4).emit(&mut frame);
+            ip::emit_udp4([10, 0, 0, 1], [10, 0, 0, 2], 1, TEIJI_UDP_PORT, payload, &mut frame);
+            frame
+        };
+        let may_lack = |frame: &[u8]| parse(frame).unwrap().may_lack_probe();
+        let mut payload = [0; 64];
+        let scheduled = crate::time::Instant::from_ns(5);
+        Probe { flow: 1, seq: 2, scheduled }.emit(&mut payload);
+        let frame = udp(&payload);
+        for length in 14..frame.len() {
+            assert_eq!(may_lack(&frame[..length]), length < 66, "{length}");
+        }
+        let other = udp(b"something else altogether");
+        assert!(may_lack(&other[..42]) && !may_lack(&other[..43]));
+        let mut tcp = other;
+        tcp[23] = 6;
+        assert!(may_lack(&tcp[..23]) && !may_lack(&tcp[..24]));
+        let mut raw = Vec::new();
+        ethernet(TEIJI_ETHERTYPE).emit(&mut raw);
+        raw.extend_from_slice(&payload);
+        assert!(may_lack(&raw[..37]) && !may_lack(&raw[..38]));
+        raw[12..14].copy_from_slice(&[0x88, 0xf7]);
+        assert!(!may_lack(&raw[..20]));
     }
 
     #[test]

@@ -71,6 +71,7 @@ fn summary() -> Summary {
     Summary {
         verdicts: Vec::new(),
         ranking: None,
+        periodic: Vec::new(),
         schema: summary::SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Is it?".to_owned(),

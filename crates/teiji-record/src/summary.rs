@@ -42,6 +42,9 @@ pub struct Summary {
     pub testbed: Testbed,
     /// Cases in the experiment's order.
     pub cases: Vec<CaseSummary>,
+    /// The periodic flows of a capture, the analysed one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub periodic: Vec<PeriodicFlow>,
     /// What a reader must know: noise, emulation, resolution, shortfalls.
     /// Full sentences.
     pub warnings: Vec<String>,
@@ -75,6 +78,24 @@ pub enum Testbed {
     Local,
     /// No run: a capture that somebody recorded.
     Capture,
+}
+
+/// A periodic flow that was found in a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeriodicFlow {
+    /// What its frames have in common.
+    pub flow: String,
+    /// The options of `teiji analyze` that select it.
+    pub options: String,
+    /// How many frames, without copies.
+    pub frames: u64,
+    /// Its period, in ns.
+    pub period_ns: i64,
+    /// Range of its intervals' deviations from the period, in ns; `None` without
+    /// an interval.
+    pub range_ns: Option<i64>,
+    /// True for the flow whose statistics are given.
+    pub analysed: bool,
 }
 
 /// One case, with one member per seed.

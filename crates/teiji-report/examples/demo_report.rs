@@ -189,6 +189,7 @@ fn main() -> ExitCode {
     let summary = Summary {
         verdicts: Vec::new(),
         ranking: None,
+        periodic: Vec::new(),
         schema: SCHEMA.to_owned(),
         experiment: "demo".to_owned(),
         question: "Does a launch time make periodic sending tighter than a plain send?".to_owned(),

@@ -4,7 +4,7 @@ mod html_page;
 mod remedies;
 
 use html_page::{page, page_of};
-use teiji_record::summary::Testbed;
+use teiji_record::summary::{PeriodicFlow, Testbed};
 use teiji_record::{BridgeRoom, Verdict};
 
 /// The page without what is inside `<script>` and `<style>`.
@@ -204,6 +204,25 @@ fn a_captures_missing_frames_are_not_lost_on_the_way() {
         }
     }));
     assert!(page.contains("not in the capture") && !page.contains("lost on the way"));
+}
+
+#[test]
+fn several_periodic_flows_of_a_capture_are_a_table() {
+    let flow = |flow: &str, analysed| PeriodicFlow {
+        flow: flow.to_owned(),
+        options: "--flow 3".to_owned(),
+        frames: 1_000,
+        period_ns: 1_000_000,
+        range_ns: Some(2_500_000),
+        analysed,
+    };
+    let of = |flows: Vec<PeriodicFlow>| markup(&page_of(move |summary| summary.periodic = flows));
+    let page = of(vec![flow("one", true), flow("<two>", false)]);
+    assert!(page.contains("href=\"#periodic\""));
+    let told = section(&page, "periodic");
+    assert!(told.contains("&lt;two&gt;") && told.contains("2.5\u{a0}ms"), "{told}");
+    assert!(told.contains("<code>--flow 3</code>"), "{told}");
+    assert!(!of(vec![flow("one", true)]).contains("id=\"periodic\""));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use teiji_core::time::Span;
 use teiji_experiment::JudgeBy;
 use teiji_record::card::{CardCount, CardTrouble};
-use teiji_record::summary::{ClockSummary, Testbed};
+use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
 use teiji_record::{ReceiveRoom, Summary, Verdict};
 use teiji_report::terminal::{Options, compare, render};
 use teiji_stats::{
@@ -208,6 +208,24 @@ fn a_capture_has_neither_paper_nor_seeds() {
     summary.paper = Some("etf".to_owned());
     summary.cases[0].paper_result = Some("normal".to_owned());
     golden("capture-paper", &render(&summary, &WIDE), WIDE);
+    summary.paper = None;
+    summary.periodic = (0..12).map(periodic).collect();
+    golden("capture-flows", &render(&summary, &WIDE), WIDE);
+    let ascii = Options { unicode: false, ..NARROW };
+    golden("capture-flows-ascii", &render(&summary, &ascii), ascii);
+    summary.periodic.truncate(1);
+    assert!(!render(&summary, &WIDE).contains("Periodic flows"), "one flow needs no list");
+}
+
+fn periodic(number: i64) -> PeriodicFlow {
+    PeriodicFlow {
+        flow: format!("UDP 10.0.0.{number}:4000 → 10.0.0.99:5000, VLAN 10"),
+        options: format!("--src 10.0.0.{number}:4000 --dst 10.0.0.99:5000"),
+        frames: 1_000,
+        period_ns: 1_000_000 * (number + 1),
+        range_ns: (number > 0).then_some(number * 7_345),
+        analysed: number == 0,
+    }
 }
 
 #[test]

@@ -62,8 +62,7 @@ pub struct FlowStatistics {
 /// Deviations seen at one vantage point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VantageStatistics {
-    /// Deviation from the period of each interval between two frames with
-    /// consecutive sequence numbers that both have a stamp.
+    /// Deviation from the period of each [interval](crate::intervals).
     pub interval: Option<Deviation>,
     /// Deviation of each frame from its schedule. Where the vantage's clock
     /// has an unknown offset to TAI, the median is taken out and `centred` is

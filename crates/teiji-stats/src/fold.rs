@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use teiji_core::time::{Capture, Instant, Phc, Span, Tai};
 
 use crate::flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
-use crate::{Deviation, Series, median};
+use crate::{Deviation, Intervals, Series, median};
 
 /// What the statistics need to know of one frame.
 #[derive(Clone, Copy, Debug)]
@@ -178,21 +178,20 @@ impl FlowStatistics {
     }
 }
 
-/// The deviation from the period of each interval between two frames with
-/// consecutive sequence numbers that both have a stamp: the sequence number of
-/// the second, and the deviation in nanoseconds.
+/// The deviation from the period of each [interval](crate::intervals): the
+/// sequence number of the frame that ends it, and the deviation in nanoseconds.
 pub fn interval_deviations(
     period: Span,
     vantage: Vantage,
     frames: impl IntoIterator<Item = FrameView>,
 ) -> impl Iterator<Item = (u64, i64)> {
-    let mut previous: Option<(u64, i64)> = None;
-    frames.into_iter().filter_map(move |frame| {
-        let stamp = frame.stamp_ns(vantage)?;
-        let (before, at) = previous.replace((frame.seq, stamp))?;
-        (before.checked_add(1) == Some(frame.seq))
-            .then(|| (frame.seq, stamp.saturating_sub(at).saturating_sub(period.as_ns())))
-    })
+    let mut intervals = Intervals::default();
+    frames
+        .into_iter()
+        .filter_map(move |frame| Some((frame.seq, frame.stamp_ns(vantage)?)))
+        .flat_map(move |(seq, at_ns)| intervals.push(seq, at_ns))
+        .flatten()
+        .map(move |interval| (interval.seq, interval.deviation_ns(period.as_ns())))
 }
 
 /// The deviation of each stamped frame from its schedule, in nanoseconds, with

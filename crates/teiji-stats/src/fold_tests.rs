@@ -78,6 +78,14 @@ fn a_gap_in_the_sequence_gives_no_interval() {
 }
 
 #[test]
+fn a_frame_that_comes_after_the_next_one_shows_in_both_of_its_intervals() {
+    let frames = [frame(0, 0), frame(1, 0), frame(2, 1_002_000), frame(3, 0), frame(4, 0)];
+    let statistics = FlowStatistics::from_frames(&launch_time(), frames);
+    let interval = statistics.vantages[&Vantage::Wire].interval.clone().unwrap();
+    assert_eq!((interval.count, interval.min_ns, interval.max_ns), (4, -1_002_000, 1_002_000));
+}
+
+#[test]
 fn every_frame_is_counted_once_for_what_became_of_it() {
     let frames = [
         frame(0, 0),

@@ -4,6 +4,7 @@
 //! * [`series`] – a stream of deviations becomes a [`Deviation`],
 //! * [`rounds`] – round trips become [`RoundStatistics`],
 //! * [`fold`] – the frames of a flow become [`FlowStatistics`],
+//! * [`intervals`] – what an interval between two frames is,
 //! * [`envelope`] – a series of any length becomes what a plot needs,
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
 //! * [`tail`] – a latency's far end: bounds for small probabilities,
@@ -19,6 +20,7 @@ pub mod envelope;
 pub mod flow;
 pub mod fold;
 pub mod gates;
+pub mod intervals;
 pub mod margin;
 pub mod rounds;
 pub mod series;
@@ -34,6 +36,7 @@ pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 pub use fold::{Departure, FlowTerms, FrameView, Outcome};
 pub use gates::GateStatistics;
+pub use intervals::Intervals;
 pub use margin::{Misses, Recommendation, Stations};
 pub use rounds::{Part, RoundCounts, RoundStatistics, RoundTerms, RoundView};
 pub use series::{Series, median};

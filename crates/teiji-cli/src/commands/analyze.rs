@@ -18,11 +18,12 @@ use crate::output;
 use crate::publish;
 use crate::terminal;
 
-/// Analyse the periodic flow in a capture (pcap or pcapng).
+/// Analyse the periodic flows in a capture (pcap or pcapng).
 ///
-/// Finds the periodic flow, or takes the one that is asked for, and gives the
-/// deviation of each interval from the period. One pass; memory does not grow
-/// with the file.
+/// Finds the periodic flows, lists them if there are several, and gives the
+/// deviation of each interval from the period of one: the one that the options
+/// select, else test frames before others, round periods before odd ones, more
+/// frames before fewer. One pass; memory does not grow with the file.
 #[derive(clap::Args)]
 pub struct Args {
     /// The capture; `-` for standard input.
@@ -45,6 +46,9 @@ pub struct Args {
     /// Only frames of this type, for example 0x88f7.
     #[arg(long, value_name = "TYPE", value_parser = ethertype)]
     ethertype: Option<u16>,
+    /// Only frames of this interface of a pcapng file, counted from 0.
+    #[arg(long, value_name = "N")]
+    interface: Option<u32>,
     /// Put these published figures beside the result: CASE of PAPER, for
     /// example etf.normal.
     #[arg(long, value_name = "PAPER.CASE", value_parser = paper)]
@@ -83,6 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             destination: args.dst,
             vlan: args.vlan,
             ethertype: args.ethertype,
+            interface: args.interface,
         },
         period: args.period,
     };

@@ -34,6 +34,18 @@ pub fn parse_udp(ethertype: EtherType, packet: &[u8]) -> Option<(UdpFlow, &[u8])
     Some((flow, payload))
 }
 
+/// True if `packet`, which was cut short, ends before a UDP header would, and
+/// what is there of it speaks for one.
+pub fn may_be_udp(ethertype: EtherType, packet: &[u8]) -> bool {
+    let (header, protocol) = match ethertype {
+        EtherType::IPV4 => (IPV4_HEADER, 9),
+        EtherType::IPV6 => (IPV6_HEADER, 6),
+        _ => return false,
+    };
+    packet.len() < header + UDP_HEADER
+        && packet.get(protocol).is_none_or(|protocol| *protocol == PROTOCOL_UDP)
+}
+
 fn parse_ipv4(packet: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
     let (fixed, _) = packet.split_first_chunk::<IPV4_HEADER>()?;
     let header_len = usize::from(fixed[0] & 0x0F) * 4;

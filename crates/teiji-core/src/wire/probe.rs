@@ -50,6 +50,11 @@ impl Probe {
         })
     }
 
+    /// True if `payload` ends inside what may be a header.
+    pub fn may_begin(payload: &[u8]) -> bool {
+        payload.len() < Self::LEN && payload.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
+    }
+
     /// Writes the header over the first [`Probe::LEN`] bytes of `payload`.
     ///
     /// # Panics

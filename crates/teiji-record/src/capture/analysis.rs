@@ -12,7 +12,7 @@ use teiji_stats::{Envelope, FlowStatistics};
 use super::CaptureError;
 use super::flow_key::{Filter, FlowKey};
 use super::reader::Format;
-use crate::summary::{self, CaseSummary, MemberSummary, Summary, Testbed};
+use crate::summary::{self, CaseSummary, MemberSummary, PeriodicFlow, Summary, Testbed};
 
 /// Frames a flow needs to be found by itself.
 const FEWEST_FRAMES: usize = 8;
@@ -67,8 +67,8 @@ pub struct CaptureAnalysis {
     /// Each interval's deviation from the period over the time since the
     /// flow's first frame, both in nanoseconds.
     pub envelope: Envelope,
-    /// The other flows with the most frames.
-    pub others: Vec<SeenFlow>,
+    /// All periodic flows that match the filter, the analysed one first.
+    pub periodic: Vec<PeriodicFlow>,
     /// What a reader must know, in full sentences.
     pub warnings: Vec<String>,
 }
@@ -145,7 +145,7 @@ fn no_flow(
         }
         text.push_str(match (filtered, period) {
             (true, _) => {
-                "\nChange or leave out --flow, --src, --dst, --vlan, --ethertype or --period."
+                "\nChange or leave out --flow, --src, --dst, --vlan, --ethertype, --interface or --period."
             }
             (false, Some(_)) => "\nChange --period, or leave it out: it is found.",
             (false, None) => {
@@ -162,19 +162,9 @@ impl CaptureAnalysis {
     pub fn summary(&self, name: &str) -> Summary {
         let flow = self.flow.to_string();
         let member = MemberSummary {
-            round_trips: BTreeMap::new(),
-            seed: 0,
-            records: None,
             capture: Some(name.to_owned()),
             flows: BTreeMap::from([(flow.clone(), self.statistics.clone())]),
-            incomplete: false,
-            wire: BTreeMap::default(),
-            clocks: Vec::new(),
-            rooms: BTreeMap::new(),
-            bridge_rooms: Vec::new(),
-            blocking: BTreeMap::default(),
-            cards: Vec::new(),
-            activity: teiji_core::activity::Activity::default(),
+            ..MemberSummary::default()
         };
         let case = CaseSummary {
             name: "capture".to_owned(),
@@ -193,6 +183,7 @@ impl CaptureAnalysis {
             paper: None,
             testbed: Testbed::Capture,
             cases: vec![case],
+            periodic: self.periodic.clone(),
             warnings: self.warnings.clone(),
         }
     }

@@ -27,6 +27,42 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
+    /// The options of `teiji analyze` that select this flow, no more than it
+    /// takes to tell it from the others `among` which it is.
+    pub fn options_among(&self, among: &[Self]) -> String {
+        let (source, destination) = match &self.udp {
+            Some(udp) => (
+                Endpoint::Socket(SocketAddr::new(udp.source, udp.source_port)),
+                Endpoint::Socket(SocketAddr::new(udp.destination, udp.destination_port)),
+            ),
+            None => (Endpoint::Mac(self.source), Endpoint::Mac(self.destination)),
+        };
+        let mut filter = Filter::default();
+        let mut options = Vec::new();
+        let alone =
+            |filter: &Filter| !among.iter().any(|other| other != self && filter.matches(other));
+        if let Some(flow) = self.probe {
+            filter.flow = Some(flow);
+            options.push(format!("--flow {flow}"));
+        }
+        if self.probe.is_none() || !alone(&filter) {
+            (filter.source, filter.destination) = (Some(source), Some(destination));
+            options.push(format!("--src {source} --dst {destination}"));
+        }
+        if let Some(vlan) = self.vlan.filter(|_| !alone(&filter)) {
+            filter.vlan = Some(vlan);
+            options.push(format!("--vlan {vlan}"));
+        }
+        if !alone(&filter) {
+            filter.ethertype = Some(self.ethertype);
+            options.push(format!("--ethertype 0x{:04x}", self.ethertype));
+        }
+        if !alone(&filter) {
+            options.push(format!("--interface {}", self.interface));
+        }
+        options.join(" ")
+    }
+
     /// The flow that a frame belongs to.
     pub fn new(interface: u32, frame: &ParsedFrame<'_>, probe: Option<&Probe>) -> Self {
         Self {
@@ -93,6 +129,16 @@ impl FromStr for Endpoint {
     }
 }
 
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mac(mac) => mac.fmt(f),
+            Self::Ip(ip) => ip.fmt(f),
+            Self::Socket(socket) => socket.fmt(f),
+        }
+    }
+}
+
 impl Endpoint {
     fn matches(&self, mac: MacAddr, ip: Option<(IpAddr, u16)>) -> bool {
         match self {
@@ -107,6 +153,8 @@ impl Endpoint {
 /// addresses match UDP datagrams only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
+    /// The analyser's port (pcapng), from 0.
+    pub interface: Option<u32>,
     /// Flow identifier in Teiji's test header.
     pub flow: Option<u16>,
     /// Where it comes from.
@@ -129,7 +177,8 @@ impl Filter {
     pub fn matches(&self, key: &FlowKey) -> bool {
         let source = key.udp.map(|u| (u.source, u.source_port));
         let destination = key.udp.map(|u| (u.destination, u.destination_port));
-        self.flow.is_none_or(|flow| key.probe == Some(flow))
+        self.interface.is_none_or(|interface| key.interface == interface)
+            && self.flow.is_none_or(|flow| key.probe == Some(flow))
             && self.vlan.is_none_or(|vlan| key.vlan == Some(vlan))
             && self.ethertype.is_none_or(|ethertype| key.ethertype == ethertype)
             && self.source.is_none_or(|end| end.matches(key.source, source))
@@ -179,6 +228,27 @@ mod tests {
         assert!(!matches(Filter { source: end("10.0.0.1"), vlan: Some(1), ..Filter::default() }));
         assert!(!matches(Filter { flow: Some(1), ..Filter::default() }));
         assert!(!matches(Filter { ethertype: Some(0x88B6), ..Filter::default() }));
+    }
+
+    #[test]
+    fn the_options_tell_a_flow_from_all_others_and_say_no_more() {
+        let options = |others: &[FlowKey]| key().options_among(others);
+        let socket = "--src 10.0.0.1:4000 --dst 10.0.0.2:7788";
+        assert_eq!(options(&[key()]), "--flow 3");
+        let plain = FlowKey { probe: None, ..key() };
+        assert_eq!(plain.options_among(&[plain]), socket);
+        let same_flow = FlowKey { vlan: Some(11), ..key() };
+        assert_eq!(options(&[same_flow]), format!("--flow 3 {socket} --vlan 10"));
+        let tapped = FlowKey { interface: 1, ..key() };
+        assert_eq!(
+            options(&[same_flow, tapped]),
+            format!("--flow 3 {socket} --vlan 10 --ethertype 0x0800 --interface 0")
+        );
+        let raw = FlowKey { udp: None, probe: None, vlan: None, ..key() };
+        let stations = "--src 02:00:00:00:00:01 --dst 02:00:00:00:00:02";
+        assert_eq!(raw.options_among(&[raw]), stations);
+        let other = FlowKey { ethertype: 0x88f7, ..raw };
+        assert_eq!(raw.options_among(&[other]), format!("{stations} --ethertype 0x0800"));
     }
 
     #[test]

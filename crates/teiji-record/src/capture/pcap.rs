@@ -126,6 +126,7 @@ impl Pcap {
             len,
             from: RECORD,
             to: RECORD + without_fcs(record.captured, record.original, self.fcs),
+            cut: record.captured < record.original,
         }))
     }
 }

@@ -263,6 +263,7 @@ impl PcapNg {
             len: block.len(),
             from: DATA,
             to: DATA + without_fcs(captured, number(24), interface.fcs),
+            cut: captured < number(24),
         }))
     }
 

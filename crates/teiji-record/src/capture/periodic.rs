@@ -1,11 +1,12 @@
-//! Finds the periodic flow of a capture and computes its statistics, in one
-//! pass and constant memory.
+//! Finds the periodic flows of a capture and computes the statistics of one, in
+//! one pass and constant memory.
 //!
 //! Frames are grouped by [`FlowKey`]. Of each flow the first [`FIRST_FRAMES`]
 //! stamps are kept; if they are periodic (half of the intervals within a
 //! quarter of the median; for Teiji's own frames the test header says it), the
 //! flow is followed from them on, otherwise they are given up and the next
-//! ones looked at. At most [`TRACKS`] flows are followed: a more promising one
+//! ones looked at. Of each flow that is followed frames, period and range are
+//! known; at most [`TRACKS`] are followed in detail: a more promising one
 //! takes the place of the least. At most [`FLOWS`] are known: when there are
 //! more, the half with the fewest frames is forgotten. What was left out is
 //! said in [`CaptureAnalysis::warnings`].
@@ -22,10 +23,11 @@ use super::flow_key::FlowKey;
 use super::reader::{CaptureReader, Packet};
 use super::track::{FirstFrames, Seen, Track};
 use super::warnings::{notes_warnings, sentence, track_warnings};
+use crate::summary::PeriodicFlow;
 
 /// Frames from which a flow's period is found.
 pub const FIRST_FRAMES: usize = 256;
-/// Flows followed at once.
+/// Flows followed in detail at once.
 pub const TRACKS: usize = 4;
 /// Flows known at once.
 pub const FLOWS: usize = 1_024;
@@ -72,6 +74,8 @@ struct Candidate {
     last_ns: i64,
     /// Frames given up because they were not periodic.
     given_up: u64,
+    /// Frames cut so short that they may have lost a test header.
+    cut: u64,
     /// The period of the frames given up, if only another was asked for.
     seems: Option<Span>,
     state: State,
@@ -81,10 +85,8 @@ enum State {
     /// The period is not known yet.
     New(FirstFrames),
     Followed(Box<Track>),
-    /// Not as asked for, or less promising than others.
-    Counted {
-        period: Option<Span>,
-    },
+    /// The filter leaves it out.
+    Counted,
 }
 
 impl<'a> Flows<'a> {
@@ -103,9 +105,10 @@ impl<'a> Flows<'a> {
         let candidate = &mut self.table[position].1;
         candidate.frames += 1;
         candidate.last_ns = at_ns;
+        candidate.cut += u64::from(packet.cut && probe.is_none() && frame.may_lack_probe());
         match &mut candidate.state {
             State::Followed(track) => track.push(seen),
-            State::Counted { .. } => {}
+            State::Counted => {}
             State::New(first) => {
                 first.push(seen);
                 if first.len() == FIRST_FRAMES {
@@ -130,13 +133,14 @@ impl<'a> Flows<'a> {
         let state = if self.options.filter.matches(&key) {
             State::New(FirstFrames::default())
         } else {
-            State::Counted { period: None }
+            State::Counted
         };
         let candidate = Candidate {
             frames: 0,
             first_ns: at_ns,
             last_ns: at_ns,
             given_up: 0,
+            cut: 0,
             seems: None,
             state,
         };
@@ -166,26 +170,21 @@ impl<'a> Flows<'a> {
         };
         let rank = track.rank;
         candidate.state = State::Followed(Box::new(track));
-        let followed = self.table.iter().enumerate().filter_map(|(i, (_, c))| match &c.state {
-            State::Followed(track) => Some((i, track.rank)),
+        let detailed = self.table.iter().enumerate().filter_map(|(i, (_, c))| match &c.state {
+            State::Followed(track) if track.is_detailed() => Some((i, track.rank)),
             _ => None,
         });
-        if followed.clone().count() <= TRACKS {
+        if detailed.clone().count() <= TRACKS {
             return;
         }
         // On a tie the newcomer goes.
-        let worst = followed
+        let worst = detailed
             .filter(|(i, _)| *i != position)
             .min_by(|(_, a), (_, b)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))
             .filter(|(_, worst)| *worst < rank)
             .map_or(position, |(i, _)| i);
-        self.stop_following(worst);
-    }
-
-    fn stop_following(&mut self, position: usize) {
-        let state = &mut self.table[position].1.state;
-        if let State::Followed(track) = state {
-            *state = State::Counted { period: Some(Span::from_ns(track.period_ns)) };
+        if let State::Followed(track) = &mut self.table[worst].1.state {
+            track.drop_details();
         }
     }
 
@@ -201,50 +200,76 @@ impl<'a> Flows<'a> {
             }
         }
         self.table.sort_by_key(|(key, c)| (std::cmp::Reverse(c.frames), *key));
-        let Some((flow, chosen, track)) = self.take_best() else {
-            return Err(AnalyzeError::NoFlow {
-                frames: self.frames,
-                filtered: !self.options.filter.is_empty(),
-                period: self.options.period,
-                seen: self.seen(),
-                damage,
-            });
+        let best = self.best();
+        let periodic = self.periodic(best);
+        let chosen = best.map(|best| self.table.swap_remove(best));
+        let Some((flow, Candidate { first_ns, last_ns, given_up, cut, state, .. })) = chosen else {
+            return Err(self.no_flow(damage));
         };
-        let others = self.seen();
-        let resolution = reader.resolution();
+        let State::Followed(track) = state else { return Err(self.no_flow(damage)) };
         let mut warnings: Vec<String> = damage.iter().map(|d| sentence(&d.to_string())).collect();
-        warnings.extend(track_warnings(&track, chosen.given_up));
+        warnings.extend(track_warnings(&track, given_up, cut));
         warnings.extend(notes_warnings(reader.notes(), self.forgotten));
         let period_source = track.period_source;
+        let resolution = reader.resolution();
         let (statistics, envelope) = track.finish(resolution);
         Ok(CaptureAnalysis {
             format: reader.format(),
             resolution,
             frames: self.frames,
-            duration: Span::from_ns(chosen.last_ns.saturating_sub(chosen.first_ns)),
+            duration: Span::from_ns(last_ns.saturating_sub(first_ns)),
             flow,
             period_source,
             statistics,
             envelope,
-            others,
+            periodic,
             warnings,
         })
     }
 
-    /// Removes the most promising flow from the table, which is sorted.
-    fn take_best(&mut self) -> Option<(FlowKey, Candidate, Box<Track>)> {
+    fn no_flow(&self, damage: Option<CaptureError>) -> AnalyzeError {
+        AnalyzeError::NoFlow {
+            frames: self.frames,
+            filtered: !self.options.filter.is_empty(),
+            period: self.options.period,
+            seen: self.seen(),
+            damage,
+        }
+    }
+
+    /// Where the most promising flow is in the table, which is sorted.
+    fn best(&self) -> Option<usize> {
         let rank = |c: &Candidate| match &c.state {
-            State::Followed(t) => Some((t.rank.probe, t.rank.chosen_period, t.frames())),
+            State::Followed(t) if t.is_detailed() => {
+                Some((t.rank.probe, t.rank.chosen_period, t.frames()))
+            }
             _ => None,
         };
-        let ranked = self.table.iter().enumerate().filter_map(|(i, (_, c))| Some((i, rank(c)?)));
+        let ranked = self.table.iter().enumerate().filter_map(|(i, (_, c))| Some((rank(c)?, i)));
         // Of equals the first.
-        let (best, _) = ranked.rev().max_by_key(|(_, rank)| *rank)?;
-        let (key, mut candidate) = self.table.remove(best);
-        match std::mem::replace(&mut candidate.state, State::Counted { period: None }) {
-            State::Followed(track) => Some((key, candidate, track)),
+        ranked.rev().max_by_key(|(rank, _)| *rank).map(|(_, best)| best)
+    }
+
+    /// All flows that are followed: the analysed one, then those with the most
+    /// frames.
+    fn periodic(&self, analysed: Option<usize>) -> Vec<PeriodicFlow> {
+        let followed = self.table.iter().enumerate().filter_map(|(i, (key, c))| match &c.state {
+            State::Followed(track) => Some((i, key, track)),
             _ => None,
-        }
+        });
+        let keys: Vec<FlowKey> = followed.clone().map(|(_, key, _)| *key).collect();
+        let mut all: Vec<PeriodicFlow> = followed
+            .map(|(i, key, track)| PeriodicFlow {
+                flow: key.to_string(),
+                options: key.options_among(&keys),
+                frames: track.frames(),
+                period_ns: track.period_ns,
+                range_ns: track.range().map(Span::as_ns),
+                analysed: analysed == Some(i),
+            })
+            .collect();
+        all.sort_by_key(|flow| !flow.analysed);
+        all
     }
 
     fn seen(&self) -> Vec<SeenFlow> {
@@ -254,8 +279,7 @@ impl<'a> Flows<'a> {
             mean_interval: mean_interval(c),
             period: match &c.state {
                 State::Followed(track) => Some(Span::from_ns(track.period_ns)),
-                State::Counted { period } => *period,
-                State::New(_) => c.seems,
+                State::New(_) | State::Counted => c.seems,
             },
         };
         self.table.iter().take(LISTED).map(seen).collect()

@@ -87,7 +87,7 @@ fn a_cycle_is_found_among_heavier_traffic() {
     assert_eq!((analysis.frames, interval(&analysis).count), (21_300, 999));
     assert!(interval(&analysis).range_ns <= 1_800);
     assert_eq!(analysis.envelope.buckets().len(), 999);
-    assert_eq!(analysis.others[0].frames, 20_000);
+    assert_eq!(analysis.periodic.len(), 1);
     assert_eq!(analysis.warnings, Vec::<String>::new());
 }
 
@@ -120,12 +120,149 @@ fn test_frames_tell_their_period_loss_duplicates_and_reordering() {
     assert_eq!((counts.planned, counts.received, counts.lost), (50, 48, 2));
     assert_eq!((counts.duplicated, counts.reordered), (1, 1));
     let wire = &analysis.statistics.vantages[&teiji_stats::Vantage::Wire];
-    // Not the intervals over the gap and around the overtaken frame.
+    // Not the intervals over the gap; the overtaken frame is late, the next one early.
     let deviations = wire.interval.as_ref().unwrap();
-    assert_eq!((deviations.count, deviations.range_ns), (50 - 1 - 3 - 3, 0));
+    assert_eq!(deviations.count, 50 - 1 - 3);
+    assert_eq!((deviations.min_ns, deviations.max_ns), (-1_300_000, 1_300_000));
     let schedule = wire.schedule.as_ref().unwrap();
     assert!(wire.centred);
     assert_eq!((schedule.count, schedule.min_ns, schedule.max_ns), (48, 0, 1_300_000));
+}
+
+/// Test frames every millisecond, of which some are lost, some come twice, and
+/// some 1.0024 ms late, after the next one.
+fn troubled_flow() -> Vec<(i64, Vec<u8>)> {
+    let jitter: Vec<i64> = random(20_000, 201).map(|j| j - 100).collect();
+    let mut frames = Vec::new();
+    for (seq, jitter) in (0_u64..).zip(jitter) {
+        let scheduled = i64::try_from(seq).unwrap() * MS;
+        let frame = probe(1, seq, 37_000_000_000 + scheduled);
+        match seq {
+            // 17 lost, 25 copies, 40 overtaken, all far from each other.
+            _ if seq % 1_150 == 700 => {}
+            _ if seq % 790 == 100 && seq < 25 * 790 => {
+                frames.push((scheduled + jitter, frame.clone()));
+                frames.push((scheduled + jitter + 70_000, frame));
+            }
+            _ if seq % 491 == 333 && seq < 40 * 491 => frames.push((scheduled + 1_002_400, frame)),
+            _ => frames.push((scheduled + jitter, frame)),
+        }
+    }
+    frames
+}
+
+#[test]
+fn intervals_under_loss_copies_and_reordering_are_those_of_the_frames_by_number() {
+    let file = capture(troubled_flow());
+    let analysis = found(&file);
+    // The same by hand: the first stamp of each number, in order of the numbers.
+    let mut first = std::collections::BTreeMap::new();
+    let mut reader = CaptureReader::new(&file[..]).unwrap();
+    while let Some(packet) = reader.next_packet().unwrap() {
+        let probe = wire::parse(packet.frame).unwrap().probe().unwrap();
+        first.entry(probe.seq).or_insert(packet.at.as_ns());
+    }
+    let stamps: Vec<(u64, i64)> = first.into_iter().collect();
+    let expected: teiji_stats::Series = stamps
+        .windows(2)
+        .filter(|pair| pair[1].0 == pair[0].0 + 1)
+        .map(|pair| pair[1].1 - pair[0].1 - MS)
+        .collect();
+    assert_eq!(interval(&analysis), &expected.finish().unwrap());
+    let counts = analysis.statistics.counts;
+    assert_eq!((counts.lost, counts.duplicated, counts.reordered), (17, 25, 40));
+    assert_eq!(interval(&analysis).count, 19_965);
+    assert!((2_004_800..2_005_000).contains(&interval(&analysis).range_ns));
+}
+
+#[test]
+fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
+    use teiji_stats::{Departure, FlowStatistics, FlowTerms, FrameView};
+    let analysis = found(&capture(troubled_flow()));
+    let mut rows: Vec<FrameView> = (0..20_000_i64)
+        .map(|k| FrameView::planned(k.unsigned_abs(), Instant::from_ns(37_000_000_000 + MS * k)))
+        .collect();
+    for (at, frame) in troubled_flow() {
+        let probe = wire::parse(&frame).unwrap().probe().unwrap();
+        let row = &mut rows[usize::try_from(probe.seq).unwrap()];
+        row.wire = row.wire.or(Some(Instant::from_ns(START + at)));
+    }
+    let terms = FlowTerms {
+        period: Span::from_ns(MS),
+        departure: Departure::OnWakeUp,
+        stamps_requested: false,
+        foreign: 0,
+        wire_resolution: None,
+    };
+    let run = FlowStatistics::from_frames(&terms, rows);
+    let run = run.vantages[&teiji_stats::Vantage::Wire].interval.clone().unwrap();
+    assert_eq!(interval(&analysis), &run);
+}
+
+#[test]
+fn a_capture_that_cuts_test_headers_off_says_so() {
+    let frames = || (0..100).map(|s: i64| (s * MS, udp(1, &test_header(s.unsigned_abs(), s * MS))));
+    let whole = capture(frames().collect());
+    for (snap, warned) in [(20, true), (45, true), (69, true), (70, false), (200, false)] {
+        let analysis = found(&cut(&whole, snap));
+        assert_eq!(analysis.flow.probe.is_none(), warned, "{snap}");
+        let said = analysis.warnings.iter().any(|w| w.contains("cut too short"));
+        assert_eq!(said, warned, "{snap}: {:?}", analysis.warnings);
+    }
+    let other = capture((0..100).map(|s| (s * MS, udp(1, &[b'x'; 40]))).collect());
+    assert_eq!(found(&cut(&other, 60)).warnings, Vec::<String>::new());
+}
+
+fn test_header(seq: u64, scheduled_ns: i64) -> [u8; 46] {
+    let mut payload = [0; 46];
+    Probe { flow: 3, seq, scheduled: Instant::from_ns(scheduled_ns) }.emit(&mut payload);
+    payload
+}
+
+/// The same pcap file recorded with this snap length.
+fn cut(file: &[u8], snap: usize) -> Vec<u8> {
+    let (header, mut rest) = file.split_at(24);
+    let mut out = header.to_vec();
+    while let Some((record, after)) = rest.split_first_chunk::<16>() {
+        let length = u32::from_le_bytes([record[8], record[9], record[10], record[11]]) as usize;
+        let kept = length.min(snap);
+        out.extend_from_slice(&record[..8]);
+        out.extend_from_slice(&u32::try_from(kept).unwrap().to_le_bytes());
+        out.extend_from_slice(&record[12..]);
+        out.extend_from_slice(&after[..kept]);
+        rest = &after[length..];
+    }
+    out
+}
+
+#[test]
+fn every_periodic_flow_is_listed_with_its_range_and_how_to_select_it() {
+    let mut frames = noise(4_000, &udp(9, b"bulk"));
+    for station in 1..=7_u8 {
+        let period = MS * i64::from(station);
+        frames.extend(cycle(400, period, &udp(station, b"cycle")));
+    }
+    let file = capture(frames);
+    let analysis = found(&file);
+    assert_eq!(analysis.periodic.len(), 7, "{:?}", analysis.periodic);
+    let first = &analysis.periodic[0];
+    assert!(first.analysed && analysis.periodic[1..].iter().all(|flow| !flow.analysed));
+    assert_eq!(first.flow, analysis.flow.to_string());
+    assert_eq!(first.range_ns, Some(interval(&analysis).range_ns));
+    // What is listed of a flow is what analysing it gives.
+    for listed in &analysis.periodic {
+        let options: Vec<&str> = listed.options.split(' ').collect();
+        let ["--src", source, "--dst", destination] = options[..] else { panic!("{options:?}") };
+        let filter = Filter {
+            source: source.parse().ok(),
+            destination: destination.parse().ok(),
+            ..Filter::default()
+        };
+        let alone = analyze(&file[..], &Options { filter, period: None }).unwrap();
+        assert_eq!(alone.periodic, [PeriodicFlow { analysed: true, ..listed.clone() }]);
+        assert_eq!(listed.frames, 400);
+        assert_eq!(listed.range_ns, Some(interval(&alone).range_ns));
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// From the destination address on, without FCS, as much as was captured.
     pub frame: &'a [u8],
+    /// True if the frame was longer on the wire.
+    pub cut: bool,
 }
 
 /// Which format a capture has.
@@ -70,6 +72,8 @@ pub(super) struct Found {
     pub(super) len: usize,
     pub(super) from: usize,
     pub(super) to: usize,
+    /// Less was captured than was on the wire.
+    pub(super) cut: bool,
 }
 
 impl<R: Read> CaptureReader<R> {
@@ -107,7 +111,8 @@ impl<R: Read> CaptureReader<R> {
             Ok(Some(found)) => {
                 self.resolution_ns = self.resolution_ns.max(found.resolution_ns);
                 let frame = self.buffer.consume(found.len, found.from, found.to);
-                Ok(Some(Packet { at: found.at, interface: found.interface, frame }))
+                let Found { at, interface, cut, .. } = found;
+                Ok(Some(Packet { at, interface, frame, cut }))
             }
             Ok(None) => {
                 self.ended = true;

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use teiji_core::time::Span;
-use teiji_stats::{Counts, Envelope, FlowStatistics, Series, Vantage, VantageStatistics, median};
+use teiji_stats::{
+    Counts, Envelope, FlowStatistics, Intervals, Series, Vantage, VantageStatistics, median,
+};
 
 use super::analysis::{Options, PeriodSource};
 use super::period::PeriodEstimate;
@@ -124,7 +126,8 @@ fn differs(one_ns: i64, other_ns: i64) -> bool {
     one_ns.abs_diff(other_ns) as f64 > other_ns as f64 * CLOCKS_DIFFER
 }
 
-/// A flow being followed.
+/// A flow being followed. Its period, counts and extremes take little memory;
+/// what the analysed flow needs beyond them is in `details`.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
     pub(super) rank: Rank,
@@ -138,14 +141,32 @@ pub(super) struct Track {
     pub(super) missing: u64,
     /// Test frames of the same flow with another schedule.
     pub(super) other_run: u64,
-    pub(super) envelope: Envelope,
     schedule: Option<Schedule>,
     sequence: Option<Sequence>,
     first_at_ns: Option<i64>,
-    last: Option<Seen>,
     frames: u64,
+    intervals: Intervals,
+    /// The smallest and the largest deviation of an interval, in ns.
+    extremes: Option<(i64, i64)>,
+    details: Option<Box<Details>>,
+}
+
+/// What statistics and plot are made from: some MiB of a long flow.
+#[derive(Clone, Debug)]
+struct Details {
+    envelope: Envelope,
     interval_deviations: Series,
     schedule_deviations: Series,
+}
+
+impl Default for Details {
+    fn default() -> Self {
+        Self {
+            envelope: Envelope::default(),
+            interval_deviations: Series::with_exact_limit(EXACT_LIMIT),
+            schedule_deviations: Series::with_exact_limit(EXACT_LIMIT),
+        }
+    }
 }
 
 impl Track {
@@ -188,14 +209,13 @@ impl Track {
             gaps: 0,
             missing: 0,
             other_run: 0,
-            envelope: Envelope::default(),
             schedule,
             sequence: None,
             first_at_ns: None,
-            last: None,
             frames: 0,
-            interval_deviations: Series::with_exact_limit(EXACT_LIMIT),
-            schedule_deviations: Series::with_exact_limit(EXACT_LIMIT),
+            intervals: Intervals::default(),
+            extremes: None,
+            details: Some(Box::default()),
         };
         for seen in first.frames() {
             track.push(seen);
@@ -205,33 +225,37 @@ impl Track {
 
     /// Takes the flow's next frame.
     pub(super) fn push(&mut self, seen: Seen) {
-        if let (Some(schedule), Some((seq, scheduled_ns))) = (self.schedule, seen.probe) {
-            if !schedule.includes(seq, scheduled_ns) {
+        if let Some((seq, scheduled_ns)) = seen.probe {
+            if self.schedule.is_some_and(|schedule| !schedule.includes(seq, scheduled_ns)) {
                 self.other_run += 1;
                 return;
             }
             if !self.arrives(seq) {
                 return;
             }
-            let offset = seen.at_ns.saturating_sub(scheduled_ns);
-            self.schedule_deviations.push(offset.saturating_sub(schedule.centre.as_ns()));
-        }
-        self.frames += 1;
-        let first_at_ns = *self.first_at_ns.get_or_insert(seen.at_ns);
-        let Some(last) = self.last.replace(seen) else { return };
-        if let (Some((before, _)), Some((now, _))) = (last.probe, seen.probe) {
-            if before.checked_add(1) != Some(now) {
-                return;
+            if let (Some(schedule), Some(details)) = (self.schedule, &mut self.details) {
+                let offset = seen.at_ns.saturating_sub(scheduled_ns);
+                details.schedule_deviations.push(offset.saturating_sub(schedule.centre.as_ns()));
             }
         }
-        let interval_ns = seen.at_ns.saturating_sub(last.at_ns);
-        let deviation_ns = interval_ns.saturating_sub(self.period_ns);
-        self.interval_deviations.push(deviation_ns);
-        self.envelope.push(seen.at_ns.saturating_sub(first_at_ns), deviation_ns);
-        if deviation_ns > self.period_ns / 2 {
-            self.gaps += 1;
-            let periods = interval_ns.saturating_add(self.period_ns / 2) / self.period_ns;
-            self.missing += (periods - 1).unsigned_abs();
+        // Without sequence numbers the frames count in the capture's order.
+        let seq = seen.probe.map_or(self.frames, |(seq, _)| seq);
+        self.frames += 1;
+        let since_ns = seen.at_ns.saturating_sub(*self.first_at_ns.get_or_insert(seen.at_ns));
+        for interval in self.intervals.push(seq, seen.at_ns).into_iter().flatten() {
+            let deviation_ns = interval.deviation_ns(self.period_ns);
+            let (low, high) = self.extremes.unwrap_or((deviation_ns, deviation_ns));
+            self.extremes = Some((low.min(deviation_ns), high.max(deviation_ns)));
+            if let Some(details) = &mut self.details {
+                details.interval_deviations.push(deviation_ns);
+                details.envelope.push(since_ns, deviation_ns);
+            }
+            if seen.probe.is_none() && deviation_ns > self.period_ns / 2 {
+                self.gaps += 1;
+                let half = self.period_ns / 2;
+                let periods = interval.length_ns.saturating_add(half) / self.period_ns;
+                self.missing += (periods - 1).unsigned_abs();
+            }
         }
     }
 
@@ -249,9 +273,25 @@ impl Track {
         self.frames
     }
 
+    /// The range of the intervals' deviations; `None` without intervals.
+    pub(super) fn range(&self) -> Option<Span> {
+        self.extremes.map(|(low, high)| Span::from_ns(high.saturating_sub(low)))
+    }
+
+    /// False once the statistics were given up.
+    pub(super) fn is_detailed(&self) -> bool {
+        self.details.is_some()
+    }
+
+    /// Gives up the statistics: there are more promising flows.
+    pub(super) fn drop_details(&mut self) {
+        self.details = None;
+    }
+
     /// The statistics and the plot. Frames before the first and after the last
     /// one seen are unknown: as planned and sent count those in between.
     pub(super) fn finish(self, resolution: Span) -> (FlowStatistics, Envelope) {
+        let details = self.details.unwrap_or_default();
         let mut counts = Counts {
             planned: self.frames,
             sent: self.frames,
@@ -266,9 +306,9 @@ impl Track {
             counts.duplicated = sequence.duplicated;
             counts.reordered = sequence.reordered;
         }
-        let schedule = self.schedule_deviations.finish();
+        let schedule = details.schedule_deviations.finish();
         let at_wire = VantageStatistics {
-            interval: self.interval_deviations.finish(),
+            interval: details.interval_deviations.finish(),
             centred: schedule.is_some(),
             schedule,
             resolution_ns: Some(resolution.as_ns()).filter(|ns| *ns > 1),
@@ -282,6 +322,6 @@ impl Track {
             hand_over: None,
             send_errors: BTreeMap::default(),
         };
-        (statistics, self.envelope)
+        (statistics, details.envelope)
     }
 }

@@ -2,14 +2,19 @@
 
 use teiji_core::quantity::grouped;
 use teiji_core::time::Span;
+use teiji_core::wire::{Probe, ip};
 
 use super::analysis::PeriodSource;
 use super::periodic::FLOWS;
 use super::reader::Notes;
 use super::track::Track;
 
-/// About the flow that was followed; `given_up` frames came before.
-pub(super) fn track_warnings(track: &Track, given_up: u64) -> Vec<String> {
+/// Bytes that hold every test header: Ethernet with a VLAN tag, IPv6, UDP.
+const SNAP_LENGTH: usize = 18 + ip::IPV6_HEADER + ip::UDP_HEADER_LEN + Probe::LEN;
+
+/// About the flow that was followed; `given_up` frames came before, and of `cut`
+/// the beginning does not reach the end of a test header.
+pub(super) fn track_warnings(track: &Track, given_up: u64, cut: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     if track.period_source == PeriodSource::Measured {
         warnings.push(format!(
@@ -39,6 +44,14 @@ pub(super) fn track_warnings(track: &Track, given_up: u64) -> Vec<String> {
              carry no sequence number, so this is part of the deviations.",
             counted(track.gaps, "interval"),
             were(track.missing, "frame", "")
+        ));
+    }
+    if cut > 0 {
+        warnings.push(format!(
+            "{} cut too short for a sequence number: if these are test frames, losses, copies and \
+             reordering go unseen. Record at least {SNAP_LENGTH} bytes of each frame \
+             (tcpdump -s {SNAP_LENGTH}).",
+            were(cut, "frame", "")
         ));
     }
     if given_up > 0 {

@@ -65,6 +65,7 @@ fn contents(report: &Report<'_>, out: &mut String) {
     let links = [
         ("requirements", "Requirements".to_owned(), !report.summary.verdicts.is_empty()),
         ("margin", "Margin".to_owned(), report.margin.is_some()),
+        ("periodic", "Flows".to_owned(), report.summary.periodic.len() > 1),
         ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
         ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),
         ("rooms", "Room".to_owned(), rooms::any(report.summary)),

@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `requirements`, `margin`, `on_wire`, `results`, `rounds`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -23,6 +23,7 @@ mod margin;
 mod on_wire;
 mod outliers;
 mod page;
+mod periodic;
 mod plots;
 mod ranking;
 mod requirements;
@@ -52,6 +53,7 @@ pub fn render(report: &Report<'_>) -> String {
     head::head(report, &mut body);
     requirements::requirements(report, &mut body);
     margin::margin(report, &mut body);
+    periodic::periodic(report, &mut body);
     on_wire::gates(report, &mut body);
     on_wire::shaping(report, &mut body);
     on_wire::rooms(report, &mut body);

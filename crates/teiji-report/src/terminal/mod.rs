@@ -11,6 +11,7 @@ mod directions;
 mod figures;
 mod frames;
 mod on_wire;
+mod periodic;
 mod requirements;
 mod rounds;
 mod screen;
@@ -52,6 +53,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         .map(|flow| Comparison::of(summary, flow, measure(summary), paper.as_ref()))
         .collect();
     headline(summary, &comparisons, &mut screen);
+    periodic::periodic(summary, &mut screen);
     let label = label_width(summary, &screen);
     on_wire::gates(summary, label, &mut screen);
     on_wire::shaping(summary, label, &mut screen);

@@ -103,6 +103,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
     let mut summary = Summary {
         verdicts: Vec::new(),
         ranking: None,
+        periodic: Vec::new(),
         schema: SCHEMA.to_owned(),
         experiment: "synthetic <data>".to_owned(),
         question: NASTY.to_owned(),

@@ -68,6 +68,7 @@ pub fn run(cases: Vec<CaseSummary>) -> Summary {
     Summary {
         verdicts: Vec::new(),
         ranking: None,
+        periodic: Vec::new(),
         schema: SCHEMA.to_owned(),
         experiment: "etf".to_owned(),
         question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),
