@@ -4,8 +4,9 @@
 # To be sourced from the root of the tree, under `set -euo pipefail`. Nothing
 # here changes the machine when nothing is missing, and then it takes no time.
 
-# Oldest cargo that builds Teiji (rust-version in Cargo.toml; Debian 13's).
-readonly CARGO_MINIMUM=1.85
+# Oldest cargo that builds Teiji: Debian 13's.
+CARGO_MINIMUM=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+readonly CARGO_MINIMUM
 # Room for the laboratory's kernel and QEMU, in MB (measured: 290; the kernel's package
 # lies beside its files for a while).
 readonly CACHE_MB=600
