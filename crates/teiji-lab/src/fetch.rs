@@ -333,7 +333,11 @@ impl Fetcher {
         progress: &mut dyn Progress,
     ) -> Result<(), CacheError> {
         let Some(first) = archives.first() else { return Ok(()) };
-        let what = format!("unpack {}", first.borrow().package.name);
+        let first = &first.borrow().package.name;
+        let what = match archives.len() {
+            1 => format!("unpack {first}"),
+            several => format!("unpack {first} and {} more", several - 1),
+        };
         progress.step(&Step { what: &what, fraction: 0.0, total_bytes: None });
         for (done, archive) in (1_u32..).zip(archives) {
             self.unpack_one(&what, archive.borrow(), root)?;
