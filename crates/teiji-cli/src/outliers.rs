@@ -8,8 +8,9 @@ use std::io;
 
 use teiji::Fate;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::SendMode;
-use teiji_record::{FlowPlan, FrameRow, Records};
+use teiji_experiment::{Case, SendMode};
+use teiji_record::{FlowPlan, FrameRow, Records, wire_clock_is_tai};
+use teiji_report::report::station;
 use teiji_report::{Outlier, Points};
 use teiji_stats::Vantage;
 
@@ -20,9 +21,17 @@ pub const EACH: usize = 3;
 /// apart by 1 ppm differ by less than a microsecond over them.
 const AROUND: usize = 100;
 
-/// The outliers of one flow in one member; `points` are all its deviations, seen at
-/// `vantage`.
-pub fn of(records: &Records, plan: &FlowPlan, vantage: Vantage, points: &Points) -> Vec<Outlier> {
+/// The outliers of one flow in one member of `case`; `points` are all its deviations, seen
+/// at `vantage`. Where the case is unknown, so is the wire's clock, and no instant on the
+/// wire is told.
+pub fn of(
+    case: Option<&Case>,
+    records: &Records,
+    plan: &FlowPlan,
+    vantage: Vantage,
+    points: &Points,
+) -> Vec<Outlier> {
+    let one_clock = case.map(|case| wire_clock_is_tai(case, records, plan.flow));
     let rows = records.rows_of(plan.flow);
     let noise_ns = match (vantage, records.facts.wire_resolution) {
         // An interval has two stamps.
@@ -32,8 +41,17 @@ pub fn of(records: &Records, plan: &FlowPlan, vantage: Vantage, points: &Points)
     let tell = |row: &FrameRow, deviation_ns: Option<i64>, note: Option<String>| {
         let mut outlier =
             Outlier::from_frame(&points.case, points.seed, &points.flow, deviation_ns, row);
-        if let (Some(offset), Some(wire)) = (wire_offset(around(rows, row)), row.wire) {
-            outlier.on_the_wire(wire.as_ns().saturating_sub(offset), row.scheduled.as_ns());
+        let after_schedule =
+            row.wire.map(|wire| wire.as_ns().saturating_sub(row.scheduled.as_ns()));
+        let estimate = || wire_offset(around(rows, row), plan.mode);
+        match (after_schedule, one_clock) {
+            (Some(ns), Some(true)) => outlier.add(station::WIRE, ns),
+            (Some(ns), Some(false)) => {
+                if let Some(offset) = estimate() {
+                    outlier.add(station::WIRE_ESTIMATED, ns.saturating_sub(offset));
+                }
+            }
+            (None, _) | (_, None) => {}
         }
         outlier.note = note;
         outlier
@@ -137,15 +155,19 @@ fn reason(rows: &[FrameRow], row: &FrameRow, vantage: Vantage, plan: &FlowPlan) 
     Some(said + ".")
 }
 
-/// What to take from the capture's clock to have the schedule's, in ns: the
-/// fastest of these frames takes no time from the card to the wire, or, where
-/// the card was not stamped, from the wire to the receiver.
-fn wire_offset(rows: &[FrameRow]) -> Option<i64> {
+/// What to take from a wire's clock of its own to have the schedule's, in ns, by an estimate:
+/// the fastest of these frames takes no time from the wire to the receiver, or from the driver
+/// to the wire. The latter is first where a card sends at once what its driver hands over.
+fn wire_offset(rows: &[FrameRow], mode: SendMode) -> Option<i64> {
     let ahead = |row: &FrameRow, of: Option<Instant<Tai>>| {
         Some(row.wire?.as_ns().saturating_sub(of?.as_ns()))
     };
-    let from_card = rows.iter().filter_map(|row| ahead(row, row.tx_kernel)).min();
-    from_card.or_else(|| rows.iter().filter_map(|row| ahead(row, row.rx_kernel)).max())
+    let from_driver = || rows.iter().filter_map(|row| ahead(row, row.tx_kernel)).min();
+    let to_receiver = || rows.iter().filter_map(|row| ahead(row, row.rx_kernel)).max();
+    match mode {
+        SendMode::LaunchTime { .. } => to_receiver().or_else(from_driver),
+        SendMode::OnWakeUp | SendMode::BackToBack => from_driver().or_else(to_receiver),
+    }
 }
 
 #[cfg(test)]
@@ -153,9 +175,25 @@ mod tests {
     use teiji_core::reception::Reception;
 
     use super::*;
+    use teiji_experiment::Experiment;
     use teiji_record::{About, Facts};
 
     const MS: i64 = 1_000_000;
+    const COMPUTED: Option<Span> = Some(Span::from_ns(1));
+
+    /// A case whose wire is of cards of this kind; `more` is said beside.
+    fn case(nic: &str, more: &str) -> Case {
+        let text = format!(
+            "name = \"e\"\nquestion = \"?\"\n{more}\n\
+             wires.line = {{ between = [\"a\", \"b\"], nic = \"{nic}\" }}\n\
+             flows.cycle = {{ from = \"a\", to = \"b\", period = \"1ms\", frames = 9 }}\n"
+        );
+        Experiment::parse(&text, "e.toml").unwrap().cases.remove(0)
+    }
+
+    fn at(outlier: &Outlier, station: &str) -> Option<i64> {
+        outlier.stamps.iter().find(|stamp| stamp.station == station).map(|stamp| stamp.ns)
+    }
 
     /// A flow of these delays, in ns; `None` is a frame that ETF dropped.
     fn flow(delays: &[Option<i64>]) -> (Records, FlowPlan, Points) {
@@ -224,7 +262,8 @@ mod tests {
         let delays: Vec<Option<i64>> =
             (0..50).map(|i| Some(if i == 20 { 40_000 } else { 200 })).collect();
         let (records, plan, points) = flow(&delays);
-        let outliers = of(&records, &plan, Vantage::Wire, &points);
+        let case = case("igb", "");
+        let outliers = of(Some(&case), &records, &plan, Vantage::Wire, &points);
         assert_eq!(outliers.len(), 1, "{outliers:?}");
         let told = &outliers[0];
         assert_eq!((told.seq, told.deviation_ns), (20, Some(39_800)));
@@ -234,11 +273,79 @@ mod tests {
         );
         let coarse = Facts { wire_resolution: Some(Span::from_ns(20_000)), ..Facts::default() };
         assert!(
-            of(&Records { facts: coarse, ..records.clone() }, &plan, Vantage::Wire, &points)
-                .is_empty()
+            of(
+                Some(&case),
+                &Records { facts: coarse, ..records.clone() },
+                &plan,
+                Vantage::Wire,
+                &points
+            )
+            .is_empty()
         );
-        let wire = told.stamps.iter().find(|stamp| stamp.station == "on the wire").unwrap();
-        assert_eq!(wire.ns, 40_000, "the fastest frame takes no time to the wire");
+        assert_eq!(at(told, station::WIRE_ESTIMATED), Some(40_000), "the fastest takes no time");
+        assert_eq!(at(told, station::WIRE), None);
+    }
+
+    #[test]
+    fn every_instant_shown_is_that_of_the_records_where_the_wire_has_the_schedules_clock() {
+        let delays: Vec<Option<i64>> =
+            (0..50).map(|i| Some(if i == 20 { 40_000 } else { 200 })).collect();
+        let (mut records, plan, points) = flow(&delays);
+        records.facts.wire_resolution = COMPUTED;
+        for row in &mut records.rows {
+            // Handed over when the frame had long been on the wire, which is 564 ns long.
+            let left = row.tx_kernel.unwrap();
+            row.wire = Some(Instant::from_ns(left.as_ns() + 564));
+            row.handed_over = Some(left + Span::from_ns(6_000));
+            row.rx_kernel = Some(left + Span::from_ns(26_000));
+        }
+        let told = of(Some(&case("vtsn", "")), &records, &plan, Vantage::Wire, &points);
+        assert_eq!(told[0].seq, 20);
+        let row = &records.rows[20];
+        let after = |at: Option<i64>| Some(at? - row.scheduled.as_ns());
+        let of_row = [
+            (station::WOKE, row.woke.map(Instant::as_ns)),
+            (station::CARD, row.tx_kernel.map(Instant::as_ns)),
+            (station::WIRE, row.wire.map(Instant::as_ns)),
+            (station::HANDED_OVER, row.handed_over.map(Instant::as_ns)),
+            (station::ARRIVED, row.rx_kernel.map(Instant::as_ns)),
+        ];
+        for (station, instant) in of_row {
+            assert_eq!(at(&told[0], station), after(instant), "{station}");
+        }
+        assert!(told[0].stamps.is_sorted_by_key(|stamp| stamp.ns), "{told:?}");
+    }
+
+    #[test]
+    fn a_wire_whose_clock_is_set_otherwise_is_told_as_an_estimate() {
+        let (mut records, plan, points) = flow(&[Some(200), Some(200), Some(9_000), Some(200)]);
+        records.facts.wire_resolution = COMPUTED;
+        let wrong = "hosts.b.ports.line.phc.offset = \"5s\"";
+        let told = of(Some(&case("vtsn", wrong)), &records, &plan, Vantage::Wire, &points);
+        assert_eq!(at(&told[0], station::WIRE_ESTIMATED), Some(9_000));
+        // What the records do not claim to be computed is not, whatever the cards are.
+        records.facts.wire_resolution = None;
+        let told = of(Some(&case("vtsn", "")), &records, &plan, Vantage::Wire, &points);
+        assert_eq!(at(&told[0], station::WIRE), None);
+        let told = of(None, &records, &plan, Vantage::Wire, &points);
+        assert!(told[0].stamps.iter().all(|stamp| !stamp.station.starts_with(station::WIRE)));
+    }
+
+    #[test]
+    fn a_card_that_keeps_launch_times_says_nothing_about_when_it_sent() {
+        // Given to the card 300 µs early; 100 ns from the wire to the receiver.
+        let (records, ..) = flow(&[Some(200), Some(250)]);
+        let early = |row: &FrameRow| FrameRow {
+            tx_kernel: Some(row.scheduled - Span::from_ns(300_000)),
+            rx_kernel: Some(row.scheduled + Span::from_ns(300)),
+            wire: Some(Instant::from_ns(row.scheduled.as_ns() + 200 + 5 * MS)),
+            ..row.clone()
+        };
+        let rows: Vec<FrameRow> = records.rows.iter().map(early).collect();
+        let margin = Span::from_ns(400_000);
+        let launched = SendMode::LaunchTime { margin, deadline: false };
+        assert_eq!(wire_offset(&rows, launched), Some(5 * MS - 100));
+        assert_eq!(wire_offset(&rows, SendMode::OnWakeUp), Some(5 * MS + 300_200));
     }
 
     #[test]
@@ -247,7 +354,7 @@ mod tests {
         delays[7] = None;
         delays[20] = Some(9_200);
         let (records, plan, points) = flow(&delays);
-        let outliers = of(&records, &plan, Vantage::Wire, &points);
+        let outliers = of(Some(&case("igb", "")), &records, &plan, Vantage::Wire, &points);
         let told: Vec<u64> = outliers.iter().map(|outlier| outlier.seq).collect();
         assert_eq!(told, [7, 20]);
         let note = outliers[0].note.as_deref().unwrap();

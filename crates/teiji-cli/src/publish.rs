@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use teiji_experiment::JudgeBy;
+use teiji_experiment::{Experiment, JudgeBy};
 use teiji_record::summary::Testbed;
 use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary, json};
 use teiji_report::ranking;
@@ -31,7 +31,7 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
         .read_experiment()
         .ok()
         .and_then(|text| crate::experiment_file::parse(&text, "experiment.toml", manifest).ok());
-    let (mut points, mut outliers) = series(folder, summary)?;
+    let (mut points, mut outliers) = series(folder, summary, experiment.as_ref())?;
     rounds::add(folder, summary, POINTS / members(summary), &mut points, &mut outliers)?;
     let report = Report {
         summary,
@@ -97,11 +97,16 @@ fn members(summary: &Summary) -> usize {
 }
 
 /// The points and outliers of every member with records.
-fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>, Vec<Outlier>)> {
+fn series(
+    folder: &RunFolder,
+    summary: &Summary,
+    experiment: Option<&Experiment>,
+) -> anyhow::Result<(Vec<Points>, Vec<Outlier>)> {
     let limit = POINTS / members(summary);
     let mut points = Vec::new();
     let mut outliers = Vec::new();
     for case in &summary.cases {
+        let known = experiment.and_then(|e| e.cases.iter().find(|known| known.name == case.name));
         for member in &case.members {
             if member.records.is_none() {
                 continue;
@@ -118,7 +123,7 @@ fn series(folder: &RunFolder, summary: &Summary) -> anyhow::Result<(Vec<Points>,
                 one.case.clone_from(&case.name);
                 one.seed = member.seed;
                 one.flow.clone_from(&plan.name);
-                outliers.extend(outliers::of(&records, plan, vantage, &one));
+                outliers.extend(outliers::of(known, &records, plan, vantage, &one));
                 let departure = member.wire.get(&plan.name).and_then(|w| w.departure.as_ref());
                 if let (JudgeBy::Schedule, Some(departure)) = (summary.judge.by, departure) {
                     by_schedule(&mut one, vantage, records.rows_of(plan.flow), departure.min_ns);

@@ -83,6 +83,43 @@ fn late_counting(dir: &Path, counts: &Path) -> Disturbance {
     vec![("LD_PRELOAD", library), ("LATE_COUNTING", counts.to_owned())]
 }
 
+/// Every instant of the report's timelines is that of the frame's row.
+fn timelines_are_the_records(folder: &Path) {
+    use teiji_core::time::Instant as At;
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let mut compared = 0;
+    for outlier in page.split("<div class=\"outlier ").skip(1) {
+        let between = |text: &str, from: &str, to: &str| {
+            let (_, rest) = text.split_once(from).unwrap();
+            rest.split_once(to).unwrap().0.to_owned()
+        };
+        let case = between(outlier, "class=\"swatch\"></i>", "</b>");
+        let seq: String =
+            between(outlier, " #", "</").chars().filter(char::is_ascii_digit).collect();
+        let path = folder.join(format!("records/{case}-s1.parquet"));
+        let records = teiji_record::Records::read(&path).unwrap();
+        let row = &records.rows[seq.parse::<usize>().unwrap()];
+        let way = between(outlier, "<ol class=\"way\">", "</ol>");
+        for step in way.split("<li").skip(1) {
+            let station = between(step, "<b>", "</b>");
+            let told: i64 = between(step, "<data value=\"", "\"").parse().unwrap();
+            let instant = match station.as_str() {
+                "scheduled" => Some(row.scheduled.as_ns()),
+                "woke" => row.woke.map(At::as_ns),
+                "handed over" => row.handed_over.map(At::as_ns),
+                "entered the qdisc" => row.tx_sched.map(At::as_ns),
+                "given to the card" => row.tx_kernel.map(At::as_ns),
+                "on the wire" => row.wire.map(At::as_ns),
+                "arrived in the kernel" => row.rx_kernel.map(At::as_ns),
+                other => panic!("an instant that the records do not have: {other}"),
+            };
+            assert_eq!(Some(told), instant.map(|at| at - row.scheduled.as_ns()), "{outlier}");
+            compared += usize::from(station == "on the wire");
+        }
+    }
+    assert!(compared >= 2, "{compared} instants on the wire");
+}
+
 #[test]
 fn the_main_job_gives_the_papers_table_and_its_replay_is_identical_to_the_last_bit() {
     let dir = tempfile::tempdir().unwrap();
@@ -108,6 +145,7 @@ fn the_main_job_gives_the_papers_table_and_its_replay_is_identical_to_the_last_b
     // The guest unpacked nothing.
     let manifest = fs::read_to_string(first.join("manifest.json")).unwrap();
     assert!(manifest.contains("\"vmlinux\""), "{manifest}");
+    timelines_are_the_records(&first);
     let replay = teiji(&["run", "--replay", first.to_str().unwrap(), "--out", out]);
     assert!(
         replay.out.contains("3 of 3 records files are equal"),

@@ -32,7 +32,7 @@ pub use frame::FrameRow;
 pub use join::{Facts, Joined, ListenerFacts, Sighting, join};
 pub use json::JsonFileError;
 pub use manifest::{LabManifest, Manifest};
-pub use on_wire::on_wire;
+pub use on_wire::{on_wire, wire_clock_is_tai};
 pub use parquet::{About, Records};
 pub use plan::FlowPlan;
 pub use ranking::{Ranking, ranking};

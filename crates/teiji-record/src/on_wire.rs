@@ -1,19 +1,22 @@
 //! What a case's frames did on its wires: from records and experiment to the
 //! statistics that need both.
 
+mod clock;
 mod stations;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Nic, Qdisc, Scenario, SendMode, Wire};
+use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, Scenario, SendMode, Wire};
 use teiji_stats::gates::{self, Windows};
 use teiji_stats::shaping::{self, Reservation};
 use teiji_stats::wire::{self, PREAMBLE};
 use teiji_stats::{
     GateStatistics, Series, ShapingStatistics, Wait, WireFrame, WireStatistics, median, waits,
 };
+
+pub use clock::wire_clock_is_tai;
 
 use crate::Records;
 
@@ -67,7 +70,6 @@ impl<'a> Direction<'a> {
         };
         let flows: Vec<(u16, &Flow)> =
             (0..).zip(&case.scenario.flows).filter(|(_, flow)| own(flow)).collect();
-        let exact = records.facts.wire_resolution == Some(Span::from_ns(1));
         let way = to_the_stamp(wire);
         let mut frames: Vec<WireFrame> = Vec::new();
         for (id, flow) in &flows {
@@ -86,7 +88,7 @@ impl<'a> Direction<'a> {
             Some((plan.base - flow.offset).as_ns())
         });
         let first_ns = first.unwrap_or(0);
-        let computed = exact && wire.nic == Nic::Vtsn;
+        let computed = clock::is_computed(wire, records);
         Self { experiment, case, records, wire, host, flows, first_ns, frames, computed }
     }
 
@@ -152,27 +154,10 @@ impl<'a> Direction<'a> {
         port.and_then(|port| port.card.launch_resolution).map_or(1, Span::as_ns)
     }
 
-    /// Cards whose clocks are not set start at `CLOCK_TAI` and run as it does.
-    fn runs_on_tai(&self) -> bool {
-        let clock_is_set = |host: &String| {
-            let port = self.case.scenario.port(host, &self.wire.name);
-            port.is_some_and(|port| port.card.phc != teiji_experiment::Phc::default())
-        };
-        let synchronised = self.case.scenario.hosts.iter().any(|host| host.ptp.is_some());
-        !synchronised && !self.wire.between.iter().any(clock_is_set)
-    }
-
-    /// The cards' clocks and the schedule's are the same, or follow one another.
-    fn one_clock(&self) -> bool {
-        let synchronised =
-            |host: &String| self.case.scenario.host(host).is_some_and(|host| host.ptp.is_some());
-        self.runs_on_tai() || self.wire.between.iter().all(synchronised)
-    }
-
     /// The wire's clock minus the schedule's, in ns: what the earliest launched frame
     /// says, or else the median of all, where the two are not known to be the same.
     fn clock_offset(&self, launched: &BTreeSet<u16>) -> i64 {
-        if self.runs_on_tai() {
+        if clock::runs_on_tai(self.case, self.wire) {
             return 0;
         }
         let kept = self.frames.iter().filter(|frame| launched.contains(&frame.flow));
@@ -193,7 +178,7 @@ impl<'a> Direction<'a> {
 
     fn gates(&self, flow: &Flow, frames: &[WireFrame]) -> Option<GateStatistics> {
         // Gates are of the talker's clock, stamps of the listener's.
-        if !self.computed || !self.one_clock() {
+        if !self.computed || !clock::is_one(self.case, self.wire) {
             return None;
         }
         let (windows, gates_of) = self.first_case(|qdisc| windows(qdisc, self.priority(flow)))?;

@@ -201,8 +201,8 @@ pub struct Stamp {
 
 impl Outlier {
     /// An outlier with the stations whose stamps share the schedule's clock.
-    /// Stamps of a card or a capture have a clock of their own: push those
-    /// that were brought to the schedule.
+    /// Stamps of a card or a capture may have a clock of their own: [`Outlier::add`]
+    /// those that are of the schedule's, or were brought to it.
     pub fn from_frame(
         case: &str,
         seed: u64,
@@ -239,12 +239,10 @@ impl Outlier {
         }
     }
 
-    /// Adds when the frame was on the wire, by a stamp that was brought to the
-    /// clock of the schedule; both in ns.
-    pub fn on_the_wire(&mut self, at_ns: i64, scheduled_ns: i64) {
-        let ns = at_ns.saturating_sub(scheduled_ns);
+    /// Adds a station, at its place in time; in ns after the scheduled departure.
+    pub fn add(&mut self, station: &str, ns: i64) {
         let place = self.stamps.partition_point(|stamp| stamp.ns <= ns);
-        self.stamps.insert(place, Stamp { station: station::WIRE.to_owned(), ns });
+        self.stamps.insert(place, Stamp { station: station.to_owned(), ns });
     }
 }
 
@@ -262,6 +260,8 @@ pub mod station {
     pub const CARD: &str = "given to the card";
     /// The analyser sees it.
     pub const WIRE: &str = "on the wire";
+    /// The same, where the analyser's clock was brought to the schedule's by an estimate.
+    pub const WIRE_ESTIMATED: &str = "on the wire (estimated)";
     /// The receiving kernel has it.
     pub const ARRIVED: &str = "arrived in the kernel";
 }

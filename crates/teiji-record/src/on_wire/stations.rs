@@ -8,7 +8,7 @@ use teiji_experiment::Flow;
 use teiji_stats::wire::GAP;
 use teiji_stats::{Deviation, Series, SilenceStatistics, Station, silence};
 
-use super::{Direction, to_the_stamp};
+use super::{Direction, clock, to_the_stamp};
 use crate::FrameRow;
 
 /// From a frame's stamp to when it was at either end of the wire.
@@ -38,7 +38,7 @@ impl Direction<'_> {
     fn transit(&self, flow: &Flow) -> Transit {
         let octets = flow.transport.octets(flow.payload).saturating_sub(GAP);
         Transit {
-            exact: self.computed && self.one_clock(),
+            exact: self.computed && clock::is_one(self.case, self.wire),
             to_the_stamp: to_the_stamp(self.wire),
             travel: self.wire.rate.serialisation(octets) + self.wire.delay.unwrap_or(Span::ZERO),
         }

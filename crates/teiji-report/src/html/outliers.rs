@@ -17,10 +17,11 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
     if late().next().is_none() {
         return;
     }
-    let wire = if late().flat_map(|o| &o.stamps).any(|s| s.station == station::WIRE) {
-        " The capture has a clock of its own: it is set so that the fastest frame around takes no \
-         time from the card to the wire, or, without stamps of the card, from the wire to the \
-         receiver."
+    let estimated = if late().flat_map(|o| &o.stamps).any(|s| s.station == station::WIRE_ESTIMATED)
+    {
+        " Where the wire is marked as estimated, its stamps are of another clock, which is aligned so \
+         that the fastest frame around takes no time from the driver to the wire, or from the wire \
+         to the receiver: only differences between frames are exact there."
     } else {
         ""
     };
@@ -32,7 +33,7 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
         "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">Frames that never arrived, \
          and those whose interval differs most{rounds}. Times count from the frame's scheduled \
          departure{sent}; \
-         the longest step is marked, except the wait for a launch time.{wire}</p>"
+         the longest step is marked, except the wait for a launch time.{estimated}</p>"
     );
     for outlier in late() {
         one(outlier, colour(report.summary, &outlier.case), out);
@@ -78,7 +79,8 @@ fn longest(stamps: &[Stamp]) -> Option<usize> {
 /// True if the step to this stamp is the wait for the launch time: until the
 /// schedule, or in the qdisc, which lets go shortly before it.
 fn intended(to: &Stamp) -> bool {
-    let left = [station::CARD, station::WIRE, station::ARRIVED].contains(&to.station.as_str());
+    let left = [station::CARD, station::WIRE, station::WIRE_ESTIMATED, station::ARRIVED];
+    let left = left.contains(&to.station.as_str());
     to.station == station::SCHEDULED || (left && to.ns <= 0)
 }
 
@@ -130,8 +132,9 @@ fn way(stamps: &[Stamp], longest: Option<usize>, out: &mut String) {
         };
         let _ = write!(
             out,
-            "<li{class}>{step}<b>{}</b> {}</li>",
+            "<li{class}>{step}<b>{}</b> <data value=\"{}\">{}</data></li>",
             text(&stamp.station),
+            stamp.ns,
             text(&duration(stamp.ns as f64, GLYPHS))
         );
     }
