@@ -356,14 +356,24 @@ margin = "45us"
 [cases.card]
 [cases.qdisc]
 flows.cycle.margin = "11us"
+require = ["max <= 1s", "max <= 1s with lost <= 100%"]
 "#,
     )
     .unwrap();
     let out = dir.path().join("runs");
-    let run =
-        teiji(&["run", file.to_str().unwrap(), "--seeds", "1..2", "--out", out.to_str().unwrap()]);
-    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let junit = dir.path().join("junit.xml");
+    let mut args = vec!["run", file.to_str().unwrap(), "--seeds", "1..2"];
+    args.extend(["--out", out.to_str().unwrap(), "--junit", junit.to_str().unwrap()]);
+    let run = teiji(&args);
+    // Frames that were dropped have no time.
+    assert_eq!(run.code, 4, "{}\n{}", run.out, run.err);
+    let junit = fs::read_to_string(junit).unwrap();
+    let failure =
+        "of 100 frames lost, and no time is known of them; `max &lt;= 1s with lost &lt;= N`";
+    assert!(junit.contains("failures=\"1\"") && junit.contains(failure), "{junit}");
     let summary = summary(&out);
+    let holds = |index: usize| &summary["verdicts"][index]["holds"];
+    assert_eq!((holds(0), holds(1)), (&false.into(), &true.into()));
     let member = |case: usize, member: usize| &summary["cases"][case]["members"][member];
     let mut late = 0;
     for index in 0..2 {
@@ -375,6 +385,7 @@ flows.cycle.margin = "11us"
         let dropped = flow(&summary, "qdisc", index, "cycle");
         let named = count(dropped, "dropped_invalid") + count(dropped, "dropped_missed");
         assert_eq!(named + count(dropped, "received"), 100, "{}", dropped["counts"]);
+        assert_eq!(named, count(dropped, "lost"));
         assert!(named > 0);
     }
     let told = run.out.split_whitespace().collect::<Vec<_>>().join(" ");

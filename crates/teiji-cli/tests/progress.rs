@@ -61,5 +61,5 @@ fn elsewhere_a_step_is_a_line_and_with_json_nothing() {
     let machine = teiji(&words);
     assert_eq!((machine.code, machine.err.as_str()), (0, ""));
     let summary: serde_json::Value = serde_json::from_str(&machine.out).unwrap();
-    assert_eq!(summary["schema"], "teiji-summary/1");
+    assert_eq!(summary["schema"], "teiji-summary/2");
 }

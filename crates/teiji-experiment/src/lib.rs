@@ -39,8 +39,8 @@ pub use flow_profile::{FlowProfile, ProfilePort};
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
-    Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge, JudgeBy, LeafQdisc,
-    Measured, Nic, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Relation, RequiredCount,
-    RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode, Taprio, TaprioMode,
-    Transport, Wire,
+    AllowedLoss, Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge,
+    JudgeBy, LeafQdisc, Measured, Nic, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange,
+    Relation, RequiredCount, RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode,
+    Taprio, TaprioMode, Transport, Wire,
 };

@@ -29,7 +29,9 @@ pub use prioflow::{LevelSource, LinkMode, Prioflow};
 pub use qdisc::{
     Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
-pub use requirement::{Measured, Relation, RequiredCount, RequiredFigure, Requirement};
+pub use requirement::{
+    AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure, Requirement,
+};
 pub use round_trips::RoundTrips;
 pub use system::{Irq, Napi, Policy, Processing, RtRuntime, System};
 

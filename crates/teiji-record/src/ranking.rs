@@ -160,7 +160,7 @@ fn figures(judge: &Judge, percentile: Option<f64>, (name, members): &Remedy<'_>)
     let mut case = RankedCase { case: (*name).to_owned(), ..RankedCase::default() };
     for (member, loads) in members {
         if let Some(flow) = judged(judge, member) {
-            case.frames_lost += flow.counts.planned - flow.counts.received.min(flow.counts.planned);
+            case.frames_lost += flow.counts.lost;
             if let Some(intervals) = intervals(flow) {
                 let at = percentile.and_then(|p| percentile_of(intervals, p));
                 let empty = Jitter { range_ns: 0, percentile_ns: at, rank: 0 };
@@ -176,7 +176,7 @@ fn figures(judge: &Judge, percentile: Option<f64>, (name, members): &Remedy<'_>)
             let all = case.round_trips.get_or_insert(empty);
             all.p99_ns = all.p99_ns.zip(p99_ns).map(|(one, other)| one.max(other));
             all.longest_ns = all.longest_ns.zip(longest_ns).map(|(one, other)| one.max(other));
-            all.lost += rounds.counts.planned - rounds.counts.answered.min(rounds.counts.planned);
+            all.lost += rounds.counts.lost;
         }
         let streams = loads.iter().filter(|l| matches!(l.kind, LoadKind::TcpTx | LoadKind::TcpRx));
         // Streams count kbit.

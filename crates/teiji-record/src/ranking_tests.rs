@@ -12,7 +12,13 @@ use super::*;
 /// `longest_us`, 200 of each; `lost` requests more have no reply.
 fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
     let interval = (0..=200).map(|i| jitter_us * 5 * i).collect::<Series>().finish();
-    let seen = VantageStatistics { interval, schedule: None, centred: false, resolution_ns: None };
+    let seen = VantageStatistics {
+        interval,
+        unseen: 0,
+        schedule: None,
+        centred: false,
+        resolution_ns: None,
+    };
     let flow = FlowStatistics {
         counts: Counts { planned: 201, sent: 201, received: 201, ..Counts::default() },
         period_ns: 1_000_000,

@@ -258,7 +258,7 @@ mod tests {
         let records = records();
         let statistics = records.statistics();
         let counts = statistics["ask"].counts;
-        assert_eq!((counts.sent, counts.answered, counts.lost), (2, 1, 1));
+        assert_eq!((counts.sent, counts.answered, counts.lost), (2, 1, 2));
         assert_eq!((counts.send_failed, counts.duplicated, counts.foreign), (1, 4, 6));
         assert_eq!(statistics["again"].counts.sent, 0);
         assert!(records.is_incomplete());

@@ -18,7 +18,7 @@ use crate::ranking::Ranking;
 use crate::verdict::Verdict;
 
 /// Format name and version of the file this crate writes.
-pub const SCHEMA: &str = "teiji-summary/1";
+pub const SCHEMA: &str = "teiji-summary/2";
 
 /// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

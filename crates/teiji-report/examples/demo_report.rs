@@ -59,6 +59,7 @@ fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
     let mut numbers = Numbers(99);
     let at_wire = VantageStatistics {
         interval: series(deviations.iter().copied()).finish(),
+        unseen: 0,
         schedule: None,
         centred: false,
         resolution_ns: None,
@@ -95,7 +96,7 @@ fn points(case: &str, seed: u64, flow: &str, deviation_ns: Vec<i64>) -> Points {
 /// The cases with their members, and the points of all.
 fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
     let full = Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() };
-    let dropped = Counts { received: FRAMES - 3, dropped_missed: 3, late: 2, ..full };
+    let dropped = Counts { received: FRAMES - 3, lost: 3, dropped_missed: 3, late: 2, ..full };
     let kinds = [
         ("normal", "wake on the period and send", 320.0, 4_001, full),
         ("etf", "wake early and let ETF release the frame", 9.0, 0, dropped),

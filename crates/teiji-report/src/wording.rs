@@ -1,7 +1,7 @@
 //! Sentences about what became of the frames and where the truth was taken.
 
 use teiji_record::summary::Testbed;
-use teiji_stats::{Part, RoundCounts, Station, Vantage};
+use teiji_stats::{Counts, Part, RoundCounts, Station, Vantage};
 
 use crate::comparison::{CaseView, Comparison, Measure};
 use crate::units::{Glyphs, count, duration, number};
@@ -179,6 +179,29 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
     out
 }
 
+/// What a frame is that did not arrive; whoever made a capture may have missed it.
+pub fn lost(testbed: Testbed) -> &'static str {
+    if testbed == Testbed::Capture { "missing" } else { "lost" }
+}
+
+/// `3 of 500`, where anything was lost.
+pub fn lost_of(counts: &Counts, glyphs: &Glyphs) -> Option<String> {
+    let said = || format!("{} of {}", count(counts.lost, glyphs), count(counts.planned, glyphs));
+    (counts.lost > 0).then(said)
+}
+
+/// What figures beside lost frames or requests are of; empty if nothing was lost.
+pub fn survivors(testbed: Testbed, comparison: &Comparison) -> String {
+    if comparison.cases.iter().all(|view| view.counts().lost == 0) {
+        return String::new();
+    }
+    let what = match comparison.measure {
+        Measure::RoundTrip => "requests",
+        Measure::Interval | Measure::Schedule => "frames",
+    };
+    format!("No time is known of {} {what}: the figures are of the others.", lost(testbed))
+}
+
 /// `1 frame`, `3 frames`.
 fn frames(n: u64, glyphs: &Glyphs) -> String {
     format!("{} frame{}", count(n, glyphs), if n == 1 { "" } else { "s" })
@@ -194,13 +217,14 @@ fn round_shortfalls(c: &RoundCounts, timeout_ns: i64, glyphs: &Glyphs) -> Vec<St
     let timeout = duration(timeout_ns as f64, glyphs);
     let requests =
         |n: u64| format!("{} request{}", count(n, glyphs), if n == 1 { "" } else { "s" });
-    if c.lost > 0 && c.answered == 0 {
+    let unanswered = c.sent.saturating_sub(c.answered);
+    if unanswered > 0 && c.answered == 0 {
         out.push(format!(
             "None of {} got a reply: is the responder's port reachable, and does it run?",
             requests(c.sent)
         ));
-    } else if c.lost > 0 {
-        let of = format!("{} of {}", count(c.lost, glyphs), requests(c.sent));
+    } else if unanswered > 0 {
+        let of = format!("{} of {}", count(unanswered, glyphs), requests(c.sent));
         out.push(format!("{of} got no reply; each waited {timeout} for it."));
     }
     if c.late > 0 {
@@ -276,19 +300,20 @@ pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<
     let mut out = Vec::new();
     let late = late_frames(view, glyphs);
     out.extend(late);
-    if c.lost > 0 && testbed == Testbed::Capture {
+    let on_the_way = c.lost_on_the_way();
+    if on_the_way > 0 && testbed == Testbed::Capture {
         out.push(format!(
             "{} of the {} from the first to the last {} not in the capture.",
-            count(c.lost, glyphs),
+            count(on_the_way, glyphs),
             frames(c.planned, glyphs),
-            if c.lost == 1 { "is" } else { "are" }
+            if on_the_way == 1 { "is" } else { "are" }
         ));
-    } else if c.lost > 0 {
+    } else if on_the_way > 0 {
         out.push(format!(
             "{} of {} sent {} lost on the way.",
-            count(c.lost, glyphs),
+            count(on_the_way, glyphs),
             frames(c.sent, glyphs),
-            were(c.lost)
+            were(on_the_way)
         ));
     }
     if c.send_failed > 0 {
@@ -343,7 +368,7 @@ fn send_error(name: &str) -> String {
 
 fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     let c = view.counts();
-    let dropped = c.dropped_missed + c.dropped_invalid;
+    let dropped = c.dropped();
     // A late frame may be one of the dropped ones: only a lower bound is known.
     let missed = c.late.max(dropped);
     if missed == 0 {

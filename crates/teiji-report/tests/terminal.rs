@@ -52,6 +52,7 @@ fn lossy() -> Summary {
     normal.counts.reordered = 1;
     let mut etf = flow(Vantage::Wire, &between(-1_000, 1_000));
     etf.counts.received = FRAMES - 3;
+    etf.counts.lost = 3;
     etf.counts.late = 2;
     etf.counts.dropped_invalid = 2;
     etf.counts.dropped_missed = 1;

@@ -64,6 +64,9 @@ pub struct FlowStatistics {
 pub struct VantageStatistics {
     /// Deviation from the period of each [interval](crate::intervals).
     pub interval: Option<Deviation>,
+    /// Planned frames without a stamp here: lost ones, or ones that nobody stamped. No figure
+    /// of this vantage has them.
+    pub unseen: u64,
     /// Deviation of each frame from its schedule. Where the vantage's clock
     /// has an unknown offset to TAI, the median is taken out and `centred` is
     /// true.
@@ -84,7 +87,7 @@ pub struct Counts {
     pub sent: u64,
     /// Distinct frames that arrived.
     pub received: u64,
-    /// Sent, not received, and not reported as dropped by ETF.
+    /// Frames that did not arrive, whatever became of them: planned without received.
     pub lost: u64,
     /// Extra copies that arrived.
     pub duplicated: u64,
@@ -105,6 +108,23 @@ pub struct Counts {
     /// Frames that should have left and lack a transmit stamp that was asked
     /// for: all of them, or one of a kind that other frames of the flow got.
     pub tx_stamps_missing: u64,
+}
+
+impl Counts {
+    /// Of the lost ones those that ETF dropped.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_missed + self.dropped_invalid
+    }
+
+    /// Of the lost ones those that the kernel never took.
+    pub const fn unsent(&self) -> u64 {
+        self.planned.saturating_sub(self.sent)
+    }
+
+    /// Of the lost ones those that the kernel took and that nobody says to have dropped.
+    pub const fn lost_on_the_way(&self) -> u64 {
+        self.lost.saturating_sub(self.dropped() + self.unsent())
+    }
 }
 
 impl Sum for Counts {

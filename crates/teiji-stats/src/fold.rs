@@ -225,11 +225,13 @@ fn at_vantage(
     let schedule: Option<Deviation> =
         schedule.into_iter().map(|(_, d)| d).collect::<Series>().finish();
     let interval: Series =
-        interval_deviations(terms.period, vantage, frames).map(|(_, d)| d).collect();
+        interval_deviations(terms.period, vantage, frames.clone()).map(|(_, d)| d).collect();
     schedule.as_ref()?;
+    let unseen = frames.filter(|frame| frame.stamp_ns(vantage).is_none()).count() as u64;
     let resolution = terms.wire_resolution.filter(|_| vantage == Vantage::Wire);
     Some(VantageStatistics {
         interval: interval.finish(),
+        unseen,
         schedule,
         centred,
         resolution_ns: resolution.map(Span::as_ns),
@@ -263,7 +265,7 @@ fn counts(terms: &FlowTerms, frames: impl Iterator<Item = FrameView> + Clone) ->
         counts.planned += 1;
         counts.sent += u64::from(frame.was_sent());
         counts.received += u64::from(frame.copies > 0);
-        counts.lost += u64::from(frame.should_have_left() && frame.copies == 0);
+        counts.lost += u64::from(frame.copies == 0);
         counts.duplicated += u64::from(frame.copies.saturating_sub(1));
         let deadline = terms.deadline(frame.scheduled);
         let late = |at: Instant<Tai>| deadline.is_some_and(|deadline| at > deadline);

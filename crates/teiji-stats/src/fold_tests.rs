@@ -102,7 +102,7 @@ fn every_frame_is_counted_once_for_what_became_of_it() {
         planned: 7,
         sent: 5,
         received: 2,
-        lost: 1,
+        lost: 5,
         duplicated: 2,
         dropped_missed: 1,
         dropped_invalid: 1,
@@ -111,6 +111,9 @@ fn every_frame_is_counted_once_for_what_became_of_it() {
         ..Counts::default()
     };
     assert_eq!(statistics.counts, expected);
+    let Counts { lost, .. } = expected;
+    let by = [expected.dropped(), expected.unsent(), expected.lost_on_the_way()];
+    assert_eq!((by, by.iter().sum()), ([2, 2, 1], lost));
 }
 
 #[test]

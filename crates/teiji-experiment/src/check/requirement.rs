@@ -6,8 +6,9 @@ use teiji_core::load::LoadKind;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
 use crate::read::requirement::{RequirementDraft, Wrong};
-use crate::scenario::{RequiredCount, RequiredFigure, Requirement};
+use crate::scenario::{AllowedLoss, Relation, RequiredCount, RequiredFigure, Requirement};
 use crate::suggest::{did_you_mean, list};
+use crate::tree::Origin;
 
 /// The loads that count what they carry.
 const STREAMS: [LoadKind; 2] = [LoadKind::TcpTx, LoadKind::TcpRx];
@@ -19,16 +20,51 @@ pub(crate) fn resolve(
     draft: &ScenarioDraft,
     log: &Log,
 ) -> Option<Vec<Requirement>> {
-    let resolved: Vec<Option<Requirement>> =
+    let resolved: Vec<Option<(Origin, Requirement)>> =
         drafts?.into_iter().map(|one| resolve_one(one?, draft, log)).collect();
-    resolved.into_iter().collect()
+    let resolved: Vec<(Origin, Requirement)> = resolved.into_iter().collect::<Option<_>>()?;
+    contradicting_losses(&resolved, log);
+    Some(resolved.into_iter().map(|(_, one)| one).collect())
 }
 
-fn resolve_one(one: RequirementDraft, draft: &ScenarioDraft, log: &Log) -> Option<Requirement> {
+/// A time fails at the first frame that is lost, also where another requirement allows some.
+fn contradicting_losses(all: &[(Origin, Requirement)], log: &Log) {
+    let allows_some = |one: &&Requirement| {
+        let least = if one.relation == Relation::Below { 2 } else { 1 };
+        let bounded = matches!(one.relation, Relation::AtMost | Relation::Below | Relation::Equal);
+        one.figure == RequiredFigure::Count(RequiredCount::Lost) && bounded && one.bound >= least
+    };
+    let strict = all
+        .iter()
+        .filter(|(_, time)| time.figure.is_time() && time.allowed_loss == AllowedLoss::NONE);
+    for (at, time) in strict {
+        let same = |one: &&Requirement| one.of.iter().any(|name| time.of.contains(name));
+        let lenient = all.iter().map(|(_, one)| one).filter(allows_some).find(same);
+        if let Some(lenient) = lenient {
+            log.warning(
+                *at,
+                format!(
+                    "`{time}` does not hold once a frame is lost, which `{lenient}` allows: what \
+                     is lost has no time"
+                ),
+                format!(
+                    "If some may be lost here, write `{time} with lost <= {}`.",
+                    lenient.bound - i64::from(lenient.relation == Relation::Below)
+                ),
+            );
+        }
+    }
+}
+
+fn resolve_one(
+    one: RequirementDraft,
+    draft: &ScenarioDraft,
+    log: &Log,
+) -> Option<(Origin, Requirement)> {
     match figure_and_names(&one, draft) {
         Ok((figure, of)) => {
-            let RequirementDraft { text, relation, bound, .. } = one;
-            Some(Requirement { text, figure, of, relation, bound })
+            let RequirementDraft { at, text, relation, bound, allowed_loss, .. } = one;
+            Some((at, Requirement { text, figure, of, relation, bound, allowed_loss }))
         }
         Err((why, help)) => {
             log.mistake(one.at, format!("`{}`: {why}", one.text), help);

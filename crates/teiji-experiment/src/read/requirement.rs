@@ -1,10 +1,10 @@
-//! Requirements: a small language, `FIGURE [of NAME] RELATION BOUND`.
+//! Requirements: a small language, `FIGURE [of NAME] RELATION BOUND [with lost <= LOSS]`.
 
 use teiji_core::quantity::{Rate, parse_span};
 
 use crate::fields::Fields;
 use crate::log::Log;
-use crate::scenario::{Measured, Relation, RequiredCount, RequiredFigure};
+use crate::scenario::{AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Origin, Value};
 
@@ -20,6 +20,7 @@ pub(crate) struct RequirementDraft {
     pub of: Option<String>,
     pub relation: Relation,
     pub bound: i64,
+    pub allowed_loss: AllowedLoss,
 }
 
 /// None if `require` was wrong, and in the place of each requirement that was: the names in
@@ -61,7 +62,11 @@ fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
     let Some((place, sign, relation)) = cut else {
         return Err(("there is no <=, <, >=, > or = in it".to_owned(), example()));
     };
-    let (left, bound) = (&text[..place], text[place + sign.len()..].trim());
+    let (left, right) = (&text[..place], &text[place + sign.len()..]);
+    let (bound, condition) = match right.split_once(" with ") {
+        Some((bound, condition)) => (bound.trim(), Some(condition.trim())),
+        None => (right.trim(), None),
+    };
     let words: Vec<&str> = left.split_whitespace().collect();
     let (words, of) = match words.as_slice() {
         [figure @ .., "of", name] => (figure, Some((*name).to_owned())),
@@ -75,7 +80,38 @@ fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
         _ => return Err((format!("`{}` names no figure", left.trim()), example())),
     };
     let bound = bound_of(figure, relation, bound)?;
-    Ok(RequirementDraft { at, text: text.to_owned(), figure, of, relation, bound })
+    let allowed_loss =
+        condition.map_or(Ok(AllowedLoss::NONE), |said| allowed_loss(figure, said))?;
+    Ok(RequirementDraft { at, text: text.to_owned(), figure, of, relation, bound, allowed_loss })
+}
+
+/// `lost <= 3`, or `lost <= 0.1%` of what is planned.
+fn allowed_loss(figure: RequiredFigure, said: &str) -> Result<AllowedLoss, Wrong> {
+    if !figure.is_time() {
+        return Err((
+            "only a time stands `with` an allowed loss".to_owned(),
+            "Counts and rates have what is lost in them: leave `with` out.".to_owned(),
+        ));
+    }
+    let wrong = || {
+        (
+            format!("`with {said}` is no allowed loss"),
+            "Write `with lost <= 3`, or `with lost <= 0.1%` of the planned frames or requests."
+                .to_owned(),
+        )
+    };
+    let most = said.strip_prefix("lost").and_then(|rest| rest.trim_start().strip_prefix("<="));
+    let most = most.ok_or_else(wrong)?.trim();
+    let Some(percent) = most.strip_suffix('%') else {
+        return most.parse().map(AllowedLoss::Count).map_err(|_| wrong());
+    };
+    let percent: f64 = percent.trim_end().parse().map_err(|_| wrong())?;
+    if !(0.0..=100.0).contains(&percent) {
+        return Err(wrong());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10⁹")]
+    let per_billion = (percent * 1e7).round() as u64;
+    Ok(AllowedLoss::PerBillion(per_billion))
 }
 
 fn plain(name: &str) -> Result<RequiredFigure, Wrong> {

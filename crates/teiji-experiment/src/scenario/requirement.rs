@@ -1,4 +1,4 @@
-//! What a case must fulfil: `range of cycle <= 20us`.
+//! What a case must fulfil: `range of cycle <= 20us with lost <= 0.1%`.
 
 use std::fmt;
 
@@ -18,6 +18,42 @@ pub struct Requirement {
     pub relation: Relation,
     /// With what: ns, a count, or bits per second, as the figure says.
     pub bound: i64,
+    /// Of a time, how much may be lost: what is lost has no time. Without it nothing.
+    pub allowed_loss: AllowedLoss,
+}
+
+/// How many frames or requests may be lost, in each member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllowedLoss {
+    /// So many.
+    Count(u64),
+    /// This share of the planned ones, in billionths.
+    PerBillion(u64),
+}
+
+impl AllowedLoss {
+    /// None.
+    pub const NONE: Self = Self::Count(0);
+
+    /// Whether `lost` of `planned` are allowed.
+    pub fn allows(self, lost: u64, planned: u64) -> bool {
+        match self {
+            Self::Count(most) => lost <= most,
+            Self::PerBillion(most) => {
+                u128::from(lost) * 1_000_000_000 <= u128::from(most) * u128::from(planned)
+            }
+        }
+    }
+}
+
+impl fmt::Display for AllowedLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(most) => write!(f, "{most}"),
+            Self::PerBillion(most) => write!(f, "{}%", *most as f64 / 1e7),
+        }
+    }
 }
 
 /// What a requirement looks at.
@@ -34,6 +70,13 @@ pub enum RequiredFigure {
     FlowRate,
     /// What a load carried, in bits per second.
     LoadRate(LoadKind),
+}
+
+impl RequiredFigure {
+    /// It is of times, which only what arrived has.
+    pub const fn is_time(self) -> bool {
+        matches!(self, Self::Interval(_) | Self::RoundTrip(_))
+    }
 }
 
 /// A figure of a distribution.
@@ -58,7 +101,7 @@ pub enum Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequiredCount {
-    /// Frames or requests that never came, or got no reply.
+    /// Frames that did not arrive, or requests without reply, whatever became of them.
     Lost,
     /// Frames handed over, or replies that came, too late.
     Late,

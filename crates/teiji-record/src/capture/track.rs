@@ -309,6 +309,7 @@ impl Track {
         let schedule = details.schedule_deviations.finish();
         let at_wire = VantageStatistics {
             interval: details.interval_deviations.finish(),
+            unseen: counts.lost,
             centred: schedule.is_some(),
             schedule,
             resolution_ns: Some(resolution.as_ns()).filter(|ns| *ns > 1),

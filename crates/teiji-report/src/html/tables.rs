@@ -38,6 +38,7 @@ pub fn figures(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Strin
         figures_row(comparison, row, columns, out);
         let _ = writeln!(out, "</tr>");
     }
+    lost_row(report, comparison, columns, out);
     let _ = writeln!(out, "</tbody></table></div>");
     figures_notes(report, comparison, out);
 }
@@ -98,6 +99,25 @@ fn paper_ratio(view: &CaseView<'_>, row: Row) -> Option<String> {
     ratio(view.figure(figure)?.median, figure.published(view.paper.as_ref()?)?, GLYPHS)
 }
 
+/// What was lost beside the figures, which are of the others; nothing if nothing was.
+fn lost_row(report: &Report<'_>, comparison: &Comparison<'_>, columns: bool, out: &mut String) {
+    let lost = |view: &CaseView<'_>| wording::lost_of(&view.counts(), GLYPHS);
+    if comparison.cases.iter().all(|view| lost(view).is_none()) {
+        return;
+    }
+    let _ = write!(out, "<tr><th>{}</th>", wording::lost(report.summary.testbed));
+    for view in &comparison.cases {
+        let (class, said) = match lost(view) {
+            Some(said) => (" class=\"bad\"", text(&said)),
+            None => ("", GLYPHS.none.to_owned()),
+        };
+        let _ = write!(out, "<td{class}>{said}</td>");
+    }
+    let beside = if columns { 2 * comparison.cases.len() } else { 0 };
+    out.push_str(&"<td class=\"paper\"></td>".repeat(beside));
+    let _ = writeln!(out, "</tr>");
+}
+
 fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
     if let Some(paper) = report.paper.as_ref().filter(|_| comparison.has_paper()) {
         let _ = writeln!(
@@ -117,6 +137,10 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
             comparison.measure.of_one(),
             comparison.measure.many()
         );
+    }
+    let survivors = wording::survivors(report.summary.testbed, comparison);
+    if !survivors.is_empty() {
+        let _ = writeln!(out, "<p class=\"note\">{survivors}</p>");
     }
     if comparison.members() > 1 {
         let _ = writeln!(
@@ -147,16 +171,19 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
     let _ = write!(
         out,
         "<div class=\"wide\"><table>\n<thead><tr><th>{what}</th><th>planned</th><th>sent</th>\
-         <th>{came}</th><th>lost</th><th>late</th>"
+         <th>{came}</th><th title=\"whatever became of them: planned, not {came}\">lost</th><th>late</th>"
     );
     if !asked {
-        let _ = write!(out, "<th title=\"by ETF, as missed or invalid\">dropped</th>");
+        let _ = write!(
+            out,
+            "<th title=\"of the lost ones, by ETF, as missed or invalid\">dropped</th>"
+        );
     }
     let _ = writeln!(out, "</tr></thead>\n<tbody>");
     for view in &comparison.cases {
         let c = view.counts();
         let _ = write!(out, "<tr><th>{}</th>", name(report, view));
-        let dropped = (!asked).then_some(c.dropped_missed + c.dropped_invalid);
+        let dropped = (!asked).then_some(c.dropped());
         let missing = [c.planned, c.sent, c.received].map(|n| (n, n < c.planned));
         let troubles = [Some(c.lost), Some(c.late), dropped].into_iter().flatten();
         for (n, bad) in missing.into_iter().chain(troubles.map(|n| (n, n > 0))) {

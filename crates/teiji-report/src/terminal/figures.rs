@@ -1,5 +1,7 @@
 //! The figures of each case side by side, the paper's beside them.
 
+use teiji_record::summary::Testbed;
+
 use super::screen::{Screen, Style, cells};
 use super::table::{self, Column, Section};
 use crate::comparison::{CaseView, Comparison, Figure};
@@ -35,6 +37,7 @@ pub fn widest_label(screen: &Screen) -> usize {
 
 /// The table of `comparison`; nothing if no case has a figure.
 pub fn figures(
+    testbed: Testbed,
     comparison: &Comparison<'_>,
     paper: Option<&Paper>,
     label: usize,
@@ -48,11 +51,19 @@ pub fn figures(
     let measured: Vec<&CaseView<'_>> = comparison.cases.iter().collect();
     let published: Vec<&CaseView<'_>> =
         comparison.cases.iter().filter(|view| view.paper.is_some()).collect();
+    let mut columns_measured = measured_columns(&measured, &rows, screen);
+    for (column, view) in columns_measured.iter_mut().zip(&measured) {
+        let lost = wording::lost_of(&view.counts(), glyphs);
+        let lost = lost.map(|said| screen.paint(&said, Style::Yellow));
+        column.cells.push(lost.unwrap_or_else(|| glyphs.none.to_owned()));
+    }
+    let notes = [note(comparison, glyphs), wording::survivors(testbed, comparison)];
+    let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
     let mut sections = vec![Section {
         heading: [wording::heading(comparison, glyphs), seen(comparison, glyphs)],
-        columns: measured_columns(&measured, &rows, screen),
+        columns: columns_measured,
         style: Style::Plain,
-        note: note(comparison, glyphs),
+        note: notes.join(" "),
     }];
     if let Some(paper) = paper.filter(|_| !published.is_empty()) {
         let mut columns = columns(&published, &rows, Source::Published, screen);
@@ -67,7 +78,8 @@ pub fn figures(
             note: String::new(),
         });
     }
-    let names: Vec<String> = rows.iter().map(|row| row.name(glyphs)).collect();
+    let names = rows.iter().map(|row| row.name(glyphs));
+    let names: Vec<String> = names.chain([wording::lost(testbed).to_owned()]).collect();
     table::print(&sections, &names, label, screen);
 }
 

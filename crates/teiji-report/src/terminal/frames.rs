@@ -113,8 +113,9 @@ impl Line {
     fn of(view: &CaseView<'_>, testbed: Testbed, screen: &Screen) -> Self {
         let glyphs = screen.glyphs();
         let counts = view.counts();
-        let arrived = format!("{}/{}", count(counts.received, glyphs), count(counts.sent, glyphs));
-        let lost = if testbed == Testbed::Capture { "missing" } else { "lost" };
+        let arrived =
+            format!("{}/{}", count(counts.received, glyphs), count(counts.planned, glyphs));
+        let lost = wording::lost(testbed);
         Self {
             name: screen.foreign(&view.case.name),
             counts,
@@ -148,14 +149,16 @@ impl Line {
     }
 }
 
-/// What else happened, if anything did: `, 3 dropped, 2 late`.
+/// What became of the lost ones, as far as that is known, and what else happened:
+/// ` (3 dropped), 2 late`.
 fn others(counts: &Counts, incomplete: bool, glyphs: &Glyphs) -> String {
-    let mut out = String::new();
-    let dropped = counts.dropped_missed + counts.dropped_invalid;
-    for (n, what) in [(dropped, "dropped"), (counts.late, "late"), (counts.send_failed, "unsent")] {
-        if n > 0 {
-            let _ = write!(out, ", {}{}{what}", count(n, glyphs), glyphs.space);
-        }
+    let some =
+        |n: u64, what: &str| (n > 0).then(|| format!("{}{}{what}", count(n, glyphs), glyphs.space));
+    let by = [some(counts.dropped(), "dropped"), some(counts.unsent(), "unsent")];
+    let by: Vec<String> = by.into_iter().flatten().collect();
+    let mut out = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+    if let Some(late) = some(counts.late, "late") {
+        let _ = write!(out, ", {late}");
     }
     if incomplete {
         out.push_str(", ended early");

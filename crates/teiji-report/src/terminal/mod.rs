@@ -73,7 +73,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         frames::advice(summary.testbed, comparison, &mut screen);
         // How regular a flow is that was sent as fast as it went says nothing.
         if summary.judge.by != JudgeBy::Loss {
-            figures::figures(comparison, paper.as_ref(), label, &mut screen);
+            figures::figures(summary.testbed, comparison, paper.as_ref(), label, &mut screen);
         }
         directions::print(comparison, paper.as_ref(), label, &mut screen);
     }

@@ -24,7 +24,7 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         }
         frames::bars(summary, &comparison, label, screen);
         frames::shortfalls(summary.testbed, &comparison, screen);
-        figures::figures(&comparison, paper, label, screen);
+        figures::figures(summary.testbed, &comparison, paper, label, screen);
         directions::print(&comparison, paper, label, screen);
         for said in wording::blocking(&comparison, screen.glyphs()) {
             let said = screen.foreign(&said);

@@ -28,6 +28,7 @@ fn statistics(deviations: &[i64]) -> FlowStatistics {
     let series: Series = deviations.iter().copied().collect();
     let at_wire = VantageStatistics {
         interval: series.finish(),
+        unseen: 0,
         schedule: None,
         centred: false,
         resolution_ns: Some(1_000),

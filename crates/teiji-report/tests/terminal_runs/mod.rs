@@ -20,7 +20,8 @@ pub fn between(low_ns: i64, high_ns: i64) -> Vec<i64> {
 pub fn flow(vantage: Vantage, deviations: &[i64]) -> FlowStatistics {
     let resolution_ns = (vantage == Vantage::Wire).then_some(1_000);
     let interval = deviations.iter().copied().collect::<Series>().finish();
-    let seen = VantageStatistics { interval, schedule: None, centred: false, resolution_ns };
+    let seen =
+        VantageStatistics { interval, unseen: 0, schedule: None, centred: false, resolution_ns };
     FlowStatistics {
         counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
         period_ns: 1_000_000,

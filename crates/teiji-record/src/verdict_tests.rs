@@ -1,0 +1,227 @@
+use std::collections::BTreeMap;
+
+use teiji_core::load::LoadKind;
+use teiji_core::reception::Reception;
+use teiji_core::time::Instant;
+use teiji_experiment::Experiment;
+use teiji_stats::{
+    Counts, RoundStatistics, RoundTerms, RoundView, Series, Vantage, VantageStatistics,
+    WireStatistics,
+};
+
+use super::*;
+
+/// Of the round trips `ask`: one after so many microseconds each, and one lost.
+fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
+    let round = |received| RoundView {
+        sent: Instant::from_ns(0),
+        responder_reception: Reception::UNKNOWN,
+        responder_arrived: None,
+        responder_left: None,
+        reply_kernel: None,
+        received,
+        send_failed: false,
+    };
+    let came = times_us.iter().map(|us| round(Some(Instant::from_ns(us * 1_000))));
+    let rounds: Vec<RoundView> = came.chain([round(None)]).collect();
+    let terms = RoundTerms {
+        planned: rounds.len() as u64,
+        period: None,
+        timeout: Span::from_secs(1),
+        duplicated: 0,
+        foreign: 0,
+    };
+    MemberSummary {
+        seed,
+        records: None,
+        capture: None,
+        flows: BTreeMap::new(),
+        round_trips: BTreeMap::from([(
+            "ask".to_owned(),
+            RoundStatistics::from_rounds(&terms, rounds),
+        )]),
+        wire: BTreeMap::new(),
+        rooms: BTreeMap::default(),
+        bridge_rooms: Vec::new(),
+        blocking: BTreeMap::default(),
+        cards: Vec::new(),
+        incomplete: false,
+        clocks: Vec::new(),
+        activity: teiji_core::activity::Activity::default(),
+    }
+}
+
+fn case(require: &str) -> Case {
+    let text = format!(
+        "name = \"e\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
+         round-trips.ask = {{ from = \"a\", to = \"b\", count = 9 }}\n\
+         loads = [\"tcp-tx\"]\nrequire = [{require}]\n"
+    );
+    Experiment::parse(&text, "e.toml").unwrap().cases.remove(0)
+}
+
+fn load(kbit: u64) -> LoadReport {
+    LoadReport {
+        kind: LoadKind::TcpTx,
+        done: kbit,
+        unit: String::new(),
+        ran_ms: 1_000,
+        wanted_per_s: None,
+        over_time: teiji::load::Timeline::default(),
+        lead_ms: None,
+        connection: None,
+        problem: None,
+    }
+}
+
+#[test]
+fn a_requirement_must_hold_in_every_member_and_the_worst_is_told() {
+    let case = case(
+        "\"max rtt <= 50us with lost <= 1\", \"max rtt <= 70us with lost <= 40%\", \"lost = 1\", \
+         \"lost = 0\"",
+    );
+    let (one, two) = (member(1, &[10, 40]), member(2, &[20, 70]));
+    let verdicts = verdicts(&case, &[(&one, &[]), (&two, &[])]);
+    let holds: Vec<bool> = verdicts.iter().map(|v| v.holds).collect();
+    assert_eq!(holds, [false, true, true, false]);
+    let told = "ask: 70 µs, seed 2 (1 of 3 requests lost, which is allowed)";
+    assert_eq!(verdicts[0].measured, told);
+    assert_eq!(verdicts[1].measured, told, "also where it holds");
+    assert_eq!(verdicts[3].measured, "ask: 1");
+}
+
+/// A member whose flow `cycle` has these intervals, and lost so many of 500 frames.
+fn member_that_lost(seed: u64, lost: u64) -> MemberSummary {
+    let at_wire = VantageStatistics {
+        interval: [-13, 0, 13].into_iter().collect::<Series>().finish(),
+        unseen: lost,
+        schedule: None,
+        centred: false,
+        resolution_ns: None,
+    };
+    let received = 500 - lost;
+    let counts = Counts { planned: 500, sent: 500, received, lost, ..Counts::default() };
+    let (flow, _) = flow(9, None);
+    let flow = FlowStatistics {
+        counts,
+        judged_at: Some(Vantage::Wire),
+        vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+        ..flow
+    };
+    let flows = BTreeMap::from([("cycle".to_owned(), flow)]);
+    MemberSummary { seed, flows, ..MemberSummary::default() }
+}
+
+#[test]
+fn a_time_does_not_hold_for_those_that_arrived_alone_unless_the_file_says_so() {
+    let case = case_of_flows(
+        "\"range <= 20us\", \"range <= 20us with lost <= 233\", \
+         \"range <= 20us with lost <= 46.6%\", \"range <= 20us with lost <= 46.5%\", \
+         \"range <= 20ns with lost <= 50%\"",
+    );
+    let (whole, survivors) = (member_that_lost(1, 0), member_that_lost(2, 233));
+    let told = |members: &[(&MemberSummary, &[LoadReport])]| -> Vec<(bool, String)> {
+        verdicts(&case, members).into_iter().map(|v| (v.holds, v.measured)).collect()
+    };
+    let all = told(&[(&whole, &[])]);
+    assert_eq!(all[0], (true, "cycle: 26 ns".to_owned()));
+    assert_eq!(all[4], (false, "cycle: 26 ns".to_owned()));
+    let some = told(&[(&whole, &[]), (&survivors, &[])]);
+    let unknown = "cycle: 26 ns, seed 2, but 233 of 500 frames lost, and no time is known of \
+                   them; `range <= 20us with lost <= N` allows some";
+    assert_eq!(some[0], (false, unknown.to_owned()));
+    let allowed = "cycle: 26 ns, seed 2 (233 of 500 frames lost, which is allowed)";
+    for allowing in [1, 2] {
+        assert_eq!(some[allowing], (true, allowed.to_owned()));
+    }
+    let more = "cycle: 26 ns, seed 2, but 233 of 500 frames lost, 46.5% allowed";
+    assert_eq!(some[3], (false, more.to_owned()));
+}
+
+#[test]
+fn what_was_not_measured_does_not_hold() {
+    let case =
+        case("\"p99.9 rtt <= 1s\", \"rate of tcp-tx >= 1Mbit/s\", \"max rtt < 1s with lost <= 1\"");
+    let silent = member(1, &[]);
+    assert!(verdicts(&case, &[(&silent, &[])]).iter().all(|v| !v.holds));
+    assert!(verdicts(&case, &[]).iter().all(|v| !v.holds));
+    // Two round trips support no such percentile.
+    let few = member(1, &[10, 10]);
+    let holds = |loads: &[LoadReport]| -> Vec<bool> {
+        verdicts(&case, &[(&few, loads)]).iter().map(|v| v.holds).collect()
+    };
+    assert_eq!(holds(&[load(1_000)]), [false, true, true]);
+    assert_eq!(holds(&[load(999)]), [false, false, true]);
+}
+
+fn case_of_flows(require: &str) -> Case {
+    let flow = "from = \"a\", to = \"b\", period = \"1ms\", frames = 9";
+    let text = format!(
+        "name = \"e\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
+         flows.cycle = {{ {flow} }}\nflows.load = {{ {flow}, background = true }}\n\
+         require = [{require}]\n"
+    );
+    Experiment::parse(&text, "e.toml").unwrap().cases.remove(0)
+}
+
+/// Of 9 frames, so many came, with this rate on the wire.
+fn flow(received: u64, rate_bps: Option<u64>) -> (FlowStatistics, WireStatistics) {
+    let flow = FlowStatistics {
+        counts: Counts { planned: 9, sent: 9, received, lost: 9 - received, ..Counts::default() },
+        period_ns: 1_000_000,
+        judged_at: None,
+        vantages: BTreeMap::new(),
+        wake_up: None,
+        hand_over: None,
+        send_errors: BTreeMap::new(),
+    };
+    (flow, WireStatistics { rate_bps, ..WireStatistics::default() })
+}
+
+fn member_of_flows(cycle_bps: Option<u64>, load_bps: Option<u64>) -> MemberSummary {
+    let mut member = MemberSummary::default();
+    for (name, received, bps) in [("cycle", 9, cycle_bps), ("load", 7, load_bps)] {
+        let (flow, wire) = flow(received, bps);
+        member.flows.insert(name.to_owned(), flow);
+        member.wire.insert(name.to_owned(), wire);
+    }
+    member
+}
+
+#[test]
+fn background_is_judged_where_it_is_named_by_its_rate_and_what_it_lost() {
+    let case = case_of_flows(
+        "\"lost = 0\", \"lost of load = 0\", \"rate >= 8Mbit/s\", \"rate > 8Mbit/s\", \
+         \"rate of load >= 94Mbit/s\", \"rate of load <= 93.9Mbit/s\"",
+    );
+    let member = member_of_flows(Some(8_000_000), Some(94_000_000));
+    let verdicts = verdicts(&case, &[(&member, &[])]);
+    let told: Vec<(bool, &str)> = verdicts.iter().map(|v| (v.holds, v.measured.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (true, "cycle: 0"),
+            (false, "load: 2"),
+            (true, "cycle: 8.000 Mbit/s"),
+            (false, "cycle: 8.000 Mbit/s"),
+            (true, "load: 94.000 Mbit/s"),
+            (false, "load: 94.000 Mbit/s"),
+        ]
+    );
+}
+
+#[test]
+fn a_flow_that_nobody_saw_on_the_wire_has_no_rate_that_could_hold() {
+    let case = case_of_flows("\"rate of load <= 1Gbit/s\", \"rate of load >= 1bit/s\"");
+    let without_wire = MemberSummary { wire: BTreeMap::new(), ..member_of_flows(None, None) };
+    for member in [member_of_flows(Some(1), None), without_wire] {
+        for verdict in verdicts(&case, &[(&member, &[])]) {
+            assert!(!verdict.holds);
+            assert_eq!(verdict.measured, "load: no two frames were seen on the wire");
+        }
+    }
+    // With one seed of two, too.
+    let (seen, unseen) = (member_of_flows(None, Some(2)), member_of_flows(None, None));
+    let verdicts = verdicts(&case, &[(&seen, &[]), (&unseen, &[])]);
+    assert!(verdicts.iter().all(|verdict| !verdict.holds));
+}
