@@ -26,6 +26,7 @@ fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
         vantages: BTreeMap::from([(Vantage::Wire, seen)]),
         wake_up: None,
         hand_over: None,
+        missed: None,
         send_errors: BTreeMap::new(),
     };
     let round = |received| RoundView {

@@ -173,6 +173,7 @@ fn flow(received: u64, rate_bps: Option<u64>) -> (FlowStatistics, WireStatistics
         vantages: BTreeMap::new(),
         wake_up: None,
         hand_over: None,
+        missed: None,
         send_errors: BTreeMap::new(),
     };
     (flow, WireStatistics { rate_bps, ..WireStatistics::default() })

@@ -71,6 +71,7 @@ fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
         vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
         wake_up: series((0..FRAMES).map(|_| 7_000 + numbers.bell(400.0).abs())).finish(),
         hand_over: series((0..FRAMES).map(|_| 15_000 + numbers.bell(900.0).abs())).finish(),
+        missed: None,
         send_errors: BTreeMap::default(),
     }
 }

@@ -376,10 +376,19 @@ fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     }
     let mut reasons = Vec::new();
     if c.late > 0 {
-        let worst = view.worst_wake_up_ns().map_or_else(String::new, |ns| {
-            format!(" (worst {} after its wake-up time)", duration(ns as f64, glyphs))
+        let latest = view.missed().and_then(|missed| missed.latest);
+        let latest = latest.map_or_else(String::new, |frame| {
+            format!(
+                " (at worst {} after the planned wake-up, {} of it until the sender ran)",
+                duration(frame.handed_over_ns as f64, glyphs),
+                duration(frame.woke_ns as f64, glyphs)
+            )
         });
-        reasons.push(format!("{} woke too late{worst}", count(c.late, glyphs)));
+        reasons.push(format!(
+            "{} {} handed over too late{latest}",
+            count(c.late, glyphs),
+            were(c.late)
+        ));
     }
     if c.dropped_missed > 0 {
         reasons.push(format!(
@@ -405,38 +414,46 @@ fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     ))
 }
 
-/// What may help against late and dropped frames, in full sentences.
+/// What may help those frames that were late or dropped, in full sentences.
 pub fn advice(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
+    let Some(missed) = view.missed() else { return Vec::new() };
     let c = view.counts();
+    let time = |ns: i64| duration(ns as f64, glyphs);
     let mut out = Vec::new();
-    if c.dropped_invalid > 0 && c.late == 0 {
-        out.push(
-            "ETF takes a frame only with a launch time ahead of its clock: look at the flow's \
-             mode and margin and at the qdisc's clock."
-                .to_owned(),
-        );
-    } else if c.late > 0 && c.dropped_invalid + c.dropped_missed > 0 {
-        let worst = view.worst_wake_up_ns().filter(|ns| *ns > 0);
-        out.push(worst.map_or_else(
-            || "A longer margin wakes the sender earlier.".to_owned(),
-            |ns| {
-                format!(
-                    "A margin well above {} plus the qdisc's delta would have been enough here.",
-                    duration(ns as f64, glyphs)
-                )
-            },
-        ));
-    } else if c.late > 0 {
-        out.push(
-            "An earlier wake-up (a longer margin), a higher realtime priority or a quieter CPU \
-             may help."
-                .to_owned(),
-        );
+    if let Some(latest) = missed.latest {
+        if missed.margin_ns > 0 {
+            out.push(format!(
+                "The margin is {}: these frames needed more than {} plus the qdisc's delta.",
+                time(missed.margin_ns),
+                time(latest.handed_over_ns)
+            ));
+        }
+        out.push(if latest.woke_ns.saturating_mul(2) >= latest.handed_over_ns {
+            "A higher realtime priority or a quieter CPU shortens the wake-up.".to_owned()
+        } else {
+            "Most of that is the send call, and what had the CPU meanwhile.".to_owned()
+        });
     }
-    if c.dropped_missed > 0 {
-        out.push(
-            "A longer delta lets ETF begin earlier, so that its timer may be later.".to_owned(),
-        );
+    if let Some(left) = missed.least_left_ns {
+        out.push(format!(
+            "{} {} dropped although handed over {} or more before the launch time: a longer \
+             margin does not help where that exceeds the qdisc's delta.",
+            count(missed.dropped_in_time, glyphs),
+            were(missed.dropped_in_time),
+            time(left)
+        ));
+        if c.dropped_missed > 0 {
+            out.push(
+                "A longer delta lets ETF begin earlier, so that its timer may be later.".to_owned(),
+            );
+        }
+        if c.dropped_invalid > 0 && missed.latest.is_none() {
+            out.push(
+                "ETF takes a frame only with a launch time ahead of its clock: look at the \
+                 flow's mode and at the qdisc's clock."
+                    .to_owned(),
+            );
+        }
     }
     out
 }

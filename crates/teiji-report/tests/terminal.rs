@@ -15,7 +15,8 @@ use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
 use teiji_record::{ReceiveRoom, Summary, Verdict};
 use teiji_report::terminal::{Options, compare, render};
 use teiji_stats::{
-    Deviation, GateStatistics, Series, ShapingStatistics, Vantage, Wait, WireStatistics,
+    Deviation, GateStatistics, HandOver, Missed, Series, ShapingStatistics, Vantage, Wait,
+    WireStatistics,
 };
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
@@ -56,7 +57,14 @@ fn lossy() -> Summary {
     etf.counts.late = 2;
     etf.counts.dropped_invalid = 2;
     etf.counts.dropped_missed = 1;
-    etf.wake_up = wake_ups(412_000);
+    // Waking is no reason: the longest wake-up is far below the margin.
+    etf.wake_up = wake_ups(27_300);
+    etf.missed = Some(Missed {
+        margin_ns: 600_000,
+        latest: Some(HandOver { woke_ns: 20_000, handed_over_ns: 612_000 }),
+        dropped_in_time: 1,
+        least_left_ns: Some(350_000),
+    });
     run(vec![case("normal", vec![normal]), case("etf", vec![etf])])
 }
 

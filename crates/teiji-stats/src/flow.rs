@@ -6,7 +6,7 @@ use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Deviation;
+use crate::{Deviation, Missed};
 
 /// Where time stamps were taken, best judge first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,6 +54,8 @@ pub struct FlowStatistics {
     pub wake_up: Option<Deviation>,
     /// Hand-over: send call returned minus woken.
     pub hand_over: Option<Deviation>,
+    /// How frames missed their time; `None` if none did, or nothing is known of the sender.
+    pub missed: Option<Missed>,
     /// The errors that send calls failed with, by the kernel's name.
     #[serde(default)]
     pub send_errors: BTreeMap<String, u64>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use teiji_core::time::{Capture, Instant, Phc, Span, Tai};
 
 use crate::flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
-use crate::{Deviation, Intervals, Series, median};
+use crate::{Deviation, Intervals, Missed, Series, median};
 
 /// What the statistics need to know of one frame.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl FlowTerms {
     /// one of periodic tasks, the next departure (Liu and Layland 1973): a
     /// sender that passes it has overrun its cycle.
     /// One that is sent back to back has none.
-    fn deadline(&self, scheduled: Instant<Tai>) -> Option<Instant<Tai>> {
+    pub(crate) fn deadline(&self, scheduled: Instant<Tai>) -> Option<Instant<Tai>> {
         match self.departure {
             Departure::OnWakeUp => Some(scheduled + self.period),
             Departure::BackToBack => None,
@@ -117,7 +117,7 @@ impl FlowTerms {
         }
     }
 
-    fn planned_wake(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
+    pub(crate) fn planned_wake(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
         match self.departure {
             Departure::OnWakeUp | Departure::BackToBack => scheduled,
             Departure::LaunchTime { margin } => scheduled - margin,
@@ -173,6 +173,7 @@ impl FlowStatistics {
             vantages,
             wake_up: wake_up.map(Span::as_ns).collect::<Series>().finish(),
             hand_over: hand_over.map(Span::as_ns).collect::<Series>().finish(),
+            missed: Missed::of(terms, frames.clone()),
             send_errors: BTreeMap::new(),
         }
     }

@@ -4,6 +4,7 @@
 //! * [`series`] – a stream of deviations becomes a [`Deviation`],
 //! * [`rounds`] – round trips become [`RoundStatistics`],
 //! * [`fold`] – the frames of a flow become [`FlowStatistics`],
+//! * [`missed`] – how its frames missed their time,
 //! * [`intervals`] – what an interval between two frames is,
 //! * [`envelope`] – a series of any length becomes what a plot needs,
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
@@ -22,6 +23,7 @@ pub mod fold;
 pub mod gates;
 pub mod intervals;
 pub mod margin;
+pub mod missed;
 pub mod rounds;
 pub mod series;
 pub mod shaping;
@@ -38,6 +40,7 @@ pub use fold::{Departure, FlowTerms, FrameView, Outcome};
 pub use gates::GateStatistics;
 pub use intervals::Intervals;
 pub use margin::{Misses, Recommendation, Stations};
+pub use missed::{HandOver, Missed};
 pub use rounds::{Part, RoundCounts, RoundStatistics, RoundTerms, RoundView};
 pub use series::{Series, median};
 pub use shaping::ShapingStatistics;

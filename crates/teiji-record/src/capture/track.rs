@@ -321,6 +321,7 @@ impl Track {
             vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
             wake_up: None,
             hand_over: None,
+            missed: None,
             send_errors: BTreeMap::default(),
         };
         (statistics, details.envelope)

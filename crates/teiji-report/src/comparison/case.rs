@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use teiji_record::CaseSummary;
 use teiji_stats::{
-    Counts, Deviation, FlowStatistics, RoundCounts, RoundStatistics, Vantage, WireStatistics,
+    Counts, Deviation, FlowStatistics, Missed, RoundCounts, RoundStatistics, Vantage,
+    WireStatistics,
 };
 
 use super::{Figure, Spread};
@@ -85,8 +86,8 @@ impl CaseView<'_> {
         errors
     }
 
-    /// The latest wake-up of all members, in ns.
-    pub fn worst_wake_up_ns(&self) -> Option<i64> {
-        self.members.iter().filter_map(|m| m.flow?.wake_up.as_ref()).map(|d| d.max_ns).max()
+    /// How frames missed their time, over all members.
+    pub fn missed(&self) -> Option<Missed> {
+        self.members.iter().filter_map(|m| m.flow?.missed).reduce(Missed::and)
     }
 }

@@ -41,6 +41,7 @@ fn statistics(deviations: &[i64]) -> FlowStatistics {
         vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
         wake_up: wake_up.finish(),
         hand_over: None,
+        missed: None,
         send_errors: BTreeMap::default(),
     }
 }

@@ -33,6 +33,7 @@ pub fn flow(vantage: Vantage, deviations: &[i64]) -> FlowStatistics {
         },
         wake_up: None,
         hand_over: None,
+        missed: None,
         send_errors: BTreeMap::default(),
     }
 }

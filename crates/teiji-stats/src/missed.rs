@@ -1,0 +1,110 @@
+//! How frames missed their time: told by those frames alone.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::time::Span;
+
+use crate::fold::{Departure, FlowTerms, FrameView, Outcome};
+
+/// The frames of a flow that were handed over after their deadline, or that ETF dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missed {
+    /// How long before its departure the sender wakes; 0 without launch times.
+    pub margin_ns: i64,
+    /// Of those that were handed over after their deadline, the one that took longest.
+    pub latest: Option<HandOver>,
+    /// Dropped by ETF although they were handed over before their launch time.
+    pub dropped_in_time: u64,
+    /// The least that one of these had left until its launch time, in ns.
+    pub least_left_ns: Option<i64>,
+}
+
+/// How long a frame took to its hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOver {
+    /// From the planned wake-up until the sender ran, in ns.
+    pub woke_ns: i64,
+    /// From the planned wake-up until the send call returned, in ns.
+    pub handed_over_ns: i64,
+}
+
+impl Missed {
+    /// None if no frame missed its time.
+    pub(crate) fn of(terms: &FlowTerms, frames: impl Iterator<Item = FrameView>) -> Option<Self> {
+        let margin = match terms.departure {
+            Departure::LaunchTime { margin } => margin,
+            Departure::OnWakeUp | Departure::BackToBack => Span::ZERO,
+        };
+        let one = |frame: FrameView| {
+            let (woke, handed_over) = (frame.woke?, frame.handed_over?);
+            let deadline = terms.deadline(frame.scheduled)?;
+            let planned = terms.planned_wake(frame.scheduled);
+            let latest = (handed_over > deadline).then(|| HandOver {
+                woke_ns: (woke - planned).as_ns(),
+                handed_over_ns: (handed_over - planned).as_ns(),
+            });
+            let dropped = matches!(frame.outcome, Outcome::Missed | Outcome::Invalid);
+            let left = (latest.is_none() && dropped).then(|| (deadline - handed_over).as_ns());
+            (latest.is_some() || left.is_some()).then_some(Self {
+                margin_ns: margin.as_ns(),
+                latest,
+                dropped_in_time: u64::from(left.is_some()),
+                least_left_ns: left,
+            })
+        };
+        frames.filter_map(one).reduce(Self::and)
+    }
+
+    /// The frames of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let by_time = |hand_over: &HandOver| hand_over.handed_over_ns;
+        Self {
+            margin_ns: self.margin_ns.max(other.margin_ns),
+            latest: self.latest.into_iter().chain(other.latest).max_by_key(by_time),
+            dropped_in_time: self.dropped_in_time + other.dropped_in_time,
+            least_left_ns: self.least_left_ns.into_iter().chain(other.least_left_ns).min(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teiji_core::time::Instant;
+
+    use super::*;
+
+    /// Woken and handed over so long after the planned wake-up, 600 µs before its departure.
+    fn frame(woke_us: i64, handed_over_us: i64, outcome: Outcome) -> FrameView {
+        let scheduled = Instant::from_ns(1_000_000);
+        let after = |us: i64| Some(scheduled - Span::from_micros(600 - us));
+        let (woke, handed_over) = (after(woke_us), after(handed_over_us));
+        FrameView { woke, handed_over, outcome, ..FrameView::planned(0, scheduled) }
+    }
+
+    fn told(frames: &[FrameView]) -> Option<Missed> {
+        let terms = FlowTerms {
+            period: Span::from_millis(1),
+            departure: Departure::LaunchTime { margin: Span::from_micros(600) },
+            stamps_requested: false,
+            foreign: 0,
+            wire_resolution: None,
+        };
+        Missed::of(&terms, frames.iter().copied())
+    }
+
+    #[test]
+    fn only_frames_that_missed_their_time_tell_why() {
+        // The longest wake-up is of a frame that was on time.
+        let on_time = frame(90, 100, Outcome::Accepted);
+        assert_eq!(told(&[on_time]), None);
+        let late = [frame(20, 612, Outcome::Invalid), frame(27, 640, Outcome::Accepted)];
+        let in_time = [frame(5, 200, Outcome::Missed), frame(5, 250, Outcome::Missed)];
+        let expected = Missed {
+            margin_ns: 600_000,
+            latest: Some(HandOver { woke_ns: 27_000, handed_over_ns: 640_000 }),
+            dropped_in_time: 2,
+            least_left_ns: Some(350_000),
+        };
+        assert_eq!(told(&[&[on_time], &late[..], &in_time].concat()), Some(expected));
+    }
+}
