@@ -111,6 +111,14 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
 }
 
 #[test]
+fn an_outlier_has_an_address_and_leads_to_its_chart() {
+    let page = markup(&page());
+    let told = section(&page, "outliers");
+    assert_eq!(told.matches("id=\"7\"").count(), 1, "{told}");
+    assert!(told.contains("<a href=\"#7\" data-seq=\"7\" data-case="), "{told}");
+}
+
+#[test]
 fn every_plot_names_its_units() {
     let page = markup(&page());
     let plots: Vec<&str> = page.split("<figure").skip(1).collect();

@@ -59,6 +59,28 @@ fn a_browser_draws_every_frame_without_an_error() {
 }
 
 #[test]
+fn an_address_shows_its_frame_in_the_chart() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("report.html");
+    std::fs::write(&path, page()).unwrap();
+    // An outlier, any other frame, one that is no frame of the run, and none at all.
+    for (address, found) in [("7", true), ("12", true), ("999999", false), ("results", false)] {
+        let url = format!("file://{}#{address}", path.display());
+        let Some(output) = chromium(scratch.path(), &url, &["--dump-dom"]) else {
+            println!("SKIP an_address_shows_its_frame_in_the_chart: chromium is missing");
+            return;
+        };
+        let dom = String::from_utf8_lossy(&output.stdout);
+        assert!(dom.contains("data-errors=\"0\""), "{address}");
+        assert_eq!(dom.contains(&format!("data-found=\"{address}\"")), found, "{address}");
+        let marked = dom.matches("class=\"found\" style=\"display: block").count();
+        assert_eq!(marked, usize::from(found), "{address}: one panel marks it");
+        let whole = format!("data-drawn=\"{}\"", FRAMES - 1);
+        assert_eq!(dom.contains(&whole), !found, "{address}: the others are out of sight");
+    }
+}
+
+#[test]
 fn a_browser_prints_the_page() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("report.html");

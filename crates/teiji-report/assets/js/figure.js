@@ -6,6 +6,7 @@ class Figure {
     this.all = all;
     this.most = highestRates(all);
     this.hidden = new Set();
+    this.toggles = new Map();
     this.shared = true;
     this.seeds = [...new Set(all.map((series) => series.seed))];
     this.seed = this.seeds[0];
@@ -24,7 +25,7 @@ class Figure {
     const names = [...new Map(this.all.map((series) => [series.case, series.colour]))];
     if (names.length > 1) names.forEach(([name, number]) => row.append(this.toggle(name, number)));
     if (this.seeds.length > 1) {
-      const select = element("select");
+      const select = this.select = element("select");
       select.setAttribute("aria-label", "member of the ensemble");
       this.seeds.forEach((seed) => select.add(new Option("seed " + seed, seed)));
       select.addEventListener("change", () => { this.seed = Number(select.value); this.build(); });
@@ -53,11 +54,34 @@ class Figure {
     return button;
   }
 
+  // Zooms to a frame and marks it, or its place where it has no point; brings
+  // the chart into sight if it is to be `seen`.
+  show(series, seq, seen) {
+    this.found = { series, seq };
+    this.seed = series.seed;
+    if (this.select) this.select.value = series.seed;
+    const toggle = this.toggles.get(series.case);
+    if (this.hidden.has(series.case) && toggle) toggle.click(); else this.build();
+    const { x } = series, at = Math.min(reach(series.seq, seq), x.length - 1);
+    this.view.y = null;
+    this.window(x[Math.max(0, at - 15)], x[Math.min(x.length - 1, at + 15)]);
+    const panel = this.panels.find((one) => one.series === series);
+    if (seen) {
+      panel.place.scrollIntoView({ block: "center" });
+      panel.plot.over.focus({ preventScroll: true });
+    }
+    if (series.seq[at] === seq) this.tell(series, at);
+    else this.readout.textContent = series.case + " · " + series.one + " #" + grouped(seq, 0) + " has no point: "
+      + (series.of > series.count ? "it is not drawn, or its " + series.value + " is unknown." : "its " + series.value + " is unknown.");
+    root.dataset.found = seq;
+  }
+
   toggle(name, number) {
     const button = element("button", "toggle c" + number);
     button.type = "button";
     button.setAttribute("aria-pressed", "true");
     button.append(element("i", "swatch"), name);
+    this.toggles.set(name, button);
     button.addEventListener("click", () => {
       const shown = this.hidden.delete(name);
       if (!shown && this.hidden.size + 1 < new Set(this.all.map((series) => series.case)).size) this.hidden.add(name);
@@ -136,6 +160,7 @@ class Figure {
   }
 
   reset() {
+    this.found = null;
     this.view = { x: this.full, y: null };
     this.apply();
   }

@@ -15,15 +15,17 @@ theme.start();
 root.classList.add("script");
 {
   let points = 0;
+  const figures = [];
   const all = JSON.parse(document.getElementById("data").textContent).filter((packed) => packed.count > 0).map(unpack);
   for (const place of document.querySelectorAll(".series")) {
     const series = all.filter((one) => one.flow === place.dataset.flow);
     if (!series.length) continue;
     points += series.reduce((sum, one) => sum + one.count, 0);
-    new Figure(place, series);
+    figures.push(new Figure(place, series));
   }
   document.querySelectorAll("svg[data-plot]").forEach(readable);
   root.dataset.points = points;
+  addresses(figures);
 }
 // Paper shows what is folded.
 window.addEventListener("beforeprint", () => {

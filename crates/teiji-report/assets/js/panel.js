@@ -13,7 +13,9 @@ class Panel {
     this.last = last;
     this.plot = new uPlot(this.options(), [series.x, series.y], this.place);
     this.dot = element("div", "dot");
-    this.plot.over.append(this.dot);
+    this.line = element("div", "found");
+    this.ring = element("div", "dot");
+    this.plot.over.append(this.line, this.ring, this.dot);
     this.plot.over.tabIndex = 0;
     this.plot.over.setAttribute("aria-label", series.case + ": " + series.value + " over time. Arrow keys move, plus and minus zoom, 0 shows everything.");
   }
@@ -78,6 +80,7 @@ class Panel {
     if ((to - from) * 5 * ratio < bbox.width) this.joined(ctx, from, to, across, down, ratio);
     else this.raster(ctx, from, to, across, down, ratio);
     ctx.restore();
+    this.markFound();
     this.drawn = to - from;
     this.place.dataset.drawn = this.drawn;
   }
@@ -180,6 +183,23 @@ class Panel {
       if (d < distance) { distance = d; best = i; }
     }
     return best;
+  }
+
+  // The frame that was looked for: a line at its time, and a ring at its point. Without one the
+  // line is where the frame would be.
+  markFound() {
+    const { plot, series: { x, y, seq } } = this;
+    const found = this.owner.found && this.owner.found.series === this.series;
+    const index = found ? reach(seq, this.owner.found.seq) : -1;
+    const has = found && seq[index] === this.owner.found.seq;
+    const before = Math.max(0, index - 1), after = Math.min(index, x.length - 1);
+    const left = found ? plot.valToPos(has ? x[index] : (x[before] + x[after]) / 2, "x") : -1;
+    const inside = left >= 0 && left <= plot.over.clientWidth;
+    this.line.style.display = inside ? "block" : "none";
+    this.ring.style.display = inside && has ? "block" : "none";
+    if (!inside) return;
+    this.line.style.left = this.ring.style.left = left + "px";
+    if (has) this.ring.style.top = plot.valToPos(y[index], "y") + "px";
   }
 
   mark(index) {

@@ -1,5 +1,6 @@
 //! The worst frames, each with its way in time.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::escape::text;
@@ -33,29 +34,35 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
         "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">Frames that never arrived, \
          and those whose interval differs most{rounds}. Times count from the frame's scheduled \
          departure{sent}; \
-         the longest step is marked, except the wait for a launch time.{estimated}</p>"
+         the longest step is marked, except the wait for a launch time. A frame's number leads to \
+         its place in the chart.{estimated}</p>"
     );
+    let mut named = BTreeSet::new();
     for outlier in late() {
-        one(outlier, colour(report.summary, &outlier.case), out);
+        // An address without a case is of the first: `report.html#48213`.
+        let is_first = named.insert(outlier.seq);
+        one(outlier, colour(report.summary, &outlier.case), is_first, out);
     }
     let _ = writeln!(out, "</section>");
 }
 
-fn one(outlier: &Outlier, colour: usize, out: &mut String) {
+fn one(outlier: &Outlier, colour: usize, is_first: bool, out: &mut String) {
     let is_round = outlier.stamps.iter().any(|s| s.station == round_station::SENT);
     let one = if is_round { "request" } else { "frame" };
     let deviation = outlier.deviation_ns.map_or(GLYPHS.none.to_owned(), |ns| {
         let sign = if ns > 0 && !is_round { "+" } else { "" };
         format!("{sign}{}", text(&duration(ns as f64, GLYPHS)))
     });
+    let Outlier { seq, seed, .. } = outlier;
+    let (case, flow) = (text(&outlier.case), text(&outlier.flow));
+    let id = if is_first { format!(" id=\"{seq}\"") } else { String::new() };
     let _ = writeln!(
         out,
-        "<div class=\"outlier c{colour}\">\n<h4><b><i class=\"swatch\"></i>{}</b>\
-         <b>{one} #{}</b><b>{deviation}</b><span>flow {}, seed {}</span></h4>",
-        text(&outlier.case),
-        count(outlier.seq, GLYPHS),
-        text(&outlier.flow),
-        outlier.seed,
+        "<div class=\"outlier c{colour}\"{id}>\n<h4><b><i class=\"swatch\"></i>{case}</b>\
+         <b><a href=\"#{seq}\" data-seq=\"{seq}\" data-case=\"{case}\" data-seed=\"{seed}\" \
+         data-flow=\"{flow}\" title=\"show it in the chart\">{one} #{}</a></b><b>{deviation}</b>\
+         <span>flow {flow}, seed {seed}</span></h4>",
+        count(*seq, GLYPHS),
     );
     if let Some(note) = &outlier.note {
         let _ = writeln!(out, "<p>{}</p>", text(note));

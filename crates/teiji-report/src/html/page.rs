@@ -16,7 +16,7 @@ const CSS: [&str; 5] = [
 ];
 const EARLY_JS: &str = include_str!("../../assets/js/early.js");
 /// In order of use: `main.js` starts it all.
-const JS: [&str; 9] = [
+const JS: [&str; 10] = [
     include_str!("../../assets/js/theme.js"),
     include_str!("../../assets/js/text.js"),
     include_str!("../../assets/js/data.js"),
@@ -25,6 +25,7 @@ const JS: [&str; 9] = [
     include_str!("../../assets/js/figure.js"),
     include_str!("../../assets/js/gestures.js"),
     include_str!("../../assets/js/curves.js"),
+    include_str!("../../assets/js/found.js"),
     include_str!("../../assets/js/main.js"),
 ];
 const UPLOT_CSS: &str = include_str!("../../assets/vendor/uPlot.min.css");
