@@ -13,10 +13,12 @@ program() {
     chmod +x "$box/bin/$1"
 }
 
-# fresh_box: no stand-ins, no calls noted.
+# fresh_box: no calls noted; a user who is root, so that sudo does not look for the real apt-get.
 fresh_box() {
     rm -rf "${box:?}"/*
     mkdir "$box/bin"
+    program id 'echo 0'
+    program sudo 'echo "sudo must not be called" >&2; exit 1'
 }
 
 # in_setup COMMAND…: the command in a shell that has sourced setup.sh; its output.

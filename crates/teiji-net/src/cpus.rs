@@ -26,7 +26,7 @@ pub(crate) fn mask(cpus: &[u16]) -> String {
     let last = cpus.iter().max().map_or(0, |cpu| cpu / 32);
     let word = |index: u16| {
         let in_it = cpus.iter().filter(|cpu| **cpu / 32 == index);
-        in_it.fold(0_u32, |word, cpu| word | 1 << (cpu % 32))
+        in_it.fold(0_u32, |word, cpu| word | (1 << (cpu % 32)))
     };
     let words: Vec<String> = (0..=last).rev().map(|index| format!("{:08x}", word(index))).collect();
     words.join(",")
