@@ -285,17 +285,16 @@ fn losses(testbed: Testbed, views: &[&CaseView], glyphs: &Glyphs) -> String {
     let mut parts = Vec::new();
     for view in views {
         let c = view.counts();
-        let gone = c.planned.saturating_sub(c.received);
-        if gone > 0 && testbed == Testbed::Capture {
+        if c.lost > 0 && testbed == Testbed::Capture {
             parts.push(format!(
                 "{} of {} frames missing from the capture",
-                count(gone, glyphs),
+                count(c.lost, glyphs),
                 count(c.planned, glyphs)
             ));
-        } else if gone > 0 {
+        } else if c.lost > 0 {
             parts.push(format!(
                 "{} of {} frames did not arrive with {}",
-                count(gone, glyphs),
+                count(c.lost, glyphs),
                 count(c.planned, glyphs),
                 view.case.name
             ));
