@@ -117,12 +117,15 @@ impl Server {
             fs::write(&path, bytes).unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        fs::create_dir(tree.path().join("DEBIAN")).unwrap();
+        let control_dir = tree.path().join("DEBIAN");
+        fs::create_dir(&control_dir).unwrap();
+        // dpkg-deb refuses it with what a umask of 077 makes of it.
+        fs::set_permissions(&control_dir, fs::Permissions::from_mode(0o755)).unwrap();
         let control = format!(
             "Package: {name}\nVersion: {version}\nArchitecture: all\n\
              Maintainer: nobody <n@example.org>\nDescription: test\n"
         );
-        fs::write(tree.path().join("DEBIAN/control"), &control).unwrap();
+        fs::write(control_dir.join("control"), &control).unwrap();
         let deb = self.path("served").join(format!("{name}_{version}_all.deb"));
         for old in fs::read_dir(self.path("served")).unwrap().map(|e| e.unwrap().path()) {
             if old.file_name().unwrap().to_string_lossy().starts_with(&format!("{name}_")) {

@@ -77,9 +77,11 @@ pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
     let link = root.join("loader");
     std::os::unix::fs::symlink(loader, &link).map_err(|e| CacheError::io("create", &link, e))?;
     for path in item::files_below(root)? {
-        let is_library = |name: &str| name.ends_with(".so") || name.contains(".so.");
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_symlink() || is_library(&name) {
+        // `libc.so.6`, too.
+        let is_library = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().split('.').skip(1).any(|part| part == "so"));
+        if path.is_symlink() || is_library {
             continue;
         }
         let bytes = fs::read(&path).map_err(|e| CacheError::io("read", &path, e))?;

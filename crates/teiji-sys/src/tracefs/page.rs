@@ -93,14 +93,14 @@ mod tests {
     fn page(words: &[u32]) -> Vec<u8> {
         let mut page = 1_000_u64.to_ne_bytes().to_vec();
         // The highest bit: records were lost before.
-        page.extend((u64::try_from(words.len() * 4).unwrap() | 1 << 31).to_ne_bytes());
+        page.extend((u64::try_from(words.len() * 4).unwrap() | (1 << 31)).to_ne_bytes());
         page.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         page.resize(4_096, 0xee);
         page
     }
 
     fn head(kind: u32, time: u32) -> u32 {
-        kind | time << 5
+        kind | (time << 5)
     }
 
     fn read(words: &[u32]) -> Vec<(i64, Vec<u8>)> {
