@@ -19,7 +19,7 @@ mod recommendation;
 
 pub use forecast::{just_below, late_at_most};
 pub use misses::{Misses, refuted};
-pub use recommendation::{MemberBounds, Recommendation};
+pub use recommendation::{MemberBounds, Recommendation, supported_by};
 
 use teiji_core::time::Span;
 

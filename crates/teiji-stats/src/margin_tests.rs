@@ -161,3 +161,19 @@ fn a_check_fails_on_misses_that_chance_does_not_explain() {
     assert!(contradicts(1_060, 100_000, 1e-2, 0.05));
     assert!(contradicts(5, 5, 0.1, 0.05));
 }
+
+#[test]
+fn the_default_probability_is_reached_by_the_frames_it_is_chosen_for() {
+    for (frames, expected) in [(10, 0.1), (1_300, 1e-2), (60_000, 1e-3), (120_000, 1e-4)] {
+        let probability = supported_by(frames);
+        assert!((probability / expected - 1.0).abs() < 1e-9, "{frames}: {probability}");
+        if frames < 1_000 {
+            continue;
+        }
+        // Nothing but order statistics: no two latencies differ enough for a fit.
+        let steady = (0..frames).map(|seq| frame(seq, 5_000, 1_000, 3_000));
+        let steady = Stations::of(steady, MARGIN, Some(DELTA));
+        let found = Recommendation::of(&[steady], probability).unwrap();
+        assert!(found.reached, "{frames}");
+    }
+}

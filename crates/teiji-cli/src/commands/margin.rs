@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
 use teiji_core::time::Span;
+use teiji_stats::margin::supported_by;
 
 use super::quantity::span;
 use super::run::{Place, TAKE_WITHOUT_BIND};
@@ -29,10 +30,11 @@ use crate::progress::Progress;
 pub struct Args {
     /// An experiment file, or an interface of this machine.
     target: String,
-    /// The share of frames that may miss their time.
-    #[arg(long, value_name = "P", default_value_t = 1e-6)]
-    probability: f64,
-    /// What the machine does beside: cpu, timer, memory, disk, udp-tx, udp-rx,
+    /// The share of frames that may miss their time; if not given, the least power of ten
+    /// that the frames support: 0.001 with 60 000.
+    #[arg(long, value_name = "P")]
+    probability: Option<f64>,
+    /// Background load: cpu, timer, memory, disk, udp-tx, udp-rx,
     /// tcp-tx, tcp-rx, udp or tcp (both ways); several with commas.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     load: Vec<String>,
@@ -90,11 +92,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    if !(args.probability > 0.0 && args.probability < 0.5) {
-        mistake!(
-            "a miss probability of {} makes no sense; write for example 1e-6",
-            args.probability
-        );
+    if let Some(wrong) = args.probability.filter(|p| !(*p > 0.0 && *p < 0.5)) {
+        mistake!("a miss probability of {wrong} makes no sense; write for example 1e-3");
     }
     let loads = loads(&args.load)?;
     let findings = if is_file(Path::new(&args.target)) {
@@ -153,7 +152,7 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         stop: interrupt::stop_flag(),
         progress: Progress::new(args.json),
     })?;
-    measure(&bench, bench.subject(), if local { "local" } else { "lab" }, args)
+    measure(&bench, bench.subject(), if local { "local" } else { "lab" }, bench.frames(), args)
 }
 
 fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
@@ -185,16 +184,18 @@ fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         loads,
         stop: interrupt::stop_flag(),
     };
-    measure(&bench, format!("{}, every {}", args.target, args.period), "local", args)
+    measure(&bench, format!("{}, every {}", args.target, args.period), "local", frames, args)
 }
 
 fn measure(
     bench: &dyn Bench,
     subject: String,
     testbed: &'static str,
+    frames: u64,
     args: &Args,
 ) -> anyhow::Result<Findings> {
-    margin::measure(bench, subject, testbed, args.probability)
+    let probability = args.probability.unwrap_or_else(|| supported_by(frames));
+    margin::measure(bench, subject, testbed, probability)
 }
 
 /// The loads by name; `udp` and `tcp` are both directions.

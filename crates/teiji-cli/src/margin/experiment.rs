@@ -140,6 +140,11 @@ impl FlowBench {
         format!("{experiment}, case {}, flow {}, every {}", case.name, flow.name, flow.period)
     }
 
+    /// Frames of each run, all members together.
+    pub fn frames(&self) -> u64 {
+        self.wanted.frames.unwrap_or(self.chosen.flow.frames)
+    }
+
     /// The experiment's values that a run overrides.
     fn overrides(&self, margin: Span, delta: Span) -> Vec<(String, String)> {
         let Chosen { flow_path, delta_path, .. } = &self.chosen;
@@ -148,8 +153,7 @@ impl FlowBench {
         put(format!("{flow_path}.margin"), format!("{}ns", margin.as_ns()));
         put(format!("{flow_path}.tx-stamps"), "true".to_owned());
         put(delta_path.clone(), format!("{}ns", delta.as_ns()));
-        let frames = self.wanted.frames.unwrap_or(self.chosen.flow.frames);
-        let each = frames.div_ceil(self.seeds.len() as u64);
+        let each = self.frames().div_ceil(self.seeds.len() as u64);
         put(format!("{flow_path}.frames"), each.to_string());
         set
     }

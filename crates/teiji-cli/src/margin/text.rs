@@ -281,7 +281,7 @@ fn below(findings: &Findings) -> String {
     if findings.below.is_empty() {
         return "Below: no margin would have made enough of the measured frames late\n".to_owned();
     }
-    let head = ["margin", "delta", "not on time", "foretold, at most"].map(str::to_owned);
+    let head = ["margin", "delta", "not on time", "predicted, at most"].map(str::to_owned);
     let mut rows = vec![head];
     let mut notes = vec![String::new()];
     let mut row = |run: &Confirmation, foretold: String, note: String| {

@@ -17,7 +17,7 @@ pub fn margin(report: &Report<'_>, out: &mut String) {
     let _ = writeln!(
         out,
         "<div class=\"wide\"><table>\n<thead><tr><th>Run</th><th>margin</th><th>delta</th>\
-         <th>not on time</th><th>foretold, at most</th><th class=\"words\">because</th></tr></thead>\n<tbody>"
+         <th>not on time</th><th>predicted, at most</th><th class=\"words\">because</th></tr></thead>\n<tbody>"
     );
     for run in &search.runs {
         let MarginRun { what, margin, delta, not_on_time, foretold, reasons, folder } = run;

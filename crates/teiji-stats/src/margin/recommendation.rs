@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Stations;
-use crate::tail::{Evidence, NoFit, TailBound, order_bound};
+use crate::tail::{CONFIDENCE, Evidence, NoFit, TailBound, order, order_bound};
 
 /// A margin and a delta, and what each rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,18 @@ pub struct MemberBounds {
     pub to_qdisc_ns: i64,
     /// Due → card.
     pub release_ns: i64,
+}
+
+/// The least miss probability, a power of ten, that so many frames support by order
+/// statistics, even if they come in pairs; 0.1 of the fewest.
+pub fn supported_by(frames: u64) -> f64 {
+    /// The extremal index that is reckoned with.
+    const INDEX: f64 = 0.5;
+    let supported = |probability: &f64| {
+        order::samples_above(frames as f64 * INDEX, probability / 2.0, CONFIDENCE).is_some()
+    };
+    let powers = (2..=9).map(|power| 10_f64.powi(-power));
+    powers.take_while(supported).last().unwrap_or(0.1)
 }
 
 impl Recommendation {
