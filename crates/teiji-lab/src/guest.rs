@@ -15,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use crate::fetched;
 use crate::protocol::{self, Kind, PORT_NAME};
 
 /// Modules in the initramfs, loaded in the order of their names.
@@ -105,8 +106,15 @@ fn run(
     mount_all()?;
     let args = InitArgs::parse(&fs::read_to_string("/proc/cmdline").unwrap_or_default());
     if args.shell {
+        // A kernel without debugfs has none to show.
+        let _ = teiji_sys::guest::mount("debugfs", "/sys/kernel/debug", "");
         load_modules()?;
-        return shell();
+        shell()?;
+        return match fs::read_to_string(Path::new("/").join(fetched::LIST_PATH)) {
+            Ok(list) => fetched::send(&list, port.insert(open_port()?))
+                .map_err(|error| format!("cannot send the files: {error}")),
+            Err(_) => Ok(()),
+        };
     }
     load_modules()?;
     let mut watchdog = Watchdog::arm();

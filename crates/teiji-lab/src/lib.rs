@@ -21,6 +21,7 @@ pub mod cache;
 pub mod console;
 mod elf;
 mod fetch;
+pub mod fetched;
 pub mod guest;
 pub mod guest_modules;
 pub mod initramfs;

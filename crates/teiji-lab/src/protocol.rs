@@ -28,11 +28,16 @@ pub enum Kind {
     Failure = 2,
     /// Nothing more will come; the host may switch the machine off.
     End = 3,
+    /// A file that the host asked for; payload: its number, then its contents.
+    File = 4,
+    /// A file that cannot be sent; payload: its number, then one sentence.
+    NoFile = 5,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Result, Self::Failure, Self::End].into_iter().find(|kind| *kind as u8 == byte)
+        let all = [Self::Result, Self::Failure, Self::End, Self::File, Self::NoFile];
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -68,6 +68,12 @@ pub enum VmError {
     NoResult {
         /// The guest's last lines.
         console: Vec<String>,
+    },
+    /// Somebody ended QEMU with a signal.
+    #[error("somebody ended the guest's QEMU with a signal ({by}); run it again")]
+    Terminated {
+        /// What QEMU said of it.
+        by: String,
     },
     /// The guest reported that it cannot go on.
     #[error("the guest could not go on: {0}")]
@@ -154,6 +160,8 @@ pub fn run(
         .stdin(std::process::Stdio::null())
         .stdout(stderr.try_clone().map_err(file_error(stderr_log))?);
     qemu.stderr(stderr);
+    // Ctrl-C on the terminal is the caller's, who ends the machine.
+    qemu.process_group(0);
     let takes_turns = spec.vcpus > 1 && spec.clock == Clock::Virtual;
     let lockstep =
         takes_turns.then(Lockstep::new).transpose().map_err(file_error(Lockstep::NAME.as_ref()))?;
@@ -209,14 +217,15 @@ fn supervise(
                         String::from_utf8_lossy(&message.payload).into_owned(),
                     ));
                 }
-                Kind::Result => received.push(message),
+                Kind::Result | Kind::File | Kind::NoFile => received.push(message),
             }
+        }
+        // Before the end of the process: whoever asked to stop may have ended it, too.
+        if (supervision.stop)() {
+            return Err(VmError::Interrupted);
         }
         if let Some(status) = ended {
             return Err(why_ended(status, console, stderr_log));
-        }
-        if (supervision.stop)() {
-            return Err(VmError::Interrupted);
         }
         if started.elapsed() > supervision.wall_limit {
             return Err(VmError::WallLimit {
@@ -234,10 +243,14 @@ fn why_ended(status: ExitStatus, console: &Path, stderr_log: &Path) -> VmError {
     if let Some(message) = console::panic_line(console) {
         return VmError::GuestPanic { message, console: lines };
     }
-    if status.success() {
-        return VmError::NoResult { console: lines };
-    }
     let stderr = fs::read_to_string(stderr_log).unwrap_or_default();
+    if status.success() {
+        // QEMU ends with 0 on SIGINT, SIGTERM and SIGHUP, and says who sent it.
+        return match stderr.lines().find(|line| line.contains("terminating on signal")) {
+            Some(line) => VmError::Terminated { by: line.trim().to_owned() },
+            None => VmError::NoResult { console: lines },
+        };
+    }
     VmError::QemuEnded { status, stderr, console: lines }
 }
 
@@ -270,6 +283,22 @@ impl Drop for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_a_signal_ended_did_not_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let (console, stderr) = (dir.path().join("console"), dir.path().join("stderr"));
+        fs::write(&console, "booting").unwrap();
+        let ended = |said: &str| {
+            fs::write(&stderr, said).unwrap();
+            why_ended(ExitStatus::from_raw(0), &console, &stderr).to_string()
+        };
+        let by = "qemu-system-x86_64: terminating on signal 2 from pid 7 (<unknown process>)";
+        let text = ended(&format!("{by}\n"));
+        assert!(text.contains("with a signal") && text.contains("from pid 7"), "{text}");
+        assert!(!text.contains("hung"), "{text}");
+        assert!(ended("").contains("hung"));
+    }
 
     #[test]
     fn a_machine_that_found_no_memory_says_what_to_do() {

@@ -6,12 +6,13 @@ use anyhow::Context;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::{InstructionTime, Nic};
 use teiji_lab::cache::Cache;
+use teiji_lab::fetched::{Fetch, LIST_PATH};
 use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
 use teiji_lab::vm;
 
 use super::KernelArgs;
 use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::lab::{GuestContents, write_initramfs};
 use crate::output;
 use crate::progress::Progress;
@@ -40,6 +41,13 @@ pub struct Args {
     /// source below kernel/, as `prioflow/tc/q_prioflow.c`; may be given several times.
     #[arg(long, value_name = "SOURCE")]
     plugin: Vec<String>,
+    /// Copy this file out of the guest when its shell has ended, with its name, into the
+    /// folder of --into; may be given several times. A relative path begins in /root.
+    #[arg(long, value_name = "PATH")]
+    fetch: Vec<String>,
+    /// The folder into which --fetch copies.
+    #[arg(long, value_name = "DIR", default_value = ".", requires = "fetch")]
+    into: PathBuf,
     /// Virtual CPUs.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
     cpus: u16,
@@ -60,6 +68,16 @@ fn nic(text: &str) -> Result<Nic, String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    // Before anything is fetched.
+    let mut files = files_inside(&args.file)?;
+    let fetch = match Fetch::new(&args.fetch, &args.into) {
+        Ok(fetch) => fetch,
+        Err(error) => mistake!("{error}"),
+    };
+    if !fetch.is_empty() {
+        fetch.make_folder()?;
+        files.push((LIST_PATH.to_owned(), 0o644, fetch.list().into_bytes()));
+    }
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
@@ -85,7 +103,6 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         "sch_cbs",
     ];
     let loaded = [&modules[..], &wanted].concat();
-    let mut files = files_inside(&args.file)?;
     files.push(("etc/profile".to_owned(), 0o644, profile(&args.command).into_bytes()));
     files.extend(programs.files);
     let plugins: Vec<&str> = args.plugin.iter().map(String::as_str).collect();
@@ -127,6 +144,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         kernel.release, args.nic
     ))?;
     vm::run_interactive(qemu.command(), &machine)?;
+    if !fetch.is_empty() {
+        for path in fetch.write(&machine.results)? {
+            output::line(format_args!("fetched {}", path.display()))?;
+        }
+    }
     Ok(Exit::Success)
 }
 
