@@ -31,7 +31,7 @@ mod read;
 pub mod reader;
 pub mod scenario;
 pub mod schema;
-mod suggest;
+pub mod suggest;
 mod syntax;
 mod tree;
 

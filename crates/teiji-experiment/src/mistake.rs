@@ -62,7 +62,7 @@ pub struct Mistake {
 ///     "demo.toml:1:1   there is no flow, so nothing would be sent\n\
 ///      \x20               Write at least one table [flows.NAME] with from, to, period and frames, or [round-trips.NAME] with from, to and count.\n\
 ///      demo.toml:4:17  the wire `a` joins `x` with itself\n\
-///      \x20               Name two different hosts; both come to exist by being named here.\n\
+///      \x20               Name two different hosts; both are defined by being named here.\n\
 ///      2 mistakes\n"
 /// );
 /// ```

@@ -14,6 +14,7 @@ mod ptp;
 mod qdisc;
 pub(crate) mod requirement;
 mod round_trips;
+mod slip;
 mod system;
 mod taprio;
 mod topology;

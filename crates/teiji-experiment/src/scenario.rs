@@ -84,7 +84,7 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// In the file's order; their identifiers on the wire follow those of the flows.
     pub round_trips: Vec<RoundTrips>,
-    /// What the machine does beside.
+    /// Background load.
     pub loads: Vec<LoadKind>,
 }
 

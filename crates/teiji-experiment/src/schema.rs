@@ -98,13 +98,13 @@ pub const FILE: Section = Section {
             "round-trips",
             "tables",
             "`{}`",
-            "what is asked and answered, `[round-trips.NAME]`; a case has flows, round trips, or both",
+            "request/response tests, `[round-trips.NAME]`; a case has flows, round trips, or both",
         ),
         key(
             "loads",
             "list of `\"cpu\"`, `\"timer\"`, `\"memory\"`, `\"disk\"`, `\"udp-tx\"`, `\"udp-rx\"`, `\"tcp-tx\"`, `\"tcp-rx\"`",
             "none",
-            "what the machine does beside, in ordinary threads",
+            "background load, in ordinary threads",
         ),
         key(
             "require",

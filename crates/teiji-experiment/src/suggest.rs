@@ -2,7 +2,7 @@
 
 /// The known name nearest to `name`, if it is near enough to be a slip of the
 /// fingers: at most one edit in four letters.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let limit = (name.chars().count() / 4).max(1);
     known

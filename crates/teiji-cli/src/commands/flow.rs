@@ -83,8 +83,7 @@ struct Enable {
     /// (docs/flow-profiles.md); nothing else can be said beside it.
     #[arg(long, value_name = "FILE", exclusive = true)]
     profile: Option<PathBuf>,
-    /// How the other end is asked for silence: off, by level frames as mac-control
-    /// (ethertype 0x8808) or experimental (0x88B5, for cards that keep 0x8808 to themselves),
+    /// Pause frame type: off, level frames as mac-control (ethertype 0x8808) or experimental (0x88B5, for cards that keep 0x8808 to themselves),
     /// or, standard equipment, by pfc or pause. A new qdisc has mac-control.
     #[arg(long, value_name = "MODE", value_parser = named(LinkMode::ALL, LinkMode::name))]
     link: Option<LinkMode>,
@@ -102,7 +101,8 @@ struct Enable {
     /// in are beside it.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     bytes: Option<u32>,
-    /// A peer that pauses for longer is ignored for as long; 0: never. 10 s by default.
+    /// Pause-storm watchdog timeout: after a longer pause the peer's pause requests are
+    /// ignored for as long; 0: no watchdog. 10 s by default.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     storm: Option<Span>,
     /// Longest time from asking the peer for silence to its last frame, rings aside: what
@@ -240,7 +240,7 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
     output::text(text::settings(&status, &terminal::glyphs()))?;
     if change.link.is_none() && status.settings.link == LinkMode::Off {
         output::line(
-            "  without a link, as it was: the other end is not asked for silence; \
+            "  without a link, as it was: the peer is sent no pause requests; \
              --link mac-control changes that",
         )?;
     }

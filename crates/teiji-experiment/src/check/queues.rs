@@ -25,7 +25,7 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
                 places.at(&["loads"]),
                 format!(
                     "`{beside}` and the load `{kind}` leave `{host}` by a card with several \
-                     transmit queues: each boot's luck decides whether they share one"
+                     transmit queues: they may share one, which varies per boot"
                 ),
                 format!(
                     "Write hosts.{host}.ports.{wire}.queues = 1, or a qdisc there that gives each \

@@ -5,6 +5,7 @@ use teiji_core::time::Span;
 use teiji_core::wire::{Probe, TEIJI_UDP_PORT, VlanTag};
 
 use super::networks::Networks;
+use super::slip::is_slip;
 use super::system;
 use crate::draft::FlowDraft;
 use crate::fields::{Fields, Found, Named};
@@ -34,6 +35,7 @@ pub(super) fn flows(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Ve
         log.mistake(excess.at, format!("there are more than {MAX_FLOWS} flows"), "");
     }
     let flows = tables.iter().take(MAX_FLOWS).zip(TEIJI_UDP_PORT..);
+    let flows = flows.filter(|(flow, _)| !is_slip(flow, &tables, ("flow", "flows"), log));
     flows.map(|(flow, port)| read_flow(flow, port, networks, log)).collect()
 }
 

@@ -6,6 +6,7 @@ use teiji_core::wire::Echo;
 
 use super::flow::{read_busy_poll, read_dscp, read_host, read_payload, read_way};
 use super::networks::Networks;
+use super::slip::is_slip;
 use crate::draft::RoundTripsDraft;
 use crate::fields::{Fields, Found, Named};
 use crate::log::Log;
@@ -31,8 +32,10 @@ pub(super) fn read(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec
     if let Some(excess) = tables.get(MOST) {
         log.mistake(excess.at, format!("there are more than {MOST} tables of round trips"), "");
     }
-    let tables = tables.iter().take(MOST).zip(FIRST_PORT..);
-    tables.map(|(table, port)| read_one(table, port, networks, log)).collect()
+    let wanted = tables.iter().take(MOST).zip(FIRST_PORT..);
+    let kind = ("table of round trips", "round-trips");
+    let wanted = wanted.filter(|(table, _)| !is_slip(table, &tables, kind, log));
+    wanted.map(|(table, port)| read_one(table, port, networks, log)).collect()
 }
 
 /// `port` is their own, unless they name another.

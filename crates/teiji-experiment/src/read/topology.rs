@@ -25,7 +25,7 @@ pub(super) fn wires(file: &Fields<'_>, log: &Log) -> Vec<WireDraft> {
             file.place("wires"),
             "there is no wire",
             "Write at least one: [wires.line] with between = [\"talker\", \"listener\"].\n\
-             Hosts come to exist by being named there.",
+             Hosts are defined by being named there.",
         );
     }
     if let Some(excess) = tables.get(MAX_WIRES) {
@@ -72,7 +72,7 @@ fn read_between(wire: &str, fields: &Fields<'_>, log: &Log) -> Option<[String; 2
         log.mistake(
             second.at,
             format!("the wire `{wire}` joins `{}` with itself", between[0]),
-            "Name two different hosts; both come to exist by being named here.",
+            "Name two different hosts; both are defined by being named here.",
         );
         return None;
     }

@@ -16,7 +16,7 @@ pub const FLOW_PORT: Section = Section {
             "link",
             "`\"off\"`, `\"mac-control\"`, `\"experimental\"`, `\"pfc\"` or `\"pause\"`",
             "`\"mac-control\"`",
-            "how the other end of the wire is asked for silence, and asks: by level frames, or by PFC or PAUSE",
+            "pause frame type, in both directions: level frames, PFC or PAUSE",
         ),
         key(
             "by",
@@ -36,7 +36,7 @@ pub const FLOW_PORT: Section = Section {
             "storm",
             "duration, whole milliseconds",
             "`\"10s\"`",
-            "a peer that pauses for longer is ignored for as long; 0: never",
+            "pause-storm watchdog timeout: after a longer pause the peer's pause requests are ignored for as long; 0: no watchdog",
         ),
         key(
             "reaction",

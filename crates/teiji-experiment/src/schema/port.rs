@@ -35,7 +35,7 @@ pub const PORT: Section = Section {
             "moderation",
             "table `{ rx, tx }`",
             "the driver's choice",
-            "vtsn: how long interrupts wait for further frames",
+            "vtsn: interrupt moderation (coalescing)",
         ),
         key(
             "pause",
@@ -95,7 +95,7 @@ pub const PORT: Section = Section {
             "bql",
             "whole number, 1 … 2000000000",
             "as it is",
-            "most bytes that lie in the ring of each transmit queue (`byte_queue_limits/limit_max`)",
+            "BQL limit of each transmit queue (`byte_queue_limits/limit_max`)",
         ),
         key(
             "gso-max-size",

@@ -154,13 +154,13 @@ pub const CLASS: Section = Section {
             "link",
             "`\"off\"`, `\"mac-control\"`, `\"experimental\"`, `\"pfc\"` or `\"pause\"`",
             "`\"off\"`",
-            "prioflow: how the other end of the wire is asked for silence, and asks: by level frames, or by PFC or PAUSE",
+            "prioflow: pause frame type, in both directions: level frames, PFC or PAUSE",
         ),
         key(
             "storm",
             "duration",
             "`\"10s\"`",
-            "prioflow: a peer that pauses for longer is ignored for as long; 0: never",
+            "prioflow: pause-storm watchdog timeout: after a longer pause the peer's pause requests are ignored for as long; 0: no watchdog",
         ),
         key(
             "reaction",

@@ -146,7 +146,7 @@ pub const FLOW: Section = Section {
             "background",
             "true or false",
             "`false`",
-            "it is load: told in one line a case; late or failed sends of it are no shortfall",
+            "it is background load: one line per case; late or failed sends of it do not fail the run",
         ),
     ],
 };

@@ -245,7 +245,10 @@ pub fn told(start: Instant<Monotonic>, event: &FlowEvent) -> String {
     match event.what {
         Happening::Levels => line,
         Happening::Storm => {
-            format!("{}   the peer paused for too long: it is ignored for as long", line.trim_end())
+            format!(
+                "{}   pause-storm watchdog: the peer's pause requests are ignored for the time-out",
+                line.trim_end()
+            )
         }
     }
 }
@@ -380,7 +383,7 @@ mod tests {
         };
         assert_eq!(told(start, &event), "  12.500001    5          12");
         let storm = FlowEvent { what: Happening::Storm, ..event };
-        assert!(told(start, &storm).starts_with("  12.500001    5          12   the peer"));
+        assert!(told(start, &storm).starts_with("  12.500001    5          12   pause-storm"));
         assert_eq!(TOLD.find("receive"), told(start, &event).rfind("12"));
     }
 }
