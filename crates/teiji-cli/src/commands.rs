@@ -17,7 +17,11 @@ mod report;
 mod run;
 mod talk;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
+use teiji_experiment::suggest;
 
 use crate::exit::{self, Exit};
 
@@ -32,6 +36,27 @@ use crate::exit::{self, Exit};
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The error of a command line, with the subcommand that was probably meant: clap knows of
+/// names that begin alike, not of swapped letters (`rnu`).
+pub fn with_suggestion(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let mut parent = Cli::command();
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(child) = parent.find_subcommand(word) else { break };
+        parent = child.clone();
+    }
+    let known = parent.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
+    let suggestion = suggest::nearest(wrong, known).map(str::to_owned);
+    if let Some(name) = suggestion.filter(|_| error.get(ContextKind::SuggestedSubcommand).is_none())
+    {
+        let names = ContextValue::Strings(vec![name]);
+        error.insert(ContextKind::SuggestedSubcommand, names);
+    }
+    error
 }
 
 #[derive(Subcommand)]

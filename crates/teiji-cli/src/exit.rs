@@ -1,7 +1,14 @@
 //! Exit codes of the command, part of its interface (`teiji help`, README).
 
+use std::error::Error;
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+
+use teiji_net::BindingError;
+use teiji_net::card::Refusal;
+use teiji_record::RunFolderError;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +53,30 @@ impl fmt::Display for WithExit {
 }
 
 impl std::error::Error for WithExit {}
+
+/// The exit code of an error: a mistake where the command line names what cannot be used.
+pub fn of(error: &anyhow::Error) -> Exit {
+    if let Some(with) = error.downcast_ref::<WithExit>() {
+        return with.0;
+    }
+    if error.chain().any(is_mistake) { Exit::Usage } else { Exit::Failure }
+}
+
+fn is_mistake(cause: &(dyn Error + 'static)) -> bool {
+    let run = cause.downcast_ref::<RunFolderError>().is_some_and(|error| {
+        use RunFolderError::{Missing, NoLatest, NotARun};
+        matches!(error, Missing { .. } | NoLatest { .. } | NotARun { .. })
+    });
+    let nic = cause
+        .downcast_ref::<Refusal>()
+        .is_some_and(|refusal| !matches!(refusal, Refusal::Look { .. }));
+    run || nic || cause.is::<BindingError>()
+}
+
+/// A file that the command line names and that cannot be read.
+pub fn unreadable(path: &Path, error: &io::Error) -> WithExit {
+    WithExit(Exit::Usage, format!("cannot read {}: {error}", path.display()))
+}
 
 /// Returns with a mistake in the command line, as `anyhow::bail` does with a failure.
 macro_rules! mistake {

@@ -41,7 +41,7 @@ pub struct Job {
     pub text: String,
     /// What the command line overrides in it.
     pub set: Vec<(String, String)>,
-    /// What the guest does beside.
+    /// Background load.
     pub loads: Vec<LoadKind>,
 }
 

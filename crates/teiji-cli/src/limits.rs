@@ -1,6 +1,6 @@
 //! What the figures of a run do not prove, in full sentences for its report.
 
-use teiji_experiment::{Experiment, scenario::Nic};
+use teiji_experiment::{Experiment, Nic, Wire};
 use teiji_record::Summary;
 use teiji_record::summary::Testbed;
 use teiji_stats::Vantage;
@@ -76,6 +76,38 @@ fn local(summary: &Summary) -> &'static str {
     }
 }
 
+/// What a reader must know about the testbed: the laboratory, or this machine with real
+/// NICs, or with the wires that it makes for an experiment.
+pub fn caveat(lab: bool, made: Option<&Experiment>) -> String {
+    let text = match made {
+        _ if lab => {
+            "The laboratory emulates the card: it shows what the software does, not what a piece \
+             of silicon does."
+        }
+        Some(experiment) => {
+            return format!(
+                "The wires are {} pairs of this machine and the time is real: other programs \
+                 disturb the figures, and another run will give others.",
+                made_of(experiment)
+            );
+        }
+        None => "The time is real: other programs on this machine disturb the figures.",
+    };
+    text.to_owned()
+}
+
+/// What the wires are where no NIC is bound to them.
+fn made_of(experiment: &Experiment) -> &'static str {
+    let vtsn = |wire: &Wire| wire.nic == Nic::Vtsn;
+    let mut wires = experiment.cases.iter().flat_map(|case| &case.scenario.wires);
+    let any = wires.clone().any(vtsn);
+    match (any, wires.all(vtsn)) {
+        (_, true) => "vtsn",
+        (true, false) => "vtsn and veth",
+        (false, false) => "veth",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +118,19 @@ mod tests {
         assert!(of(&[Nic::Vtsn]).contains("vtsn") && !of(&[Nic::Vtsn]).contains("QEMU"));
         assert!(of(&[Nic::Igb]).contains("QEMU") && !of(&[Nic::Igb]).contains("vtsn"));
         assert!(of(&[Nic::Igb, Nic::Vtsn]).contains("QEMU"));
+    }
+
+    #[test]
+    fn wires_are_called_what_they_are_made_of() {
+        let called = |nic: &str| {
+            let text = format!(
+                "name = \"x\"\nquestion = \"?\"\n[wires.line]\nbetween = [\"a\", \"b\"]\nnic = \"{nic}\"\n\
+                 [flows.f]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 5\n"
+            );
+            caveat(false, Some(&Experiment::parse(&text, "x.toml").unwrap()))
+        };
+        assert!(called("vtsn").starts_with("The wires are vtsn pairs of this machine"));
+        assert!(called("igb").starts_with("The wires are veth pairs of this machine"));
+        assert!(!caveat(false, None).contains("pairs"));
     }
 }

@@ -25,6 +25,7 @@ mod outcome;
 mod outliers;
 mod output;
 mod placement;
+mod plan_text;
 mod progress;
 mod ptp;
 mod publish;
@@ -39,19 +40,23 @@ mod setup;
 mod silences;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::commands::Cli;
-use crate::exit::{Exit, WithExit};
 use crate::output::OutputError;
 
 fn main() -> ExitCode {
     if teiji_lab::guest::is_init() {
         teiji_lab::guest::init(guest::measure_arguments);
     }
-    let cli = Cli::parse();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => commands::with_suggestion(error, &arguments).exit(),
+    };
     match cli.command.run() {
         Ok(exit) => exit.into(),
         Err(error) => report(&error),
@@ -77,5 +82,5 @@ fn report(error: &anyhow::Error) -> ExitCode {
     if !sentence.is_empty() {
         output::aside(format_args!("teiji: {sentence}"));
     }
-    error.downcast_ref::<WithExit>().map_or(Exit::Failure, |with| with.0).into()
+    exit::of(error).into()
 }

@@ -23,6 +23,7 @@ use crate::clock_step::{self, TaiOffset};
 use crate::deaths;
 use crate::departure::first_departure;
 use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
+use crate::interrupt;
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
@@ -52,7 +53,7 @@ pub struct Setup<'a> {
     /// The machine is the laboratory's: interrupts and timers may go where they
     /// belong, and nobody wants them back.
     pub own_machine: bool,
-    /// What the machine does beside.
+    /// Background load.
     pub loads: &'a [LoadKind],
     pub stop: &'a StopFlag,
 }
@@ -61,13 +62,25 @@ pub struct Setup<'a> {
 /// without it nothing but the measurement runs.
 pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
     let plan = Plan::compile(setup.scenario, setup.binding)?;
+    // The laboratory's guest is thrown away with what was changed.
+    interrupt::set_changed(!setup.own_machine);
+    let measured = apply_and_measure(setup, &plan, progress);
+    interrupt::set_changed(false);
+    measured
+}
+
+fn apply_and_measure(
+    setup: &Setup<'_>,
+    plan: &Plan,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<Outcome> {
     let applied = plan.apply_with(&ApplyOptions {
         keeper: setup.keeper.clone(),
         interrupted: Some(setup.stop.as_atomic()),
         take: setup.take,
         ssh: SshConnection::current(),
     })?;
-    let measured = measure(setup, &plan, &applied, progress);
+    let measured = measure(setup, plan, &applied, progress);
     let undone = applied.undo();
     let mut outcome = measured?;
     if let Err(error) = undone {

@@ -6,6 +6,7 @@
 
 mod config;
 mod daemon;
+pub mod program;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use teiji_record::summary::ClockSummary;
 use teiji_sys::{clock, netns};
 
 use daemon::Daemon;
+use program::Program;
 use watch::{Follower, PortClock, Sample};
 
 /// Most time until all clocks follow; a servo that starts 1 ms and 40 ppm off
@@ -132,59 +134,51 @@ fn report(clock: &Follower, samples: &[Sample], settled: Span) -> (ClockSummary,
     (report, series)
 }
 
-/// `ptp4l` for all ports of a host; at a boundary clock also the `phc2sys` that
-/// keeps its cards' clocks together.
+/// What is missing here of the programs that a scenario needs, a sentence each.
+pub fn missing_programs(scenario: &Scenario) -> Vec<String> {
+    let settings = || scenario.hosts.iter().filter_map(|host| host.ptp);
+    let phc2sys = settings().any(|ptp| ptp.system_clock || ptp.role == PtpRole::Boundary);
+    let needed = [("ptp4l", settings().next().is_some()), ("phc2sys", phc2sys)];
+    needed
+        .into_iter()
+        .filter(|(_, needed)| *needed)
+        .filter_map(|(program, _)| daemon::missing(program))
+        .collect()
+}
+
+/// Starts the programs of a host.
 fn ptp4l(host: &Host, applied: &Applied, folder: &std::path::Path) -> anyhow::Result<Vec<Daemon>> {
-    let namespace = namespace(host, applied)?;
     let interfaces: Vec<String> = host
         .ports
         .iter()
         .filter_map(|port| Some(applied.port(&host.name, &port.wire)?.ifname))
         .collect();
-    let settings = folder.join(format!("{}.cfg", host.name));
-    let socket = folder.join(format!("{}.socket", host.name)).display().to_string();
-    let Some(ptp) = host.ptp else { bail!("host `{}` takes no part", host.name) };
-    std::fs::write(&settings, config::text(ptp, interfaces.len(), &socket))
-        .with_context(|| format!("cannot write {}", settings.display()))?;
-    let mut arguments = vec!["-f".to_owned(), settings.display().to_string(), "-m".to_owned()];
-    for interface in &interfaces {
-        arguments.extend(["-i".to_owned(), interface.clone()]);
-    }
-    let name = &host.name;
-    let log = |program: &str| folder.join(format!("{name}-{program}.log"));
-    let mut daemons =
-        vec![Daemon::start("ptp4l", name, &arguments, namespace.try_clone()?, log("ptp4l"))?];
-    if ptp.role == PtpRole::Boundary {
-        let arguments = ["-a", "-z", &socket, "-m"].map(str::to_owned);
-        daemons.push(Daemon::start("phc2sys", name, &arguments, namespace, log("phc2sys"))?);
-    }
-    Ok(daemons)
+    let programs = program::of_host(host, &interfaces, folder);
+    programs.iter().map(|program| start_one(program, host, applied)).collect()
 }
 
-/// `phc2sys`, which makes the system's clock follow a card's.
+/// Starts `phc2sys`, which makes the system's clock follow a card's.
 fn phc2sys(
     host: &Host,
     card: &PortClock,
     applied: &Applied,
     folder: &std::path::Path,
 ) -> anyhow::Result<Daemon> {
-    // No offset between the two: CLOCK_TAI − CLOCK_REALTIME is the kernel's, and
-    // it is TAI that must show the card's time.
-    let offset = clock::tai_offset().as_ns() / 1_000_000_000;
-    let arguments = [
-        "-s",
-        card.ifname(),
-        "-c",
-        "CLOCK_REALTIME",
-        "-O",
-        &(-offset).to_string(),
-        "-R",
-        "8",
-        "-m",
-    ]
-    .map(str::to_owned);
-    let log = folder.join(format!("{}-system-clock.log", host.name));
-    Daemon::start("phc2sys", &host.name, &arguments, namespace(host, applied)?, log)
+    let program = program::system_clock(&host.name, card.ifname(), tai_offset_s(), folder);
+    start_one(&program, host, applied)
+}
+
+/// How far `CLOCK_TAI` is before `CLOCK_REALTIME`, in seconds.
+pub fn tai_offset_s() -> i64 {
+    clock::tai_offset().as_ns() / 1_000_000_000
+}
+
+fn start_one(program: &Program, host: &Host, applied: &Applied) -> anyhow::Result<Daemon> {
+    if let Some((path, text)) = &program.settings {
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let (name, log) = (program.name, program.log.clone());
+    Daemon::start(name, &program.host, &program.arguments, namespace(host, applied)?, log)
 }
 
 fn namespace(host: &Host, applied: &Applied) -> anyhow::Result<std::os::fd::OwnedFd> {

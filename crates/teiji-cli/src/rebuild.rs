@@ -12,9 +12,9 @@ use crate::bridge_rooms;
 use crate::card;
 use crate::experiment_file;
 use crate::judgement;
+use crate::limits;
 use crate::member;
 use crate::publish;
-use crate::run;
 use crate::setup::ObservedCase;
 
 /// The summary of what the run's records hold. An error says why there are
@@ -60,7 +60,8 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         .collect();
     let (verdicts, ranking) = judgement::of(&experiment.judge, &judged);
     let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
-    warnings.push(run::caveat(manifest.testbed == Testbed::Lab, emulated).to_owned());
+    warnings
+        .push(limits::caveat(manifest.testbed == Testbed::Lab, emulated.then_some(&experiment)));
     Ok(Summary {
         background: experiment.background(),
         schema: summary::SCHEMA.to_owned(),

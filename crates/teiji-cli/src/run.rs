@@ -16,7 +16,7 @@ use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Nic};
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
-use teiji_net::{Binding, KeeperProgram};
+use teiji_net::{Binding, KeeperProgram, SshConnection, card};
 use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
 use teiji_record::summary::{self, Testbed};
@@ -26,6 +26,7 @@ use crate::exit::{Exit, WithExit};
 use crate::guest::Job;
 use crate::judgement;
 use crate::lab::{Lab, MemberFiles, vcpus};
+use crate::limits;
 use crate::measure::{self, Setup};
 use crate::member;
 use crate::outcome::Outcome;
@@ -40,7 +41,7 @@ pub struct Request {
     /// What the command line overrides in it.
     pub set: Vec<(String, String)>,
     pub testbed: On,
-    /// What the machine does beside.
+    /// Background load.
     pub loads: Vec<LoadKind>,
     pub seeds: Vec<u64>,
     /// Members at a time, in the laboratory.
@@ -96,10 +97,21 @@ struct Measured {
 /// ends; an error means that nothing was.
 pub fn run(request: &Request, stop: &StopFlag, progress: &Progress) -> anyhow::Result<Finished> {
     let experiment = &request.experiment;
-    // Before the folder exists: what can be refused leaves nothing behind.
-    let bench = Bench::prepare(request, progress)?;
     let started = SystemTime::now();
+    let new = !request.out.exists();
+    // First of all: where nothing can be written, nothing is fetched.
     let folder = RunFolder::create(&request.out, &folder_time(started), &experiment.name)?;
+    let bench = match Bench::prepare(request, progress) {
+        Ok(bench) => bench,
+        Err(error) => {
+            // What is refused leaves nothing behind; the error says why, which counts more.
+            let _ = fs::remove_dir_all(folder.path());
+            if new {
+                let _ = fs::remove_dir(&request.out);
+            }
+            return Err(error);
+        }
+    };
     folder.write_experiment(&request.text)?;
     let mut manifest = first_manifest(request, &bench, started);
     folder.write_manifest(&manifest)?;
@@ -195,7 +207,11 @@ impl Bench {
                     .cases
                     .iter()
                     .map(|case| Binding::parse(bind, &case.scenario))
-                    .collect::<Result<_, _>>()?;
+                    .collect::<Result<Vec<Binding>, _>>()?;
+                let ssh = SshConnection::current();
+                for interface in bindings.iter().flat_map(Binding::interfaces) {
+                    card::look(interface, *take, ssh.as_ref())?;
+                }
                 Ok(Self::Local { bindings, emulated: bind.is_empty(), take: *take })
             }
         }
@@ -347,7 +363,9 @@ fn summarise(
         warnings.push("The run was interrupted; it shows what was measured until then.".to_owned());
     }
     for (name, error) in failures {
-        warnings.push(format!("Case {name} is missing: {error:#}."));
+        let why = format!("{error:#}");
+        // Some errors are several sentences.
+        warnings.push(format!("Case {name} is missing: {}.", why.trim_end_matches('.')));
     }
     for member in measured.values_mut() {
         for warning in member.warnings.drain(..) {
@@ -357,7 +375,7 @@ fn summarise(
         }
     }
     let emulated = matches!(bench, Bench::Local { emulated: true, .. });
-    warnings.push(caveat(bench.testbed() == Testbed::Lab, emulated).to_owned());
+    warnings.push(limits::caveat(bench.testbed() == Testbed::Lab, emulated.then_some(experiment)));
     let per_case = request.seeds.len();
     let members_of = |case_index: usize| {
         let first = case_index * per_case;
@@ -397,22 +415,6 @@ fn summarise(
         warnings,
         verdicts,
         ranking,
-    }
-}
-
-/// What a reader must know about the testbed: the laboratory, or this machine
-/// with `emulated` or real cards.
-pub fn caveat(lab: bool, emulated: bool) -> &'static str {
-    match (lab, emulated) {
-        (true, _) => {
-            "The laboratory emulates the card: it shows what the software does, not what a piece \
-             of silicon does."
-        }
-        (false, true) => {
-            "The wire is a veth pair of this machine and the time is real: other programs disturb \
-             the figures, and another run will give others."
-        }
-        (false, false) => "The time is real: other programs on this machine disturb the figures.",
     }
 }
 

@@ -315,7 +315,7 @@ fn captures_are_analysed_and_damaged_ones_explained() {
         assert_eq!(said.err.trim().lines().count(), 1, "one sentence: {}", said.err);
     }
     let said = teiji(&["analyze", "nowhere.pcap"]);
-    assert!(said.err.contains("cannot open nowhere.pcap"), "{}", said.err);
+    assert!(said.err.contains("cannot read nowhere.pcap"), "{}", said.err);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn what_is_no_run_folder_is_said_to_be_none() {
     let deeper = teiji(&["report", "nowhere/at/all"]);
     assert!(deeper.err.contains("`teiji run` says where"), "{}", deeper.err);
     let said = teiji(&["report", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 1);
+    assert_eq!(said.code, 2);
     assert!(said.err.contains("run folder"), "{}", said.err);
 }
 

@@ -88,6 +88,11 @@ impl Binding {
         !self.interfaces.is_empty()
     }
 
+    /// The interfaces of this machine that it names.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        self.interfaces.values().map(String::as_str)
+    }
+
     /// Reads bindings as the command line has them, comma-separated:
     /// `talker=enp3s0,listener=enp4s0`, or `bridge.left=enp3s0` for a host
     /// with several ports.

@@ -185,6 +185,13 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// True if the interface could not be taken whatever was done to it, or not be looked at.
+    pub fn is_unusable(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::NotEthernet(_) | Self::Look { .. })
+    }
+}
+
 /// Looks at the card called `ifname` and records what it has, or says why it may not
 /// be taken; one that is used only with `take`. Works in the calling thread's namespace.
 pub(crate) fn inspect(
@@ -223,14 +230,15 @@ pub(crate) fn inspect(
     })
 }
 
-/// Looks whether there is an interface called `ifname`, in the calling thread's namespace.
+/// Says why the card called `ifname` may not be taken; one that is used only with `take`.
+/// Works in the calling thread's namespace and changes nothing.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] with those that are there, [`Refusal::Look`].
-pub fn exists(ifname: &str) -> Result<(), Refusal> {
-    let look = |error| Refusal::Look { ifname: ifname.to_owned(), error };
-    let all = Netlink::open().and_then(|mut netlink| link::list(&mut netlink)).map_err(look)?;
-    find(&all, ifname).map(|_| ())
+/// See [`Refusal`].
+pub fn look(ifname: &str, take: bool, ssh: Option<&SshConnection>) -> Result<(), Refusal> {
+    let failed = |error| Refusal::Look { ifname: ifname.to_owned(), error };
+    let mut netlink = Netlink::open().map_err(failed)?;
+    inspect(&mut netlink, ifname, take, ssh).map(|_| ())
 }
 
 fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusal> {

@@ -9,6 +9,7 @@ use crate::free_pages;
 use crate::host::CARRIER_WAIT;
 use crate::interrupts;
 use crate::plan::{Action, Attachment, BRIDGE, Plan, PlannedPort, Step};
+use crate::system::SystemSetting;
 
 impl Plan {
     /// The equivalent commands in the order they must run, grouped by the host
@@ -25,17 +26,30 @@ impl Plan {
         groups
     }
 
-    /// The commands that take everything back.
+    /// The commands that take everything back, in the shell that ran those of
+    /// [`Self::setup_script`]. Cards come back down and bare; only an applied plan knows what
+    /// they had.
     pub fn undo_commands(&self) -> Vec<String> {
         let cards = self.ports.iter().filter(|p| p.attachment == Attachment::Interface);
-        let back = cards
-            .map(|p| format!("ip -n {} link set dev {} netns 1", quote(&p.host), quote(&p.ifname)));
-        back.chain(self.hosts.iter().map(|host| format!("ip netns del {}", quote(host)))).collect()
+        // The namespace of the shell, which need not be the first process's.
+        let back = cards.map(|p| {
+            format!("ip -n {} link set dev {} netns $$", quote(&p.host), quote(&p.ifname))
+        });
+        back.chain(self.hosts.iter().map(|host| format!("ip netns del {}", quote(host))))
+            .chain(self.system_settings().map(SystemSetting::restore))
+            .collect()
     }
 
-    /// The whole plan as a shell script, with the way back as comments.
-    pub fn script(&self) -> String {
+    /// What the plan changes, as a shell script that ends with everything in place.
+    pub fn setup_script(&self) -> String {
         let mut text = String::new();
+        if self.system_settings().next().is_some() {
+            text.push_str("# what the kernel has now\n");
+            for setting in self.system_settings() {
+                let _ = writeln!(text, "{}", setting.remember());
+            }
+            text.push('\n');
+        }
         for (host, commands) in self.commands() {
             let _ = writeln!(text, "# {host}");
             for command in commands {
@@ -43,27 +57,29 @@ impl Plan {
             }
             text.push('\n');
         }
+        text
+    }
+
+    /// The whole plan as a shell script, with the way back as comments.
+    pub fn script(&self) -> String {
+        let mut text = self.setup_script();
         text.push_str("# to undo\n");
-        if self.ports.iter().any(|p| p.attachment == Attachment::Interface) {
-            text.push_str(
-                "# (the cards come back down and without addresses; teiji itself restores both)\n",
-            );
-        }
-        let system = self.steps.iter().filter_map(|step| match &step.action {
-            Action::System { setting } => Some(setting.question()),
-            _ => None,
-        });
-        let questions: Vec<String> = system.collect();
-        if !questions.is_empty() {
-            text.push_str("# (the kernel's settings stay: look first what they were; teiji itself restores them)\n");
-            for question in questions {
-                let _ = writeln!(text, "# {question}");
-            }
-        }
         for command in self.undo_commands() {
             let _ = writeln!(text, "# {command}");
         }
         text
+    }
+
+    /// True if the plan moves interfaces that exist.
+    pub fn has_cards(&self) -> bool {
+        self.ports.iter().any(|port| port.attachment == Attachment::Interface)
+    }
+
+    fn system_settings(&self) -> impl Iterator<Item = &SystemSetting> {
+        self.steps.iter().filter_map(|step| match &step.action {
+            Action::System { setting } => Some(setting),
+            _ => None,
+        })
     }
 
     /// The command that does what `step` does.
@@ -166,7 +182,7 @@ fn lladdr(peer: &PlannedPort) -> String {
 }
 
 /// Quotes what a shell would take apart.
-fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@+%".contains(&b);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()

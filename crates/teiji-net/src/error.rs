@@ -37,6 +37,16 @@ pub const NO_VTSN: &str = "This kernel has no `vtsn` module: build and load it (
 const NO_PRIOFLOW: &str = "This kernel has no `prioflow` module: build and load it \
      (kernel/prioflow/README.md), or run with --on lab, which does both.";
 
+/// Next step where the kernel knows no qdisc of this kind.
+pub(crate) fn no_qdisc(kind: &str) -> String {
+    if kind == flow::KIND {
+        return NO_PRIOFLOW.to_owned();
+    }
+    format!(
+        "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
+    )
+}
+
 /// Why a plan could not be applied, observed or undone.
 #[derive(Debug, Error)]
 pub enum NetError {
@@ -225,12 +235,7 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
         }
         (ENOENT, Some(settings), _) if extack.is_empty() || extack.contains("kind is unknown") => {
             let kind = settings.kind();
-            if kind == flow::KIND {
-                return Some(NO_PRIOFLOW.to_owned());
-            }
-            Some(format!(
-                "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
-            ))
+            Some(no_qdisc(kind))
         }
         (EOPNOTSUPP | EINVAL, Some(settings), _)
             if settings.kind() == "mqprio" || extack.contains("Multi-queue") =>

@@ -2,6 +2,8 @@
 //! threads of its CPUs, budgets, the limit of real-time threads. They are the
 //! machine's, not a namespace's.
 
+mod remember;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -225,21 +227,6 @@ impl fmt::Display for SystemSetting {
             }
             Self::Threads { name, cpu: None, policy } => {
                 write!(f, "for t in $(pgrep '^{name}/'); do {} $t; done", chrt(*policy))
-            }
-        }
-    }
-}
-
-impl SystemSetting {
-    /// The command that tells what there is now.
-    pub(crate) fn question(&self) -> String {
-        match self {
-            Self::Sysctl { path, .. } => format!("sysctl {}", sysctl_name(path)),
-            Self::Threads { name, cpu: Some(cpu), .. } => {
-                format!("chrt -p $(pgrep -x {name}/{cpu})")
-            }
-            Self::Threads { name, cpu: None, .. } => {
-                format!("for t in $(pgrep '^{name}/'); do chrt -p $t; done")
             }
         }
     }

@@ -66,7 +66,7 @@ fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
         "tc -n talker qdisc replace dev enp3s0 parent 100:1 etf clockid CLOCK_TAI delta 150000 offload",
         "ip -n talker neigh replace fd74:656a:1::2 lladdr $(ip netns exec listener cat /sys/class/net/enp4s0/address) dev enp3s0 nud permanent",
         "ip netns exec listener sysctl -qw net.ipv6.conf.default.accept_dad=0",
-        "# ip -n listener link set dev enp4s0 netns 1",
+        "# ip -n listener link set dev enp4s0 netns $$",
     ] {
         assert!(script.lines().any(|l| l == line), "{line}\n{script}");
     }
@@ -310,8 +310,10 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/rx-*; do echo 00000002 > $q/rps_cpus; done'",
         "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do echo 0-1 > /proc/irq/$i/smp_affinity_list; done",
         "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do for t in $(pgrep \"^irq/$i-\"); do chrt -f -p 50 $t; done; done",
-        "# sysctl kernel.sched_rt_runtime_us",
-        "# chrt -p $(pgrep -x ksoftirqd/1)",
+        "before_kernel_sched_rt_runtime_us=$(sysctl -n kernel.sched_rt_runtime_us)",
+        "# sysctl -qw kernel.sched_rt_runtime_us=\"$before_kernel_sched_rt_runtime_us\"",
+        "before_ksoftirqd_1=$(for t in $(pgrep -x ksoftirqd/1); do echo $t $(chrt -p $t | sed 's/.*: //'); done)",
+        "# echo \"$before_ksoftirqd_1\" | while read t policy priority; do case $policy in SCHED_FIFO*) chrt -f -p $priority $t;; SCHED_RR*) chrt -r -p $priority $t;; *) chrt -o -p 0 $t;; esac; done",
     ] {
         assert!(script.lines().any(|line| line == expected), "{expected}\n{script}");
     }

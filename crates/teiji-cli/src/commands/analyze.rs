@@ -12,7 +12,7 @@ use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection};
 use teiji_stats::Vantage;
 
 use super::quantity::span;
-use crate::exit::{Exit, mistake};
+use crate::exit::{self, Exit, mistake};
 use crate::limits;
 use crate::output;
 use crate::publish;
@@ -28,7 +28,7 @@ use crate::terminal;
 pub struct Args {
     /// The capture; `-` for standard input.
     capture: PathBuf,
-    /// The period, if it shall not be found: for example 1ms.
+    /// Skip the detection of the period: for example 1ms.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     period: Option<Span>,
     /// Only test frames of this flow identifier.
@@ -122,7 +122,10 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let file = File::open(path).map_err(|error| exit::unreadable(path, &error))?;
+    if file.metadata().is_ok_and(|found| found.is_dir()) {
+        mistake!("cannot read {}: it is a folder, not a capture", path.display());
+    }
     Ok(Box::new(file))
 }
 

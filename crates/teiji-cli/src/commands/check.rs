@@ -3,19 +3,28 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use serde::Serialize;
 use teiji_experiment::reader::Cards;
+use teiji_experiment::{Case, Experiment, Mistakes};
+use teiji_net::{Binding, Plan};
+use teiji_sys::sched::{self, Capability};
 
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
 use crate::output;
+use crate::ptp;
 
 /// Check experiment files and explain every mistake, with file, line and fix.
+///
+/// With `--on local` also check what this machine lacks to run them: rights, qdiscs and
+/// links of its kernel, ptp4l and phc2sys. Exits with 2 for a mistake in a file, and with 1
+/// if this machine lacks something.
 #[derive(clap::Args)]
 pub struct Args {
     /// The experiment files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Whose cards the experiment is for.
+    /// Where the experiment is to run.
     #[arg(long, value_enum, default_value_t = On::Lab)]
     on: On,
     #[command(flatten)]
@@ -27,10 +36,27 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum On {
-    /// The laboratory's emulated cards.
+    /// In the laboratory, on emulated NICs.
     Lab,
-    /// One's own cards: what they can do is seen when it runs.
+    /// On this machine; what real NICs can do is checked when it runs.
     Local,
+}
+
+/// What was found in a file, and of this machine.
+#[derive(Serialize)]
+struct Checked {
+    #[serde(flatten)]
+    findings: Mistakes,
+    /// What this machine lacks, with the cases that need it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing_here: Vec<Missing>,
+}
+
+/// Something that this machine lacks.
+#[derive(Serialize)]
+struct Missing {
+    what: String,
+    cases: Vec<String>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -44,19 +70,63 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let text = experiment_file::text(file)?;
         let name = file.display().to_string();
         let reading = experiment_file::reader(&name, args.overrides.pairs(), cards).read(&text);
+        let missing_here = match &reading.experiment {
+            Some(experiment) if args.on == On::Local => missing_here(experiment),
+            _ => Vec::new(),
+        };
         if reading.experiment.is_none() {
             exit = Exit::Usage;
+        } else if !missing_here.is_empty() && exit == Exit::Success {
+            exit = Exit::Failure;
         }
-        if args.json {
-            all.push(reading.findings);
-        } else if reading.findings.is_empty() {
-            output::line(format_args!("{name}: no mistakes"))?;
-        } else {
-            output::text(&reading.findings)?;
-        }
+        all.push(Checked { findings: reading.findings, missing_here });
     }
     if args.json {
         output::json(&all)?;
+        return Ok(exit);
+    }
+    for Checked { findings, missing_here } in &all {
+        if findings.is_empty() {
+            output::line(format_args!("{}: no mistakes", findings.file))?;
+        } else {
+            output::text(findings)?;
+        }
+        for Missing { what, cases } in missing_here {
+            let cases = cases.join(", ");
+            output::line(format_args!(
+                "{}: this machine lacks for {cases}: {what}",
+                findings.file
+            ))?;
+        }
     }
     Ok(exit)
+}
+
+/// What this machine lacks for an experiment.
+fn missing_here(experiment: &Experiment) -> Vec<Missing> {
+    let mut missing: Vec<Missing> = Vec::new();
+    for case in &experiment.cases {
+        for what in missing_for(case) {
+            match missing.iter_mut().find(|missing| missing.what == what) {
+                Some(known) => known.cases.push(case.name.clone()),
+                None => missing.push(Missing { what, cases: vec![case.name.clone()] }),
+            }
+        }
+    }
+    missing
+}
+
+fn missing_for(case: &Case) -> Vec<String> {
+    let scenario = &case.scenario;
+    let mut missing = match Plan::compile(scenario, &Binding::veth()) {
+        Ok(plan) => plan.missing_here(),
+        Err(error) => vec![error.to_string()],
+    };
+    missing.extend(ptp::missing_programs(scenario));
+    let flows = &scenario.flows;
+    let realtime = flows.iter().any(|f| f.realtime.is_some() || f.listener_realtime.is_some());
+    if realtime && !sched::has(Capability::SysNice) {
+        missing.push("CAP_SYS_NICE (real-time priorities) is missing: run it with sudo".to_owned());
+    }
+    missing
 }

@@ -31,7 +31,7 @@ enum What {
     Status,
     /// Fetch what is missing, and ask Debian for newer versions.
     Fetch(KernelArgs),
-    /// Remove what no name stands for any more.
+    /// Remove unreferenced cache entries.
     Clean {
         /// Remove everything.
         #[arg(long)]
@@ -83,7 +83,8 @@ fn status() -> anyhow::Result<Exit> {
     if items.is_empty() {
         output::line("  empty; `teiji lab fetch` fills it, and so does the first run")?;
     }
-    let mut exit = Exit::Success;
+    let bytes: u64 = items.iter().map(|item| item.bytes).sum();
+    let (count, mut damaged) = (items.len(), 0);
     for item in items {
         let packages: Vec<String> =
             item.packages.iter().map(|p| format!("{} {}", p.name, p.version)).collect();
@@ -96,7 +97,7 @@ fn status() -> anyhow::Result<Exit> {
         let health = match &item.health {
             Health::Whole => "intact".to_owned(),
             Health::Damaged(how) => {
-                exit = Exit::Failure;
+                damaged += 1;
                 format!("damaged ({how}): it is fetched again when it is next needed")
             }
         };
@@ -107,7 +108,12 @@ fn status() -> anyhow::Result<Exit> {
             day(item.fetched_unix_s)
         ))?;
     }
-    Ok(exit)
+    if count > 0 {
+        let verdict = if damaged == 0 { "OK".to_owned() } else { format!("{damaged} damaged") };
+        let megabytes = bytes / 1_000_000;
+        output::line(format_args!("  {count} items, {megabytes} MB in total: {verdict}"))?;
+    }
+    Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })
 }
 
 fn day(unix_s: u64) -> String {

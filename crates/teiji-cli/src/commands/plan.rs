@@ -3,18 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use teiji_experiment::Case;
 use teiji_experiment::reader::Cards;
+use teiji_net::card::{self, Refusal};
 use teiji_net::error::NO_VTSN;
-use teiji_net::{Binding, Plan};
+use teiji_net::{Binding, Plan, SshConnection};
 
 use crate::exit::Exit;
 use crate::experiment_file::{self, Overrides};
 use crate::output;
+use crate::plan_text;
 
 /// Print what a run would change on this machine, as plain commands.
 ///
-/// The output is a shell script: pasted into a root shell it makes the same
-/// set-up, and its last lines, as comments, undo it.
+/// The output is a shell script: pasted into a root shell it makes the same set-up, with
+/// ptp4l and phc2sys where clocks are synchronised. Of several cases each is undone before
+/// the next; the last one stays, and the last lines, as comments, undo it.
 #[derive(clap::Args)]
 pub struct Args {
     /// The experiment file.
@@ -32,15 +36,50 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let (experiment, _) = experiment_file::load(&args.file, &args.overrides, Cards::Own)?;
     let cases = experiment_file::choose_cases(&experiment, args.case.as_slice())?;
-    for case in cases {
-        let binding = Binding::parse(&args.bind, &case.scenario)?;
-        let plan = Plan::compile(&case.scenario, &binding)
-            .with_context(|| format!("case `{}`", case.name))?;
+    let plans = cases.iter().map(|case| plan_of(case, &args.bind));
+    let plans = plans.collect::<anyhow::Result<Vec<(Binding, Plan)>>>()?;
+    if cases.len() > 1 {
+        output::line(format_args!(
+            "# {} cases; each is undone before the next, --case NAME prints one alone",
+            cases.len()
+        ))?;
+    }
+    let last = cases.len() - 1;
+    for (index, (case, (binding, plan))) in cases.iter().zip(&plans).enumerate() {
         output::line(format_args!("# case {}", case.name))?;
+        for refusal in refusals(binding)? {
+            output::line(format_args!("# a run refuses this: {refusal}"))?;
+        }
         if plan.needs_vtsn() && !Path::new("/sys/module/vtsn").exists() {
             output::line(format_args!("# {NO_VTSN}"))?;
         }
-        output::line(format_args!("{}", plan.script()))?;
+        if plan.needs_vtsn() {
+            output::line("# (ip makes vtsn pairs with its plug-in, kernel/vtsn/README.md)")?;
+        }
+        output::line(plan_text::script(case, plan, index < last))?;
     }
     Ok(Exit::Success)
+}
+
+fn plan_of(case: &Case, bind: &str) -> anyhow::Result<(Binding, Plan)> {
+    let binding = Binding::parse(bind, &case.scenario)?;
+    let plan =
+        Plan::compile(&case.scenario, &binding).with_context(|| format!("case `{}`", case.name))?;
+    // Before anything is printed.
+    refusals(&binding)?;
+    Ok((binding, plan))
+}
+
+/// Why a run would not take the interfaces; one that is no NIC at all is an error.
+fn refusals(binding: &Binding) -> Result<Vec<Refusal>, Refusal> {
+    let ssh = SshConnection::current();
+    let mut refusals = Vec::new();
+    for interface in binding.interfaces() {
+        match card::look(interface, false, ssh.as_ref()) {
+            Ok(()) => {}
+            Err(error) if error.is_unusable() => return Err(error),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    Ok(refusals)
 }

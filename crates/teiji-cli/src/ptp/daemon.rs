@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -13,6 +13,24 @@ use teiji_sys::{netns, process};
 
 /// Lines of a program's output that are quoted when it fails.
 const QUOTED: usize = 4;
+
+/// Where programs are looked for. Those of linuxptp lie in sbin, which is not on everybody's
+/// path; init has none at all.
+fn path() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin")
+}
+
+/// Says what to do where a program is not installed; `None` if it is.
+pub(super) fn missing(program: &str) -> Option<String> {
+    let there = path().split(':').any(|folder| Path::new(folder).join(program).is_file());
+    (!there).then(|| {
+        format!(
+            "there is no `{program}` here; install linuxptp (`apt install linuxptp`), or run with \
+             --on lab"
+        )
+    })
+}
 
 /// A running program. Dropping the handle ends it.
 #[derive(Debug)]
@@ -36,9 +54,7 @@ impl Daemon {
         let output =
             File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(program);
-        // They lie in sbin, which is not on everybody's path; init has none at all.
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"));
+        command.env("PATH", path());
         command.args(arguments).stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
         let (told, answer) = mpsc::channel();
         let (alive, gone) = mpsc::channel::<()>();
@@ -93,10 +109,8 @@ impl Drop for Daemon {
 }
 
 fn explain(program: &str, error: &io::Error) -> anyhow::Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        return anyhow!(
-            "there is no `{program}` here; install linuxptp (`apt install linuxptp`), or run with --on lab"
-        );
+    if let Some(sentence) = missing(program).filter(|_| error.kind() == io::ErrorKind::NotFound) {
+        return anyhow!(sentence);
     }
     anyhow!("cannot start {program}: {error}")
 }

@@ -91,6 +91,14 @@ pub(crate) fn replace(
     netlink.change(replace_request(index, qdisc))
 }
 
+/// Asks for a root qdisc of `kind` without settings: an error other than `ENOENT` comes
+/// from a kind that the kernel knows.
+pub(crate) fn try_kind(netlink: &mut Netlink, index: u32, kind: &str) -> Result<(), KernelError> {
+    let header = tcmsg(index, 0, Handle::ROOT.0);
+    let request = Request::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &header);
+    netlink.change(request.string(TCA_KIND, kind))
+}
+
 fn replace_request(index: u32, qdisc: &PlannedQdisc) -> Request {
     let handle = qdisc.handle.map_or(0, |h| h.0);
     let request = Request::new(

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use teiji_lab::cache::{Cache, Progress};
 use teiji_lab::kernel::{Kernel, Plugin};
 
+use crate::exit;
 use crate::lab::GuestFile;
 
 /// What people and scripts may ask tc, ip and modprobe for in the guest.
@@ -99,7 +100,7 @@ fn busybox_files(package: &Path, as_shell: bool) -> anyhow::Result<Vec<GuestFile
 /// The user's files, in the guest's `/root`.
 pub fn files_inside(files: &[PathBuf]) -> anyhow::Result<Vec<GuestFile>> {
     let inside = files.iter().map(|path| {
-        let contents = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let contents = fs::read(path).map_err(|error| exit::unreadable(path, &error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((format!("root/{name}"), 0o755, contents))
     });

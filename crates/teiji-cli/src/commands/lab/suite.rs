@@ -82,6 +82,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let packages = distinct(needs.iter().flat_map(|needs| &needs.packages));
     let plugins = distinct(needs.iter().flat_map(|needs| &needs.plugins));
 
+    // Before anything is fetched.
+    let own_files = files_inside(&args.file)?;
+    let includes = scripts::includes(&args.scripts)?;
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
@@ -99,9 +102,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(steps);
 
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let mut files = guest_files(&scripts, &scripts::includes(&args.scripts)?);
+    let mut files = guest_files(&scripts, &includes);
     files.extend(programs.files);
-    files.extend(files_inside(&args.file)?);
+    files.extend(own_files);
     files.extend(plugin_files(&plugins)?);
     let loaded = [&BASE_MODULES, &modules[..]].concat();
     let contents = GuestContents {

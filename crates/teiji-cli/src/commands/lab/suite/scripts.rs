@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use teiji_lab::suite::Needs;
 
-use crate::exit::mistake;
+use crate::exit::{self, mistake};
 use crate::output;
 
 /// A script as it was read.
@@ -69,15 +68,13 @@ pub fn includes(paths: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
 }
 
 fn files_with(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let entries = fs::read_dir(folder).map_err(|error| exit::unreadable(folder, &error))?;
     let all = entries.flatten().map(|entry| entry.path());
     Ok(all.filter(|file| file.extension().is_some_and(|end| end == extension)).collect())
 }
 
 fn read_script(path: &Path) -> anyhow::Result<Script> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read_to_string(path).map_err(|error| exit::unreadable(path, &error))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Script { name, text })
 }

@@ -1,0 +1,184 @@
+//! `teiji plan` and `teiji check --on local`: what is printed works when it is pasted, and
+//! what this machine lacks is named. Needs root for namespaces, says SKIP without.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use common::{SMALL, command, root, said, teiji};
+
+/// Two cases whose hosts synchronise their clocks.
+fn two_cases() -> String {
+    format!(
+        "{SMALL}\n[hosts.a.ptp]\nrole = \"grandmaster\"\n[hosts.b.ptp]\nrole = \"slave\"\n\
+         system-clock = true\n[cases.plain]\n[cases.short]\n\
+         hosts.a.ports.line.qdisc = {{ kind = \"pfifo\", limit = 7 }}\n"
+    )
+}
+
+/// Programs that say what they were started with, and that they follow a master.
+fn stand_ins(folder: &Path) {
+    for name in ["ptp4l", "phc2sys"] {
+        let text = "#!/bin/sh\necho \"$0 $*\" >>/run/started\n\
+                    echo 'port 1: UNCALIBRATED to SLAVE on MASTER_CLOCK_SELECTED'\nexec sleep 100\n";
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// Runs shell commands in a fresh network namespace, with a `/run` of its own, for which
+/// `ip netns` keeps names.
+fn in_a_fresh_namespace(programs: &Path, commands: &str) -> String {
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let commands = format!("mount -t tmpfs none /run\nip link set lo up\n{commands}");
+    let output = Command::new("unshare")
+        .args(["--net", "--mount", "sh", "-ec", &commands])
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(said.code, 0, "{commands}\n{}\n{}", said.out, said.err);
+    said.out
+}
+
+#[test]
+fn the_printed_cases_run_as_a_script_and_the_comments_undo_the_last() {
+    if !root() || Command::new("ip").arg("-V").output().is_err() {
+        println!("SKIP: needs root and iproute2, to run what is printed");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    stand_ins(dir.path());
+    let file = dir.path().join("two.toml");
+    fs::write(&file, two_cases()).unwrap();
+    let plan = teiji(&["plan", file.to_str().unwrap()]);
+    assert_eq!(plan.code, 0, "{}", plan.err);
+    let (script, undo) = plan.out.rsplit_once("# to undo\n").unwrap();
+    let undo: Vec<&str> = undo.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    // The programs run beside the script.
+    let show = "sleep 1\nip netns list | sort\nip netns exec a tc qdisc show dev line root\n\
+                ip netns exec b ip -br addr show dev line\ncat /run/teiji-plan/b.cfg\n\
+                wc -l </run/teiji-plan/pids\ncat /run/started\n";
+    let after = "ip netns list\nls /run/teiji-plan 2>&1 || true\n";
+    let commands = format!("{script}\n{show}echo UNDO\n{}\n{after}", undo.join("\n"));
+    let out = in_a_fresh_namespace(dir.path(), &commands);
+    let (there, left) = out.split_once("UNDO\n").unwrap();
+    for expected in ["a\nb\n", "qdisc pfifo", "limit 7p", "/24", "slaveOnly 1", "\n3\n"] {
+        assert!(there.contains(expected), "{expected} is missing in:\n{there}");
+    }
+    // Each case started its own. The first one's phc2sys may be killed before it says so.
+    let started = |program: &str| there.matches(program).count();
+    assert_eq!(started("ptp4l -f /run/teiji-plan/b.cfg -m -i line"), 2, "{there}");
+    assert!((1..=2).contains(&started("phc2sys -s line -c CLOCK_REALTIME")), "{there}");
+    assert!(left.starts_with("ls:") || left.contains("No such file"), "{left}");
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_a_mistake_in_the_command_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.toml");
+    fs::write(&file, SMALL).unwrap();
+    let (file, out) = (file.to_str().unwrap(), dir.path().join("runs"));
+    let bind = ["--bind", "a=nosuch0,b=nosuch1"];
+    for arguments in
+        [&["plan", file][..], &["run", file, "--on", "local", "--out", out.to_str().unwrap()]]
+    {
+        let said = teiji(&[arguments, &bind].concat());
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
+        assert!(said.err.contains("no interface `nosuch0` here; there are lo"), "{}", said.err);
+        assert_eq!(said.out, "", "{arguments:?}");
+    }
+    assert!(!out.exists(), "what is refused leaves nothing behind");
+    let said = teiji(&["run", file, "--on", "local", "--bind", "c=lo"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+}
+
+#[test]
+fn what_this_machine_lacks_is_named_by_check() {
+    if !root() {
+        println!("SKIP: needs root, to try what the kernel has");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.toml");
+    let path = file.to_str().unwrap();
+    fs::write(&file, SMALL).unwrap();
+    let plain = teiji(&["check", path, "--on", "local"]);
+    assert_eq!((plain.code, plain.out.as_str()), (0, &*format!("{path}: no mistakes\n")));
+    if Path::new("/sys/module/prioflow").exists() || Path::new("/usr/sbin/ptp4l").exists() {
+        println!("SKIP: this machine has what is to be missing");
+        return;
+    }
+    let text = format!(
+        "{SMALL}\n[hosts.a.ptp]\nrole = \"grandmaster\"\n[hosts.b.ptp]\nrole = \"slave\"\n\
+         [cases.plain]\n[cases.levels]\n\
+         hosts.a.ports.line.qdisc = {{ kind = \"prioflow\", link = \"mac-control\" }}\n"
+    );
+    fs::write(&file, text).unwrap();
+    let said = teiji(&["check", path, "--on", "local"]);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    for expected in [
+        "this machine lacks for plain, levels: there is no `ptp4l` here",
+        "this machine lacks for levels: This kernel has no `prioflow` module",
+    ] {
+        assert!(said.out.contains(expected), "{expected} is missing in:\n{}", said.out);
+    }
+    let json = teiji(&["check", path, "--on", "local", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json[0]["missing_here"].as_array().unwrap().len(), 2, "{json}");
+}
+
+#[test]
+fn missing_files_are_mistakes_in_the_command_line_before_anything_is_fetched() {
+    let cache = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["analyze", "nowhere.pcap"][..],
+        &["analyze", "crates"],
+        &["report", "nowhere"],
+        &["compare", "nowhere", "nowhere"],
+        &["run", "--replay", "nowhere"],
+        &["run", "nowhere.toml"],
+        &["check", "nowhere.toml"],
+        &["plan", "nowhere.toml"],
+        &["margin", "nowhere.toml"],
+        &["lab", "suite", "nowhere.sh"],
+        &["lab", "shell", "--file", "nowhere", "--", "true"],
+        &["flow", "enable", "--profile", "nowhere.toml"],
+    ] {
+        let output = command(arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
+        let said = said(&output);
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
+        assert_eq!(said.err.trim().lines().count(), 1, "{arguments:?}: {}", said.err);
+    }
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "something was fetched");
+}
+
+#[test]
+fn where_no_run_folder_can_be_made_nothing_is_fetched() {
+    let dir = tempfile::tempdir().unwrap();
+    let (cache, file) = (dir.path().join("cache"), dir.path().join("file"));
+    fs::write(&file, "").unwrap();
+    let out = file.join("runs");
+    let arguments = ["run", "experiments/etf.toml", "--out", out.to_str().unwrap()];
+    let said = said(&command(&arguments).env("XDG_CACHE_HOME", &cache).output().unwrap());
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("cannot create the folder"), "{}", said.err);
+    assert!(!cache.exists(), "something was fetched");
+}
+
+#[test]
+fn a_mistyped_subcommand_is_guessed() {
+    for (arguments, guess) in
+        [(&["rnu"][..], "'run'"), (&["lab", "sehll"], "'shell'"), (&["flow", "statsu"], "'status'")]
+    {
+        let said = teiji(arguments);
+        assert_eq!(said.code, 2, "{arguments:?}");
+        let tip = format!("a similar subcommand exists: {guess}");
+        assert!(said.err.contains(&tip), "{arguments:?}: {}", said.err);
+    }
+    assert!(!teiji(&["colour"]).err.contains("similar"));
+}
