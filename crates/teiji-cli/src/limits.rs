@@ -1,8 +1,8 @@
 //! What the figures of a run do not prove, in full sentences for its report.
 
 use teiji_experiment::{Experiment, Nic, Wire};
-use teiji_record::Summary;
 use teiji_record::summary::Testbed;
+use teiji_record::{CaseSummary, Summary};
 use teiji_stats::Vantage;
 
 /// `experiment` is what was measured; `None` where it cannot be read any more, or never was
@@ -11,6 +11,11 @@ pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String>
     let mut limits = match summary.testbed {
         Testbed::Lab => laboratory(&cards(experiment), &instruction_times(experiment)),
         Testbed::Local => vec![local(summary).to_owned()],
+        Testbed::Capture if summary.cases.iter().any(is_of_two_points) => vec![
+            "Two captures show the wire at two points: what happens between them is inferred. A \
+             frame that one lacks may have been lost on the way, or by the capture."
+                .to_owned(),
+        ],
         Testbed::Capture => vec![
             "A capture shows the wire at one point; what the sender meant to do is inferred."
                 .to_owned(),
@@ -25,6 +30,11 @@ pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String>
         );
     }
     limits
+}
+
+/// The delay between two captures.
+fn is_of_two_points(case: &CaseSummary) -> bool {
+    case.members.iter().any(|member| !member.delays.is_empty())
 }
 
 /// The cards of all cases.

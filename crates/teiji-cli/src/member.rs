@@ -92,6 +92,7 @@ pub fn record(
         Some(path.strip_prefix(folder.path()).ok()?.to_string_lossy().into_owned())
     });
     let member = MemberSummary {
+        delays: BTreeMap::new(),
         seed,
         records: Some(name),
         flows: records.statistics(),

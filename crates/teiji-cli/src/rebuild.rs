@@ -92,6 +92,7 @@ fn member(
     let observed = observed(manifest, &case.name, seed);
     let captured = folder.path().join(&capture).is_file();
     Ok(MemberSummary {
+        delays: std::collections::BTreeMap::new(),
         seed,
         records: Some(RunFolder::records_name(&case.name, seed)),
         capture: captured.then_some(capture),

@@ -319,6 +319,49 @@ fn captures_are_analysed_and_damaged_ones_explained() {
 }
 
 #[test]
+fn two_captures_of_the_same_frames_give_their_delay() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, stamps: Vec<u32>| {
+        let path = dir.path().join(name);
+        fs::write(&path, common::capture(stamps)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let first = file("first.pcap", (0..100).map(|i| i * 1_000).collect());
+    let second = file("second.pcap", (5..100).map(|i| i * 1_000 + 7).collect());
+    let report = dir.path().join("report.html").to_str().unwrap().to_owned();
+    let told = teiji(&["analyze", &first, &second, "--report", &report]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(told.out.contains("95 of 100 frames at the first point matched"), "{}", told.out);
+    assert!(told.out.contains("5 only at the first"), "{}", told.out);
+    assert!(told.out.contains("difference between their clocks"), "{}", told.out);
+    assert!(told.out.contains("told apart by time"), "equal frames: {}", told.out);
+    let page = fs::read_to_string(&report).unwrap();
+    assert!(
+        page.contains("Histogram of the delays") && page.contains("Two captures show the wire")
+    );
+    let json = teiji(&["analyze", &first, &second, "--json"]);
+    let summary: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let delays = &summary["cases"][0]["members"][0]["delays"];
+    let flow = delays.as_object().unwrap().values().next().unwrap();
+    assert_eq!(flow["counts"]["first"]["alone"], 5, "{flow}");
+    assert_eq!(
+        (&flow["delay"]["min_ns"], &flow["delay"]["max_ns"]),
+        (&7_000.into(), &7_000.into())
+    );
+
+    let refused = teiji(&["analyze", &first, &second, "--period", "1ms"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    let refused = teiji(&["analyze", &first, "-"]);
+    assert_eq!((refused.code, refused.err.trim().lines().count()), (2, 1), "{}", refused.err);
+    let missing = teiji(&["analyze", &first, "nowhere.pcap"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.contains("nowhere.pcap"), "{}", missing.err);
+    let nothing = teiji(&["analyze", &first, &second, "--vlan", "5"]);
+    assert_eq!(nothing.code, 1);
+    assert!(nothing.err.contains("is as asked for"), "{}", nothing.err);
+}
+
+#[test]
 fn a_period_that_is_not_the_flows_is_questioned() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("steady.pcap");

@@ -59,6 +59,7 @@ fn summary() -> Summary {
         rooms: BTreeMap::default(),
         bridge_rooms: Vec::new(),
         blocking: BTreeMap::default(),
+        delays: BTreeMap::default(),
         cards: Vec::new(),
         activity: teiji_core::activity::Activity::default(),
     };

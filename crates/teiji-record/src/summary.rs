@@ -9,7 +9,7 @@ use teiji::ReceiveRoom;
 use teiji_core::activity::Activity;
 use teiji_core::time::Span;
 use teiji_experiment::Judge;
-use teiji_stats::{FlowStatistics, RoundStatistics, WireStatistics};
+use teiji_stats::{DelayStatistics, FlowStatistics, RoundStatistics, WireStatistics};
 
 use crate::bridge_room::BridgeRoom;
 use crate::card::CardCount;
@@ -127,6 +127,9 @@ pub struct MemberSummary {
     /// (`RunFolder::rounds_name`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub round_trips: BTreeMap<String, RoundStatistics>,
+    /// Of two captures the delay of each flow from the first to the second, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delays: BTreeMap<String, DelayStatistics>,
     /// What each flow did on its wire, by name; of a wire whose time is computed more
     /// than its rate.
     #[serde(default)]

@@ -44,6 +44,7 @@ fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
         rooms: BTreeMap::default(),
         bridge_rooms: Vec::new(),
         blocking: BTreeMap::default(),
+        delays: BTreeMap::default(),
         cards: Vec::new(),
         incomplete: false,
         clocks: Vec::new(),

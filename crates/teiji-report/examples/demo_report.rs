@@ -127,6 +127,7 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
                 rooms: BTreeMap::default(),
                 bridge_rooms: Vec::new(),
                 blocking: BTreeMap::default(),
+                delays: BTreeMap::default(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
             }

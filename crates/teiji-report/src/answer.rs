@@ -6,8 +6,10 @@
 //! * `round_trips` – how long round trips take,
 //! * `gates` – whether they leave within the gates of their class,
 //! * `shaping` – whether a class keeps to what is reserved for it,
-//! * `loss` – whether all frames arrive.
+//! * `loss` – whether all frames arrive,
+//! * `delays` – how long frames take between two captures.
 
+mod delays;
 mod gates;
 pub(crate) mod intervals;
 mod loss;
@@ -43,6 +45,9 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
 }
 
 fn figures(summary: &Summary, glyphs: &Glyphs) -> Answer {
+    if !crate::delay::flows(summary).is_empty() {
+        return delays::answer(summary, glyphs);
+    }
     match summary.judge.by {
         JudgeBy::Interval => intervals::answer(summary, glyphs),
         JudgeBy::Schedule => schedule::answer(summary, glyphs),

@@ -118,6 +118,30 @@ impl<'a> Comparison<'a> {
         Self { flow: name, measure: Measure::RoundTrip, cases }
     }
 
+    /// The delay of `flow` between two captures.
+    pub fn of_delays(summary: &'a Summary, flow: &'a str) -> Self {
+        let view = |case: &'a CaseSummary| CaseView {
+            case,
+            members: case
+                .members
+                .iter()
+                .filter_map(|member| {
+                    let deviation = member.delays.get(flow)?.delay.as_ref();
+                    Some(MemberView {
+                        seed: member.seed,
+                        flow: None,
+                        wire: None,
+                        rounds: None,
+                        deviation,
+                    })
+                })
+                .collect(),
+            vantage: None,
+            paper: None,
+        };
+        Self { flow, measure: Measure::Delay, cases: summary.cases.iter().map(view).collect() }
+    }
+
     /// The vantage that all cases share which have figures: of a single frame there are none.
     pub fn common_vantage(&self) -> Option<Vantage> {
         let mut known = self.cases.iter().filter_map(|case| case.vantage);

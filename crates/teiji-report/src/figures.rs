@@ -74,12 +74,13 @@ impl Row {
         }
     }
 
-    /// `percentiles` between p99 and `beyond` are one row, the highest; of round trips each
-    /// is a row, because every step of a latency's tail is a figure of its own.
+    /// `percentiles` between p99 and `beyond` are one row, the highest; of round trips
+    /// and delays each is a row, because every step of a latency's tail is a figure of its own.
     pub fn with_tail(percentiles: Vec<f64>, measure: Measure, beyond: f64) -> Vec<Self> {
         let mut rows = vec![Self::One(Figure::Mean), Self::Extremes];
-        if measure == Measure::RoundTrip {
-            rows.push(Self::One(Figure::Stddev));
+        if matches!(measure, Measure::RoundTrip | Measure::Delay) {
+            let range = (measure == Measure::Delay).then_some(Self::One(Figure::Range));
+            rows.extend(range.into_iter().chain([Self::One(Figure::Stddev)]));
             rows.extend(percentiles.into_iter().map(|p| Self::One(Figure::Percentile(p))));
             return rows;
         }

@@ -19,6 +19,7 @@ mod answer;
 pub mod cards;
 pub mod clocks;
 pub mod comparison;
+pub mod delay;
 pub mod directions;
 mod figures;
 pub mod gates;

@@ -105,6 +105,7 @@ pub const fn testbed(testbed: Testbed) -> &'static str {
 pub fn heading(comparison: &Comparison, glyphs: &Glyphs) -> String {
     match (comparison.measure, comparison.common_period_ns()) {
         (Measure::RoundTrip, _) => format!("Round trips of {}", comparison.flow),
+        (Measure::Delay, _) => "Delay from the first capture to the second".to_owned(),
         (Measure::Schedule, _) => "Deviation of each frame from its schedule".to_owned(),
         (Measure::Interval, Some(period)) => {
             format!("Deviation of each interval from {}", duration(period as f64, glyphs))
@@ -118,6 +119,9 @@ pub fn heading(comparison: &Comparison, glyphs: &Glyphs) -> String {
 pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
     if comparison.measure == Measure::RoundTrip {
         return "from the send call to the reply in the program".to_owned();
+    }
+    if comparison.measure == Measure::Delay {
+        return "stamp of the second minus stamp of the first".to_owned();
     }
     let place = match comparison.common_vantage() {
         Some(v) => vantage(v).to_owned(),
@@ -197,7 +201,7 @@ pub fn survivors(testbed: Testbed, comparison: &Comparison) -> String {
     }
     let what = match comparison.measure {
         Measure::RoundTrip => "requests",
-        Measure::Interval | Measure::Schedule => "frames",
+        Measure::Interval | Measure::Schedule | Measure::Delay => "frames",
     };
     format!("No time is known of {} {what}: the figures are of the others.", lost(testbed))
 }

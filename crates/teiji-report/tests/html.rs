@@ -6,6 +6,7 @@ mod remedies;
 use html_page::{page, page_of};
 use teiji_record::summary::{PeriodicFlow, Testbed};
 use teiji_record::{BridgeRoom, Verdict};
+use teiji_stats::{DelayCounts, DelayStatistics};
 
 /// The page without what is inside `<script>` and `<style>`.
 fn markup(page: &str) -> String {
@@ -231,6 +232,29 @@ fn several_periodic_flows_of_a_capture_are_a_table() {
     assert!(told.contains("&lt;two&gt;") && told.contains("2.5\u{a0}ms"), "{told}");
     assert!(told.contains("<code>--flow 3</code>"), "{told}");
     assert!(!of(vec![flow("one", true)]).contains("id=\"periodic\""));
+}
+
+#[test]
+fn the_delay_between_two_captures_has_figures_and_plots() {
+    let of = |lowest: i64| {
+        markup(&page_of(move |summary| {
+            let delay = teiji_stats::delay::delays((0..100).map(|k| lowest + k * 10));
+            let counts = DelayCounts { matched: 100, ..DelayCounts::default() };
+            let member = &mut summary.cases[0].members[0];
+            member.flows.clear();
+            member.delays =
+                [("<flow>".to_owned(), DelayStatistics { counts, delay })].into_iter().collect();
+            summary.cases.truncate(1);
+            summary.cases[0].members.truncate(1);
+        }))
+    };
+    let told = of(4_420);
+    let told = section(&told, "results");
+    assert!(told.contains("Delay from the first capture to the second"), "{told}");
+    assert!(told.contains("&lt;flow&gt;") && told.contains("Histogram of the delays"));
+    assert!(told.contains("Tail of the delays") && told.contains("<th>p90</th>"));
+    let below = of(-400);
+    assert!(!section(&below, "results").contains("Tail of"), "no tail of absolute values");
 }
 
 #[test]

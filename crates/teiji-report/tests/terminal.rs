@@ -12,11 +12,11 @@ use teiji_core::time::Span;
 use teiji_experiment::JudgeBy;
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
-use teiji_record::{ReceiveRoom, Summary, Verdict};
+use teiji_record::{MemberSummary, ReceiveRoom, Summary, Verdict};
 use teiji_report::terminal::{Options, compare, render};
 use teiji_stats::{
-    Deviation, GateStatistics, HandOver, Missed, Series, ShapingStatistics, Vantage, Wait,
-    WireStatistics,
+    DelayCounts, DelayStatistics, Deviation, GateStatistics, HandOver, Missed, PointCounts, Series,
+    ShapingStatistics, Vantage, Wait, WireStatistics,
 };
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
@@ -235,6 +235,40 @@ fn periodic(number: i64) -> PeriodicFlow {
         range_ns: (number > 0).then_some(number * 7_345),
         analysed: number == 0,
     }
+}
+
+/// Two captures: one flow with losses and copies, many that are at one point only.
+fn two_captures(offset_ns: i64) -> Summary {
+    let point = |frames, alone, copies, unclear| PointCounts { frames, alone, copies, unclear };
+    let counts =
+        DelayCounts { matched: 1_000, first: point(1_005, 5, 0, 0), second: point(1_012, 7, 3, 2) };
+    let values = (0..1_000).map(|k| 4_420 + k % 25 * 10 + offset_ns);
+    let bridge = DelayCounts { second: point(58, 58, 0, 0), ..DelayCounts::default() };
+    let mut delays = std::collections::BTreeMap::from([(
+        "UDP 10.3.0.1:6666 → 10.3.0.2:6666, VLAN 100".to_owned(),
+        DelayStatistics { counts, delay: teiji_stats::delay::delays(values) },
+    )]);
+    delays.extend((0..11).map(|k| {
+        let name = format!("02:00:00:00:00:{k:02x} → 01:80:c2:00:00:00, type 0x0027");
+        (name, DelayStatistics { counts: bridge, delay: None })
+    }));
+    let names = "tap1.pcap → tap2.pcap";
+    let mut captures = case(names, vec![]);
+    captures.members = vec![MemberSummary { delays, ..MemberSummary::default() }];
+    Summary {
+        experiment: names.to_owned(),
+        paper: None,
+        testbed: Testbed::Capture,
+        warnings: vec!["The clocks are in it.".to_owned()],
+        ..run(vec![captures])
+    }
+}
+
+#[test]
+fn two_captures_have_their_delay_and_what_only_one_of_them_has() {
+    golden("delay", &render(&two_captures(0), &WIDE), WIDE);
+    let ascii = Options { unicode: false, ..NARROW };
+    golden("delay-negative", &render(&two_captures(-1_000_000), &ascii), ascii);
 }
 
 #[test]

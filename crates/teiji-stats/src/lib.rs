@@ -6,6 +6,7 @@
 //! * [`fold`] – the frames of a flow become [`FlowStatistics`],
 //! * [`missed`] – how its frames missed their time,
 //! * [`intervals`] – what an interval between two frames is,
+//! * [`delay`] – the delay of frames between two points,
 //! * [`envelope`] – a series of any length becomes what a plot needs,
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
 //! * [`tail`] – a latency's far end: bounds for small probabilities,
@@ -16,6 +17,7 @@
 
 mod buckets;
 pub mod compare;
+pub mod delay;
 pub mod deviation;
 pub mod envelope;
 pub mod flow;
@@ -33,6 +35,7 @@ pub mod waits;
 pub mod wire;
 
 pub use compare::{Comparison, Ensemble, Interval, Spread};
+pub use delay::{DelayCounts, DelayStatistics, PointCounts};
 pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};

@@ -1,4 +1,7 @@
-//! `teiji analyze`: the table and plots of a capture that somebody recorded.
+//! `teiji analyze`: the table and plots of a capture that somebody recorded, or of
+//! two with the same frames.
+
+mod between;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -24,10 +27,18 @@ use crate::terminal;
 /// deviation of each interval from the period of one: the one that the options
 /// select, else test frames before others, round periods before odd ones, more
 /// frames before fewer. One pass; memory does not grow with the file.
+///
+/// With a second capture: the delay of the same frames from the first to the
+/// second. Test frames are matched by their numbers, IP packets by what stays as
+/// it is on the way, other frames by addresses and payload; equal frames are told
+/// apart by time. A difference between the two captures' clocks is in every delay.
 #[derive(clap::Args)]
 pub struct Args {
     /// The capture; `-` for standard input.
     capture: PathBuf,
+    /// A capture of the same frames at a second point.
+    #[arg(conflicts_with_all = ["period", "paper"])]
+    second: Option<PathBuf>,
     /// Skip the detection of the period: for example 1ms.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     period: Option<Span>,
@@ -95,10 +106,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         mistake!("{}", AnalyzeError::Period(period));
     }
     let path = args.capture.as_path();
+    if let Some(second) = &args.second {
+        return between::run(path, second, &options.filter, args);
+    }
     let analysis = capture::analyze(open(path)?, &options)
         .with_context(|| format!("cannot analyse {}", path.display()))?;
-    let name = path.file_name().map_or_else(|| "capture".into(), |n| n.to_string_lossy());
-    let mut summary = analysis.summary(&name);
+    let mut summary = analysis.summary(&name(path));
     if let Some((key, case)) = &args.paper {
         summary.paper = Some(key.clone());
         summary.cases[0].paper_result = Some(case.clone());
@@ -116,6 +129,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     output::line(format_args!("{}\n{next}", terminal::table(&summary)))?;
     Ok(Exit::Success)
+}
+
+/// What a capture is called.
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| "capture".to_owned(), |n| n.to_string_lossy().into_owned())
 }
 
 fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {

@@ -124,6 +124,8 @@ class Figure {
     }
     if (low > high) return [-1, 1];
     const air = Math.max(1, (high - low) * 0.08, high === low ? Math.abs(high) * 0.2 : 0);
+    // A delay lies where it lies; deviations lie around zero.
+    if (this.all[0].value === "delay") return [low - air, high + air];
     return [Math.min(low, 0) - air, Math.max(high, 0) + air];
   }
 

@@ -48,6 +48,7 @@ const fn subject(comparison: &Comparison) -> &'static str {
         Measure::Interval => "interval",
         Measure::Schedule => "departure",
         Measure::RoundTrip => "round trip",
+        Measure::Delay => "delay",
     }
 }
 

@@ -13,6 +13,8 @@ pub enum Measure {
     Schedule,
     /// How long a round trip takes.
     RoundTrip,
+    /// How long a frame takes from one capture to another.
+    Delay,
 }
 
 impl Measure {
@@ -21,6 +23,7 @@ impl Measure {
         match self {
             Self::Interval | Self::Schedule => "intervals",
             Self::RoundTrip => "round trips",
+            Self::Delay => "frames",
         }
     }
 
@@ -29,6 +32,7 @@ impl Measure {
         match self {
             Self::Interval | Self::Schedule => ["frame", "deviation"],
             Self::RoundTrip => ["request", "round trip"],
+            Self::Delay => ["frame", "delay"],
         }
     }
 
@@ -37,6 +41,7 @@ impl Measure {
         match self {
             Self::Interval | Self::Schedule => "absolute deviation",
             Self::RoundTrip => "time",
+            Self::Delay => "delay",
         }
     }
 
@@ -45,7 +50,7 @@ impl Measure {
             Self::Interval => statistics.interval.as_ref(),
             Self::Schedule => statistics.schedule.as_ref(),
             // No vantage sees both of its ends.
-            Self::RoundTrip => None,
+            Self::RoundTrip | Self::Delay => None,
         }
     }
 }

@@ -84,7 +84,7 @@ pub fn json(report: &Report<'_>) -> String {
         .points
         .iter()
         .map(|points| {
-            let mut packed = pack(points, period(report, points));
+            let mut packed = pack(points, period(report, points), measure(report, points));
             packed.colour = colour(report.summary, &points.case);
             packed.about = about(report, points);
             let same = |band: &&Band| (&band.case, band.seed) == (&points.case, points.seed);
@@ -107,7 +107,17 @@ fn period(report: &Report<'_>, points: &Points) -> i64 {
     flows.next().map_or(1, |flow| flow.period_ns)
 }
 
-fn pack(points: &Points, period_ns: i64) -> Series<'_> {
+/// What the points show.
+fn measure(report: &Report<'_>, points: &Points) -> Measure {
+    if points.vantage.is_some() {
+        return Measure::Interval;
+    }
+    let mut members = report.summary.cases.iter().flat_map(|case| &case.members);
+    let delay = members.any(|member| member.delays.contains_key(&points.flow));
+    if delay { Measure::Delay } else { Measure::RoundTrip }
+}
+
+fn pack(points: &Points, period_ns: i64, measure: Measure) -> Series<'_> {
     let steps: Vec<i64> = points
         .seq
         .windows(2)
@@ -126,7 +136,6 @@ fn pack(points: &Points, period_ns: i64) -> Series<'_> {
             pair[1].saturating_sub(pair[0]).saturating_sub(follows)
         })
         .collect();
-    let measure = points.vantage.map_or(Measure::RoundTrip, |_| Measure::Interval);
     let [one, value] = measure.one_and_value();
     let (jump_ns, quantum_ns) = (quantum(&jumps), quantum(&points.deviation_ns));
     let regular = steps.iter().all(|step| *step == 1);
@@ -200,7 +209,7 @@ mod tests {
     #[test]
     fn a_coarse_capture_takes_a_byte_a_frame() {
         let regular = points(vec![1000, -2000, 0, 63_000], vec![1, 2, 3, 4], 1_000_000);
-        let packed = pack(&regular, 1_000_000);
+        let packed = pack(&regular, 1_000_000, Measure::Interval);
         assert_eq!((packed.quantum_ns, packed.first, packed.first_ns), (1000, 1, 1_001_000));
         assert!(packed.steps.is_none() && packed.jumps.is_none());
         assert_eq!(STANDARD.decode(&packed.deviations).unwrap(), [2, 3, 0, 126]);
@@ -210,7 +219,7 @@ mod tests {
     fn gaps_and_the_time_lost_in_them_are_kept() {
         let mut gap = points(vec![5, 5, 5], vec![1, 2, 9], 100);
         gap.t_ns = vec![105, 210, 210 + 7 * 100 + 8];
-        let packed = pack(&gap, 100);
+        let packed = pack(&gap, 100, Measure::Interval);
         assert_eq!(STANDARD.decode(packed.steps.unwrap()).unwrap(), [2, 14]);
         assert_eq!(packed.jump_ns, 8);
         assert_eq!(STANDARD.decode(packed.jumps.unwrap()).unwrap(), [0, 2]);
@@ -223,6 +232,6 @@ mod tests {
         let mut extreme = points(vec![0, 0], vec![0, 1], 1);
         extreme.deviation_ns = vec![i64::MIN, 0];
         extreme.t_ns = vec![i64::MIN, i64::MAX];
-        assert!(pack(&extreme, 1).quantum_ns > 0);
+        assert!(pack(&extreme, 1, Measure::Interval).quantum_ns > 0);
     }
 }

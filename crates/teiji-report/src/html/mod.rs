@@ -5,7 +5,7 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `delays`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
@@ -16,6 +16,7 @@ mod bands;
 mod clocks;
 mod closing;
 mod data;
+mod delays;
 mod directions;
 mod escape;
 mod head;
@@ -63,6 +64,7 @@ pub fn render(report: &Report<'_>) -> String {
         results::results(report, flow, index, &mut body);
     }
     rounds::rounds(report, &mut body);
+    delays::delays(report, &mut body);
     bands::bands(report, &mut body);
     ranking::ranking(report, &mut body);
     on_wire::cards(report, &mut body);

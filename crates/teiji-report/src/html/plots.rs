@@ -42,6 +42,13 @@ impl Words {
                 reach: "take",
                 one: "round trip",
             },
+            Measure::Delay => Self {
+                histogram: "Histogram of the delays",
+                tail: "Tail of the delays",
+                value: "delay",
+                reach: "take",
+                one: "frame",
+            },
         }
     }
 }

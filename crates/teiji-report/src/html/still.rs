@@ -9,7 +9,7 @@ use super::colour;
 use super::escape::text;
 use super::plots::trimmed;
 use super::svg::Frame;
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, Measure};
 use crate::report::{Points, Report};
 use crate::units::{Scale, Unit};
 
@@ -41,7 +41,11 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
     let all = || series.iter().flat_map(|p| &p.deviation_ns).copied();
     let (Some(low), Some(high)) = (all().min(), all().max()) else { return };
     let end = series.iter().filter_map(|p| p.t_ns.last()).copied().max().unwrap_or(1).max(1);
-    let (low, high) = (low.min(0) as f64, high.max(0) as f64);
+    // A delay lies where it lies; deviations lie around zero.
+    let (low, high) = match comparison.measure {
+        Measure::Delay => (low as f64, high as f64),
+        _ => (low.min(0) as f64, high.max(0) as f64),
+    };
     let air = ((high - low) * 0.08).max(1.0);
     let y = Axis::Linear(low - air, high + air);
     let x = Axis::Linear(0.0, end as f64);

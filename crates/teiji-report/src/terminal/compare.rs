@@ -145,7 +145,7 @@ fn one_case(
 fn decisive(comparison: &Comparison<'_>) -> (Figure, &'static str) {
     match comparison.measure {
         Measure::RoundTrip => (Figure::Max, "longest round trip"),
-        Measure::Interval | Measure::Schedule => (Figure::Range, "range"),
+        Measure::Interval | Measure::Schedule | Measure::Delay => (Figure::Range, "range"),
     }
 }
 

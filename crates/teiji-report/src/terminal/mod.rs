@@ -7,6 +7,7 @@
 
 mod clocks;
 mod compare;
+mod delays;
 mod directions;
 mod figures;
 mod frames;
@@ -23,6 +24,7 @@ use teiji_record::summary::Testbed;
 
 use crate::answer::answer;
 use crate::comparison::{Comparison, flows, measure, round_trips};
+use crate::delay;
 use crate::paper::Paper;
 use crate::ranking;
 use crate::units::{count, duration};
@@ -60,7 +62,9 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     on_wire::rooms(summary, label, &mut screen);
     on_wire::silence(summary, label, &mut screen);
     let rounds = round_trips(summary);
-    if comparisons.is_empty() && rounds.is_empty() {
+    delays::delays(summary, label, &mut screen);
+    let unmeasured = comparisons.is_empty() && rounds.is_empty();
+    if unmeasured && delay::flows(summary).is_empty() {
         frames::unmeasured(summary, label, &mut screen);
     }
     for comparison in &comparisons {
@@ -110,6 +114,9 @@ fn headline(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Scre
 /// Where and how a run was made, as far as its summary says.
 fn facts(summary: &Summary, comparisons: &[Comparison<'_>], screen: &Screen) -> String {
     let glyphs = screen.glyphs();
+    if !delay::flows(summary).is_empty() {
+        return "two captures of the same frames".to_owned();
+    }
     let mut facts = vec![wording::testbed(summary.testbed).to_owned()];
     let members = || summary.cases.iter().flat_map(|case| &case.members);
     if let [comparison] = comparisons {

@@ -63,6 +63,7 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             rooms: BTreeMap::default(),
             bridge_rooms: Vec::new(),
             blocking: BTreeMap::default(),
+            delays: BTreeMap::default(),
             cards: Vec::new(),
             activity: activity(),
         }],

@@ -58,6 +58,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 rooms: BTreeMap::default(),
                 bridge_rooms: Vec::new(),
                 blocking: BTreeMap::default(),
+                delays: BTreeMap::default(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
             })

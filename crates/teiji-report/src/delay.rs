@@ -1,0 +1,50 @@
+//! The delay between two captures, in words: which flows are told, and what
+//! became of their frames.
+
+use teiji_record::Summary;
+use teiji_stats::{DelayStatistics, PointCounts};
+
+use crate::units::{Glyphs, count};
+
+/// Flows that are told; all are in the JSON.
+pub const LISTED: usize = 10;
+
+/// The flows with their delay, the one with the most matched frames first.
+pub fn flows(summary: &Summary) -> Vec<(&str, &DelayStatistics)> {
+    let members = summary.cases.iter().flat_map(|case| &case.members);
+    let mut flows: Vec<(&str, &DelayStatistics)> =
+        members.flat_map(|m| &m.delays).map(|(name, delay)| (name.as_str(), delay)).collect();
+    let all = |delay: &DelayStatistics| {
+        (delay.counts.matched, delay.counts.first.frames + delay.counts.second.frames)
+    };
+    flows.sort_by_key(|(_, delay)| std::cmp::Reverse(all(delay)));
+    flows
+}
+
+/// What became of a flow's frames, one sentence.
+pub fn counts(delay: &DelayStatistics, glyphs: &Glyphs) -> String {
+    let counts = &delay.counts;
+    let n = |value: u64| count(value, glyphs);
+    let frames = if counts.first.frames == 1 { "frame" } else { "frames" };
+    let mut said = vec![match counts.matched {
+        0 => "No frame matched".to_owned(),
+        matched => {
+            format!(
+                "{} of {} {frames} at the first point matched",
+                n(matched),
+                n(counts.first.frames)
+            )
+        }
+    }];
+    let mut tell = |what: &str, of: fn(&PointCounts) -> u64| {
+        for (point, name) in [(&counts.first, "first"), (&counts.second, "second")] {
+            if of(point) > 0 {
+                said.push(format!("{} {what} the {name}", n(of(point))));
+            }
+        }
+    };
+    tell("only at", |point| point.alone);
+    tell("more copies at", |point| point.copies);
+    tell("not told apart from equal ones at", |point| point.unclear);
+    format!("{}.", said.join("; "))
+}
