@@ -13,7 +13,7 @@
  *	clock_gettime(CLOCK_TAI)                   when did we wake
  *	sendmsg(MSG_DONTWAIT)                      with SCM_TXTIME if margin > 0
  *	clock_gettime(CLOCK_TAI)                   when did sendmsg return
- *	recvmmsg(MSG_ERRQUEUE | MSG_DONTWAIT)      if stamps or margin > 0
+ *	recvmmsg(MSG_ERRQUEUE | MSG_DONTWAIT)      if stamps; every 64th frame if only margin > 0
  *
  * Build:	cc -O2 -static -o talker-minimal talker-minimal.c
  * Usage:	talker-minimal IFACE DEST PORT PERIOD_NS FRAMES MARGIN_NS|0 STAMPS PAYLOAD
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 		memcpy(CMSG_DATA(header), &departure, 8);
 		failed += sendmsg(fd, &message, MSG_DONTWAIT) < 0;
 		last_sent = now();
-		if (stamps || margin) {
+		if (stamps || (margin && (k + 1) % 64 == 0)) {
 			for (i = 0; i < reported; i++)
 				reports[i].msg_hdr.msg_controllen = CONTROL;
 			reported = recvmmsg(fd, reports, BATCH, MSG_ERRQUEUE | MSG_DONTWAIT, NULL);

@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod flow;
 mod generate;
+mod join;
 mod keeper;
 mod lab;
 mod listen;
@@ -15,6 +16,7 @@ mod quantity;
 mod reflect;
 mod report;
 mod run;
+mod synchronised;
 mod talk;
 
 use std::ffi::OsString;
@@ -24,6 +26,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use teiji_experiment::suggest;
 
 use crate::exit::{self, Exit};
+
+use listen::HEADER as LISTEN_CSV;
+use talk::HEADER as TALK_CSV;
 
 /// Send Ethernet frames on time, and prove it.
 ///
@@ -67,6 +72,7 @@ pub enum Command {
     Margin(margin::Args),
     Talk(talk::Args),
     Listen(listen::Args),
+    Join(join::Args),
     Ping(ping::Args),
     Reflect(reflect::Args),
     Flow(flow::Args),
@@ -92,6 +98,7 @@ impl Command {
             Self::Margin(args) => margin::run(args),
             Self::Talk(args) => talk::run(args),
             Self::Listen(args) => listen::run(args),
+            Self::Join(args) => join::run(args),
             Self::Ping(args) => ping::run(args),
             Self::Reflect(args) => reflect::run(args),
             Self::Flow(args) => flow::run(args),

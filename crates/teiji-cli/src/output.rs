@@ -40,6 +40,11 @@ pub fn json(value: &impl Serialize) -> Result<(), OutputError> {
     line(serde_json::to_string_pretty(value).map_err(OutputError::Json)?)
 }
 
+/// The same in one line, for results that come one after the other.
+pub fn json_line(value: &impl Serialize) -> Result<(), OutputError> {
+    line(serde_json::to_string(value).map_err(OutputError::Json)?)
+}
+
 /// Says something beside the result, on standard error. If nobody reads it,
 /// the work goes on.
 pub fn aside(words: impl Display) {

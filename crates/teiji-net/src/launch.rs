@@ -1,16 +1,62 @@
-//! Whether anything on an interface keeps launch times (`SO_TXTIME`).
+//! What becomes of launch times (`SO_TXTIME`) on an interface.
+
+use teiji_core::time::Span;
 
 use crate::netlink::{Netlink, link, qdisc};
 use crate::qdisc::Settings;
 
-/// Whether a qdisc of the interface looks at launch times: an `etf` or a `taprio`, at whatever
-/// place. Every other sends a frame at once that has one. `None` if the kernel does not say.
-/// Works in the calling thread's namespace.
-pub fn is_kept(ifname: &str) -> Option<bool> {
+/// Who takes launch times into account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchTimes {
+    /// Nobody: a frame is sent at once.
+    Ignored,
+    /// `etf`. A frame leaves up to this long before its launch time: `delta` without
+    /// offload, zero where the NIC does it.
+    Etf(Span),
+    /// `taprio`, whose gates decide as well.
+    Taprio,
+}
+
+/// Who takes launch times into account on an interface of the calling thread's namespace, at
+/// whatever place of its qdiscs. `None` if the kernel does not say.
+pub fn launch_times(ifname: &str) -> Option<LaunchTimes> {
     let mut netlink = Netlink::open().ok()?;
     let index = link::find(&mut netlink, ifname).ok()??.index;
-    let all = qdisc::list(&mut netlink, index).ok()?;
-    let keeps =
-        |settings: &Settings| matches!(settings, Settings::Etf(_) | Settings::Taprio { .. });
-    Some(all.iter().any(|qdisc| keeps(&qdisc.settings)))
+    let qdiscs = qdisc::list(&mut netlink, index).ok()?;
+    Some(of(qdiscs.iter().map(|qdisc| &qdisc.settings)))
+}
+
+fn of<'a>(qdiscs: impl Iterator<Item = &'a Settings>) -> LaunchTimes {
+    qdiscs.fold(LaunchTimes::Ignored, |so_far, settings| match (settings, so_far) {
+        (Settings::Taprio { .. }, _) | (_, LaunchTimes::Taprio) => LaunchTimes::Taprio,
+        (Settings::Etf(etf), so_far) => {
+            let early = if etf.offload { Span::ZERO } else { etf.delta };
+            match so_far {
+                LaunchTimes::Etf(other) => LaunchTimes::Etf(other.max(early)),
+                _ => LaunchTimes::Etf(early),
+            }
+        }
+        (_, so_far) => so_far,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teiji_core::time::ClockId;
+    use teiji_experiment::scenario::Etf;
+
+    #[test]
+    fn a_software_etf_sends_delta_early_and_an_offloaded_one_does_not() {
+        let etf = |offload| {
+            let delta = Span::from_micros(150);
+            let clock = ClockId::Tai;
+            let (deadline_mode, skip_sock_check) = (false, false);
+            Settings::Etf(Etf { delta, clock, offload, deadline_mode, skip_sock_check })
+        };
+        assert_eq!(of([Settings::Mq, etf(true)].iter()), LaunchTimes::Etf(Span::ZERO));
+        let both = [etf(true), etf(false), Settings::Noqueue];
+        assert_eq!(of(both.iter()), LaunchTimes::Etf(Span::from_micros(150)));
+        assert_eq!(of([Settings::PfifoFast].iter()), LaunchTimes::Ignored);
+    }
 }

@@ -16,6 +16,8 @@
 //! * [`keeper`] – gives cards back when the program is killed,
 //! * [`observe`] – what the kernel says afterwards, and how it differs,
 //! * [`receive_trace`] – how packets come through the receiving kernel,
+//! * [`launch`] – what becomes of launch times on an interface,
+//! * [`transmissions`] – what the kernel counts of frames that an interface sends,
 //! * [`machine`] – kernel, clocks and CPUs, for the report.
 //!
 //! ```no_run
@@ -63,6 +65,7 @@ pub mod ssh;
 mod support;
 pub mod system;
 mod threads;
+pub mod transmissions;
 pub mod transmit_ring;
 pub mod usage;
 pub mod vtsn;

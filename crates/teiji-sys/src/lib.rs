@@ -8,6 +8,7 @@
 //! * [`ethtool`] – queues, driver, counters and time stamping of a card,
 //! * [`flow`] – what sockets ask of the kernel module prioflow,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
+//! * [`phc`] – how far a NIC's clock is ahead of `CLOCK_TAI`,
 //! * [`process`] – children that die with their parent, writers with their reader,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
 //! * [`tcp`] – what the kernel knows of a connection,
@@ -34,6 +35,7 @@ pub mod guest;
 pub mod hwstamp;
 pub mod interface;
 pub mod netns;
+pub mod phc;
 pub mod process;
 pub mod sched;
 pub mod socket;

@@ -194,6 +194,21 @@ impl Listener {
         self.ready()?.run(deadline, stop)
     }
 
+    /// The same, and gives `each` what has arrived after every look at the socket: 20 times a
+    /// second at least, then with nothing. It should not take long: arrivals wait meanwhile.
+    ///
+    /// # Errors
+    /// As [`Listener::run`].
+    pub fn run_watched(
+        self,
+        deadline: &Deadline,
+        stop: &StopFlag,
+        each: impl FnMut(&[RxRecord]),
+    ) -> Result<ListenerLog, ListenerError> {
+        let Scheduled { role, entered: _entered } = self.ready()?;
+        role.record(deadline, stop, each)
+    }
+
     /// Schedules the calling thread, which is to run the listener, as configured.
     ///
     /// # Errors
@@ -207,6 +222,7 @@ impl Listener {
         mut self,
         deadline: &Deadline,
         stop: &StopFlag,
+        mut each: impl FnMut(&[RxRecord]),
     ) -> Result<ListenerLog, ListenerError> {
         self.inbox.tai_offset = clock::tai_offset();
         let mut pauses = self.config.pause.map(Pauses::of);
@@ -215,9 +231,11 @@ impl Listener {
             if self.config.flow_control.is_some() {
                 self.fullest = self.fullest.max(self.inbox.socket.held().unwrap_or(0));
             }
+            let before = self.tally.arrivals().len();
             match self.inbox.receive(|arrival| self.tally.enter(&arrival)) {
                 Ok(_) => {
                     failures = 0;
+                    each(&self.tally.arrivals()[before..]);
                     if let Some(pauses) = &mut pauses {
                         clock::sleep_until(clock::now::<Tai>() + pauses.next());
                     }
@@ -280,7 +298,7 @@ impl Scheduled<Listener> {
     /// As there, but for the scheduling.
     pub fn run(self, deadline: &Deadline, stop: &StopFlag) -> Result<ListenerLog, ListenerError> {
         let Self { role, entered: _entered } = self;
-        role.record(deadline, stop)
+        role.record(deadline, stop, |_| ())
     }
 }
 

@@ -1,25 +1,35 @@
 //! `teiji listen`: receives test frames and says what arrived, alone.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+mod csv;
+mod interval;
+mod live;
+mod report;
+
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use anyhow::bail;
 use teiji::listener::{ListenerConfig, Pause, Source};
-use teiji::{Deadline, Listener, ListenerLog, RxRecord, Scheduling};
+use teiji::{Deadline, Listener, Scheduling};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Probe, TEIJI_UDP_PORT};
 use teiji_sys::clock;
 
+pub(super) use self::csv::HEADER;
+use self::live::{Form, Live};
+use self::report::Report;
 use super::quantity::span;
+use super::synchronised::Sync;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
 /// Receive test frames and say what arrived, and how regularly.
 ///
-/// Ends with Ctrl-C, or after `--for`. Stamps are the receiving kernel's, and
-/// the card's where it has them.
+/// Ends with Ctrl-C (exit code 130), or after `--for`; exit code 1 if nothing arrived. Prints
+/// a line for each second meanwhile (`--every`), and a summary at the end. Timestamps are the
+/// receiving kernel's, and the NIC's where it has them.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command")]
 pub struct Args {
     /// The interface to receive from; all interfaces if not given.
     interface: Option<String>,
@@ -43,6 +53,8 @@ pub struct Args {
     /// Rest at random, exponentially distributed with `--pause` as the mean.
     #[arg(long, requires = "pause")]
     pause_random: bool,
+    #[command(flatten)]
+    sync: Sync,
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
@@ -52,9 +64,19 @@ pub struct Args {
     /// The CPU to run on.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
-    /// Print one line of CSV for each arrival instead of the summary.
+    /// Print a line for each flow this often: frames, lost ones, range of the intervals, and
+    /// latency. 0: only the summary.
+    #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1s")]
+    every: Span,
+    /// Count arrivals later than this after their schedule.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    deadline: Option<Span>,
+    /// Print one line of CSV for each arrival, while they come, instead of the summary.
     #[arg(long)]
     csv: bool,
+    /// Print intervals and summary as JSON, one object a line.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -63,6 +85,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if args.pause.is_some_and(|pause| pause.as_ns() <= 0) {
         mistake!("--pause takes a time above zero, for example --pause 5ms");
+    }
+    if args.every.is_negative() {
+        mistake!("--every takes a time, for example --every 1s, or 0 for the summary alone");
+    }
+    if args.deadline.is_some_and(Span::is_negative) {
+        mistake!("--deadline takes a time after the schedule, for example --deadline 500us");
     }
     let source = if args.ethernet {
         Source::Ethernet { tagged: true }
@@ -86,6 +114,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         },
         ..ListenerConfig::new(source)
     };
+    let stop = interrupt::stop_flag();
+    if !args.sync.wait(args.interface.as_deref(), &stop)? {
+        return Ok(Exit::Interrupted);
+    }
     let listener = Listener::open(&config)?;
     if let Some(address) = listener.local_address() {
         output::aside(format_args!("listening on {address}; Ctrl-C ends it"));
@@ -94,147 +126,31 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         Some(duration) => Deadline::at(clock::now::<Tai>() + duration),
         None => Deadline::never(),
     };
-    let log = listener.run(&deadline, &interrupt::stop_flag())?;
-    output::text(if args.csv { csv(&log) } else { summary(&log) })?;
-    // Ctrl-C is the ordinary way to end.
+    let form = match (args.csv, args.json) {
+        (true, _) => Form::Csv,
+        (_, true) => Form::Json,
+        _ => Form::Text,
+    };
+    let every = (args.every > Span::ZERO).then_some(args.every);
+    let mut live = Live::start(form, every, args.deadline, stop.clone())?;
+    let log = listener.run_watched(&deadline, &stop, |arrivals| live.take(arrivals));
+    live.finish()?;
+    let log = log?;
+    let report = Report::of(&log, args.deadline, stop.is_stopped());
+    match form {
+        Form::Csv => {}
+        Form::Json => output::json_line(&report)?,
+        Form::Text => output::text(report.text())?,
+    }
+    if stop.is_stopped() {
+        return Ok(Exit::Interrupted);
+    }
+    if log.arrivals.is_empty() {
+        bail!(
+            "no test frames arrived: does `teiji talk` send to this {}, and does no firewall drop \
+             them?",
+            if args.ethernet { "interface" } else { "address and port" }
+        );
+    }
     Ok(Exit::Success)
-}
-
-fn csv(log: &ListenerLog) -> String {
-    let mut text = "flow,seq,scheduled_tai_ns,rx_kernel_tai_ns,rx_hardware_phc_ns\n".to_owned();
-    for arrival in &log.arrivals {
-        let or_empty = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{}",
-            arrival.flow,
-            arrival.seq,
-            arrival.scheduled.as_ns(),
-            or_empty(arrival.rx_kernel.map(teiji::Instant::as_ns)),
-            or_empty(arrival.rx_hardware.map(teiji::Instant::as_ns)),
-        );
-    }
-    text
-}
-
-fn summary(log: &ListenerLog) -> String {
-    let mut text = String::new();
-    let mut flows: BTreeMap<u16, Vec<&RxRecord>> = BTreeMap::new();
-    for arrival in &log.arrivals {
-        flows.entry(arrival.flow).or_default().push(arrival);
-    }
-    if flows.is_empty() {
-        text.push_str("no test frames arrived\n");
-    }
-    for (flow, arrivals) in flows {
-        let _ = writeln!(text, "flow {flow}: {}", Tally::of(&arrivals));
-        for (whose, stamp) in [
-            (
-                "kernel",
-                (|r| r.rx_kernel.map(teiji::Instant::as_ns)) as fn(&RxRecord) -> Option<i64>,
-            ),
-            ("card", |r| r.rx_hardware.map(teiji::Instant::as_ns)),
-        ] {
-            if let Some(spread) = spread(&arrivals, stamp) {
-                let _ = writeln!(text, "  interval minus schedule, by the {whose}: {spread}");
-            }
-        }
-    }
-    for (number, what) in [
-        (log.foreign, "packets were no test frames"),
-        (log.socket_drops, "packets were dropped because the socket's buffer was full"),
-    ] {
-        if number > 0 {
-            let _ = writeln!(text, "{number} {what}");
-        }
-    }
-    text
-}
-
-/// What sequence numbers tell of a flow.
-struct Tally {
-    received: usize,
-    missing: u64,
-    copies: usize,
-    reordered: usize,
-}
-
-impl Tally {
-    fn of(arrivals: &[&RxRecord]) -> Self {
-        let mut seen: Vec<u64> = arrivals.iter().map(|r| r.seq).collect();
-        seen.sort_unstable();
-        let total = seen.len();
-        seen.dedup();
-        let span = match (seen.first(), seen.last()) {
-            (Some(first), Some(last)) => last - first + 1,
-            _ => 0,
-        };
-        let mut highest = 0;
-        let mut reordered = 0;
-        for arrival in arrivals {
-            if arrival.seq < highest {
-                reordered += 1;
-            }
-            highest = highest.max(arrival.seq);
-        }
-        Self {
-            received: seen.len(),
-            missing: span - seen.len() as u64,
-            copies: total - seen.len(),
-            reordered,
-        }
-    }
-}
-
-impl std::fmt::Display for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { received, missing, copies, reordered } = self;
-        write!(
-            f,
-            "{received} frames, {missing} missing between the first and the last, {copies} copies, \
-             {reordered} out of order"
-        )
-    }
-}
-
-/// Mean, extremes and tail of how each interval differs from the scheduled one.
-fn spread(arrivals: &[&RxRecord], stamp: fn(&RxRecord) -> Option<i64>) -> Option<String> {
-    let mut series = teiji_stats::Series::new();
-    for pair in arrivals.windows(2) {
-        if let (Some(a), Some(b)) = (stamp(pair[0]), stamp(pair[1])) {
-            let scheduled = (pair[1].scheduled - pair[0].scheduled).as_ns();
-            if scheduled > 0 {
-                series.push(b - a - scheduled);
-            }
-        }
-    }
-    Some(super::quantity::figures(&series.finish()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use teiji_core::reception::Reception;
-    use teiji_core::time::Instant;
-
-    #[test]
-    fn losses_copies_and_disorder_are_counted_apart() {
-        let records: Vec<RxRecord> = [3, 4, 4, 7, 6]
-            .into_iter()
-            .map(|seq| RxRecord {
-                flow: 0,
-                seq,
-                scheduled: Instant::from_ns(0),
-                rx_kernel: None,
-                rx_hardware: None,
-                taken: Instant::from_ns(0),
-                reception: Reception::UNKNOWN,
-            })
-            .collect();
-        let tally = Tally::of(&records.iter().collect::<Vec<_>>());
-        assert_eq!(
-            tally.to_string(),
-            "4 frames, 1 missing between the first and the last, 1 copies, 1 out of order"
-        );
-    }
 }

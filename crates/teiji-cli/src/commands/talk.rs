@@ -1,36 +1,47 @@
 //! `teiji talk`: sends test frames on schedule, alone.
 
-use std::fmt::Write;
+mod advice;
+mod csv;
+mod evidence;
+mod judge;
+mod report;
+
 use std::net::{IpAddr, SocketAddr};
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::Context as _;
+use teiji::Scheduling;
 use teiji::margin::{Reading, Watch};
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
-use teiji::{Fate, Scheduling, TalkerLog};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
-use teiji_net::launch;
-use teiji_stats::Series;
+use teiji_net::launch::{self, LaunchTimes};
+use teiji_net::transmissions::Transmissions;
 
-use super::quantity::{figures, span};
+pub(super) use self::csv::HEADER;
+use self::evidence::Clock;
+use self::judge::Criteria;
+use self::report::{Context, Report};
+use super::quantity::span;
+use super::synchronised::Sync;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
 /// How often a talker says that its margin is nearly used up.
 const WARN_EVERY: Duration = Duration::from_secs(1);
-
 /// Send test frames on schedule to a listener on any machine.
 ///
 /// Wakes at absolute times of CLOCK_TAI. With `--margin` each frame carries its
 /// launch time, which an `etf` or `taprio` qdisc on the interface keeps;
-/// without, the frame is sent on wake-up.
+/// without, the frame is sent on wake-up. Ends with exit code 3 if any frame was late,
+/// dropped, refused or without transmit timestamp, and with 1 if none was transmitted.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command")]
 pub struct Args {
     /// The interface to send from.
     interface: String,
@@ -54,6 +65,10 @@ pub struct Args {
     /// The launch time is a deadline: send as soon as possible before it.
     #[arg(long, requires = "margin")]
     deadline: bool,
+    /// How late a frame may be transmitted to be on time; with `--margin` also how early. One
+    /// period if not given, with `--margin` a tenth of it.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    tolerance: Option<Span>,
     /// Bytes of payload.
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     payload: u16,
@@ -79,6 +94,8 @@ pub struct Args {
     /// The CPU to run on.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
+    #[command(flatten)]
+    sync: Sync,
     /// Flow identifier in the test header.
     #[arg(long, value_name = "N", default_value_t = 0)]
     flow: u16,
@@ -88,6 +105,9 @@ pub struct Args {
     /// Print one line of CSV for each frame instead of the summary.
     #[arg(long)]
     csv: bool,
+    /// Print the summary as JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
 }
 
 fn vlan(text: &str) -> Result<VlanTag, String> {
@@ -117,7 +137,8 @@ fn destination(text: &str, vlan: Option<VlanTag>) -> anyhow::Result<Destination>
     )
 }
 
-pub fn run(args: &Args) -> anyhow::Result<Exit> {
+/// The talker that the command line describes, if it is one.
+fn config(args: &Args) -> anyhow::Result<TalkerConfig> {
     if args.period.as_ns() <= 0 {
         mistake!("a period of {} sends nothing; write for example --period 1ms", args.period);
     }
@@ -134,6 +155,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             args.delta * 2
         );
     }
+    if args.tolerance.is_some_and(Span::is_negative) {
+        mistake!(
+            "a negative tolerance lets no frame be on time; write for example --tolerance 10us"
+        );
+    }
     let to = destination(&args.destination, args.vlan)?;
     if args.flow_control.is_some() && matches!(to, Destination::Ethernet { .. }) {
         mistake!("--flow-control is for UDP; write an address such as 10.0.0.2 instead of a MAC");
@@ -144,7 +170,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
              Ethernet frames with --vlan 0:5"
         );
     }
-    let config = TalkerConfig {
+    Ok(TalkerConfig {
         interface: args.interface.clone(),
         destination: to,
         flow: args.flow,
@@ -161,8 +187,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             cpu: args.cpu,
             lock_memory: args.realtime.is_some(),
         },
-    };
-    if args.margin.is_some() && launch::is_kept(&args.interface) == Some(false) {
+    })
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let config = config(args)?;
+    let launch_times = launch::launch_times(&args.interface);
+    if args.margin.is_some() && launch_times == Some(LaunchTimes::Ignored) {
         output::aside(format_args!(
             "warning: nothing on {} keeps launch times, so frames leave when they are handed over; \
              set an etf or taprio qdisc there (`teiji plan` prints how for an experiment), or leave \
@@ -174,19 +205,70 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     // Before anything is timed: with locked memory, a new thread's stack is
     // touched page by page.
     let stop = interrupt::stop_flag();
+    if !args.sync.wait(Some(&args.interface), &stop)? {
+        return Ok(Exit::Interrupted);
+    }
     let watch = args.margin.map(|margin| Watch::new(margin, args.delta));
     let mut prepared = talker::Prepared::new(&config, args.frames)?;
     if let Some(watch) = &watch {
         prepared = prepared.watching(watch.clone());
     }
+    let stamps = prepared.stamps();
+    let phc = (stamps == TxStamps::Hardware).then(|| Clock::of(&args.interface)).flatten();
+    let counted_before = Transmissions::of(&args.interface);
     let _warner = watch.clone().map(Warner::start).transpose()?;
     let ready = prepared.ready()?;
     let base = ready.first_departure(args.period, margin);
     let schedule = Schedule { base, period: args.period, margin };
     let log = ready.run(&schedule, &stop)?;
-    let left = watch.map(|watch| used(&watch.reading())).unwrap_or_default();
-    output::text(if args.csv { csv(&log) } else { summary(&log, margin) + &left })?;
-    Ok(if log.interrupted { Exit::Interrupted } else { Exit::Success })
+    let phc = phc.and_then(Clock::finish);
+    let judged_by = evidence::judged_by(stamps, &args.interface, &config, phc.is_some());
+    // Of frames with timestamps the counters say something only if they say nothing.
+    let expected = match judged_by {
+        TxStamps::None => log.frames.iter().filter(|frame| frame.fate.is_none()).count() as u64,
+        _ => 1,
+    };
+    let report = Report::of(
+        &log,
+        &Context {
+            interface: args.interface.clone(),
+            destination: args.destination.clone(),
+            priority: args.priority,
+            period: args.period,
+            margin: args.margin,
+            criteria: Criteria {
+                tolerance: tolerance(args),
+                launch: config.launch,
+                launch_times,
+                stamps: judged_by,
+                phc,
+            },
+            counted: counted_before
+                .and_then(|before| evidence::counted(&before, &args.interface, expected)),
+            headroom: watch.map(|watch| watch.reading()),
+        },
+    );
+    if args.csv {
+        output::text(csv::rows(&log))?;
+    } else if args.json {
+        output::json(&report)?;
+    } else {
+        output::text(report.text())?;
+    }
+    if let Some(words) = report.aside().filter(|_| args.csv || args.json) {
+        output::aside(words.trim_end());
+    }
+    Ok(report.exit())
+}
+
+/// On wake-up a frame is on time if it leaves before the next one is due, as in
+/// docs/summary.md.
+fn tolerance(args: &Args) -> Span {
+    let default = match args.margin {
+        None => args.period,
+        Some(_) => Span::from_ns(args.period.as_ns() / 10),
+    };
+    args.tolerance.unwrap_or(default)
 }
 
 /// Warns, on a thread of its own, while the margin is close to being used up.
@@ -239,72 +321,6 @@ fn warning(reading: &Reading, told: u64) -> String {
     }
 }
 
-/// The summary's line about the margin.
-fn used(reading: &Reading) -> String {
-    let Some(least) = reading.least else { return String::new() };
-    format!(
-        "margin left      at least {least}; {} of {} frames left less than a fifth, {} nothing\n",
-        reading.low, reading.frames, reading.used_up
-    )
-}
-
-fn csv(log: &TalkerLog) -> String {
-    let mut text = "seq,scheduled_tai_ns,woke_tai_ns,handed_over_tai_ns,tx_sched_tai_ns,\
-                    tx_kernel_tai_ns,tx_hardware_phc_ns,fate\n"
-        .to_owned();
-    for frame in &log.frames {
-        let or_empty = |ns: Option<i64>| ns.map_or_else(String::new, |ns| ns.to_string());
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{}",
-            frame.seq,
-            frame.scheduled.as_ns(),
-            frame.woke.as_ns(),
-            frame.handed_over.as_ns(),
-            or_empty(frame.tx_sched.map(teiji::Instant::as_ns)),
-            or_empty(frame.tx_kernel.map(teiji::Instant::as_ns)),
-            or_empty(frame.tx_hardware.map(teiji::Instant::as_ns)),
-            match frame.fate {
-                None => String::new(),
-                Some(Fate::Missed) => "missed".to_owned(),
-                Some(Fate::Invalid) => "invalid".to_owned(),
-                Some(Fate::SendFailed(errno)) => format!("send-failed:{errno}"),
-            }
-        );
-    }
-    text
-}
-
-fn summary(log: &TalkerLog, margin: Span) -> String {
-    let count = |which: fn(&Fate) -> bool| {
-        log.frames.iter().filter(|f| f.fate.as_ref().is_some_and(which)).count()
-    };
-    let failed = count(|fate| matches!(fate, Fate::SendFailed(_)));
-    let mut text = format!("{} frames handed over\n", log.frames.len() - failed);
-    for (what, number) in [
-        ("refused by the send call", failed),
-        ("dropped by etf: their time had passed", count(|fate| *fate == Fate::Missed)),
-        ("dropped by etf: unusable launch time", count(|fate| *fate == Fate::Invalid)),
-    ] {
-        if number > 0 {
-            let _ = writeln!(text, "{number} {what}");
-        }
-    }
-    let wake = log.frames.iter().map(|f| (f.woke - (f.scheduled - margin)).as_ns());
-    text.push_str(&line("wake-up latency", wake));
-    let hand = log.frames.iter().map(|f| (f.handed_over - f.woke).as_ns());
-    text.push_str(&line("send call", hand));
-    text
-}
-
-fn line(what: &str, values: impl Iterator<Item = i64>) -> String {
-    let mut series = Series::new();
-    values.for_each(|ns| series.push(ns));
-    series
-        .finish()
-        .map_or_else(String::new, |deviation| format!("{what:16} {}\n", figures(&deviation)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,7 +356,6 @@ mod tests {
             "1 frame left less than a fifth of the margin, the worst 12 µs; lengthen --margin"
         );
         assert!(warning(&reading(-7), 0).contains("the worst by 7 µs too much"));
-        assert!(used(&reading(12)).starts_with("margin left      at least 12 µs; 3 of 9 frames"));
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub(crate) struct Link {
     /// Most bytes of a packet that is cut into frames on its way out.
     pub(crate) gso_max_size: Option<u32>,
     pub(crate) tx_packets: u64,
+    /// Frames that the device or its driver dropped instead of sending.
+    pub(crate) tx_dropped: u64,
     pub(crate) rx_packets: u64,
     /// Frames that found no room in the receive ring, or in the card before it.
     pub(crate) rx_missed: u64,
@@ -106,6 +108,7 @@ impl Link {
             rx_queues: 1,
             gso_max_size: None,
             tx_packets: 0,
+            tx_dropped: 0,
             rx_packets: 0,
             rx_missed: 0,
             rx_crc_errors: 0,
@@ -140,6 +143,7 @@ impl Link {
                     let field = |n: usize| u64_at(value, 8 * n);
                     link.rx_packets = field(0)?;
                     link.tx_packets = field(1)?;
+                    link.tx_dropped = field(7)?;
                     link.rx_crc_errors = field(12)?;
                     link.rx_missed = field(14)?.saturating_add(field(15)?);
                 }

@@ -101,6 +101,11 @@ impl Tally {
         true
     }
 
+    /// What was entered so far.
+    pub(super) fn arrivals(&self) -> &[RxRecord] {
+        &self.arrivals
+    }
+
     /// The log, without the socket's own counter.
     pub(super) fn into_log(self) -> ListenerLog {
         ListenerLog { arrivals: self.arrivals, foreign: self.foreign, ..ListenerLog::default() }
