@@ -42,10 +42,11 @@ pub(super) fn add(root: &Path, pool: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// The path below `pool` of a library, or of the loader, which is known by its path.
+/// The path below `pool` of a library, or of the loader, which is known by its path. Since
+/// Debian 13 the packages have all of it below `usr`, and the link to there is another's.
 fn find(wanted: &str, pool: &Path) -> Option<String> {
     let places = LIBRARY_FOLDERS.map(|folder| format!("{folder}/{wanted}"));
-    let mut places = places.into_iter().chain([wanted.to_owned()]);
+    let mut places = places.into_iter().chain([wanted.to_owned(), format!("usr/{wanted}")]);
     places.find(|place| fs::symlink_metadata(pool.join(place)).is_ok())
 }
 
@@ -91,6 +92,17 @@ mod tests {
         assert_eq!(file, Some(root.path().join("lib/x86_64-linux-gnu/libx.so.1.2")));
         assert_eq!(item::files_below(root.path()).unwrap().len(), 3);
         assert_eq!(copy("libx.so", root.path(), pool.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn the_loader_is_found_where_debian_12_and_13_have_it() {
+        for place in ["lib64", "usr/lib64"] {
+            let pool = tempfile::tempdir().unwrap();
+            fs::create_dir_all(pool.path().join(place)).unwrap();
+            let loader = format!("{place}/ld-linux-x86-64.so.2");
+            fs::write(pool.path().join(&loader), "").unwrap();
+            assert_eq!(find("lib64/ld-linux-x86-64.so.2", pool.path()), Some(loader));
+        }
     }
 
     #[test]
