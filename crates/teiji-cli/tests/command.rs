@@ -82,8 +82,8 @@ fn a_table_is_as_wide_as_its_terminal_unless_columns_says_otherwise() {
     let widest = |setting: &str| {
         // `script` (Debian: bsdutils, always there) gives a terminal.
         let typed = format!(
-            "stty rows 24 cols 44; {setting} {} analyze {}",
-            env!("CARGO_BIN_EXE_teiji"),
+            "stty rows 24 cols 44; {setting} {} analyze '{}'",
+            common::IN_SHELL,
             path.display()
         );
         let output = Command::new("script")

@@ -29,8 +29,7 @@ fn long_run(dir: &Path) -> Option<Vec<String>> {
 fn a_long_step_shows_a_bar_with_the_time_left_on_a_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let Some(words) = long_run(dir.path()) else { return };
-    let typed =
-        format!("stty rows 24 cols 90; {} {}", env!("CARGO_BIN_EXE_teiji"), words.join(" "));
+    let typed = format!("stty rows 24 cols 90; {} {}", common::IN_SHELL, words.join(" "));
     // `script` (util-linux) gives a terminal.
     let shown = Command::new("script")
         .args(["--quiet", "--return", "--command", &typed, "/dev/null"])

@@ -154,7 +154,7 @@ fn a_destination_that_cannot_be_reached_is_a_failure() {
         let said = Command::new("unshare").args(["--net", "sh", "-c", command]).output().unwrap();
         common::said(&said)
     };
-    let talk = format!("{} talk", env!("CARGO_BIN_EXE_teiji"));
+    let talk = format!("{} talk", common::IN_SHELL);
     // Down, and without any route.
     let said = shell(&format!("{talk} lo 127.0.0.1 --frames 3"));
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);

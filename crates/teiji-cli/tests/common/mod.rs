@@ -10,10 +10,15 @@ pub struct Said {
     pub err: String,
 }
 
-/// `teiji` with the repository as current folder.
+/// `teiji` as a word of a shell's command: its path may have blanks.
+#[allow(dead_code, reason = "not every test program uses a shell")]
+pub const IN_SHELL: &str = concat!("'", env!("CARGO_BIN_EXE_teiji"), "'");
+
+/// `teiji` with the repository as current folder, and a locale in which it prints more
+/// than ASCII, whatever the user's is.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teiji"));
-    command.args(arguments).current_dir(repository());
+    command.args(arguments).current_dir(repository()).env("LC_ALL", "C.UTF-8");
     command
 }
 
