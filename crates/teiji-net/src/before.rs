@@ -4,6 +4,7 @@
 use std::fs;
 
 use serde::{Deserialize, Serialize};
+use teiji_sys::debugfs::Debugfs;
 use teiji_sys::thread::{self, ThreadPolicy};
 use teiji_sys::tracefs::Instance;
 
@@ -14,6 +15,9 @@ use crate::threads::{self, KernelThread};
 pub struct KernelBefore {
     files: Vec<FileBefore>,
     threads: Vec<ThreadBefore>,
+    /// Files of debugfs, which need not be mounted.
+    #[serde(default)]
+    debugfs: Vec<FileBefore>,
     /// Ring buffers of tracepoints that there will be and were not.
     #[serde(default)]
     trace: Option<String>,
@@ -36,7 +40,10 @@ struct ThreadBefore {
 impl KernelBefore {
     /// True if nothing is to be put back.
     pub(crate) fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.threads.is_empty() && self.trace.is_none()
+        self.files.is_empty()
+            && self.threads.is_empty()
+            && self.debugfs.is_empty()
+            && self.trace.is_none()
     }
 
     /// Remembers a file's value; what cannot be read cannot be changed either.
@@ -45,6 +52,15 @@ impl KernelBefore {
         if let (false, Ok(value)) = (known, fs::read_to_string(path)) {
             let value = value.trim().to_owned();
             self.files.push(FileBefore { path: path.to_owned(), value });
+        }
+    }
+
+    /// Remembers the value of a file below debugfs.
+    pub(crate) fn remember_debugfs(&mut self, debugfs: &Debugfs, path: &str) {
+        let known = self.debugfs.iter().any(|file| file.path == path);
+        if let (false, Ok(value)) = (known, debugfs.read(path)) {
+            let value = value.trim().to_owned();
+            self.debugfs.push(FileBefore { path: path.to_owned(), value });
         }
     }
 
@@ -69,9 +85,32 @@ impl KernelBefore {
         // A thread that ended took its scheduling with it.
         let living = self.threads.iter().rev().filter(|before| now.contains(&before.thread));
         let left = living.filter_map(ThreadBefore::put_back);
+        // debugfs first: the fair servers take their old values only while the sysctl is as the
+        // plan set it.
+        let left = left.chain(self.put_back_debugfs());
         let left = left.chain(self.files.iter().rev().filter_map(FileBefore::put_back));
         let trace = self.trace.as_deref().and_then(|name| Instance::remove(name).err());
         left.chain(trace.map(|error| error.to_string())).collect()
+    }
+}
+
+impl KernelBefore {
+    fn put_back_debugfs(&self) -> Vec<String> {
+        if self.debugfs.is_empty() {
+            return Vec::new();
+        }
+        let debugfs = match Debugfs::open() {
+            Ok(debugfs) => debugfs,
+            Err(error) => return vec![format!("debugfs was not put back: {error}")],
+        };
+        let put_back = |FileBefore { path, value }: &FileBefore| {
+            if debugfs.read(path).is_ok_and(|is| is.trim() == value) {
+                return None;
+            }
+            let error = debugfs.write(path, value).err()?;
+            Some(format!("debugfs, {path}: its value {value} was not put back: {error}"))
+        };
+        self.debugfs.iter().rev().filter_map(put_back).collect()
     }
 }
 

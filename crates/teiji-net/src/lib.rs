@@ -18,6 +18,8 @@
 //! * [`receive_trace`] – how packets come through the receiving kernel,
 //! * [`launch`] – what becomes of launch times on an interface,
 //! * [`transmissions`] – what the kernel counts of frames that an interface sends,
+//! * [`fair_server`] – what keeps time for ordinary threads beside real-time ones,
+//! * [`cpu_time`] – how long each CPU is idle,
 //! * [`machine`] – kernel, clocks and CPUs, for the report.
 //!
 //! ```no_run
@@ -46,6 +48,7 @@ pub mod card;
 pub mod command;
 mod cpus;
 pub mod error;
+pub mod fair_server;
 pub mod flow;
 pub mod flow_events;
 pub mod flow_profile;

@@ -1,11 +1,14 @@
 //! The machine a run took place on, as far as it explains the result: kernel,
 //! clocks, CPUs. Read from procfs and sysfs; what cannot be read is `None`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
+
+use crate::fair_server::{self, FairServer};
 
 /// The machine as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,11 +40,18 @@ pub struct Machine {
     pub rt_runtime_us: Option<i64>,
     /// The period of that limit in microseconds.
     pub rt_period_us: Option<i64>,
+    /// The fair servers by CPU, on kernels that limit real-time tasks by these (6.12 and newer);
+    /// `None` where debugfs could not be read, and in older records.
+    #[serde(default)]
+    pub fair_servers: Option<BTreeMap<u16, FairServer>>,
 }
 
 /// Looks at this machine.
 pub fn observe() -> Machine {
-    observe_below(Path::new("/"), teiji_sys::clock::tai_offset())
+    Machine {
+        fair_servers: fair_server::observe(),
+        ..observe_below(Path::new("/"), teiji_sys::clock::tai_offset())
+    }
 }
 
 /// As [`observe`], with procfs and sysfs below `root`.
@@ -71,6 +81,7 @@ fn observe_below(root: &Path, tai_offset: Span) -> Machine {
             .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         rt_runtime_us: number("proc/sys/kernel/sched_rt_runtime_us"),
         rt_period_us: number("proc/sys/kernel/sched_rt_period_us"),
+        fair_servers: None,
     }
 }
 
@@ -87,6 +98,15 @@ impl Machine {
     /// Real-time tasks may be stopped for a part of each period; a sentence
     /// for the report.
     pub fn rt_throttling(&self) -> Option<String> {
+        if let Some(servers) = self.fair_servers.as_ref().filter(|servers| !servers.is_empty()) {
+            return fair_server::sentence(servers);
+        }
+        if self.kernel_release.as_deref().is_some_and(fair_server::is_in) {
+            return Some(
+                "not known: this kernel has fair servers, and debugfs does not show them"
+                    .to_owned(),
+            );
+        }
         match (self.rt_runtime_us?, self.rt_period_us?) {
             (runtime, period) if runtime >= 0 && runtime < period => Some(format!(
                 "real-time tasks may run {runtime} µs of every {period} µs (sysctl kernel.sched_rt_runtime_us)"
@@ -126,6 +146,17 @@ mod tests {
         assert!(machine.preempt_rt && machine.virtual_machine);
         assert_eq!(machine.cpu_model.as_deref(), Some("QEMU TCG CPU"));
         assert_eq!(machine.clocksource, None);
+        // What the sysctl says means nothing from 6.12 on.
+        assert!(machine.rt_throttling().unwrap().starts_with("not known"));
+        let server = FairServer { runtime: Span::from_millis(50), period: Span::from_secs(1) };
+        let with = |runtime| Machine {
+            fair_servers: Some([(0, FairServer { runtime, ..server })].into()),
+            ..machine.clone()
+        };
+        let said = with(server.runtime).rt_throttling().unwrap();
+        assert!(said.contains("starve get 50 ms of every 1 s"), "{said}");
+        assert_eq!(with(Span::ZERO).rt_throttling(), None);
+        let machine = Machine { kernel_release: Some("6.1.0-56-rt-amd64".to_owned()), ..machine };
         let throttling = machine.rt_throttling().unwrap();
         assert!(throttling.contains("950000 µs of every 1000000 µs"), "{throttling}");
     }

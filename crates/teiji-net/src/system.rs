@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 
+use teiji_core::time::Span;
 use teiji_experiment::scenario::{Host, Policy, RtRuntime, System};
+use teiji_sys::debugfs::Debugfs;
 use teiji_sys::sched::{self, Capability};
 use thiserror::Error;
 
 use crate::before::KernelBefore;
 use crate::cpus;
 use crate::error::Cause;
+use crate::fair_server::{self, FAIR_SERVERS, FairServer};
 use crate::free_pages;
 use crate::netlink::KernelError;
 use crate::plan::{Action, Plan};
@@ -39,6 +42,12 @@ pub enum SystemSetting {
         cpu: Option<u16>,
         /// So.
         policy: Policy,
+    },
+    /// How long real-time threads may run of each second, as this kernel limits that: by its
+    /// fair servers, or by the sysctl.
+    RealTime {
+        /// `None`: without a limit.
+        limit: Option<Span>,
     },
 }
 
@@ -74,6 +83,12 @@ pub enum SystemRefusal {
         "no right to schedule other threads: CAP_SYS_NICE is missing; run it with sudo, or with --on lab"
     )]
     NoRight,
+    /// What limits real-time threads cannot be seen.
+    #[error(
+        "this kernel limits real-time threads by its fair servers, and debugfs, where they are set, \
+         cannot be read; run it with sudo outside of containers, or leave `rt-runtime` out"
+    )]
+    NoDebugfs,
     /// A setting may not be written.
     #[error("no right to change `{name}` ({error}); run it with sudo, or with --on lab")]
     ReadOnly {
@@ -107,16 +122,18 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
         Some(SystemSetting::Threads { name, cpu: host.cpu, policy: policy? })
     };
     let sysctl = |path, value: Option<i64>| Some(SystemSetting::Sysctl { path, value: value? });
-    let runtime = rt_runtime.map(|runtime| match runtime {
-        RtRuntime::Unlimited => -1,
-        RtRuntime::Limited(span) => span.as_ns() / 1_000,
+    let real_time = rt_runtime.map(|runtime| SystemSetting::RealTime {
+        limit: match runtime {
+            RtRuntime::Unlimited => None,
+            RtRuntime::Limited(span) => Some(span),
+        },
     });
     let time = netdev_budget_time.map(|time| time.as_ns() / 1_000);
     let all = [
         sysctl("net/core/netdev_budget", netdev_budget.map(i64::from)),
         sysctl("net/core/netdev_budget_usecs", time),
         sysctl("net/core/dev_weight", dev_weight.map(i64::from)),
-        sysctl("kernel/sched_rt_runtime_us", runtime),
+        real_time,
         sysctl("vm/percpu_pagelist_high_fraction", pagelist_high_fraction.map(i64::from)),
         threads("ksoftirqd", ksoftirqd),
         threads("ktimers", ktimers),
@@ -153,6 +170,50 @@ fn sysctl_name(path: &str) -> String {
     path.replace('/', ".")
 }
 
+/// The sysctl of older kernels.
+const RT_RUNTIME: &str = "kernel/sched_rt_runtime_us";
+/// What makes it limit nothing. Beside fair servers it bounds the admission of deadline threads, the
+/// servers among them, and 6.12 miscounts these: it refuses less than a server has (`EBUSY`) as long
+/// as there is a bound.
+const UNLIMITED: &str = "-1";
+/// Under which the limit of real-time threads is observed.
+const REAL_TIME: &str = "real-time threads, µs of each second";
+
+/// debugfs, where it has fair servers.
+fn fair_servers() -> Option<Debugfs> {
+    Debugfs::open().ok().filter(|debugfs| !fair_server::runtime_files(debugfs).is_empty())
+}
+
+/// `uname -r`.
+fn release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
+}
+
+/// As the sysctl has it.
+fn micros(limit: Option<Span>) -> i64 {
+    limit.map_or(-1, |limit| limit.as_ns() / 1_000)
+}
+
+/// What limits real-time threads now, in the words of [`SystemSetting::expected`].
+fn real_time_now() -> Option<String> {
+    let servers = fair_server::observe().unwrap_or_default();
+    if servers.is_empty() {
+        let text = fs::read_to_string(sysctl_file(RT_RUNTIME)).ok()?;
+        return Some(text.trim().to_owned());
+    }
+    let limit = |server: &FairServer| match server.runtime {
+        Span::ZERO => -1,
+        // By the second, whatever the period.
+        runtime => {
+            let share = runtime.as_secs_f64() / server.period.as_secs_f64();
+            Span::from_ns(((1.0 - share) * 1e9).round() as i64).as_ns() / 1_000
+        }
+    };
+    let mut told: Vec<String> = servers.values().map(|server| limit(server).to_string()).collect();
+    told.dedup();
+    Some(told.join(", "))
+}
+
 impl SystemSetting {
     /// Sets it on this machine; sysctls are those of the calling thread's namespace.
     pub(crate) fn apply(&self) -> Result<(), Cause> {
@@ -163,6 +224,14 @@ impl SystemSetting {
                 let threads = find(name, *cpu, &threads::list());
                 threads.iter().try_for_each(|thread| threads::schedule(thread, *policy))
             }
+            Self::RealTime { limit } => {
+                let written = match fair_servers() {
+                    Some(debugfs) => fs::write(sysctl_file(RT_RUNTIME), UNLIMITED)
+                        .and_then(|()| fair_server::apply(&debugfs, *limit)),
+                    None => fs::write(sysctl_file(RT_RUNTIME), micros(*limit).to_string()),
+                };
+                written.map_err(|error| Cause::Kernel(KernelError::from_io(&error)))
+            }
         }
     }
 
@@ -171,6 +240,7 @@ impl SystemSetting {
         match self {
             Self::Sysctl { path, value } => (sysctl_name(path), value.to_string()),
             Self::Threads { name, cpu, policy } => (thread_name(name, *cpu), policy.to_string()),
+            Self::RealTime { limit } => (REAL_TIME.to_owned(), micros(*limit).to_string()),
         }
     }
 
@@ -181,6 +251,7 @@ impl SystemSetting {
                 fs::read_to_string(sysctl_file(path)).ok()?.trim().to_owned()
             }
             Self::Threads { name, cpu, .. } => threads::policies(&find(name, *cpu, all))?,
+            Self::RealTime { .. } => real_time_now()?,
         };
         Some((key, is))
     }
@@ -192,16 +263,17 @@ impl SystemSetting {
         before: &mut KernelBefore,
     ) -> Result<(), SystemRefusal> {
         match self {
-            Self::Sysctl { path, .. } => {
-                let (file, name) = (sysctl_file(path), sysctl_name(path));
-                if let Err(error) = OpenOptions::new().write(true).open(&file) {
-                    return Err(match error.kind() {
-                        std::io::ErrorKind::NotFound => SystemRefusal::NoSysctl { name },
-                        _ => SystemRefusal::ReadOnly { name, error: KernelError::from_io(&error) },
-                    });
+            Self::Sysctl { path, .. } => inspect_sysctl(path, before)?,
+            Self::RealTime { .. } => match fair_servers() {
+                Some(debugfs) => {
+                    inspect_sysctl(RT_RUNTIME, before)?;
+                    for file in fair_server::runtime_files(&debugfs) {
+                        before.remember_debugfs(&debugfs, &file);
+                    }
                 }
-                before.remember_file(&file);
-            }
+                None if fair_server::is_in(&release()) => return Err(SystemRefusal::NoDebugfs),
+                None => inspect_sysctl(RT_RUNTIME, before)?,
+            },
             Self::Threads { name, cpu, .. } => {
                 let found = find(name, *cpu, all);
                 if found.is_empty() {
@@ -217,6 +289,18 @@ impl SystemSetting {
     }
 }
 
+fn inspect_sysctl(path: &str, before: &mut KernelBefore) -> Result<(), SystemRefusal> {
+    let (file, name) = (sysctl_file(path), sysctl_name(path));
+    if let Err(error) = OpenOptions::new().write(true).open(&file) {
+        return Err(match error.kind() {
+            std::io::ErrorKind::NotFound => SystemRefusal::NoSysctl { name },
+            _ => SystemRefusal::ReadOnly { name, error: KernelError::from_io(&error) },
+        });
+    }
+    before.remember_file(&file);
+    Ok(())
+}
+
 /// As a plain command.
 impl fmt::Display for SystemSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -228,6 +312,14 @@ impl fmt::Display for SystemSetting {
             Self::Threads { name, cpu: None, policy } => {
                 write!(f, "for t in $(pgrep '^{name}/'); do {} $t; done", chrt(*policy))
             }
+            Self::RealTime { limit } => write!(
+                f,
+                "if [ -e {FAIR_SERVERS} ]; then sysctl -qw {name}={UNLIMITED}; {}; else sysctl -qw \
+                 {name}={}; fi",
+                fair_server::command(*limit),
+                micros(*limit),
+                name = sysctl_name(RT_RUNTIME),
+            ),
         }
     }
 }

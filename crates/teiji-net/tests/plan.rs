@@ -298,7 +298,7 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "sysctl -qw net.core.netdev_budget=200",
         "sysctl -qw net.core.netdev_budget_usecs=12000",
         "sysctl -qw net.core.dev_weight=32",
-        "sysctl -qw kernel.sched_rt_runtime_us=-1",
+        "if [ -e /sys/kernel/debug/sched/fair_server ]; then sysctl -qw kernel.sched_rt_runtime_us=-1; for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done; else sysctl -qw kernel.sched_rt_runtime_us=-1; fi",
         "sysctl -qw vm.percpu_pagelist_high_fraction=1000",
         "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do taskset -c $c dd if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done",
         "chrt -f -p 1 $(pgrep -x ksoftirqd/1)",
@@ -310,10 +310,10 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/rx-*; do echo 00000002 > $q/rps_cpus; done'",
         "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do echo 0-1 > /proc/irq/$i/smp_affinity_list; done",
         "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do for t in $(pgrep \"^irq/$i-\"); do chrt -f -p 50 $t; done; done",
-        "before_kernel_sched_rt_runtime_us=$(sysctl -n kernel.sched_rt_runtime_us)",
-        "# sysctl -qw kernel.sched_rt_runtime_us=\"$before_kernel_sched_rt_runtime_us\"",
         "before_ksoftirqd_1=$(for t in $(pgrep -x ksoftirqd/1); do echo $t $(chrt -p $t | sed 's/.*: //'); done)",
         "# echo \"$before_ksoftirqd_1\" | while read t policy priority; do case $policy in SCHED_FIFO*) chrt -f -p $priority $t;; SCHED_RR*) chrt -r -p $priority $t;; *) chrt -o -p 0 $t;; esac; done",
+        "before_real_time=$(sysctl -n kernel.sched_rt_runtime_us; for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do if [ -e $f ]; then echo $f $(cat $f); fi; done)",
+        "# echo \"$before_real_time\" | while read f runtime; do if [ \"$runtime\" ]; then echo $runtime > $f; fi; done; sysctl -qw kernel.sched_rt_runtime_us=$(echo \"$before_real_time\" | head -n 1)",
     ] {
         assert!(script.lines().any(|line| line == expected), "{expected}\n{script}");
     }

@@ -24,6 +24,20 @@ impl Debugfs {
         self.0.path(below).exists()
     }
 
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`fs::read_to_string`].
+    pub fn read(&self, below: &str) -> io::Result<String> {
+        fs::read_to_string(self.0.path(below))
+    }
+
+    /// The names in a folder; none if there is no such folder.
+    pub fn names(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path(below)).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
     /// Writes a file that is there.
     ///
     /// # Errors

@@ -32,11 +32,20 @@ scheduling() {
     done | xargs
 }
 
+# limit: what limits real-time threads, in us of each second: the fair server of CPU 0 (6.12 and
+# newer), or the sysctl.
+fair=/sys/kernel/debug/sched/fair_server
+limit() {
+    if [ ! -e $fair ]; then sysctl -n kernel.sched_rt_runtime_us; return; fi
+    server=$(cat $fair/cpu0/runtime)
+    if [ "$server" = 0 ]; then echo -1; else echo $((1000000 - server / 1000)); fi
+}
+
 # kernel: what the experiment changes of the machine, in one line.
 kernel() {
     echo "$(scheduling ksoftirqd/0)" "$(scheduling ktimers/0)" \
         "$(sysctl -n net.core.netdev_budget net.core.netdev_budget_usecs net.core.dev_weight \
-            kernel.sched_rt_runtime_us | xargs)" | xargs
+            | xargs)" "$(limit)" | xargs
 }
 
 # experiment FRAMES INTERRUPTS [MORE]: the file, with frames of 10 ms.
@@ -86,6 +95,7 @@ as_before() { [ "$(kernel)" = "$before" ]; }
 # A kernel so slow that real-time threads leave nothing would never end.
 if [ "$slow" = 1 ]; then runtime=unlimited runtime_us=-1; else runtime=900ms runtime_us=900000; fi
 before=$(kernel)
+bound=$(sysctl -n kernel.sched_rt_runtime_us)
 irq=
 if uname -v | grep -q PREEMPT_RT; then irq='irq = { priority = 60, cpus = [0] }'; fi
 # Not every kernel with PREEMPT_RT has these threads.
@@ -113,6 +123,7 @@ for said in '"ksoftirqd": "fifo 1"' '"NAPI threads": "fifo 40"' '"gro_flush_time
 done
 refused 'nothing differs from what was asked for' grep -q 'asked for' ./*-prio/summary.json
 equal 'it leaves the kernel as it was' "$before" "$(kernel)"
+equal 'and the bound of deadline threads' "$bound" "$(sysctl -n kernel.sched_rt_runtime_us)"
 
 # Forwards, so that the run ends sooner.
 experiment 200 "$irq" "$more"
@@ -166,7 +177,8 @@ ip netns del board
 ip netns del peer
 for tid in $(pgrep '^ksoftirqd/'); do must chrt -o -p 0 "$tid"; done
 for tid in $(pgrep '^ktimers/'); do must chrt -f -p 1 "$tid"; done
-must sysctl -qw net.core.netdev_budget=300 net.core.netdev_budget_usecs=8000 \
-    net.core.dev_weight=64 kernel.sched_rt_runtime_us="${before##* }"
+must sysctl -qw net.core.netdev_budget=300 net.core.netdev_budget_usecs=8000 net.core.dev_weight=64
+if [ -e $fair ]; then echo $((1000000000 - ${before##* } * 1000)) >$fair/cpu0/runtime; fi
+must sysctl -qw kernel.sched_rt_runtime_us="$bound"
 equal 'the script leaves the kernel as it was' "$before" "$(kernel)"
 end

@@ -1,4 +1,5 @@
-//! Hosts of one machine share a kernel: what they ask of it must agree.
+//! What hosts ask of their kernel: it must agree, because they share one, and should not end in a
+//! standstill.
 
 use std::fmt::Display;
 
@@ -8,10 +9,34 @@ use super::Places;
 use crate::draft::{HostDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
-use crate::scenario::{RtRuntime, System};
+use crate::scenario::{Policy, RtRuntime, System};
+
+/// The real-time priority of the kernel's RCU threads, `rcu_preempt`, `rcub/N` and `rcuc/N`: 1 unless
+/// `rcutree.kthread_prio` on its command line says otherwise (`CONFIG_RCU_BOOST`, on with
+/// PREEMPT_RT).
+const RCU_PRIORITY: u8 = 1;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for (index, host) in draft.hosts.iter().enumerate() {
+        let ksoftirqd =
+            draft.systems.get(&host.name).and_then(|system| system.as_value()?.ksoftirqd);
+        let priority = ksoftirqd.and_then(|policy| match policy {
+            Policy::Fifo(priority) | Policy::Rr(priority) => Some(priority),
+            Policy::Other => None,
+        });
+        if let Some(priority) = priority.filter(|priority| *priority > RCU_PRIORITY) {
+            log.warning(
+                places.at(&["hosts", &host.name, "system", "ksoftirqd", "priority"]),
+                format!(
+                    "`ksoftirqd` of `{}` at priority {priority} is above the kernel's RCU threads, \
+                     which have {RCU_PRIORITY}",
+                    host.name
+                ),
+                "Softirqs that never end then keep RCU from ending its grace periods, and machines \
+                 came to a standstill (ni/meta-nilrt#722). Write priority = 1, or start the kernel with a \
+                 higher rcutree.kthread_prio.",
+            );
+        }
         for earlier in &draft.hosts[..index] {
             let system = |host: &HostDraft| draft.systems.get(&host.name)?.as_value().copied();
             let (Some(before), Some(this)) = (system(earlier), system(host)) else { continue };

@@ -42,7 +42,7 @@ pub struct System {
     pub netdev_budget_time: Option<Span>,
     /// `net.core.dev_weight`.
     pub dev_weight: Option<u32>,
-    /// `kernel.sched_rt_runtime_us`.
+    /// `kernel.sched_rt_runtime_us`, or what the fair servers leave.
     pub rt_runtime: Option<RtRuntime>,
     /// `vm.percpu_pagelist_high_fraction`: a CPU keeps no more than this fraction of a zone's
     /// free pages to itself, and gives no more back at once
@@ -50,8 +50,8 @@ pub struct System {
     pub pagelist_high_fraction: Option<u32>,
 }
 
-/// How long real-time threads may run out of each period of
-/// `kernel.sched_rt_period_us`, a second unless somebody changed it.
+/// How long real-time threads may run of each second; of each period of
+/// `kernel.sched_rt_period_us` on kernels before 6.12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RtRuntime {

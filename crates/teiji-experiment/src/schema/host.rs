@@ -72,7 +72,7 @@ pub const SYSTEM: Section = Section {
             "rt-runtime",
             "duration or `\"unlimited\"`",
             "as it is: `\"950ms\"`",
-            "how long real-time threads may run of each second, whole microseconds (`kernel.sched_rt_runtime_us`)",
+            "how long real-time threads may run of each second while ordinary ones want the CPU, whole microseconds: what is left of the second goes to the fair server of each CPU (6.12 and newer), or limits all real-time threads (`kernel.sched_rt_runtime_us`, before)",
         ),
         key(
             "pagelist-high-fraction",

@@ -1,7 +1,8 @@
 //! What a kernel has before a plan changes it, as plain commands: they keep it in a
 //! variable of the shell, and put it back from there.
 
-use super::{SystemSetting, sysctl_name, thread_name};
+use super::{RT_RUNTIME, SystemSetting, sysctl_name, thread_name};
+use crate::fair_server::FAIR_SERVERS;
 
 impl SystemSetting {
     /// The variable that keeps what there was.
@@ -9,6 +10,7 @@ impl SystemSetting {
         let name = match self {
             Self::Sysctl { path, .. } => sysctl_name(path),
             Self::Threads { name, cpu, .. } => thread_name(name, *cpu),
+            Self::RealTime { .. } => "real-time".to_owned(),
         };
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         format!("before_{}", name.chars().map(plain).collect::<String>())
@@ -31,6 +33,11 @@ impl SystemSetting {
                 "{variable}=$(for t in $({}); do echo $t $(chrt -p $t | sed 's/.*: //'); done)",
                 Self::threads(name, *cpu)
             ),
+            Self::RealTime { .. } => format!(
+                "{variable}=$(sysctl -n {}; for f in {FAIR_SERVERS}/cpu*/runtime; do \
+                 if [ -e $f ]; then echo $f $(cat $f); fi; done)",
+                sysctl_name(RT_RUNTIME)
+            ),
         }
     }
 
@@ -45,6 +52,13 @@ impl SystemSetting {
                 "echo \"${variable}\" | while read t policy priority; do case $policy in \
                  SCHED_FIFO*) chrt -f -p $priority $t;; SCHED_RR*) chrt -r -p $priority $t;; \
                  *) chrt -o -p 0 $t;; esac; done"
+            ),
+            // The servers first: see `UNLIMITED`.
+            Self::RealTime { .. } => format!(
+                "echo \"${variable}\" | while read f runtime; do \
+                 if [ \"$runtime\" ]; then echo $runtime > $f; fi; done; \
+                 sysctl -qw {}=$(echo \"${variable}\" | head -n 1)",
+                sysctl_name(RT_RUNTIME)
             ),
         }
     }
