@@ -21,7 +21,7 @@ const TICK: Span = Span::from_millis(4);
 /// When the first frame of a case leaves: late enough for everybody, and at the place in
 /// the tick, or in the cycle of its gates, that the seed says.
 pub fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
-    let margin = setup.scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO);
+    let margin = longest_margin(setup.scenario);
     let lead = if setup.binding.has_cards() { LEAD_OF_CARDS } else { LEAD };
     let earliest = clock::now::<Tai>() + lead + margin;
     match gates(setup.scenario) {
@@ -34,6 +34,11 @@ pub fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
         }
         None => Schedule::aligned_base(earliest, TICK, phase(setup.seed)),
     }
+}
+
+/// The longest margin of all flows.
+pub fn longest_margin(scenario: &Scenario) -> Span {
+    scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO)
 }
 
 /// The first gate table of a scenario.

@@ -267,7 +267,9 @@ fn uses_ptp(scenario: &Scenario) -> bool {
 pub fn vcpus(scenario: &Scenario) -> u16 {
     let ports = scenario.hosts.iter().flat_map(|host| &host.ports);
     let named = scenario.flows.iter().filter_map(|flow| flow.cpu).chain(scenario.cpus());
+    let ptp = scenario.hosts.iter().filter_map(|host| host.ptp?.cpu);
     named
+        .chain(ptp)
         .chain(ports.flat_map(|port| port.processing.cpus()))
         .max()
         .map_or(1, |last| last.saturating_add(1))

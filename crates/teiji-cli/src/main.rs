@@ -36,6 +36,7 @@ mod role;
 mod round_trip_roles;
 mod rounds;
 mod run;
+mod saturation;
 mod setup;
 mod silences;
 mod terminal;

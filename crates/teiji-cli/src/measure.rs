@@ -3,7 +3,8 @@
 //!
 //! `--on local` and the laboratory's guest both come through here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -12,22 +13,24 @@ use teiji::load::LoadKind;
 use teiji::roundtrip::ReflectedCounts;
 use teiji::talker::Prepared;
 use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
+use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::Scenario;
 use teiji_net::activity;
+use teiji_net::cpu_time::IdleTimes;
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan, SshConnection};
 use teiji_record::summary::ClockSummary;
 use teiji_sys::clock;
 
 use crate::clock_step::{self, TaiOffset};
 use crate::deaths;
-use crate::departure::first_departure;
+use crate::departure::{self, first_departure};
 use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
 use crate::interrupt;
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::placement;
-use crate::ptp::{self, SyncSeries};
+use crate::ptp::{self, series::SyncSeries};
 use crate::receptions;
 use crate::role::{
     EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn, thread_name,
@@ -36,6 +39,9 @@ use crate::round_trip_roles::RoundTripRoles;
 use crate::setup::ObservedCase;
 use crate::silences;
 
+/// How long before the first wake-up, and after the last departure, the CPUs' times are read: so
+/// that reading, some 100 µs, delays no frame, and next to nothing else is in the utilisation.
+const BESIDE: Span = Span::from_millis(20);
 /// How often a person sees progress.
 const TICK_OF_PROGRESS: Duration = Duration::from_millis(200);
 
@@ -112,7 +118,7 @@ fn measure(
     let mut activity = activity::look().since(&looked);
     let mut logs = logs?;
     let (sync, series) =
-        synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), ptp::Synchronised::finish)?;
+        synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), |all| all.finish(logs.base))?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
     let mut network = applied.observe()?;
     network.count_since(&before);
@@ -135,6 +141,7 @@ fn measure(
         loads,
         sync,
         activity,
+        cpu_time: mem::take(&mut logs.cpu_time),
     };
     Outcome::new(&observed, differences, logs)
 }
@@ -168,6 +175,8 @@ pub struct Logs {
     pub rounds: Vec<(RequesterLog, ReflectedCounts)>,
     /// Flows whose listener's hardware stamps are the wire's time.
     pub computed: BTreeSet<u16>,
+    /// Each CPU's time while frames were sent.
+    pub cpu_time: BTreeMap<u16, CpuTime>,
     /// How the clocks followed, where they were synchronised, look by look …
     pub sync: Vec<SyncSeries>,
     /// … and summed up.
@@ -246,12 +255,15 @@ fn run_flows(
                 let come = move || death.come(base, &over);
                 dying.push(spawn(scope, thread_name("death", id), come)?);
             }
+            let first = base - departure::longest_margin(setup.scenario) - BESIDE;
+            teiji::stop::sleep_until(first, clock::now(), stop);
             base
         } else {
             // Somebody could not open: nobody starts, and joining tells why.
             drop(starter);
             clock::now()
         };
+        let idle_before = IdleTimes::now();
         if let Some(progress) = progress {
             let ended = || {
                 talkers.iter().all(ScopedJoinHandle::is_finished)
@@ -261,9 +273,15 @@ fn run_flows(
         }
         let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
         let asked: Vec<&str> = asked.iter().map(|asked| asked.name.as_str()).collect();
+        let talkers = join_all(talkers, &names, "talker of flow");
+        let requesters = join_all(requesters, &asked, "requester of");
+        clock::sleep_until(
+            clock::now::<Tai>() + departure::longest_margin(setup.scenario) + BESIDE,
+        );
+        let cpu_time = IdleTimes::now().since(&idle_before);
         let joined = Joined {
-            talkers: join_all(talkers, &names, "talker of flow"),
-            requesters: join_all(requesters, &asked, "requester of"),
+            talkers,
+            requesters,
             listeners: join_all(listeners, &names, "listener of flow"),
             responders: join_all(responders, &asked, "responder of"),
         };
@@ -272,7 +290,7 @@ fn run_flows(
         let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
         join_all(dying, &ports, "end of port")?;
         let (computed, sync, clocks, warnings) = Default::default();
-        Ok(Logs { base, talkers, listeners, rounds, computed, sync, clocks, warnings })
+        Ok(Logs { base, talkers, listeners, rounds, computed, cpu_time, sync, clocks, warnings })
     })
 }
 

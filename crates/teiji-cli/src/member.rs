@@ -2,8 +2,7 @@
 //! records in the run folder and statistics in the summary.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -19,7 +18,7 @@ use crate::bridge_rooms;
 use crate::card;
 use crate::headroom;
 use crate::outcome::Outcome;
-use crate::ptp::SyncSeries;
+use crate::ptp::series::write_sync;
 
 /// `vtsn` computes when a frame passes, in whole nanoseconds.
 const COMPUTED_RESOLUTION: Span = Span::from_ns(1);
@@ -106,6 +105,7 @@ pub fn record(
         clocks: outcome.clocks.clone(),
         cards: card::counts(&observed.network, &case.scenario, &records.facts.listeners),
         activity: observed.activity,
+        cpu_time: observed.cpu_time,
     };
     Ok((member, warnings))
 }
@@ -136,21 +136,6 @@ fn rounds(
     };
     let logs = outcome.rounds.iter().map(|(asked, answered)| (asked, answered.foreign));
     Some(RoundRecords::new(about, logs))
-}
-
-/// Every look at the clocks, beside the records: one line a look.
-fn write_sync(folder: &RunFolder, records: &str, clocks: &[SyncSeries]) -> anyhow::Result<()> {
-    if clocks.is_empty() {
-        return Ok(());
-    }
-    let path = folder.path().join(records).with_extension("sync.csv");
-    let mut text = "clock,raw_ns,offset_ns\n".to_owned();
-    for SyncSeries { clock, samples } in clocks {
-        for (raw_ns, offset_ns) in samples {
-            let _ = writeln!(text, "{clock},{raw_ns},{offset_ns}");
-        }
-    }
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn import(path: &PathBuf) -> anyhow::Result<WireImport> {

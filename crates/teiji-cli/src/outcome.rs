@@ -12,7 +12,7 @@ use teiji_record::Sighting;
 use teiji_record::summary::ClockSummary;
 
 use crate::measure::Logs;
-use crate::ptp::SyncSeries;
+use crate::ptp::series::SyncSeries;
 use crate::setup::ObservedCase;
 
 /// The result of one case on the machine it ran on.
@@ -50,7 +50,7 @@ impl Outcome {
     ) -> anyhow::Result<Self> {
         let observed_json =
             serde_json::to_string(observed).context("cannot write down what was observed")?;
-        let Logs { base, talkers, listeners, rounds, computed, sync, clocks, warnings } = logs;
+        let Logs { base, talkers, listeners, rounds, computed, sync, clocks, warnings, .. } = logs;
         Ok(Self {
             observed_json,
             differences,

@@ -56,12 +56,7 @@ fn programs(scenario: &Scenario, plan: &Plan) -> Vec<Program> {
         hosts().flat_map(|host| program::of_host(host, &ports(&host.name), folder)).collect();
     for host in hosts().filter(|host| host.ptp.is_some_and(|ptp| ptp.system_clock)) {
         if let Some(interface) = ports(&host.name).first() {
-            programs.push(program::system_clock(
-                &host.name,
-                interface,
-                ptp::tai_offset_s(),
-                folder,
-            ));
+            programs.push(program::system_clock(host, interface, ptp::tai_offset_s(), folder));
         }
     }
     programs
@@ -86,8 +81,9 @@ fn synchronise(programs: &[Program]) -> String {
         let arguments: Vec<String> = program.arguments.iter().map(|word| quote(word)).collect();
         let _ = writeln!(
             text,
-            "ip netns exec {} {} {} >{} 2>&1 &\necho $! >>{FOLDER}/pids",
+            "ip netns exec {} {}{} {} >{} 2>&1 &\necho $! >>{FOLDER}/pids",
             quote(&program.host),
+            program.cpu.map(|cpu| format!("taskset -c {cpu} ")).unwrap_or_default(),
             program.name,
             arguments.join(" "),
             quote(&program.log.display().to_string()),
@@ -96,7 +92,7 @@ fn synchronise(programs: &[Program]) -> String {
     if !programs.iter().any(|program| program.name == "phc2sys") {
         text.push_str(&wait(programs));
     }
-    text.push_str("# (a run goes on when every clock is within 1 µs of what it follows)\n\n");
+    text.push_str("# (a run goes on when every clock has settled on what it follows)\n\n");
     text
 }
 

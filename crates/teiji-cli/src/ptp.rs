@@ -1,5 +1,5 @@
 //! Clock synchronisation during a measurement: starts `ptp4l` and `phc2sys` at each
-//! host, waits until every clock follows, and watches how far they are apart.
+//! host, waits until every clock has settled, and watches how far they are apart.
 //!
 //! How far is not asked of the programs, which only estimate it: the cards say
 //! what their clocks show, both at known instants of one raw clock.
@@ -7,9 +7,10 @@
 mod config;
 mod daemon;
 pub mod program;
+pub mod series;
+mod steady;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,39 +18,31 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use teiji::StopFlag;
 use teiji_core::quantity::format_span;
-use teiji_core::time::{Monotonic, Span};
+use teiji_core::time::{Instant, Monotonic, Span, Tai};
 use teiji_experiment::{Host, PtpRole, Scenario};
 use teiji_net::Applied;
 use teiji_record::summary::ClockSummary;
 use teiji_sys::{clock, netns};
 
+use crate::clock_step::TaiOffset;
+
 use daemon::Daemon;
 use program::Program;
+use series::{Offset, SyncSeries};
 use watch::{Follower, PortClock, Sample};
 
 /// Most time until all clocks follow; a servo that starts 1 ms and 40 ppm off
 /// needs 10 to 30 s.
 pub const LIMIT: Span = Span::from_secs(120);
-/// A clock follows when it was this close …
-const CLOSE: Span = Span::from_micros(1);
-/// … for so many looks in a row …
-const LOOKS: usize = 20;
-/// … this far apart.
+/// How often the clocks are looked at until all of them follow.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often the clocks are looked at during the measurement.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// The offsets of one clock, one a sample.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SyncSeries {
-    /// `HOST.WIRE` of the clock.
-    pub clock: String,
-    /// Instant in `CLOCK_MONOTONIC_RAW` and offset, both in ns.
-    pub samples: Vec<(i64, i64)>,
-}
+/// A clock and all looks at it.
+type Watched = (Follower, Vec<Sample>);
 
 /// Running programs and, once the measurement begins, the watch over the clocks.
 #[derive(Debug)]
@@ -57,8 +50,10 @@ pub struct Synchronised {
     // Dropping ends the programs.
     daemons: Vec<Daemon>,
     settled: Span,
+    /// Looks at each clock until it followed.
+    converging: Vec<Vec<Sample>>,
     stop: Arc<AtomicBool>,
-    watch: JoinHandle<Vec<(Follower, Vec<Sample>)>>,
+    watch: JoinHandle<Vec<Watched>>,
     _folder: tempfile::TempDir,
 }
 
@@ -82,43 +77,56 @@ pub fn start(
     for host in &hosts {
         daemons.extend(ptp4l(host, applied, folder.path())?);
     }
-    let clocks = followers(&hosts, applied)?;
-    settle(&clocks, &daemons, stop)?;
+    let mut watched = settle(followers(&hosts, applied)?, &daemons, stop)?;
     let mut system = Vec::new();
     for host in hosts.iter().filter(|host| host.ptp.is_some_and(|ptp| ptp.system_clock)) {
         let card = port_clock(host, 0, applied)?;
         daemons.push(phc2sys(host, &card, applied, folder.path())?);
         system.push(Follower::SystemClock { card });
     }
-    settle(&system, &daemons, stop)?;
+    watched.extend(settle(system, &daemons, stop)?);
     let settled = clock::now::<Monotonic>() - started;
     let ending = Arc::new(AtomicBool::new(false));
-    let watched: Vec<Follower> = clocks.into_iter().chain(system).collect();
+    let (watched, converging): (Vec<Follower>, Vec<Vec<Sample>>) = watched.into_iter().unzip();
     let flag = Arc::clone(&ending);
     let watch = thread::Builder::new()
         .name("clocks".to_owned())
         .spawn(move || watch_until(&flag, watched))
         .context("cannot start a thread to watch the clocks")?;
-    Ok(Some(Synchronised { daemons, settled, stop: ending, watch, _folder: folder }))
+    Ok(Some(Synchronised { daemons, settled, converging, stop: ending, watch, _folder: folder }))
 }
 
 impl Synchronised {
-    /// Ends the programs; what was seen of the clocks since [`start`] returned.
-    pub fn finish(self) -> anyhow::Result<(Vec<ClockSummary>, Vec<SyncSeries>)> {
+    /// Ends the programs. What was seen of the clocks: in steady state, since [`start`] returned,
+    /// summed up, and look by look from the beginning, around the first departure at `base`.
+    pub fn finish(
+        self,
+        base: Instant<Tai>,
+    ) -> anyhow::Result<(Vec<ClockSummary>, Vec<SyncSeries>)> {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.watch.join().unwrap_or_default();
         for daemon in &self.daemons {
             daemon.check().context("during the measurement")?;
         }
-        Ok(seen.into_iter().map(|(clock, samples)| report(&clock, &samples, self.settled)).unzip())
+        let tai = TaiOffset::now();
+        let all = seen.into_iter().zip(self.converging).map(|((clock, samples), before)| {
+            let looks = before.iter().chain(&samples).map(|sample| Offset {
+                raw_ns: sample.raw_ns,
+                t_ns: (tai.tai(sample.at) - base).as_ns(),
+                offset_ns: sample.offset_ns,
+            });
+            let series = SyncSeries { clock: clock.name(), samples: looks.collect() };
+            (report(&clock, &samples, self.settled), series)
+        });
+        Ok(all.unzip())
     }
 }
 
-fn report(clock: &Follower, samples: &[Sample], settled: Span) -> (ClockSummary, SyncSeries) {
+fn report(clock: &Follower, samples: &[Sample], settled: Span) -> ClockSummary {
     let offsets = || samples.iter().map(|sample| sample.offset_ns);
     let count = samples.len().max(1) as f64;
     let square = |ns: i64| (ns as f64) * (ns as f64);
-    let report = ClockSummary {
+    ClockSummary {
         clock: clock.name(),
         reference: clock.reference(),
         settled_ns: settled.as_ns(),
@@ -126,12 +134,7 @@ fn report(clock: &Follower, samples: &[Sample], settled: Span) -> (ClockSummary,
         mean_ns: offsets().map(|ns| ns as f64).sum::<f64>() / count,
         rms_ns: (offsets().map(square).sum::<f64>() / count).sqrt(),
         worst_ns: offsets().max_by_key(|ns| ns.unsigned_abs()).unwrap_or(0),
-    };
-    let series = SyncSeries {
-        clock: clock.name(),
-        samples: samples.iter().map(|sample| (sample.raw_ns, sample.offset_ns)).collect(),
-    };
-    (report, series)
+    }
 }
 
 /// What is missing here of the programs that a scenario needs, a sentence each.
@@ -164,7 +167,7 @@ fn phc2sys(
     applied: &Applied,
     folder: &std::path::Path,
 ) -> anyhow::Result<Daemon> {
-    let program = program::system_clock(&host.name, card.ifname(), tai_offset_s(), folder);
+    let program = program::system_clock(host, card.ifname(), tai_offset_s(), folder);
     start_one(&program, host, applied)
 }
 
@@ -178,7 +181,14 @@ fn start_one(program: &Program, host: &Host, applied: &Applied) -> anyhow::Resul
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let (name, log) = (program.name, program.log.clone());
-    Daemon::start(name, &program.host, &program.arguments, namespace(host, applied)?, log)
+    Daemon::start(
+        name,
+        &program.host,
+        &program.arguments,
+        namespace(host, applied)?,
+        program.cpu,
+        log,
+    )
 }
 
 fn namespace(host: &Host, applied: &Applied) -> anyhow::Result<std::os::fd::OwnedFd> {
@@ -216,32 +226,34 @@ fn followers(hosts: &[&Host], applied: &Applied) -> anyhow::Result<Vec<Follower>
     Ok(followers)
 }
 
-/// Waits until all clocks follow.
-fn settle(clocks: &[Follower], daemons: &[Daemon], stop: &StopFlag) -> anyhow::Result<()> {
+/// Waits until all clocks are in steady state; the looks at them.
+fn settle(
+    clocks: Vec<Follower>,
+    daemons: &[Daemon],
+    stop: &StopFlag,
+) -> anyhow::Result<Vec<Watched>> {
     let begun = clock::now::<Monotonic>();
-    let mut close: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut watched: Vec<Watched> = clocks.into_iter().map(|clock| (clock, Vec::new())).collect();
     loop {
         for daemon in daemons {
             daemon.check()?;
         }
         let mut worst = None;
-        for (index, clock) in clocks.iter().enumerate() {
-            let offset_ns = clock.look()?.offset_ns;
-            let looks = close.entry(index).or_default();
-            *looks = if offset_ns.abs() <= CLOSE.as_ns() { *looks + 1 } else { 0 };
-            if *looks < LOOKS {
-                worst = Some((clock, offset_ns));
+        for (clock, samples) in &mut watched {
+            let look = clock.look()?;
+            samples.push(look);
+            let offsets: Vec<i64> = samples.iter().map(|sample| sample.offset_ns).collect();
+            if !steady::is_steady(&offsets) {
+                worst = Some((clock.name(), clock.reference(), look.offset_ns));
             }
         }
-        let Some((clock, offset_ns)) = worst else { return Ok(()) };
+        let Some((clock, reference, offset_ns)) = worst else { return Ok(watched) };
         if stop.is_stopped() {
             bail!("interrupted while the clocks were being synchronised");
         }
         if clock::now::<Monotonic>() - begun > LIMIT {
             bail!(
-                "the clock of {} does not follow {}: after {} it is {} off{}",
-                clock.name(),
-                clock.reference(),
+                "the clock of {clock} does not settle on {reference}: after {} it is {} off{}",
                 format_span(LIMIT),
                 format_span(Span::from_ns(offset_ns)),
                 daemons.iter().map(Daemon::last_words).collect::<String>()
@@ -251,9 +263,8 @@ fn settle(clocks: &[Follower], daemons: &[Daemon], stop: &StopFlag) -> anyhow::R
     }
 }
 
-fn watch_until(stop: &AtomicBool, clocks: Vec<Follower>) -> Vec<(Follower, Vec<Sample>)> {
-    let mut seen: Vec<(Follower, Vec<Sample>)> =
-        clocks.into_iter().map(|clock| (clock, Vec::new())).collect();
+fn watch_until(stop: &AtomicBool, clocks: Vec<Follower>) -> Vec<Watched> {
+    let mut seen: Vec<Watched> = clocks.into_iter().map(|clock| (clock, Vec::new())).collect();
     while !stop.load(Ordering::Relaxed) {
         for (clock, samples) in &mut seen {
             // A look that fails is a sample less, and the number is reported.
@@ -271,12 +282,12 @@ mod tests {
     #[test]
     fn offsets_are_summed_up() {
         let clock = Follower::for_tests();
-        let samples = [-3, 1, 2].map(|offset_ns| Sample { raw_ns: 5, offset_ns });
-        let (report, series) = report(&clock, &samples, Span::from_secs(7));
+        let samples =
+            [-3, 1, 2].map(|offset_ns| Sample { raw_ns: 5, at: Instant::from_ns(7), offset_ns });
+        let report = report(&clock, &samples, Span::from_secs(7));
         assert_eq!((report.samples, report.worst_ns), (3, -3));
         assert!(report.mean_ns.abs() < 1e-9);
         assert!((report.rms_ns - (14.0_f64 / 3.0).sqrt()).abs() < 1e-9);
-        assert_eq!(series.samples[0], (5, -3));
         assert_eq!(report.settled_ns, 7_000_000_000);
     }
 }

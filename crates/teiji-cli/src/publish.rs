@@ -19,6 +19,7 @@ use crate::experiment_file;
 use crate::limits;
 use crate::loads;
 use crate::outliers;
+use crate::ptp;
 use crate::rounds;
 use crate::setup;
 
@@ -38,6 +39,7 @@ pub fn report(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> any
         paper: summary.paper.as_deref().map(Paper::load).transpose()?,
         points,
         bands: loads::bands(manifest, summary),
+        offsets: ptp::series::offsets(folder, summary),
         outliers,
         setup: setup::sections(manifest, experiment.as_ref()),
         margin: margin(folder)?,

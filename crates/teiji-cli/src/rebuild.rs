@@ -69,6 +69,7 @@ pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summar
         question: experiment.question,
         judge: experiment.judge,
         paper: experiment.paper,
+        paper_differences: experiment.paper_differences,
         testbed: manifest.testbed,
         cases,
         periodic: Vec::new(),
@@ -111,6 +112,7 @@ fn member(
             .as_ref()
             .map(|seen| card::counts(&seen.network, &case.scenario, &records.facts.listeners))
             .unwrap_or_default(),
+        cpu_time: observed.as_ref().map(|seen| seen.cpu_time.clone()).unwrap_or_default(),
         activity: observed.map(|observed| observed.activity).unwrap_or_default(),
     })
 }

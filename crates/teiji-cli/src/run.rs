@@ -32,6 +32,7 @@ use crate::member;
 use crate::outcome::Outcome;
 use crate::progress::{PARTS, Progress, parts};
 use crate::publish;
+use crate::saturation;
 
 /// What to run.
 pub struct Request {
@@ -308,12 +309,13 @@ fn measure_one(
             (outcome, Vec::new(), None)
         }
     };
-    finish(request, folder, member, &outcome, &captures, resolution)
+    finish(request, folder, bench.testbed(), member, &outcome, &captures, resolution)
 }
 
 fn finish(
     request: &Request,
     folder: &RunFolder,
+    testbed: Testbed,
     member: Member<'_>,
     outcome: &Outcome,
     captures: &[Option<PathBuf>],
@@ -328,6 +330,8 @@ fn finish(
         captures,
         resolution,
     )?;
+    let loads = outcome.observed()?.loads;
+    warnings.extend(saturation::warning(member.case, &summary, &loads, testbed));
     let case = &member.case.name;
     warnings.extend(outcome.warnings.iter().map(|said| format!("Case {case}: {said}")));
     warnings.extend(outcome.differences.iter().map(|said| format!("Case {case}: {said}.")));
@@ -409,6 +413,7 @@ fn summarise(
         judge: experiment.judge.clone(),
         background: experiment.background(),
         paper: experiment.paper.clone(),
+        paper_differences: experiment.paper_differences.clone(),
         testbed: bench.testbed(),
         cases,
         periodic: Vec::new(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
 use teiji_core::activity::Activity;
+use teiji_core::cpu_time::CpuTime;
 use teiji_experiment::{Case, Experiment, InstructionTime, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
@@ -34,6 +35,9 @@ pub struct ObservedCase {
     /// What the kernel's packet processing did meanwhile.
     #[serde(default)]
     pub activity: Activity,
+    /// Each CPU's time while frames were sent.
+    #[serde(default)]
+    pub cpu_time: BTreeMap<u16, CpuTime>,
 }
 
 /// The sections for the report, most important first.

@@ -139,6 +139,20 @@ fn the_main_job_gives_the_papers_table_and_its_replay_is_identical_to_the_last_b
     // With offload the card keeps the launch time, to its 32 ns. Software cannot.
     assert!(range("etf") <= 64, "{} ns", range("etf"));
     assert!(range("software") > 64 && range("normal") > 64);
+    // The clocks had settled before the first frame: what is left is noise.
+    for case in summary["cases"].as_array().unwrap() {
+        for clock in case["members"][0]["clocks"].as_array().unwrap() {
+            assert!(clock["worst_ns"].as_i64().unwrap().abs() <= 64, "{}: {clock}", case["name"]);
+        }
+    }
+    let looks = fs::read_to_string(first.join("records/etf-s1.sync.csv")).unwrap();
+    assert!(looks.starts_with("clock,raw_ns,offset_ns,t_ns\ntalker.line,"), "{looks:.200}");
+    // Convergence is before the first departure, the measurement around it and after it.
+    let before = |look: &&str| look.rsplit(',').next().unwrap().starts_with('-');
+    assert!(looks.lines().filter(before).count() > 40, "{looks}");
+    assert!(looks.lines().last().is_some_and(|look| !before(&look)), "{looks}");
+    let report = fs::read_to_string(first.join("report.html")).unwrap();
+    assert!(report.contains("Offset of each clock over time"), "the report shows no offsets");
     // What the kernel says it has is what the experiment asked for.
     let warnings = summary["warnings"].to_string();
     assert!(!warnings.contains("asked for"), "{warnings}");
@@ -575,4 +589,75 @@ cases.hasty.round-trips.ask.timeout = "2us"
         teiji(&["run", "--replay", first.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     assert_eq!(again.code, 4, "{}\n{}", again.out, again.err);
     assert!(again.out.contains("identical to the last bit: 4 of 4"), "{}", again.out);
+}
+
+/// A control flow with launch times behind gates, beside a TCP stream as fast as it goes.
+const BESIDE_A_STREAM: &str = r#"
+name = "beside-a-stream"
+question = "Does a TCP stream leave a control flow on time?"
+loads = ["tcp-tx"]
+wires.line = { between = ["plc", "drive"], nic = "vtsn" }
+
+[hosts.plc.ports.line]
+queues = 4
+
+[hosts.plc.ports.line.qdisc]
+kind = "taprio"
+mode = "offload"
+map = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
+queues = ["1@0", "1@1", "2@2"]
+entries = [{ open = [0], interval = "100us" }, { open = [1, 2], interval = "900us" }]
+classes.0 = { kind = "etf", delta = "200us", offload = true }
+
+[flows.control]
+from = "plc"
+to = "drive"
+period = "1ms"
+frames = 500
+priority = 3
+realtime = 80
+mode = "launch-time"
+margin = "600us"
+
+[cases.slow]
+instruction = "2ns"
+
+[cases.fast]
+instruction = "250ps"
+"#;
+
+#[test]
+fn a_saturated_virtual_cpu_is_recorded_shown_and_named_as_the_cause_of_dropped_frames() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("beside-a-stream.toml");
+    fs::write(&file, BESIDE_A_STREAM).unwrap();
+    let out = dir.path().to_str().unwrap();
+    let run = teiji(&["run", file.to_str().unwrap(), "--out", out]);
+    assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
+    let summary = summary(dir.path());
+    let busy = |case: &str| {
+        let cases = summary["cases"].as_array().unwrap();
+        let case = cases.iter().find(|found| found["name"] == case).unwrap();
+        let cpu = &case["members"][0]["cpu_time"]["0"];
+        let [elapsed, idle] = ["elapsed_ns", "idle_ns"].map(|key| cpu[key].as_f64().unwrap());
+        // 500 frames of 1 ms, with the margin and what is beside it.
+        assert!((0.5e9..0.6e9).contains(&elapsed), "{cpu}");
+        1.0 - idle / elapsed
+    };
+    assert!(busy("slow") > 0.98, "{}", busy("slow"));
+    assert!(busy("fast") < 0.95, "{}", busy("fast"));
+    let dropped = |case| {
+        let flow = flow(&summary, case, 0, "control");
+        count(flow, "dropped_missed") + count(flow, "dropped_invalid")
+    };
+    assert!(dropped("slow") > 100 && dropped("fast") == 0);
+    let warnings = summary["warnings"].as_array().unwrap().iter();
+    let said: Vec<&str> =
+        warnings.filter_map(Value::as_str).filter(|s| s.contains("busy")).collect();
+    let [only] = said[..] else { panic!("{said:?}") };
+    assert!(only.starts_with("Case slow, seed 1: CPU 0 was busy "), "{only}");
+    assert!(only.ends_with("set a shorter `instruction` than \"2ns\"."), "{only}");
+    assert!(run.out.contains("CPU utilisation while frames were sent"), "{}", run.out);
+    let report = fs::read_to_string(run_folder(dir.path()).join("report.html")).unwrap();
+    assert!(report.contains("id=\"cpu-time\""), "the report shows no utilisation");
 }

@@ -8,6 +8,7 @@
 //!   signed spans between them,
 //! * [`quantity`] – durations, rates and sizes as people write them,
 //! * [`cycle`] – the arithmetic of a periodic schedule,
+//! * [`cpu_time`] – how long a CPU was idle,
 //! * [`load`] – what a machine does beside, by name,
 //! * [`reception`] – how a packet came through the receiving kernel,
 //! * [`wire`] – Ethernet, VLAN, IP, UDP and Teiji's own test header, byte by
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod activity;
+pub mod cpu_time;
 pub mod cycle;
 pub mod load;
 pub mod quantity;

@@ -12,7 +12,7 @@ use crate::scenario::{Case, Experiment, InstructionTime};
 use crate::schema;
 use crate::suggest::{did_you_mean, list};
 use crate::syntax;
-use crate::tree::Origin;
+use crate::tree::{Node, Origin, Value};
 
 /// Whose cards the experiment will run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +163,7 @@ struct Head {
     name: Option<String>,
     question: Option<String>,
     paper: Found<String>,
+    paper_differences: Option<Vec<String>>,
     seed: Option<u64>,
     judge: Option<JudgeDraft>,
 }
@@ -175,6 +176,7 @@ impl Head {
             name: self.name?,
             question: self.question?,
             paper: self.paper.settle().ok()?,
+            paper_differences: self.paper_differences?,
             seed: self.seed?,
             judge,
             cases,
@@ -194,12 +196,36 @@ fn read_head(file: &Fields<'_>, log: &Log) -> Head {
             .required("question", question, file.text("question", question))
             .map(str::to_owned),
         paper: file.choice("paper", &papers).map(str::to_owned),
+        paper_differences: read_differences(file, log),
         seed: file
             .number("seed", 0, i64::MAX, "")
             .and_then(|n| u64::try_from(n).ok())
             .or_default(1),
         judge: read::judge::read(file, log),
     }
+}
+
+fn read_differences(file: &Fields<'_>, log: &Log) -> Option<Vec<String>> {
+    const KEY: &str = "paper-differences";
+    const EXAMPLE: &str = "[\"The card is vtsn, not an i210.\"]";
+    let text = |item: &Node| match &item.value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Broken => None,
+        other => {
+            let message = format!("a difference is text, not {}", other.kind());
+            log.mistake(item.at, message, format!("Write for example {KEY} = {EXAMPLE}"));
+            None
+        }
+    };
+    let found = file.array(KEY, EXAMPLE).and_then(|items| items.iter().map(text).collect());
+    if file.has(KEY) && !file.has("paper") {
+        log.mistake(
+            file.place(KEY),
+            format!("`{KEY}`, but the experiment names no paper"),
+            "Write for example paper = \"etf\" at the top of the file, or leave it out.",
+        );
+    }
+    found.or_default(Vec::new())
 }
 
 impl Experiment {

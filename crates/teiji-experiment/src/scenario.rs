@@ -45,6 +45,9 @@ pub struct Experiment {
     /// Key of the published figures to stand beside the result
     /// (`papers/<key>.toml`).
     pub paper: Option<String>,
+    /// In what the set-up differs from the paper's, full sentences.
+    #[serde(default)]
+    pub paper_differences: Vec<String>,
     /// Seed used when the command line gives none.
     pub seed: u64,
     /// What answers the question.
@@ -232,6 +235,9 @@ pub struct Ptp {
     pub profile: PtpProfile,
     /// The system's clock follows this host's card.
     pub system_clock: bool,
+    /// The CPU of its programs; `None`: any.
+    #[serde(default)]
+    pub cpu: Option<u16>,
 }
 
 /// What a host does in clock synchronisation.

@@ -69,6 +69,12 @@ pub const FILE: Section = Section {
             "whose published figures stand beside the result (`papers/`)",
         ),
         key(
+            "paper-differences",
+            "list of texts",
+            "`[]`",
+            "in what the set-up differs from the paper's, one sentence each; beside the figures in the report",
+        ),
+        key(
             "seed",
             "whole number",
             "`1`",

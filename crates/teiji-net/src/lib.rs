@@ -46,6 +46,7 @@ pub mod before;
 pub mod binding;
 pub mod card;
 pub mod command;
+pub mod cpu_time;
 mod cpus;
 pub mod error;
 pub mod fair_server;

@@ -61,7 +61,7 @@ fn summary() -> Summary {
         blocking: BTreeMap::default(),
         delays: BTreeMap::default(),
         cards: Vec::new(),
-        activity: teiji_core::activity::Activity::default(),
+        ..crate::MemberSummary::default()
     };
     let case = crate::CaseSummary {
         name: "normal".to_owned(),
@@ -79,6 +79,7 @@ fn summary() -> Summary {
         judge: teiji_experiment::Judge::default(),
         background: Vec::new(),
         paper: None,
+        paper_differences: Vec::new(),
         testbed: Testbed::Lab,
         cases: vec![case],
         warnings: vec![],

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use teiji::ReceiveRoom;
 use teiji_core::activity::Activity;
+use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
 use teiji_experiment::Judge;
 use teiji_stats::{DelayStatistics, FlowStatistics, RoundStatistics, WireStatistics};
@@ -38,6 +39,9 @@ pub struct Summary {
     pub background: Vec<String>,
     /// Key of the paper beside it.
     pub paper: Option<String>,
+    /// In what the set-up differs from that paper's; full sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paper_differences: Vec<String>,
     /// Where it ran.
     pub testbed: Testbed,
     /// Cases in the experiment's order.
@@ -152,6 +156,9 @@ pub struct MemberSummary {
     /// What the kernel's packet processing did; empty where nobody looked.
     #[serde(default)]
     pub activity: Activity,
+    /// Each CPU's time while frames were sent, by number; empty where nobody looked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpu_time: BTreeMap<u16, CpuTime>,
     /// True if the run ended before all frames were sent.
     pub incomplete: bool,
     /// The clocks that PTP kept, card by card, then the system's; empty without PTP.

@@ -48,7 +48,7 @@ fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
         cards: Vec::new(),
         incomplete: false,
         clocks: Vec::new(),
-        activity: teiji_core::activity::Activity::default(),
+        ..MemberSummary::default()
     }
 }
 

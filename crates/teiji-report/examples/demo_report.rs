@@ -129,7 +129,7 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
                 blocking: BTreeMap::default(),
                 delays: BTreeMap::default(),
                 cards: Vec::new(),
-                activity: teiji_core::activity::Activity::default(),
+                ..MemberSummary::default()
             }
         });
         CaseSummary {
@@ -199,6 +199,7 @@ fn main() -> ExitCode {
         judge: teiji_experiment::Judge::default(),
         background: Vec::new(),
         paper: Some("etf".to_owned()),
+        paper_differences: Vec::new(),
         testbed: Testbed::Lab,
         cases,
         warnings: vec!["Every figure on this page is made up.".to_owned()],
@@ -216,6 +217,7 @@ fn main() -> ExitCode {
         limits: vec!["It proves nothing: nothing was measured.".to_owned()],
         generator: format!("the demo of teiji-report {}", env!("CARGO_PKG_VERSION")),
         created: None,
+        offsets: Vec::new(),
         bands: Vec::new(),
         margin: None,
         recommended: None,

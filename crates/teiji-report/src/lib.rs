@@ -19,6 +19,7 @@ mod answer;
 pub mod cards;
 pub mod clocks;
 pub mod comparison;
+pub mod cpu_time;
 pub mod delay;
 pub mod directions;
 mod figures;
@@ -40,5 +41,6 @@ pub mod wording;
 
 pub use paper::{Paper, PaperError, PaperFigures};
 pub use report::{
-    Band, MarginRun, MarginSearch, Outlier, Points, Replay, Report, SetupEntry, SetupSection, Stamp,
+    Band, MarginRun, MarginSearch, OffsetSeries, Outlier, Points, Replay, Report, SetupEntry,
+    SetupSection, Stamp,
 };

@@ -18,6 +18,8 @@ pub struct Report<'a> {
     pub points: Vec<Points>,
     /// What the loads did over time.
     pub bands: Vec<Band>,
+    /// How far clocks that PTP kept were off over time.
+    pub offsets: Vec<OffsetSeries>,
     /// The worst frames, in the order to show them.
     pub outliers: Vec<Outlier>,
     /// The set-up as observed.
@@ -169,6 +171,19 @@ impl Band {
     pub fn bits_a_unit(&self) -> Option<u16> {
         self.unit.starts_with("kbit").then_some(1_000)
     }
+}
+
+/// How far one clock was from the one it follows, in one member of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffsetSeries {
+    /// Name of the case.
+    pub case: String,
+    /// Seed of the member.
+    pub seed: u64,
+    /// The clock.
+    pub clock: String,
+    /// When it was looked at, in ns after the first departure, and its offset in ns.
+    pub looks: Vec<(i64, i64)>,
 }
 
 /// One of the worst frames.

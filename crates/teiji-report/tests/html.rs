@@ -4,7 +4,7 @@ mod html_page;
 mod remedies;
 
 use html_page::{page, page_of};
-use teiji_record::summary::{PeriodicFlow, Testbed};
+use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
 use teiji_record::{BridgeRoom, Verdict};
 use teiji_stats::{DelayCounts, DelayStatistics};
 
@@ -38,11 +38,13 @@ fn nothing_of_the_users_text_becomes_markup() {
         "<one>",
         "<b>2000",
         "run-<1>",
+        "<other>",
     ] {
         assert!(!page.contains(raw), "{raw}");
     }
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
     assert!(page.contains("A warning with &lt;angle&gt; brackets."));
+    assert!(page.contains("<li>It has &lt;other&gt; queues.</li>"));
     assert_eq!(page.matches("<script").count(), page.matches("</script>").count());
 }
 
@@ -295,4 +297,39 @@ fn round_trips_and_the_ranking_read_as_they_did() {
     golden("round-trips.html", &section(&page, "round-trips-0"));
     assert!(!page.contains("<best>"), "a file became markup");
     golden("ranking.html", &section(&page, "ranking"));
+}
+
+#[test]
+fn how_busy_each_cpu_was_is_a_table_with_a_column_for_each() {
+    let page = page();
+    let table = page.split("id=\"cpu-time\"").nth(1).expect("the section").split("</section>");
+    let table = table.into_iter().next().unwrap();
+    assert!(table.contains("<th>CPU 0</th>"), "{table}");
+    assert_eq!(table.matches("87.5").count(), 2, "{table}");
+    // Older runs have none.
+    let older = page_of(|s| s.cases.iter_mut().for_each(|c| c.members[0].cpu_time.clear()));
+    assert!(!older.contains("id=\"cpu-time\""));
+}
+
+#[test]
+fn the_offset_of_clocks_is_drawn_on_the_time_of_the_frames() {
+    let page = page_of(|summary| {
+        summary.cases[0].members[0].clocks = vec![ClockSummary {
+            clock: "talker.<line>".to_owned(),
+            reference: "listener.line".to_owned(),
+            settled_ns: 21_000_000_000,
+            samples: 2,
+            mean_ns: 10.0,
+            rms_ns: 30.0,
+            worst_ns: 40,
+        }];
+    });
+    let clocks = page.split("<section id=\"clocks\">").nth(1).unwrap();
+    let clocks = clocks.split("</section>").next().unwrap();
+    assert!(clocks.contains("Offset of each clock over time"), "{clocks}");
+    assert!(clocks.contains(">normal, talker.&lt;line&gt;<"), "{clocks}");
+    // Frames were seen for 2 s less 1 ms. The convergence before them is not on their time.
+    assert_eq!(clocks.matches("class=\"line\"").count(), 1);
+    let path = clocks.split("class=\"line\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(path, "M84.0 20.0L398.2 56.0");
 }

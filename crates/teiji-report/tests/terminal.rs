@@ -8,6 +8,7 @@ mod terminal_runs;
 use std::fs;
 use std::path::PathBuf;
 
+use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
 use teiji_experiment::JudgeBy;
 use teiji_record::card::{CardCount, CardTrouble};
@@ -520,4 +521,17 @@ fn two_named_cases_are_compared_and_no_other() {
     let told = render(&summary, &Options { width: 1_000, ..WIDE });
     assert!(told.contains("with other the interval on the wire"), "{told}");
     assert!(told.contains("against 62 µs with normal"), "{told}");
+}
+
+#[test]
+fn how_busy_each_cpu_was_has_a_row_for_each_case_and_of_many_cpus_the_busiest() {
+    let mut summary = two_cases();
+    let time = |idle_ms| CpuTime { elapsed: Span::from_secs(2), idle: Span::from_millis(idle_ms) };
+    summary.cases[0].members[0].cpu_time = [(0, time(1_753)), (1, time(2_000))].into();
+    summary.cases[1].members[0].cpu_time = [(0, time(4)), (3, time(1_999))].into();
+    golden("cpu-time", &render(&summary, &WIDE), WIDE);
+    let many = (0..64).map(|cpu| (cpu, time(2_000 - i64::from(cpu % 10) * 100)));
+    summary.cases[0].members[0].cpu_time = many.collect();
+    let told = render(&summary, &WIDE);
+    assert!(told.contains("The busiest 8 of 64 CPUs; all of them: the report."), "{told}");
 }

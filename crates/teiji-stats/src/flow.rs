@@ -37,7 +37,7 @@ impl Vantage {
 }
 
 /// Statistics of one flow in one case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatistics {
     /// What became of the frames.
     pub counts: Counts,

@@ -159,6 +159,7 @@ fn write_report(path: &Path, analysis: &CaptureAnalysis, summary: &Summary) -> a
         generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
         created: None,
         margin: None,
+        offsets: Vec::new(),
         bands: Vec::new(),
         recommended: None,
         notice: None,

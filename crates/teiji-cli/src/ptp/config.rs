@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_slave_never_leads_in_either_profile() {
-        let slave = |profile| Ptp { role: PtpRole::Slave, profile, system_clock: false };
+        let slave = |profile| Ptp { role: PtpRole::Slave, profile, system_clock: false, cpu: None };
         let default = text(slave(PtpProfile::Default), 1, "/run/x");
         assert!(default.contains("slaveOnly 1") && !default.contains("gmCapable"), "{default}");
         let gptp = text(slave(PtpProfile::Gptp), 1, "/run/x");

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use anyhow::{Context, anyhow, bail};
+use teiji_sys::sched::Pinned;
 use teiji_sys::{netns, process};
 
 /// Lines of a program's output that are quoted when it fails.
@@ -43,12 +44,13 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts `program` for `host` in `namespace`; its output goes into `log`.
+    /// Starts `program` for `host` in `namespace`, on `cpu` or any; its output goes into `log`.
     pub(super) fn start(
         program: &'static str,
         host: &str,
         arguments: &[String],
         namespace: OwnedFd,
+        cpu: Option<u16>,
         log: PathBuf,
     ) -> anyhow::Result<Self> {
         let output =
@@ -63,6 +65,8 @@ impl Daemon {
             .spawn(move || {
                 let mut start = || -> anyhow::Result<Child> {
                     netns::enter(namespace.as_fd())?;
+                    // Inherited by the program.
+                    let _pinned = cpu.map(Pinned::to).transpose()?;
                     process::die_with_parent(&mut command).spawn().map_err(|e| explain(program, &e))
                 };
                 if told.send(start()).is_ok() {

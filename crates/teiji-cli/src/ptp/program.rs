@@ -13,6 +13,8 @@ pub struct Program {
     pub name: &'static str,
     pub host: String,
     pub arguments: Vec<String>,
+    /// The CPU it runs on; `None`: any.
+    pub cpu: Option<u16>,
     /// The file with its settings, and what is in it.
     pub settings: Option<(PathBuf, String)>,
     pub log: PathBuf,
@@ -37,6 +39,7 @@ pub fn of_host(host: &Host, interfaces: &[String], folder: &Path) -> Vec<Program
         name: "ptp4l",
         host: name.clone(),
         arguments,
+        cpu: ptp.cpu,
         settings: Some((file, text)),
         log: log("ptp4l"),
         followers: usize::from(ptp.role != PtpRole::Grandmaster),
@@ -46,6 +49,7 @@ pub fn of_host(host: &Host, interfaces: &[String], folder: &Path) -> Vec<Program
             name: "phc2sys",
             host: name.clone(),
             arguments: ["-a", "-z", &socket, "-m"].map(str::to_owned).to_vec(),
+            cpu: ptp.cpu,
             settings: None,
             log: log("phc2sys"),
             followers: 0,
@@ -56,17 +60,18 @@ pub fn of_host(host: &Host, interfaces: &[String], folder: &Path) -> Vec<Program
 
 /// `phc2sys`, which makes the system's clock follow a card's; `CLOCK_TAI` is
 /// `tai_offset_s` seconds before `CLOCK_REALTIME`.
-pub fn system_clock(host: &str, interface: &str, tai_offset_s: i64, folder: &Path) -> Program {
+pub fn system_clock(host: &Host, interface: &str, tai_offset_s: i64, folder: &Path) -> Program {
     // No offset between the two: CLOCK_TAI − CLOCK_REALTIME is the kernel's, and
     // it is TAI that must show the card's time.
     let offset = (-tai_offset_s).to_string();
     let arguments = ["-s", interface, "-c", "CLOCK_REALTIME", "-O", &offset, "-R", "8", "-m"];
     Program {
         name: "phc2sys",
-        host: host.to_owned(),
+        host: host.name.clone(),
         arguments: arguments.map(str::to_owned).to_vec(),
+        cpu: host.ptp.and_then(|ptp| ptp.cpu),
         settings: None,
-        log: folder.join(format!("{host}-system-clock.log")),
+        log: folder.join(format!("{}-system-clock.log", host.name)),
         followers: 0,
     }
 }

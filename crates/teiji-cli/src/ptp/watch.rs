@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use teiji_core::time::{Instant, Monotonic};
+use teiji_sys::clock;
 use teiji_sys::sysfs::Sysfs;
 
 /// The hardware clock of a port.
@@ -27,6 +29,8 @@ pub(super) enum Follower {
 pub(super) struct Sample {
     /// When, in `CLOCK_MONOTONIC_RAW`.
     pub(super) raw_ns: i64,
+    /// The same, as [`Monotonic`] shows it a little later.
+    pub(super) at: Instant<Monotonic>,
     /// Clock − reference.
     pub(super) offset_ns: i64,
 }
@@ -99,13 +103,15 @@ impl Follower {
                 let before = master.read()?;
                 let Reading { raw_ns, phc_ns } = card.read()?;
                 let after = master.read()?;
-                Ok(Sample { raw_ns, offset_ns: phc_ns - between(before, after, raw_ns) })
+                let offset_ns = phc_ns - between(before, after, raw_ns);
+                Ok(Sample { raw_ns, at: clock::now(), offset_ns })
             }
             Self::SystemClock { card } => {
                 // The driver reads CLOCK_TAI and its clock at one instant.
                 let text = card.knob("phc_offset_ns")?;
                 let phc_ahead: i64 = text.parse().with_context(|| format!("`{text}`"))?;
-                Ok(Sample { raw_ns: card.read()?.raw_ns, offset_ns: -phc_ahead })
+                let raw_ns = card.read()?.raw_ns;
+                Ok(Sample { raw_ns, at: clock::now(), offset_ns: -phc_ahead })
             }
         }
     }

@@ -26,7 +26,16 @@ pub(super) fn read(file: &Fields<'_>, log: &Log) -> BTreeMap<String, Found<Ptp>>
             let role = fields.required("role", "\"slave\"", fields.choice("role", &ROLES));
             let profile = fields.choice("profile", &PROFILES).or_default(PtpProfile::Default);
             let system_clock = fields.flag("system-clock").or_default(false);
-            Some(Ptp { role: role?, profile: profile?, system_clock: system_clock? })
+            let cpu = fields
+                .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
+                .and_then(|cpu| u16::try_from(cpu).ok())
+                .settle();
+            Some(Ptp {
+                role: role?,
+                profile: profile?,
+                system_clock: system_clock?,
+                cpu: cpu.ok()?,
+            })
         });
         (host.name.to_owned(), ptp)
     };

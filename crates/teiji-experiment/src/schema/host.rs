@@ -21,7 +21,7 @@ pub const HOST: Section = Section {
         key("ports", "tables", "`{}`", "its end of each wire, `[hosts.NAME.ports.WIRE]`"),
         key(
             "ptp",
-            "table `{ role, profile, system-clock }`",
+            "table `{ role, profile, system-clock, cpu }`",
             "none: its clocks run free",
             "its part in clock synchronisation",
         ),
@@ -124,5 +124,6 @@ pub const PTP: Section = Section {
             "`false`",
             "the system's clock, which all hosts share, follows this host's card (`phc2sys`)",
         ),
+        key("cpu", "whole number", "any", "the CPU of its `ptp4l` and `phc2sys`"),
     ],
 };

@@ -181,6 +181,7 @@ impl CaptureAnalysis {
             judge: teiji_experiment::Judge::default(),
             background: Vec::new(),
             paper: None,
+            paper_differences: Vec::new(),
             testbed: Testbed::Capture,
             cases: vec![case],
             periodic: self.periodic.clone(),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::GLYPHS;
+use super::offsets::offsets;
 use super::rows::{open, table};
 use crate::clocks::followed;
 use crate::report::Report;
@@ -20,7 +21,8 @@ pub fn clocks(report: &Report<'_>, out: &mut String) {
     let _ = writeln!(
         out,
         "<p class=\"note\">How far each clock was from the one it follows by PTP, seen during the \
-         measurement by reading both at one instant.{worst}</p>"
+         measurement by reading both at one instant. Settled: close to it, and no longer coming \
+         closer; only then the measurement began.{worst}</p>"
     );
     table(
         &["clock", "follows", "rms", "worst", "settled after"],
@@ -37,5 +39,6 @@ pub fn clocks(report: &Report<'_>, out: &mut String) {
         report,
         out,
     );
+    offsets(report, out);
     let _ = writeln!(out, "</section>");
 }

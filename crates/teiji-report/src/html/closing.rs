@@ -61,6 +61,11 @@ pub fn study(report: &Report<'_>, out: &mut String) {
     );
     let published = paper.beside(report.summary);
     list("published", published.iter().map(|said| text(said)), out);
+    let differences = &report.summary.paper_differences;
+    if !differences.is_empty() {
+        let _ = writeln!(out, "<p class=\"prose\">In what this set-up differs from it:</p>");
+        list("differences", differences.iter().map(|said| text(said)), out);
+    }
     let _ = writeln!(out, "<details>\n<summary>Set-up of the study</summary>\n<dl>");
     for (key, value) in &paper.setup {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", text(key), text(value));

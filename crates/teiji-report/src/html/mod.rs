@@ -5,8 +5,8 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `delays`, `bands`, `ranking`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
-//! * `tables`, `rows`, `plots`, `still` – what they show, over `axis` and `svg`,
+//! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `delays`, `bands`, `ranking`, `cpu_time`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `tables`, `rows`, `plots`, `offsets`, `still` – what they show, over `axis` and `svg`,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
 
@@ -15,12 +15,14 @@ mod axis;
 mod bands;
 mod clocks;
 mod closing;
+mod cpu_time;
 mod data;
 mod delays;
 mod directions;
 mod escape;
 mod head;
 mod margin;
+mod offsets;
 mod on_wire;
 mod outliers;
 mod page;
@@ -69,6 +71,7 @@ pub fn render(report: &Report<'_>) -> String {
     ranking::ranking(report, &mut body);
     on_wire::cards(report, &mut body);
     on_wire::load(report, &mut body);
+    cpu_time::cpu_time(report, &mut body);
     activity::activity(report, &mut body);
     clocks::clocks(report, &mut body);
     outliers::outliers(report, &mut body);

@@ -7,6 +7,7 @@
 
 mod clocks;
 mod compare;
+mod cpu_time;
 mod delays;
 mod directions;
 mod figures;
@@ -85,6 +86,7 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     on_wire::waits_and_cards(summary, &mut screen);
     on_wire::load(summary, label, &mut screen);
     clocks::clocks(summary, label, &mut screen);
+    cpu_time::cpu_time(summary, label, &mut screen);
     conclusion(summary, &mut screen);
     recommendation(summary, &mut screen);
     published(summary, paper.as_ref(), &mut screen);
@@ -195,6 +197,15 @@ fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
     }
     for said in said {
         screen.wrapped(&format!("The study ({}): {said}.", paper.short), 0, 2);
+    }
+    if !summary.paper_differences.is_empty() {
+        screen.blank();
+        let differences = screen.foreign(&summary.paper_differences.join(" "));
+        screen.wrapped(
+            &format!("In what the set-up differs from the study's: {differences}"),
+            0,
+            2,
+        );
     }
 }
 

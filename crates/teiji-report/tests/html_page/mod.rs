@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use teiji_core::activity::{Activity, CpuActivity, ThreadActivity};
+use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
 use teiji_record::summary::{SCHEMA, Testbed};
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_report::{
-    Band, MarginRun, MarginSearch, Outlier, Paper, Points, Replay, Report, SetupEntry,
-    SetupSection, Stamp, html,
+    Band, MarginRun, MarginSearch, OffsetSeries, Outlier, Paper, Points, Replay, Report,
+    SetupEntry, SetupSection, Stamp, html,
 };
 use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
 
@@ -17,6 +18,10 @@ pub const NASTY: &str =
     "Is </script><script>alert(1)</script> & \"quoted\" <b>text</b> steadier than <!-- 'this'?";
 /// Frames of each case.
 pub const FRAMES: u64 = 2_000;
+
+/// Of which each case's CPU was idle so long: 12.5 %.
+const ELAPSED: Span = Span::from_secs(2);
+const IDLE: Span = Span::from_millis(250);
 
 fn deviations(spread_ns: i64) -> Vec<i64> {
     (1..i64::try_from(FRAMES).unwrap())
@@ -66,6 +71,7 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
             delays: BTreeMap::default(),
             cards: Vec::new(),
             activity: activity(),
+            cpu_time: BTreeMap::from([(0, CpuTime { elapsed: ELAPSED, idle: IDLE })]),
         }],
     }
 }
@@ -113,6 +119,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
         judge: teiji_experiment::Judge::default(),
         background: Vec::new(),
         paper: Some("etf".to_owned()),
+        paper_differences: vec!["It has <other> queues.".to_owned()],
         testbed: Testbed::Lab,
         cases: vec![case("normal", &wide), case("etf", &narrow)],
         warnings: vec!["A warning with <angle> brackets.".to_owned()],
@@ -130,6 +137,12 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
             from_ns: -200_000_000,
             step_ns: 100_000_000,
             amounts: vec![0, 9_000, 9_400, 9_400],
+        }],
+        offsets: vec![OffsetSeries {
+            case: "normal".to_owned(),
+            seed: 1,
+            clock: "talker.<line>".to_owned(),
+            looks: vec![(-9_000_000_000, 900_000), (0, 40), (1_000_000_000, -20)],
         }],
         outliers: vec![Outlier {
             case: "normal".to_owned(),

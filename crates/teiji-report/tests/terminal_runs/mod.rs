@@ -61,6 +61,7 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
                 delays: BTreeMap::default(),
                 cards: Vec::new(),
                 activity: teiji_core::activity::Activity::default(),
+                ..MemberSummary::default()
             })
             .collect(),
     }
@@ -78,6 +79,7 @@ pub fn run(cases: Vec<CaseSummary>) -> Summary {
         judge: teiji_experiment::Judge::default(),
         background: Vec::new(),
         paper: Some("etf".to_owned()),
+        paper_differences: Vec::new(),
         testbed: Testbed::Lab,
         cases,
         warnings: vec![
