@@ -160,6 +160,16 @@ fn the_verdict_on_requirements_is_the_headline() {
 }
 
 #[test]
+fn a_case_that_a_common_scale_flattens_is_drawn_on_its_own() {
+    let page = markup(&page());
+    let still = &page[page.find("class=\"still\"").unwrap()..];
+    let still = &still[..still.find("</figure>").unwrap()];
+    for part in ["normal, own scale", "etf, own scale", "deviation in µs", "deviation in ns"] {
+        assert!(still.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn every_element_is_closed_in_order() {
     const VOID: [&str; 2] = ["meta", "!doctype"];
     let page = markup(&page());

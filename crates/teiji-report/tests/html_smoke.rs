@@ -52,6 +52,9 @@ fn a_browser_draws_every_frame_without_an_error() {
         for fact in facts {
             assert!(root.contains(&fact), "{fact} is missing in {root}");
         }
+        // ±500 ns beside ±20 µs: each case has its own scale until somebody wants one.
+        assert!(dom.contains("aria-pressed=\"false\">One scale"), "{theme}");
+        assert_eq!(dom.matches("<span class=\"own\">own scale</span>").count(), 2);
         let drawn = format!("data-drawn=\"{}\"", FRAMES - 1);
         assert_eq!(dom.matches(&drawn).count(), 2, "each panel draws all its frames");
         assert_eq!(dom.matches("data-loads=\"1\"").count(), 1, "and the loads of its own case");

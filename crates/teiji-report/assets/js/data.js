@@ -45,3 +45,22 @@ function reach(values, value) {
   }
   return low;
 }
+
+// Smallest and largest of `values`, and zero.
+function extent(values) {
+  let low = 0, high = 0;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+}
+
+// Whether a scale for all series leaves one of them too little to see; src/html/still.rs
+// asks the same.
+const TOO_FLAT = 12;
+function flattens(all) {
+  const extents = all.map((series) => extent(series.y));
+  const [low, high] = extent(extents.flat());
+  return extents.some(([from, to]) => (to - from) * TOO_FLAT < high - low);
+}

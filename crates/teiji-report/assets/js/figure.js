@@ -1,5 +1,5 @@
-// The time series of one flow: a panel a case, all with one window in time and
-// one scale, cases to switch off, members to choose from.
+// The time series of one flow: a panel a case, all with one window in time, on one scale
+// or each on its own, cases to switch off, members to choose from.
 class Figure {
   constructor(place, all) {
     this.place = place;
@@ -7,7 +7,7 @@ class Figure {
     this.most = highestRates(all);
     this.hidden = new Set();
     this.toggles = new Map();
-    this.shared = true;
+    this.shared = !flattens(all);
     this.seeds = [...new Set(all.map((series) => series.seed))];
     this.seed = this.seeds[0];
     this.panels = [];
@@ -44,7 +44,7 @@ class Figure {
   scaleButton() {
     const button = element("button", "scale", "One scale");
     button.type = "button";
-    button.setAttribute("aria-pressed", "true");
+    button.setAttribute("aria-pressed", String(this.shared));
     button.addEventListener("click", () => {
       this.shared = !this.shared;
       button.setAttribute("aria-pressed", String(this.shared));
@@ -70,7 +70,7 @@ class Figure {
       panel.place.scrollIntoView({ block: "center" });
       panel.plot.over.focus({ preventScroll: true });
     }
-    if (series.seq[at] === seq) this.tell(series, at);
+    if (series.seq[at] === seq) this.tell(panel, at);
     else this.readout.textContent = series.case + " · " + series.one + " #" + grouped(seq, 0) + " has no point: "
       + (series.of > series.count ? "it is not drawn, or its " + series.value + " is unknown." : "its " + series.value + " is unknown.");
     root.dataset.found = seq;
@@ -130,7 +130,10 @@ class Figure {
   }
 
   apply() {
+    // Panels that look alike may differ by orders of magnitude.
+    const own = !this.shared && !this.view.y && this.panels.length > 1;
     this.panels.forEach((panel) => panel.plot.batch(() => {
+      panel.scale.textContent = own ? "own scale" : "";
       const y = this.yRange(panel);
       panel.plot.setScale("x", { min: this.view.x[0], max: this.view.x[1] });
       panel.plot.setScale("y", { min: y[0], max: y[1] });
@@ -186,15 +189,17 @@ class Figure {
     this.active = panel;
     this.panels.forEach((other) => { if (other !== panel) other.mark(-1); });
     const index = panel.nearest(left, top);
-    panel.mark(index);
-    if (index < 0) this.idle(); else this.tell(panel.series, index);
+    if (index < 0) panel.mark(-1); else this.tell(panel, index);
   }
 
-  tell({ case: name, one, seq, x, y, loads }, index) {
-    this.readout.replaceChildren(
+  tell(panel, index) {
+    const { case: name, one, seq, x, y, loads } = panel.series;
+    this.active = panel;
+    panel.tip.replaceChildren(
       element("b", "", name), " · " + one + " #" + grouped(seq[index], 0) + " · at " + duration(x[index]) + " · ",
       element("b", "", duration(y[index], one === "frame")), ...loadsAt(loads, x[index]).map((load) => " · " + load),
     );
+    panel.mark(index);
   }
 
   idle() {

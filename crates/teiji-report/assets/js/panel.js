@@ -8,6 +8,8 @@ class Panel {
     this.place.dataset.loads = series.loads.length;
     const name = element("p", "name", series.case);
     if (series.about) name.append(element("span", "", series.about));
+    this.scale = element("span", "own");
+    name.append(this.scale);
     this.place.append(name);
     place.append(this.place);
     this.last = last;
@@ -15,7 +17,8 @@ class Panel {
     this.dot = element("div", "dot");
     this.line = element("div", "found");
     this.ring = element("div", "dot");
-    this.plot.over.append(this.line, this.ring, this.dot);
+    this.tip = element("div", "tip");
+    this.plot.over.append(this.line, this.ring, this.dot, this.tip);
     this.plot.over.tabIndex = 0;
     this.plot.over.setAttribute("aria-label", series.case + ": " + series.value + " over time. Arrow keys move, plus and minus zoom, 0 shows everything.");
   }
@@ -205,10 +208,16 @@ class Panel {
   mark(index) {
     const { plot, series: { x, y } } = this;
     const shown = index >= 0;
-    this.dot.style.display = shown ? "block" : "none";
+    this.dot.style.display = this.tip.style.display = shown ? "block" : "none";
     if (!shown) return;
-    this.dot.style.left = plot.valToPos(x[index], "x") + "px";
-    this.dot.style.top = plot.valToPos(y[index], "y") + "px";
+    const left = plot.valToPos(x[index], "x"), top = plot.valToPos(y[index], "y");
+    this.dot.style.left = left + "px";
+    this.dot.style.top = top + "px";
+    // Above the mark, not under a finger; inside the plot.
+    const { offsetWidth: width, offsetHeight: height } = this.tip;
+    const above = top - height - 12;
+    this.tip.style.left = Math.max(0, Math.min(plot.over.clientWidth - width, left - width / 2)) + "px";
+    this.tip.style.top = (above < -20 ? top + 14 : above) + "px";
   }
 
   refresh() { this.plot.redraw(false, true); }

@@ -23,6 +23,9 @@ const PANEL: f64 = 98.0;
 /// Above each panel, for its name.
 const GAP: f64 = 24.0;
 const BELOW: f64 = 40.0;
+/// With so small a part of a scale for all, a case is a line: each has its own then. The
+/// script asks the same (assets/js/data.js).
+const TOO_FLAT: f64 = 12.0;
 /// Side of a mark; what falls into one cell of this raster is one mark.
 const CELL: f64 = 1.6;
 
@@ -37,27 +40,31 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
             })
         })
         .collect();
+    if series.is_empty() {
+        return;
+    }
     let [one, value] = comparison.measure.one_and_value();
-    let all = || series.iter().flat_map(|p| &p.deviation_ns).copied();
-    let (Some(low), Some(high)) = (all().min(), all().max()) else { return };
-    let end = series.iter().filter_map(|p| p.t_ns.last()).copied().max().unwrap_or(1).max(1);
     // A delay lies where it lies; deviations lie around zero.
-    let (low, high) = match comparison.measure {
-        Measure::Delay => (low as f64, high as f64),
-        _ => (low.min(0) as f64, high.max(0) as f64),
-    };
-    let air = ((high - low) * 0.08).max(1.0);
-    let y = Axis::Linear(low - air, high + air);
+    let around_zero = comparison.measure != Measure::Delay;
+    let extents: Vec<(f64, f64)> =
+        series.iter().map(|points| extent(points, around_zero)).collect();
+    let whole = union(&extents);
+    let own_scales = flattens(&extents, whole);
+    let end = series.iter().filter_map(|p| p.t_ns.last()).copied().max().unwrap_or(1).max(1);
     let x = Axis::Linear(0.0, end as f64);
-    let (y_unit, x_unit) = (unit(low.abs().max(high)), unit(end as f64));
-    let rows = linear_ticks(low - air, high + air, 4.0);
+    let x_unit = unit(end as f64);
     let height = (PANEL + GAP) * series.len() as f64 + BELOW;
     let _ = writeln!(
         out,
         "<figure class=\"still\">\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"The {value} of every {one} over time\">"
     );
-    for (index, points) in series.iter().enumerate() {
+    for (index, (points, own)) in series.iter().zip(&extents).enumerate() {
+        let (low, high) = if own_scales { *own } else { whole };
+        let air = ((high - low) * 0.08).max(1.0);
+        let y = Axis::Linear(low - air, high + air);
+        let y_unit = unit(low.abs().max(high));
+        let rows = linear_ticks(low - air, high + air, 4.0);
         let top = GAP + (PANEL + GAP) * index as f64;
         let frame = Frame { left: LEFT, right: RIGHT, top, bottom: top + PANEL, x, y };
         frame.rows(&rows, &|ns| trimmed(ns / y_unit.ns()), out);
@@ -66,15 +73,17 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
         frame.columns(&x.ticks(), last.then_some(&label), out);
         frame.border(out);
         frame.y_title(13.0, &format!("{value} in {}", y_unit.symbol(GLYPHS)), out);
-        let seeds = if comparison.members() > 1 {
-            format!(", seed {}", points.seed)
-        } else {
-            String::new()
-        };
+        let mut about = String::new();
+        if comparison.members() > 1 {
+            let _ = write!(about, ", seed {}", points.seed);
+        }
+        if own_scales {
+            about.push_str(", own scale");
+        }
         let _ = writeln!(
             out,
             "<g class=\"c{}\"><path class=\"marks\" d=\"{}\"/>\
-             <text class=\"name\" x=\"{LEFT}\" y=\"{:.1}\">{}{seeds}</text></g>",
+             <text class=\"name\" x=\"{LEFT}\" y=\"{:.1}\">{}{about}</text></g>",
             colour(report.summary, &points.case),
             marks(&frame, points),
             top - 7.0,
@@ -86,6 +95,22 @@ pub fn still(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String)
         }
     }
     let _ = writeln!(out, "</svg>\n</figure>");
+}
+
+/// Smallest and largest deviation, and zero if that is what they lie around.
+fn extent(points: &Points, around_zero: bool) -> (f64, f64) {
+    let all = || points.deviation_ns.iter().copied().chain(around_zero.then_some(0));
+    (all().min().unwrap_or(0) as f64, all().max().unwrap_or(0) as f64)
+}
+
+fn union(extents: &[(f64, f64)]) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    extents.iter().fold(none, |(low, high), one| (one.0.min(low), one.1.max(high)))
+}
+
+/// Whether the scale `whole` leaves one of them too little to see.
+fn flattens(extents: &[(f64, f64)], whole: (f64, f64)) -> bool {
+    extents.iter().any(|(low, high)| (high - low) * TOO_FLAT < whole.1 - whole.0)
 }
 
 fn unit(largest_ns: f64) -> Unit {
@@ -134,6 +159,13 @@ fn cell(at: f64) -> i32 {
 mod tests {
     use super::*;
     use teiji_stats::Vantage;
+
+    #[test]
+    fn a_case_that_would_be_a_line_has_a_scale_of_its_own() {
+        let flat = |extents: &[(f64, f64)]| flattens(extents, union(extents));
+        assert!(flat(&[(-43e3, 43e3), (-1.0, 1.0)]) && flat(&[(0.0, 0.0), (0.0, 9.0)]));
+        assert!(!flat(&[(-43e3, 43e3), (-88e3, 88e3)]) && !flat(&[(0.0, 0.0)]) && !flat(&[]));
+    }
 
     #[test]
     fn equal_deviations_become_one_line_and_an_outlier_stays() {

@@ -8,6 +8,11 @@ use serde::Serialize;
 use super::axis::Axis;
 use super::escape::text;
 
+/// Half of a letter's width.
+const HALF_LETTER: f64 = 3.6;
+/// What every picture has right of its frame, at least.
+const MARGIN: f64 = 8.0;
+
 /// Where a plot's frame lies, in the units of its `viewBox`.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
@@ -55,11 +60,19 @@ impl Frame {
                 self.top, self.bottom
             );
             if let Some(label) = label {
+                let label = label(*tick);
+                // The picture ends right of the frame: there a label ends with it.
+                let half = label.chars().count() as f64 * HALF_LETTER;
+                let (x, anchor) = if x + half > self.right + MARGIN {
+                    (self.right + MARGIN, "end")
+                } else {
+                    (x, "middle")
+                };
                 let _ = writeln!(
                     out,
-                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
                     self.bottom + 17.0,
-                    text(&label(*tick))
+                    text(&label)
                 );
             }
         }
@@ -276,4 +289,28 @@ fn draw_curve(frame: &Frame, curve: &Curve<'_>, index: usize, out: &mut String) 
         );
     }
     let _ = writeln!(out, "</g>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_at_the_right_edge_ends_inside_the_picture() {
+        let x = Axis::Log(1.0, 100_000.0);
+        let frame = Frame {
+            left: LEFT,
+            right: RIGHT,
+            top: TOP,
+            bottom: BOTTOM,
+            x,
+            y: Axis::Linear(0.0, 1.0),
+        };
+        let mut drawn = String::new();
+        frame.columns(&[1_000.0, 100_000.0], Some(&|_| "100 µs".to_owned()), &mut drawn);
+        let anchors: Vec<&str> =
+            drawn.split("text-anchor=\"").skip(1).map(|rest| &rest[..3]).collect();
+        assert_eq!(anchors, ["mid", "end"]);
+        assert!(drawn.contains("<text x=\"498.0\""), "{drawn}");
+    }
 }

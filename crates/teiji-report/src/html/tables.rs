@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use teiji_stats::{Deviation, Station};
 
-use super::GLYPHS;
 use super::escape::text;
 use super::rows::named;
+use super::{GLYPHS, colour};
 use crate::comparison::{CaseView, Comparison, Figure, Measure, MemberView, Spread};
 use crate::figures::{Cell, Row, Source};
 use crate::report::Report;
@@ -157,7 +157,7 @@ pub(super) fn name(report: &Report<'_>, view: &CaseView<'_>) -> String {
 }
 
 /// The median; below it the ends.
-fn median(cell: Cell) -> String {
+pub(super) fn median(cell: Cell) -> String {
     let (median, spread) = cell.median_and_spread(GLYPHS);
     let spread = spread
         .map_or(String::new(), |ends| format!("<span class=\"spread\">{}</span>", text(&ends)));
@@ -235,21 +235,34 @@ pub fn where_the_time_goes<'a>(
     note: &str,
     out: &mut String,
 ) {
+    let all = |view: &CaseView<'a>, pick: &dyn Fn(&MemberView<'a>) -> Option<&'a Deviation>| {
+        view.members.iter().filter_map(pick).collect::<Vec<&Deviation>>()
+    };
+    let over =
+        |all: &[&Deviation], figure| Spread::over(all.iter().filter_map(|d| Figure::of(figure, d)));
+    let tail = Figure::Percentile(99.9);
+    let usual = Figure::Percentile(50.0);
+    let longest = stretches
+        .iter()
+        .flat_map(|(_, pick)| comparison.cases.iter().map(move |view| all(view, pick)))
+        .filter_map(|all| Some(over(&all, tail).or(over(&all, usual))?.median))
+        .fold(1.0, f64::max);
     let mut rows = String::new();
     for (what, pick) in stretches {
         for view in &comparison.cases {
-            let all: Vec<&Deviation> = view.members.iter().filter_map(pick).collect();
-            let over = |figure: Figure| Spread::over(all.iter().filter_map(|d| figure.of(d)));
-            let cells = [
-                over(Figure::Min).map(|s| s.min),
-                over(Figure::Percentile(50.0)).map(|s| s.median),
-                over(Figure::Mean).map(|s| s.median),
-                over(Figure::Percentile(99.9)).map(|s| s.median),
-                over(Figure::Max).map(|s| s.max),
-            ];
+            let all = all(view, pick);
             if all.is_empty() {
                 continue;
             }
+            let over = |figure| over(&all, figure);
+            let (median, p99_9) = (over(usual).map(|s| s.median), over(tail).map(|s| s.median));
+            let cells = [
+                over(Figure::Min).map(|s| s.min),
+                median,
+                over(Figure::Mean).map(|s| s.median),
+                p99_9,
+                over(Figure::Max).map(|s| s.max),
+            ];
             let _ = write!(
                 rows,
                 "<tr><th>{} <span class=\"what\">{what}</span></th>",
@@ -259,7 +272,14 @@ pub fn where_the_time_goes<'a>(
                 let shown = ns.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
                 let _ = write!(rows, "<td>{shown}</td>");
             }
-            let _ = writeln!(rows, "</tr>");
+            let width = |ns: Option<f64>| 100.0 * ns.unwrap_or(0.0).max(0.0) / longest;
+            let _ = writeln!(
+                rows,
+                "<td class=\"bar c{}\"><i style=\"width:{:.1}%\"></i><i style=\"width:{:.1}%\"></i></td></tr>",
+                colour(report.summary, &view.case.name),
+                width(p99_9),
+                width(median),
+            );
         }
     }
     if rows.is_empty() {
@@ -267,9 +287,10 @@ pub fn where_the_time_goes<'a>(
     }
     let _ = writeln!(
         out,
-        "<h3>Where the time goes</h3>\n<p class=\"note\">{}</p>\n<div class=\"wide\"><table>\n\
+        "<h3>Where the time goes</h3>\n<div class=\"wide\"><table>\n\
          <thead><tr><th></th><th>min</th><th>median</th><th>mean</th><th>p99.9</th><th>max</th>\
-         </tr></thead>\n<tbody>{rows}</tbody></table></div>",
+         <th class=\"bar\">median, p99.9</th></tr></thead>\n<tbody>{rows}</tbody></table></div>\n\
+         <details>\n<summary>What the stretches are</summary>\n<p class=\"note\">{}</p>\n</details>",
         text(note)
     );
 }
