@@ -21,7 +21,8 @@ pub enum Exit {
     Usage = 2,
     /// A run ended, but part of it is missing; what was measured is kept.
     Incomplete = 3,
-    /// A run ended, and a case does not fulfil what is required of it.
+    /// A run ended, and a case does not fulfil what is required of it, or is worse than another
+    /// run by more than is allowed.
     Unfulfilled = 4,
     /// Stopped by Ctrl-C; what was measured is kept.
     Interrupted = 130,
@@ -33,7 +34,8 @@ pub const HELP: &str = "Exit codes:
   1    something failed; the last line says what, and what to do
   2    a mistake in the command line or in a file it names
   3    a run ended, but part of it is missing (what was measured is kept)
-  4    a run ended, and a case does not fulfil what the experiment requires of it
+  4    a run ended, and a case does not fulfil what the experiment requires of it,
+       or is worse than another run by more than `compare --fail-if` allows
   130  interrupted (what was measured is kept)";
 
 impl From<Exit> for ExitCode {

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use teiji_record::Summary;
+use teiji_record::{Summary, Verdict};
 use teiji_report::terminal::{self, Options};
 use teiji_report::units::Glyphs;
 
@@ -39,6 +39,6 @@ pub fn table(summary: &Summary) -> String {
 }
 
 /// Two runs side by side.
-pub fn compare(before: &Summary, after: &Summary) -> String {
-    terminal::compare(before, after, &options())
+pub fn compare(before: &Summary, after: &Summary, limits: &[Verdict]) -> String {
+    terminal::compare(before, after, limits, &options())
 }

@@ -33,6 +33,7 @@ pub mod scenario;
 pub mod schema;
 pub mod suggest;
 mod syntax;
+mod threshold;
 mod tree;
 
 pub use flow_profile::{FlowProfile, ProfilePort};
@@ -44,3 +45,4 @@ pub use scenario::{
     Relation, RequiredCount, RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode,
     Taprio, TaprioMode, Transport, Wire,
 };
+pub use threshold::Threshold;

@@ -6,6 +6,7 @@
 //! there is `summary.json`, which is the `Summary` itself, by serde.
 //!
 //! * [`terminal`] – the table of a run, and two runs side by side,
+//! * [`compare`] – what two runs have in common, and what their difference is worth,
 //! * [`html`] – the report,
 //! * [`report`] – what the report shows beyond the summary,
 //! * [`clocks`] – how well the clocks followed; [`waits`], [`gates`], [`shaping`] – what
@@ -18,10 +19,12 @@ pub mod activity;
 mod answer;
 pub mod cards;
 pub mod clocks;
+pub mod compare;
 pub mod comparison;
 pub mod cpu_time;
 pub mod delay;
 pub mod directions;
+mod facts;
 mod figures;
 pub mod gates;
 pub mod html;

@@ -41,6 +41,28 @@ pub struct Report<'a> {
     pub notice: Option<String>,
 }
 
+impl<'a> Report<'a> {
+    /// The results alone.
+    pub fn of(summary: &'a Summary, generator: &str) -> Self {
+        Self {
+            summary,
+            paper: None,
+            points: Vec::new(),
+            bands: Vec::new(),
+            offsets: Vec::new(),
+            outliers: Vec::new(),
+            setup: Vec::new(),
+            margin: None,
+            recommended: None,
+            replay: None,
+            limits: Vec::new(),
+            generator: generator.to_owned(),
+            created: None,
+            notice: None,
+        }
+    }
+}
+
 /// What a search for a transmission margin found. `margin.json` of a run folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarginSearch {

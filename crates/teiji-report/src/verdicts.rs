@@ -16,8 +16,8 @@ pub struct Headline {
     pub sentence: String,
 }
 
-/// `None` where nothing is required.
-pub fn headline(verdicts: &[Verdict], glyphs: &Glyphs) -> Option<Headline> {
+/// `None` where nothing is required. `many` is what several of them are called.
+pub fn headline(verdicts: &[Verdict], many: &str, glyphs: &Glyphs) -> Option<Headline> {
     let failing: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
     let all = count(verdicts.len() as u64, glyphs);
     let quoted: Vec<String> = failing.iter().take(QUOTED).map(|verdict| said(verdict)).collect();
@@ -28,15 +28,21 @@ pub fn headline(verdicts: &[Verdict], glyphs: &Glyphs) -> Option<Headline> {
     let sentence = match (failing.len(), verdicts) {
         (_, []) => return None,
         (0, [only]) => format!("{}.", said(only)),
-        (0, _) => format!("all {all} requirements hold."),
+        (0, _) => format!("all {all} {many} hold."),
         (1, [_]) => format!("{}.", quoted[0]),
         (n, _) => {
             let n = count(n as u64, glyphs);
-            format!("{n} of {all} requirements: {}{more}.", quoted.join("; "))
+            format!("{n} of {all} {many}: {}{more}.", quoted.join("; "))
         }
     };
     Some(Headline { holds: failing.is_empty(), sentence })
 }
+
+/// What the limits on the difference of two runs are called.
+pub const LIMITS: &str = "limits";
+
+/// What the requirements of an experiment are called.
+pub const REQUIREMENTS: &str = "requirements";
 
 /// The word that a verdict begins with: whoever scans a list looks for `FAIL`.
 pub const fn word(holds: bool) -> &'static str {
@@ -68,7 +74,7 @@ mod tests {
 
     fn told(holds: &[bool]) -> Option<String> {
         let verdicts: Vec<Verdict> = holds.iter().map(|holds| verdict("etf", *holds)).collect();
-        headline(&verdicts, &Glyphs::UNICODE)
+        headline(&verdicts, REQUIREMENTS, &Glyphs::UNICODE)
             .map(|headline| format!("{}: {}", heading(headline.holds), headline.sentence))
     }
 

@@ -323,7 +323,7 @@ fn files_cannot_command_the_terminal() {
     summary.question = "\x1b[31mred?".to_owned();
     summary.cases[0].name = "a\rb".to_owned();
     summary.warnings = vec!["\x1b[8mhidden\nnext\x1b[0m".to_owned()];
-    for told in [render(&summary, &WIDE), compare(&summary, &summary, &WIDE)] {
+    for told in [render(&summary, &WIDE), compare(&summary, &summary, &[], &WIDE)] {
         assert!(told.chars().all(|c| c == '\n' || !c.is_control()), "{told:?}");
     }
 }
@@ -337,7 +337,7 @@ fn no_width_and_no_summary_breaks_the_table() {
             for unicode in [false, true] {
                 let options = Options { width, color: true, unicode };
                 assert!(render(summary, &options).ends_with('\n'));
-                assert!(compare(summary, &summaries[1], &options).ends_with('\n'));
+                assert!(compare(summary, &summaries[1], &[], &options).ends_with('\n'));
             }
         }
     }
@@ -352,13 +352,13 @@ fn two_runs_stand_side_by_side_and_one_sample_is_called_one() {
     ]);
     after.testbed = Testbed::Local;
     after.warnings = vec!["The time is real: other programs disturb the figures.".to_owned()];
-    golden("compare", &compare(&two_cases(), &after, &WIDE), WIDE);
-    golden("compare-narrow", &compare(&two_cases(), &after, &NARROW), NARROW);
+    golden("compare", &compare(&two_cases(), &after, &[], &WIDE), WIDE);
+    golden("compare-narrow", &compare(&two_cases(), &after, &[], &NARROW), NARROW);
 }
 
 #[test]
 fn a_run_compared_with_itself_is_identical() {
-    golden("compare-same", &compare(&lossy(), &lossy(), &WIDE), WIDE);
+    golden("compare-same", &compare(&lossy(), &lossy(), &[], &WIDE), WIDE);
 }
 
 #[test]
@@ -369,17 +369,17 @@ fn ensembles_are_told_apart_only_where_their_ranges_do_not_overlap() {
     after.cases[0] = case("normal", flows);
     after.cases[1].members.swap(0, 2);
     after.cases[1].members.pop();
-    golden("compare-seeds", &compare(&ensemble(), &after, &WIDE), WIDE);
+    golden("compare-seeds", &compare(&ensemble(), &after, &[], &WIDE), WIDE);
 }
 
 #[test]
 fn runs_without_a_common_case_or_place_are_not_compared() {
     let other = run(vec![case("taprio", vec![flow(Vantage::Wire, &between(-9_000, 9_000))])]);
-    golden("compare-nothing", &compare(&two_cases(), &other, &WIDE), WIDE);
+    golden("compare-nothing", &compare(&two_cases(), &other, &[], &WIDE), WIDE);
     let elsewhere = vec![case("etf", vec![flow(Vantage::RxKernel, &between(-9_000, 9_000))])];
-    golden("compare-places", &compare(&two_cases(), &run(elsewhere), &WIDE), WIDE);
+    golden("compare-places", &compare(&two_cases(), &run(elsewhere), &[], &WIDE), WIDE);
     let unseen = vec![case("etf", vec![flow(Vantage::Wire, &[])])];
-    golden("compare-unseen", &compare(&two_cases(), &run(unseen), &WIDE), WIDE);
+    golden("compare-unseen", &compare(&two_cases(), &run(unseen), &[], &WIDE), WIDE);
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn a_case_that_failed_in_one_run_or_both_is_not_passed_over() {
     before.cases[1].members.clear();
     after.cases[0].members.clear();
     after.cases[1].members.clear();
-    golden("compare-failed", &compare(&before, &after, &WIDE), WIDE);
+    golden("compare-failed", &compare(&before, &after, &[], &WIDE), WIDE);
 }
 
 /// Shaped and gated, beside a load; frames wait for each other and come late.

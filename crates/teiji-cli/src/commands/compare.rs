@@ -1,11 +1,16 @@
-//! `teiji compare`: two runs side by side.
+//! `teiji compare`: two runs side by side, and whether the later one is worse than allowed.
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+use teiji_experiment::Threshold;
 use teiji_record::{RunFolder, Summary};
+use teiji_report::compare::limits;
+use teiji_report::html;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::output;
+use crate::publish;
 use crate::terminal;
 
 /// Compare two runs case by case.
@@ -17,11 +22,37 @@ pub struct Args {
     /// The run folder that is compared.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
+    /// Exit with 4 if this is true of a case that both runs have; may be given several times.
+    ///
+    /// FIGURE [of NAME] RELATION FACTORx, for example "range > 1.2x": AFTER's range is more
+    /// than 1.2 times BEFORE's. Figures and relations (except =) are those of `require` in
+    /// experiment files. What was not measured in both runs, or at different places, fails;
+    /// so does a time of a case that lost more frames than before, unless a limit on `lost`
+    /// allows for that. Of several seeds the median counts.
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Threshold>,
+    /// Write the comparison with plots to this file.
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let read =
         |path: &Path| -> anyhow::Result<Summary> { Ok(RunFolder::open(path)?.0.read_summary()?) };
-    output::text(terminal::compare(&read(&args.before)?, &read(&args.after)?))?;
-    Ok(Exit::Success)
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let limits = match limits(&before, &after, &args.fail_if, &terminal::glyphs()) {
+        Ok(limits) => limits,
+        Err(error) => mistake!("{error}"),
+    };
+    if let Some(path) = &args.html {
+        let generator = format!("teiji {}", env!("CARGO_PKG_VERSION"));
+        std::fs::write(path, html::compare(&before, &after, &limits, &generator))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    output::text(terminal::compare(&before, &after, &limits))?;
+    if let Some(path) = &args.html {
+        output::line(format_args!("\nReport   {}", publish::shown(path)))?;
+    }
+    let exceeded = limits.iter().any(|limit| !limit.holds);
+    Ok(if exceeded { Exit::Unfulfilled } else { Exit::Success })
 }

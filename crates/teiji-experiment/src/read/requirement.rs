@@ -52,6 +52,24 @@ fn read_one(item: &Node, log: &Log) -> Option<RequirementDraft> {
 pub(crate) type Wrong = (String, String);
 
 fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
+    let Statement { figure, of, relation, bound, condition } = statement(text)?;
+    let bound = bound_of(figure, relation, bound)?;
+    let allowed_loss =
+        condition.map_or(Ok(AllowedLoss::NONE), |said| allowed_loss(figure, said))?;
+    Ok(RequirementDraft { at, text: text.to_owned(), figure, of, relation, bound, allowed_loss })
+}
+
+/// `FIGURE [of NAME] RELATION BOUND [with CONDITION]`, whatever bound and condition are.
+pub(crate) struct Statement<'a> {
+    pub figure: RequiredFigure,
+    pub of: Option<String>,
+    pub relation: Relation,
+    pub bound: &'a str,
+    pub condition: Option<&'a str>,
+}
+
+/// Takes `text` apart.
+pub(crate) fn statement(text: &str) -> Result<Statement<'_>, Wrong> {
     let example = || {
         "Write FIGURE, of NAME if it must be said, and a bound: range <= 20us, p99.99 rtt of ask <= 1ms, lost = 0, rate of load >= 50Mbit/s".to_owned()
     };
@@ -79,10 +97,7 @@ fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
         ([name, "rtt"] | ["rtt", name], of) => (RequiredFigure::RoundTrip(measured(name)?), of),
         _ => return Err((format!("`{}` names no figure", left.trim()), example())),
     };
-    let bound = bound_of(figure, relation, bound)?;
-    let allowed_loss =
-        condition.map_or(Ok(AllowedLoss::NONE), |said| allowed_loss(figure, said))?;
-    Ok(RequirementDraft { at, text: text.to_owned(), figure, of, relation, bound, allowed_loss })
+    Ok(Statement { figure, of, relation, bound, condition })
 }
 
 /// `lost <= 3`, or `lost <= 0.1%` of what is planned.

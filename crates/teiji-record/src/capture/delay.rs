@@ -272,6 +272,7 @@ impl DelayAnalysis {
             judge: teiji_experiment::Judge::default(),
             background: Vec::new(),
             paper: None,
+            paper_differences: Vec::new(),
             testbed: Testbed::Capture,
             cases: vec![case],
             periodic: Vec::new(),

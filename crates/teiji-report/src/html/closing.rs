@@ -94,10 +94,15 @@ pub fn closing(report: &Report<'_>, out: &mut String) {
         list("limits", report.limits.iter().map(|said| text(said)), out);
         let _ = writeln!(out, "</section>");
     }
+    footer(&report.generator, out);
+}
+
+/// The last line of a page.
+pub fn footer(generator: &str, out: &mut String) {
     let _ = writeln!(
         out,
         "<footer>Made by {}. Everything on this page is inside this file; nothing is loaded. \
          Time series drawn with uPlot (MIT licence).</footer>",
-        text(&report.generator)
+        text(generator)
     );
 }

@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::clocks::followed;
 use crate::report::{Report, SetupEntry};
 use crate::units::count;
-use crate::verdicts::headline;
+use crate::verdicts::{REQUIREMENTS, headline};
 use crate::{activity, cards, gates, load, rooms, shaping, silence, waits, wording};
 
 /// From the first line to the links to the sections.
@@ -32,7 +32,7 @@ pub fn head(report: &Report<'_>, out: &mut String) {
     let answer = answer(summary, GLYPHS);
     let lead = answer.lead.map_or(String::new(), |word| format!("<strong>{word}:</strong> "));
     let _ = writeln!(out, "<h1>{}</h1>", text(&summary.question));
-    if let Some(headline) = headline(&summary.verdicts, GLYPHS) {
+    if let Some(headline) = headline(&summary.verdicts, REQUIREMENTS, GLYPHS) {
         requirements::headline(&headline, out);
     }
     let _ = writeln!(out, "<p class=\"answer\">{lead}{}</p>", text(&answer.sentence));

@@ -7,6 +7,7 @@
 //! * `page` – the file around it: styles, scripts, data,
 //! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `delays`, `bands`, `ranking`, `cpu_time`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `tables`, `rows`, `plots`, `offsets`, `still` – what they show, over `axis` and `svg`,
+//! * `compare` – the page of two runs, from the same parts,
 //! * `samples` – where the plots take their deviations from,
 //! * `data` – the packed series, `escape` – text that others wrote.
 
@@ -15,6 +16,7 @@ mod axis;
 mod bands;
 mod clocks;
 mod closing;
+mod compare;
 mod cpu_time;
 mod data;
 mod delays;
@@ -45,6 +47,9 @@ use teiji_record::Summary;
 use crate::comparison::flows;
 use crate::report::Report;
 use crate::units::Glyphs;
+use page::Page;
+
+pub use compare::compare;
 
 const GLYPHS: &Glyphs = &Glyphs::HTML;
 /// Colours in the style sheet; further cases begin again.
@@ -78,7 +83,9 @@ pub fn render(report: &Report<'_>) -> String {
     closing::setup(report, &mut body);
     closing::study(report, &mut body);
     closing::closing(report, &mut body);
-    page::page(report, &body)
+    let data = data::json(report);
+    let Report { summary, generator, .. } = report;
+    page::page(&Page { title: &summary.experiment, generator, data: &data }, &body)
 }
 
 /// The colour of a case, everywhere on the page.

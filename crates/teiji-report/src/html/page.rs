@@ -3,9 +3,7 @@
 //! The parts under `assets/` are put together as they are: there is no build
 //! step, and what is read there is what a browser runs.
 
-use super::data;
 use super::escape::text;
-use crate::report::Report;
 
 const CSS: [&str; 5] = [
     include_str!("../../assets/css/colours.css"),
@@ -33,11 +31,18 @@ const UPLOT_JS: &str = include_str!("../../assets/vendor/uPlot.iife.min.js");
 /// Has to go where the code goes.
 const UPLOT_LICENSE: &str = include_str!("../../assets/vendor/LICENSE-uPlot");
 
+/// What a page is made of beside its body.
+pub struct Page<'a> {
+    pub title: &'a str,
+    /// Program and version.
+    pub generator: &'a str,
+    /// The packed series, as JSON for a script element.
+    pub data: &'a str,
+}
+
 /// `body` as a complete file.
-pub fn page(report: &Report<'_>, body: &str) -> String {
-    let title = text(&report.summary.experiment);
-    let generator = text(&report.generator);
-    let data = data::json(report);
+pub fn page(page: &Page<'_>, body: &str) -> String {
+    let (title, generator, data) = (text(page.title), text(page.generator), page.data);
     let (css, js) = (CSS.concat(), JS.concat());
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

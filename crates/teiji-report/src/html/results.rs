@@ -45,7 +45,7 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
 }
 
 /// What did not go as planned, and how far the stamps can be trusted.
-fn said(testbed: Testbed, comparison: &Comparison<'_>, out: &mut String) {
+pub(super) fn said(testbed: Testbed, comparison: &Comparison<'_>, out: &mut String) {
     let shortfalls = comparison.cases.iter().flat_map(|view| {
         let name = text(&view.case.name);
         let sentences = wording::shortfalls_in(testbed, view, GLYPHS);

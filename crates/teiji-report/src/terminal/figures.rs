@@ -20,11 +20,7 @@ fn rows(comparison: &Comparison<'_>) -> Vec<Row> {
 }
 
 /// The same with a percentile that both have.
-pub fn rows_of_both(
-    comparison: &Comparison<'_>,
-    one: &CaseView<'_>,
-    two: &CaseView<'_>,
-) -> Vec<Row> {
+pub fn rows_of_both(comparison: &Comparison<'_>, [one, two]: [&CaseView<'_>; 2]) -> Vec<Row> {
     let has = |view: &CaseView<'_>, p: f64| view.figure(Figure::Percentile(p)).is_some();
     let both = comparison.percentiles().into_iter().filter(|p| has(one, *p) && has(two, *p));
     Row::with_tail(both.collect(), comparison.measure, TAIL)

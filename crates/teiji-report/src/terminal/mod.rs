@@ -26,10 +26,11 @@ use teiji_record::summary::Testbed;
 use crate::answer::answer;
 use crate::comparison::{Comparison, flows, measure, round_trips};
 use crate::delay;
+use crate::facts::facts;
 use crate::paper::Paper;
 use crate::ranking;
-use crate::units::{count, duration};
-use crate::{verdicts, wording};
+use crate::verdicts::{self, REQUIREMENTS};
+use crate::wording;
 use screen::{Screen, Style, cells};
 
 pub use compare::compare;
@@ -102,62 +103,15 @@ fn label_width(summary: &Summary, screen: &Screen) -> usize {
 
 /// `etf · virtual laboratory, every 1 ms, 60 000 frames a case, seed 1`.
 fn headline(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Screen) {
-    let facts = facts(summary, comparisons, screen);
+    let facts = screen.foreign(&facts(summary, comparisons, screen.glyphs()));
     let name = screen.foreign(&summary.experiment);
     let name = screen.paint(&name, Style::Bold);
     let dot = screen.glyphs().dot;
     screen.wrapped(&format!("{name} {dot} {facts}"), 0, 2);
-    if let Some(headline) = verdicts::headline(&summary.verdicts, screen.glyphs()) {
+    if let Some(headline) = verdicts::headline(&summary.verdicts, REQUIREMENTS, screen.glyphs()) {
         requirements::headline(&headline, screen);
         screen.blank();
     }
-}
-
-/// Where and how a run was made, as far as its summary says.
-fn facts(summary: &Summary, comparisons: &[Comparison<'_>], screen: &Screen) -> String {
-    let glyphs = screen.glyphs();
-    if !delay::flows(summary).is_empty() {
-        return "two captures of the same frames".to_owned();
-    }
-    let mut facts = vec![wording::testbed(summary.testbed).to_owned()];
-    let members = || summary.cases.iter().flat_map(|case| &case.members);
-    if let [comparison] = comparisons {
-        if summary.testbed == Testbed::Capture {
-            facts.push(screen.foreign(comparison.flow));
-        }
-        if let Some(period) = comparison.common_period_ns() {
-            facts.push(format!("every {}", duration(period as f64, glyphs)));
-        }
-        let mut planned = comparison
-            .cases
-            .iter()
-            .flat_map(|c| &c.members)
-            .filter_map(|m| Some(m.flow?.counts.planned));
-        if let Some(frames) = planned.next().filter(|first| planned.all(|p| p == *first)) {
-            let each = match (summary.testbed, comparison.members()) {
-                (Testbed::Capture, _) => "",
-                (_, 0 | 1) => " a case",
-                _ => " a case and seed",
-            };
-            facts.push(format!("{}{}frames{each}", count(frames, glyphs), glyphs.space));
-        }
-    }
-    if summary.testbed != Testbed::Capture {
-        let mut seeds: Vec<u64> = members().map(|member| member.seed).collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        match seeds.as_slice() {
-            [] => {}
-            [one] => facts.push(format!("seed{}{one}", glyphs.space)),
-            [first, .., last] if last - first + 1 == seeds.len() as u64 => facts.push(format!(
-                "seeds{s}{first}{s}{}{s}{last}",
-                glyphs.ellipsis,
-                s = glyphs.space
-            )),
-            many => facts.push(format!("{}{}seeds", many.len(), glyphs.space)),
-        }
-    }
-    facts.join(", ")
 }
 
 /// The question, the verdict on what was required, and the answer.

@@ -60,20 +60,12 @@ pub fn run(first: &Path, second: &Path, filter: &Filter, args: &Args) -> anyhow:
 }
 
 fn write_report(path: &Path, analysis: &DelayAnalysis, summary: &Summary) -> anyhow::Result<()> {
+    let generator = format!("teiji {}", env!("CARGO_PKG_VERSION"));
     let report = Report {
-        summary,
-        paper: None,
         points: points(analysis, summary),
-        outliers: Vec::new(),
         setup: vec![setup(analysis)],
-        replay: None,
         limits: limits::limits(summary, None),
-        generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
-        created: None,
-        margin: None,
-        bands: Vec::new(),
-        recommended: None,
-        notice: None,
+        ..Report::of(summary, &generator)
     };
     fs::write(path, teiji_report::html::render(&report))
         .with_context(|| format!("cannot write {}", path.display()))
