@@ -30,7 +30,7 @@ use crate::clock_step::TaiOffset;
 
 use daemon::Daemon;
 use program::Program;
-use series::{Offset, SyncSeries};
+use series::{Look, SyncSeries};
 use watch::{Follower, PortClock, Sample};
 
 /// Most time until all clocks follow; a servo that starts 1 ms and 40 ppm off
@@ -110,7 +110,7 @@ impl Synchronised {
         }
         let tai = TaiOffset::now();
         let all = seen.into_iter().zip(self.converging).map(|((clock, samples), before)| {
-            let looks = before.iter().chain(&samples).map(|sample| Offset {
+            let looks = before.iter().chain(&samples).map(|sample| Look {
                 raw_ns: sample.raw_ns,
                 t_ns: (tai.tai(sample.at) - base).as_ns(),
                 offset_ns: sample.offset_ns,

@@ -203,10 +203,10 @@ fn real_time_now() -> Option<String> {
     }
     let limit = |server: &FairServer| match server.runtime {
         Span::ZERO => -1,
-        // By the second, whatever the period.
+        // In microseconds of a second, whatever the period is.
         runtime => {
-            let share = runtime.as_secs_f64() / server.period.as_secs_f64();
-            Span::from_ns(((1.0 - share) * 1e9).round() as i64).as_ns() / 1_000
+            let period_ns = server.period.as_ns().max(1);
+            1_000_000 - runtime.as_ns().saturating_mul(1_000_000) / period_ns
         }
     };
     let mut told: Vec<String> = servers.values().map(|server| limit(server).to_string()).collect();

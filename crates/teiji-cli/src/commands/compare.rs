@@ -24,7 +24,7 @@ pub struct Args {
     after: PathBuf,
     /// Exit with 4 if this is true of a case that both runs have; may be given several times.
     ///
-    /// FIGURE [of NAME] RELATION FACTORx, for example "range > 1.2x": AFTER's range is more
+    /// `FIGURE [of NAME] RELATION FACTORx`, for example "range > 1.2x": AFTER's range is more
     /// than 1.2 times BEFORE's. Figures and relations (except =) are those of `require` in
     /// experiment files. What was not measured in both runs, or at different places, fails;
     /// so does a time of a case that lost more frames than before, unless a limit on `lost`

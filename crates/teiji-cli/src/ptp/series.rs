@@ -14,12 +14,13 @@ pub struct SyncSeries {
     /// `HOST.WIRE` of the clock.
     pub clock: String,
     /// In the order of time.
-    pub samples: Vec<Offset>,
+    pub samples: Vec<Look>,
 }
 
 /// One look at a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offset {
+#[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
+pub struct Look {
     /// When, in `CLOCK_MONOTONIC_RAW`, in ns.
     pub raw_ns: i64,
     /// When, in ns since the first departure; negative before it.
@@ -38,7 +39,7 @@ pub fn write_sync(folder: &RunFolder, records: &str, clocks: &[SyncSeries]) -> a
     let path = folder.path().join(records).with_extension("sync.csv");
     let mut text = HEAD.to_owned();
     for SyncSeries { clock, samples } in clocks {
-        for Offset { raw_ns, t_ns, offset_ns } in samples {
+        for Look { raw_ns, t_ns, offset_ns } in samples {
             let _ = writeln!(text, "{clock},{raw_ns},{offset_ns},{t_ns}");
         }
     }

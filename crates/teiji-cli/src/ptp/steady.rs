@@ -27,6 +27,7 @@ mod tests {
     use super::*;
 
     /// An offset of 1 ms that becomes a tenth in so many looks, down to noise of ±3 ns.
+    #[expect(clippy::cast_possible_truncation, reason = "a million at most")]
     fn converging(looks: i32) -> impl Iterator<Item = i64> {
         (0..200).map(move |look| {
             let rest = 1e6 * 10_f64.powf(-f64::from(look) / f64::from(looks));
