@@ -370,7 +370,7 @@ margin = "45us"
 [cases.card]
 [cases.qdisc]
 flows.cycle.margin = "11us"
-require = ["max <= 1s", "max <= 1s with lost <= 100%"]
+require = ["max <= 1s", "lost <= 100"]
 "#,
     )
     .unwrap();
