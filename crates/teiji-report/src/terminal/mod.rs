@@ -156,7 +156,7 @@ fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
         screen.blank();
         let differences = screen.foreign(&summary.paper_differences.join(" "));
         screen.wrapped(
-            &format!("In what the set-up differs from the study's: {differences}"),
+            &format!("Differences from the study's set-up: {differences}"),
             0,
             2,
         );
