@@ -60,7 +60,7 @@ fn marking(frame: &[u8]) -> Option<(&'static str, u8, u8)> {
     Some(if ethernet.ethertype == EtherType::IPV4 {
         (sender, 4, packet[1])
     } else {
-        (sender, 6, packet[0] << 4 | packet[1] >> 4)
+        (sender, 6, (packet[0] << 4) | (packet[1] >> 4))
     })
 }
 
