@@ -1,11 +1,12 @@
-//! Sums up a run again from its records: of one that was killed, or whose disk
-//! was full, before it could do so itself.
+//! The summary of a run folder; made from the records where a run was killed, or its disk
+//! was full, before it could do so itself, and where an older Teiji made it in another form.
 
 use anyhow::bail;
 use teiji_experiment::{Case, Experiment};
 use teiji_record::summary::{self, Testbed};
 use teiji_record::{
-    CaseSummary, Manifest, MemberSummary, RoundRecords, RunFolder, Summary, on_wire,
+    CaseSummary, JsonFileError, Manifest, MemberSummary, RoundRecords, RunFolder, RunFolderError,
+    Summary, on_wire,
 };
 
 use crate::bridge_rooms;
@@ -17,15 +18,43 @@ use crate::member;
 use crate::publish;
 use crate::setup::ObservedCase;
 
-/// The summary of what the run's records hold. An error says why there are
-/// none to read.
-pub fn summary(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Summary> {
+/// A summary, and where it comes from.
+pub struct Found {
+    pub summary: Summary,
+    /// Not from the folder's file but made now.
+    pub remade: bool,
+}
+
+/// The folder's summary as this version understands it.
+///
+/// # Errors
+/// It cannot be read, is a newer Teiji's, or there are no records to make it from.
+pub fn read(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Found> {
+    let why = match folder.read_summary() {
+        Ok(summary) => return Ok(Found { summary, remade: false }),
+        Err(RunFolderError::NoSummary { .. }) => {
+            "The run ended before it was summed up; this was made from its records afterwards."
+                .to_owned()
+        }
+        Err(RunFolderError::Json(JsonFileError::Older { found, .. })) => {
+            format!(
+                "An older Teiji summed up this run (`{found}`); this was made from its records."
+            )
+        }
+        Err(error @ RunFolderError::Json(JsonFileError::Invalid { .. })) => {
+            let path = publish::shown(folder.path());
+            bail!("{error}; delete it, and `teiji report {path}` makes it anew from the records")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Found { summary: summary(folder, manifest, why)?, remade: true })
+}
+
+/// The summary of what the run's records hold, with the reason as a warning.
+fn summary(folder: &RunFolder, manifest: &Manifest, why: String) -> anyhow::Result<Summary> {
     let text = folder.read_experiment()?;
     let experiment = experiment_file::parse(&text, "experiment.toml", manifest)?;
-    let mut warnings = vec![
-        "The run ended before it was summed up; this was made from its records afterwards."
-            .to_owned(),
-    ];
+    let mut warnings = vec![why];
     let mut cases = Vec::new();
     let chosen = experiment_file::choose_cases(&experiment, &manifest.cases)?;
     for case in &chosen {

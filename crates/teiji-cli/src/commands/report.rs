@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
-use teiji_record::{JsonFileError, RunFolder, RunFolderError};
+use teiji_record::RunFolder;
 
 use crate::exit::Exit;
 use crate::output;
 use crate::publish;
-use crate::rebuild;
+use crate::rebuild::{self, Found};
 use crate::terminal;
 
 /// Print the result of runs again, and write their reports anew.
 ///
-/// A run that ended before it was summed up is summed up from its records.
+/// A run that ended before it was summed up, or that an older Teiji summed up in another form, is
+/// summed up from its records.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run folders.
@@ -27,20 +27,10 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     for path in &args.runs {
         let (folder, manifest) = RunFolder::open(path)?;
-        let summary = match folder.read_summary() {
-            Err(RunFolderError::NoSummary { .. }) => {
-                let summary = rebuild::summary(&folder, &manifest)?;
-                folder.write_summary(&summary)?;
-                summary
-            }
-            Err(error @ RunFolderError::Json(JsonFileError::Invalid { .. })) => {
-                let path = publish::shown(path);
-                bail!(
-                    "{error}; delete it, and `teiji report {path}` makes it anew from the records"
-                )
-            }
-            read => read?,
-        };
+        let Found { summary, remade } = rebuild::read(&folder, &manifest)?;
+        if remade {
+            folder.write_summary(&summary)?;
+        }
         publish::report(&folder, &manifest, &summary)?;
         if args.json {
             output::json(&summary)?;
