@@ -120,7 +120,7 @@ mod tests {
         let said = warning(&case(""), &member(240, 233, &[4]), &[], Testbed::Lab).unwrap();
         assert_eq!(
             said,
-            "Case only, seed 1: CPU 0 was busy 99.6 % of the time while frames were sent, and of \
+            "Case default, seed 1: CPU 0 was busy 99.6 % of the time while frames were sent, and of \
              500 frames of cycle 233 were dropped and 240 late. The virtual processor is too slow \
              for this experiment, so that says little about the network: set a shorter \
              `instruction` than \"2ns\"."

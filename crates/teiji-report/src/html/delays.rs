@@ -38,7 +38,7 @@ pub fn delays(report: &Report<'_>, out: &mut String) {
     if flows.len() > LISTED {
         let _ = writeln!(
             out,
-            "<p class=\"note\">{} more flows: <code>teiji analyze --json</code> lists all.</p>",
+            "<p class=\"note\">{} more: <code>teiji analyze --json</code> lists all flows.</p>",
             flows.len() - LISTED
         );
     }

@@ -37,6 +37,6 @@ pub fn delays(summary: &Summary, label: usize, screen: &mut Screen) {
     }
     if flows.len() > LISTED {
         let more = count((flows.len() - LISTED) as u64, glyphs);
-        screen.wrapped(&format!("{more} more flows: --json lists all."), 0, 2);
+        screen.wrapped(&format!("{more} more: --json lists all flows."), 0, 2);
     }
 }
