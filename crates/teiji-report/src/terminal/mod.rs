@@ -155,11 +155,7 @@ fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
     if !summary.paper_differences.is_empty() {
         screen.blank();
         let differences = screen.foreign(&summary.paper_differences.join(" "));
-        screen.wrapped(
-            &format!("Differences from the study's set-up: {differences}"),
-            0,
-            2,
-        );
+        screen.wrapped(&format!("Differences from the study's set-up: {differences}"), 0, 2);
     }
 }
 
