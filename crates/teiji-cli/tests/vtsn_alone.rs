@@ -103,6 +103,13 @@ fn dkms_builds_modules_from_the_tree_that_the_script_writes() {
         return println!("SKIP: no dkms here");
     }
     let (kernel, release) = build_tree();
+    // Who uses dkms has the compiler of the own kernel, and this is a kernel of Debian 12.
+    let variables = std::fs::read_to_string(kernel.join(".kernelvariables")).unwrap();
+    let compiler = variables.lines().find_map(|line| line.strip_prefix("CC = ")).unwrap();
+    let compiler = compiler.rsplit([' ', ')']).next().unwrap();
+    if Command::new(format!("x86_64-linux-gnu-{compiler}")).arg("--version").output().is_err() {
+        return println!("SKIP: no {compiler} here, which this kernel's modules are built with");
+    }
     for module in ["vtsn", "prioflow"] {
         dkms_builds(module, &kernel, &release);
     }
