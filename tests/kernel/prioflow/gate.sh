@@ -41,11 +41,16 @@ before=$(came)
 change send-level 5 for $((500 * slow))
 start=$(now_cs)
 contains "the rest of its life is shown" " ms" "$(shown)"
-send 4 10
+# talk waits for the frames to be counted as sent: until the gate opens.
+send 4 10 &
+sender=$!
+has_queued() { [ "$(queued 4)" = "$1" ]; }
+wait_for 5 has_queued 10
 equal "with a lifetime it holds, too" 10 "$(queued 4)"
 wait_for 30 has_come $((before + 10))
 within "and ends by itself, in centiseconds" $((40 * slow)) $((75 * slow)) $(($(now_cs) - start))
 contains "which can be seen" "send-level 0" "$(shown)"
+wait "$sender"
 
 # A blocking sender of 300 datagrams, more than a send buffer holds. Nobody has the address
 # they are for, so that nobody answers.
