@@ -76,10 +76,14 @@ start=$((start / 1000000 * 1000000))
 must gates base-time "$start" sched-entry S 03 1000000
 receive
 before=$(count_b rx_packets)
-send --frames 10 --period 1ms --priority 3 --no-stamps --payload 24
+# talk waits for the frames to be counted as sent: until the gate opens.
+send --frames 10 --period 1ms --priority 3 --no-stamps --payload 24 &
+sender=$!
+sleep 0.3
 equal "with its gate shut none leaves" "$before" "$(count_b rx_packets)"
 while [ "$(get_a phc | cut -d' ' -f2)" -lt "$start" ]; do sleep 0.1; done
 received
+wait "$sender"
 equal "frames wait for the new schedule's base time" 10 "$(frames)"
 first=$(awk -F, 'NR == 2 { print $5 }' rx.csv)
 # From the preamble to the SFD, where stamps are taken, are 64 ns; clocks round them.
