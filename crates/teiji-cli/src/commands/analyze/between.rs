@@ -26,7 +26,7 @@ pub fn run(first: &Path, second: &Path, filter: &Filter, args: &Args) -> anyhow:
         if path.as_os_str() == "-" {
             mistake!("two captures are read from files, not from standard input; write both names");
         }
-        // A file that cannot be opened is told of as with one capture.
+        // The same error for a file that cannot be opened as with one capture.
         drop(open(path)?);
     }
     let reading = |path: &Path| open(path).map_err(std::io::Error::other);
