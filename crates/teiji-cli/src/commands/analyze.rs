@@ -11,7 +11,7 @@ use anyhow::Context;
 use teiji_core::time::Span;
 use teiji_record::Summary;
 use teiji_record::capture::{self, AnalyzeError, CaptureAnalysis, Endpoint, Filter, Options};
-use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection};
+use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection, html};
 use teiji_stats::Vantage;
 
 use super::quantity::span;
@@ -116,18 +116,40 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         summary.paper = Some(key.clone());
         summary.cases[0].paper_result = Some(case.clone());
     }
+    conclude(args, &summary, || (vec![points(&analysis, &summary)], setup(&analysis)))
+}
+
+/// Writes the report and prints the summary, as `args` say. `plots` are the points and the
+/// set-up for the report.
+fn conclude(
+    args: &Args,
+    summary: &Summary,
+    plots: impl FnOnce() -> (Vec<Points>, SetupSection),
+) -> anyhow::Result<Exit> {
     if let Some(path) = &args.report {
-        write_report(path, &analysis, &summary)?;
+        let generator = format!("teiji {}", env!("CARGO_PKG_VERSION"));
+        let (points, setup) = plots();
+        let report = Report {
+            paper: summary.paper.as_deref().map(Paper::load).transpose()?,
+            points,
+            setup: vec![setup],
+            limits: limits::limits(summary, None),
+            ..Report::of(summary, &generator)
+        };
+        fs::write(path, html::render(&report))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.json {
-        output::json(&summary)?;
+        output::json(summary)?;
         return Ok(Exit::Success);
     }
+    let captures = [Some(&args.capture), args.second.as_ref()].into_iter().flatten();
+    let captures: Vec<String> = captures.map(|path| path.display().to_string()).collect();
     let next = match &args.report {
         Some(path) => format!("Report   {}", publish::shown(path)),
-        None => format!("Plots    teiji analyze {} --report report.html", path.display()),
+        None => format!("Plots    teiji analyze {} --report report.html", captures.join(" ")),
     };
-    output::line(format_args!("{}\n{next}", terminal::table(&summary)))?;
+    output::line(format_args!("{}\n{next}", terminal::table(summary)))?;
     Ok(Exit::Success)
 }
 
@@ -145,27 +167,6 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
         mistake!("cannot read {}: it is a folder, not a capture", path.display());
     }
     Ok(Box::new(file))
-}
-
-fn write_report(path: &Path, analysis: &CaptureAnalysis, summary: &Summary) -> anyhow::Result<()> {
-    let report = Report {
-        summary,
-        paper: summary.paper.as_deref().map(Paper::load).transpose()?,
-        points: vec![points(analysis, summary)],
-        outliers: Vec::new(),
-        setup: vec![setup(analysis)],
-        replay: None,
-        limits: limits::limits(summary, None),
-        generator: format!("teiji {}", env!("CARGO_PKG_VERSION")),
-        created: None,
-        margin: None,
-        offsets: Vec::new(),
-        bands: Vec::new(),
-        recommended: None,
-        notice: None,
-    };
-    fs::write(path, teiji_report::html::render(&report))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The envelope as points: of a bucket of several the smallest and the largest.

@@ -1,22 +1,16 @@
 //! `teiji analyze FIRST SECOND`: the delay of the same frames between two
 //! captures.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use teiji_record::Summary;
 use teiji_record::capture::delay::between;
 use teiji_record::capture::{DelayAnalysis, Filter, Source};
 use teiji_report::delay::LISTED;
-use teiji_report::{Points, Report, SetupEntry, SetupSection};
+use teiji_report::{Points, SetupEntry, SetupSection};
 
-use super::{Args, name, open};
+use super::{Args, conclude, name, open};
 use crate::exit::{Exit, mistake};
-use crate::limits;
-use crate::output;
-use crate::publish;
-use crate::terminal;
 
 /// Points of a flow in the report, at most.
 const POINTS: usize = 250_000;
@@ -40,35 +34,7 @@ pub fn run(first: &Path, second: &Path, filter: &Filter, args: &Args) -> anyhow:
         filter,
     )?;
     let summary = analysis.summary();
-    if let Some(path) = &args.report {
-        write_report(path, &analysis, &summary)?;
-    }
-    if args.json {
-        output::json(&summary)?;
-        return Ok(Exit::Success);
-    }
-    let next = match &args.report {
-        Some(path) => format!("Report   {}", publish::shown(path)),
-        None => format!(
-            "Plots    teiji analyze {} {} --report report.html",
-            first.display(),
-            second.display()
-        ),
-    };
-    output::line(format_args!("{}\n{next}", terminal::table(&summary)))?;
-    Ok(Exit::Success)
-}
-
-fn write_report(path: &Path, analysis: &DelayAnalysis, summary: &Summary) -> anyhow::Result<()> {
-    let generator = format!("teiji {}", env!("CARGO_PKG_VERSION"));
-    let report = Report {
-        points: points(analysis, summary),
-        setup: vec![setup(analysis)],
-        limits: limits::limits(summary, None),
-        ..Report::of(summary, &generator)
-    };
-    fs::write(path, teiji_report::html::render(&report))
-        .with_context(|| format!("cannot write {}", path.display()))
+    conclude(args, &summary, || (points(&analysis, &summary), setup(&analysis)))
 }
 
 /// The delay of each frame over the time since the flow's first one.
