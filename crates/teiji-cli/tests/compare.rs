@@ -67,6 +67,20 @@ fn a_run_that_is_worse_than_allowed_ends_with_4_and_a_mistake_with_2() {
     assert_eq!(enough.code, 0, "{}", enough.out);
     assert!(enough.out.contains("\n  PASS default: fail if range > 4x"), "{}", enough.out);
 
+    let machine = compare(&["--fail-if", "range > 1.2x", "--json"]);
+    assert_eq!((machine.code, machine.err.as_str()), (4, ""));
+    let document: Value = serde_json::from_str(&machine.out).unwrap();
+    assert_eq!(document["schema"], "teiji-compare/1");
+    let case = &document["cases"][0];
+    assert_eq!([&case["name"], &case["of"], &case["measure"]], ["default", "one", "interval"]);
+    let range = case["figures"].as_array().unwrap().iter().find(|f| f["figure"] == "range");
+    let range = range.unwrap();
+    assert_eq!(range["ratio"], 3.0);
+    let [earlier, later] = ["before", "after"].map(|s| range[s]["median"].as_f64().unwrap());
+    assert!((later - 3.0 * earlier).abs() < 1e-6, "{range}");
+    assert_eq!(case["after"]["counts"]["planned"], 50);
+    assert_eq!(document["limits"][0]["holds"], false);
+
     for (condition, why) in [
         ("range > 20us", "`20us` is no factor of the other run's figure"),
         ("rnage > 2x", "did you mean `range`?"),

@@ -1,12 +1,15 @@
 //! Two runs side by side: which cases they share, and how far a difference can be believed.
 //!
-//! * `limits` – whether the later run is worse than allowed.
+//! * `limits` – whether the later run is worse than allowed,
+//! * `document` – all of it for machines.
 
+mod document;
 mod limits;
 
 use teiji_record::{CaseSummary, Summary};
 use teiji_stats::Deviation;
 
+pub use document::{Document, SCHEMA, document};
 pub use limits::{LimitError, limits};
 
 use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows, round_trips};
@@ -77,12 +80,12 @@ pub fn is_alike(comparison: &Comparison<'_>) -> bool {
     comparison.measure == Measure::RoundTrip || comparison.common_vantage().is_some()
 }
 
-/// The ratio of figures that measure a width; `None` for means and extremes, which lie
-/// around zero, so that a ratio of them says nothing.
+/// The ratio of figures that measure a width; `None` for others.
 pub fn quotient(row: Row, [old, new]: [&CaseView<'_>; 2], glyphs: &Glyphs) -> Option<String> {
-    let Row::One(figure @ (Figure::Range | Figure::Stddev | Figure::Percentile(_))) = row else {
+    let Row::One(figure) = row else { return None };
+    if !figure.is_width() {
         return None;
-    };
+    }
     let both = old.figure(figure).zip(new.figure(figure));
     let ratio = both.and_then(|(old, new)| ratio(new.median, old.median, glyphs));
     Some(ratio.unwrap_or_else(|| glyphs.none.to_owned()))

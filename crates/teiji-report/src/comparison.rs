@@ -6,6 +6,7 @@ mod figure;
 mod names;
 mod spread;
 
+use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_stats::{Deviation, FlowStatistics, Vantage};
 
@@ -24,6 +25,8 @@ pub struct Comparison<'a> {
     pub flow: &'a str,
     /// What is compared.
     pub measure: Measure,
+    /// Where it was measured.
+    pub testbed: Testbed,
     /// In the experiment's order; those without the flow are left out.
     pub cases: Vec<CaseView<'a>>,
 }
@@ -85,7 +88,7 @@ impl<'a> Comparison<'a> {
                 }
             })
             .collect();
-        Self { flow, measure, cases }
+        Self { flow, measure, testbed: summary.testbed, cases }
     }
 
     /// The round trips `name` in all cases of `summary`.
@@ -115,7 +118,7 @@ impl<'a> Comparison<'a> {
             })
             .filter(|view: &CaseView<'_>| !view.members.is_empty())
             .collect();
-        Self { flow: name, measure: Measure::RoundTrip, cases }
+        Self { flow: name, measure: Measure::RoundTrip, testbed: summary.testbed, cases }
     }
 
     /// The delay of `flow` between two captures.
@@ -139,7 +142,8 @@ impl<'a> Comparison<'a> {
             vantage: None,
             paper: None,
         };
-        Self { flow, measure: Measure::Delay, cases: summary.cases.iter().map(view).collect() }
+        let cases = summary.cases.iter().map(view).collect();
+        Self { flow, measure: Measure::Delay, testbed: summary.testbed, cases }
     }
 
     /// The vantage that all cases share which have figures: of a single frame there are none.

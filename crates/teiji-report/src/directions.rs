@@ -194,8 +194,12 @@ mod tests {
             vantage: None,
             paper: case.paper_result.as_deref().and_then(|key| paper.figures(key)),
         });
-        let comparison =
-            Comparison { flow: "f", measure: Measure::Interval, cases: views.collect() };
+        let comparison = Comparison {
+            flow: "f",
+            measure: Measure::Interval,
+            testbed: teiji_record::summary::Testbed::Lab,
+            cases: views.collect(),
+        };
         let found = directions(&comparison, Some(&paper), &Glyphs::UNICODE);
         found.iter().map(|d| (d.figure, d.paper, d.course)).collect()
     }

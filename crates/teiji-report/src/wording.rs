@@ -130,6 +130,7 @@ pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
     };
     let what = if comparison.common_vantage() == Some(Vantage::Wire) { "capture" } else { "stamp" };
     match comparison.resolution_ns() {
+        // Of captures only a coarser resolution is recorded.
         Some(1) => format!("{place}, vtsn: computed wire time, resolution 1 ns"),
         Some(ns) => {
             format!("{place}, {what} resolution {}", duration(ns as f64, glyphs))
@@ -195,7 +196,7 @@ pub fn lost_of(counts: &Counts, glyphs: &Glyphs) -> Option<String> {
 }
 
 /// What figures beside lost frames or requests are of; empty if nothing was lost.
-pub fn survivors(testbed: Testbed, comparison: &Comparison) -> String {
+pub fn survivors(comparison: &Comparison) -> String {
     if comparison.cases.iter().all(|view| view.counts().lost == 0) {
         return String::new();
     }
@@ -203,7 +204,10 @@ pub fn survivors(testbed: Testbed, comparison: &Comparison) -> String {
         Measure::RoundTrip => "requests",
         Measure::Interval | Measure::Schedule | Measure::Delay => "frames",
     };
-    format!("No time is known of {} {what}: the figures are of the others.", lost(testbed))
+    format!(
+        "No time is known of {} {what}: the figures are of the others.",
+        lost(comparison.testbed)
+    )
 }
 
 /// `1 frame`, `3 frames`.

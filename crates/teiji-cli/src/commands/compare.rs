@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use teiji_experiment::Threshold;
 use teiji_record::{RunFolder, Summary};
-use teiji_report::compare::limits;
+use teiji_report::compare::{document, limits};
 use teiji_report::html;
 
 use crate::exit::{Exit, mistake};
@@ -35,6 +35,9 @@ pub struct Args {
     /// Write the comparison with plots to this file.
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
+    /// Print the comparison as JSON instead of the table.
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -52,10 +55,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         std::fs::write(path, html::compare(&before, &after, &limits, &generator))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    output::text(terminal::compare(&before, &after, &limits))?;
-    if let Some(path) = &args.html {
-        output::line(format_args!("\nReport   {}", publish::shown(path)))?;
-    }
     let exceeded = limits.iter().any(|limit| !limit.holds);
+    if args.json {
+        output::json(&document(&before, &after, limits))?;
+    } else {
+        output::text(terminal::compare(&before, &after, &limits))?;
+        if let Some(path) = &args.html {
+            output::line(format_args!("\nReport   {}", publish::shown(path)))?;
+        }
+    }
     Ok(if exceeded { Exit::Unfulfilled } else { Exit::Success })
 }

@@ -28,7 +28,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         if flows(summary).len() > 1 { format!(" of {}", comparison.flow) } else { String::new() };
     match with_range.as_slice() {
         [] => plain("No answer: no interval between two frames was seen.".to_owned()),
-        [(view, range)] => one_case(summary.testbed, &comparison, view, range, &flow, glyphs),
+        [(view, range)] => one_case(&comparison, view, range, &flow, glyphs),
         several => {
             if comparison.common_vantage().is_none() {
                 return plain(
@@ -53,7 +53,6 @@ const fn subject(comparison: &Comparison) -> &'static str {
 }
 
 fn one_case(
-    testbed: Testbed,
     comparison: &Comparison,
     view: &CaseView,
     range: &Spread,
@@ -74,7 +73,7 @@ fn one_case(
     let sigma = view
         .figure(Figure::Stddev)
         .map(|s| Scale::of_deviations([s.median]).text(s.median, glyphs));
-    let case = match testbed {
+    let case = match comparison.testbed {
         Testbed::Capture => "The".to_owned(),
         Testbed::Lab | Testbed::Local => format!("With {} the", view.case.name),
     };
@@ -86,7 +85,7 @@ fn one_case(
         range_text(range, glyphs),
         sigma.unwrap_or_else(|| glyphs.none.to_owned()),
         count(intervals, glyphs),
-        losses(testbed, &[view], glyphs),
+        losses(comparison.testbed, &[view], glyphs),
     ))
 }
 
@@ -121,7 +120,7 @@ fn two_cases(
     let plain_text = range_text(plain_range, glyphs);
     let relation = match verdict {
         // How many times depends on what the emulated NIC is allowed to do wrong: nothing.
-        Verdict::Tighter { at_least, .. } if is_emulated(summary.testbed, comparison) => {
+        Verdict::Tighter { at_least, .. } if is_emulated(comparison) => {
             let rest = if at_least && best_range.max <= 2.0 * resolution {
                 ": the software's jitter is gone, as far as the stamps resolve it"
             } else {
@@ -129,7 +128,7 @@ fn two_cases(
             };
             format!("against {} with {base}{rest}", free_range_text(plain_range, glyphs))
         }
-        Verdict::Wider { .. } if is_emulated(summary.testbed, comparison) => {
+        Verdict::Wider { .. } if is_emulated(comparison) => {
             format!("wider than with {base} ({plain_text})")
         }
         Verdict::Tighter { factor, at_least } => format!(
@@ -160,7 +159,7 @@ fn two_cases(
         sentence: format!(
             "{with} {best} the {}{flow} {place} stays within {stays}, {relation}{}.",
             subject(comparison),
-            losses(summary.testbed, &[plain_case, best_case], glyphs)
+            losses(comparison.testbed, &[plain_case, best_case], glyphs)
         ),
     }
 }
@@ -206,8 +205,8 @@ pub(crate) fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdic
 
 /// Whether the NICs are emulated: in the laboratory all are, and elsewhere only `vtsn` lets
 /// a run see its frames on the wire.
-fn is_emulated(testbed: Testbed, comparison: &Comparison) -> bool {
-    match testbed {
+fn is_emulated(comparison: &Comparison) -> bool {
+    match comparison.testbed {
         Testbed::Lab => true,
         Testbed::Local => comparison.common_vantage() == Some(Vantage::Wire),
         Testbed::Capture => false,

@@ -91,6 +91,24 @@ impl Figure {
         value.is_finite().then_some(value)
     }
 
+    /// How `require` and `--fail-if` call it.
+    pub fn key(self) -> String {
+        match self {
+            Self::Mean => "mean".to_owned(),
+            Self::Min => "min".to_owned(),
+            Self::Max => "max".to_owned(),
+            Self::Range => "range".to_owned(),
+            Self::Stddev => "stddev".to_owned(),
+            Self::Percentile(p) => format!("p{p}"),
+        }
+    }
+
+    /// Whether it measures a width: a ratio of means and extremes, which lie around zero,
+    /// says nothing.
+    pub const fn is_width(self) -> bool {
+        matches!(self, Self::Range | Self::Stddev | Self::Percentile(_))
+    }
+
     /// The paper's, in ns.
     pub fn published(self, paper: &PaperFigures) -> Option<f64> {
         match self {

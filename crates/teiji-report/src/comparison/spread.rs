@@ -1,7 +1,9 @@
 //! A figure over the members of an ensemble.
 
+use serde::Serialize;
+
 /// A figure over the members of an ensemble.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Smallest of the members'.
     pub min: f64,

@@ -92,7 +92,7 @@ fn case(index: usize, pair: &Pair, generator: &str, out: &mut String) {
         let _ = writeln!(out, "<p class=\"prose\">{}</p>", text(&verdict(&comparison, GLYPHS)));
         figures(&report, &comparison, out);
         tables::counts(&report, &comparison, out);
-        said(pair.summary.testbed, &comparison, out);
+        said(&comparison, out);
         let _ = writeln!(out, "<div class=\"pair\">");
         plots::histogram(&report, &comparison, out);
         plots::tail(&report, &comparison, out);

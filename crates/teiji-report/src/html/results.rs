@@ -3,8 +3,6 @@
 
 use std::fmt::Write;
 
-use teiji_record::summary::Testbed;
-
 use super::escape::text;
 use super::{GLYPHS, directions, list, plots, still, tables};
 use crate::comparison::{Comparison, measure};
@@ -26,7 +24,7 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
     tables::figures(report, &comparison, out);
     directions::print(report, &comparison, out);
     tables::counts(report, &comparison, out);
-    said(report.summary.testbed, &comparison, out);
+    said(&comparison, out);
     if report.points.iter().any(|p| p.flow == flow && !p.deviation_ns.is_empty()) {
         let _ = writeln!(
             out,
@@ -45,10 +43,10 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
 }
 
 /// What did not go as planned, and how far the stamps can be trusted.
-pub(super) fn said(testbed: Testbed, comparison: &Comparison<'_>, out: &mut String) {
+pub(super) fn said(comparison: &Comparison<'_>, out: &mut String) {
     let shortfalls = comparison.cases.iter().flat_map(|view| {
         let name = text(&view.case.name);
-        let sentences = wording::shortfalls_in(testbed, view, GLYPHS);
+        let sentences = wording::shortfalls_in(comparison.testbed, view, GLYPHS);
         sentences.into_iter().map(move |said| format!("<b>{name}:</b> {}", text(&said)))
     });
     list("shortfalls", shortfalls, out);

@@ -31,7 +31,7 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         tables::counts(report, &comparison, out);
         let shortfalls = comparison.cases.iter().flat_map(|view| {
             let name = text(&view.case.name);
-            let said = wording::shortfalls_in(report.summary.testbed, view, GLYPHS);
+            let said = wording::shortfalls_in(comparison.testbed, view, GLYPHS);
             said.into_iter().map(move |said| format!("<b>{name}:</b> {}", text(&said)))
         });
         list("shortfalls", shortfalls, out);

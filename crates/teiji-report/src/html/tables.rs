@@ -38,7 +38,7 @@ pub fn figures(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Strin
         figures_row(comparison, row, columns, out);
         let _ = writeln!(out, "</tr>");
     }
-    lost_row(report, comparison, columns, out);
+    lost_row(comparison, columns, out);
     let _ = writeln!(out, "</tbody></table></div>");
     figures_notes(report, comparison, out);
 }
@@ -100,12 +100,12 @@ fn paper_ratio(view: &CaseView<'_>, row: Row) -> Option<String> {
 }
 
 /// What was lost beside the figures, which are of the others; nothing if nothing was.
-fn lost_row(report: &Report<'_>, comparison: &Comparison<'_>, columns: bool, out: &mut String) {
+fn lost_row(comparison: &Comparison<'_>, columns: bool, out: &mut String) {
     let lost = |view: &CaseView<'_>| wording::lost_of(&view.counts(), GLYPHS);
     if comparison.cases.iter().all(|view| lost(view).is_none()) {
         return;
     }
-    let _ = write!(out, "<tr><th>{}</th>", wording::lost(report.summary.testbed));
+    let _ = write!(out, "<tr><th>{}</th>", wording::lost(comparison.testbed));
     for view in &comparison.cases {
         let (class, said) = match lost(view) {
             Some(said) => (" class=\"bad\"", text(&said)),
@@ -138,7 +138,7 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
             comparison.measure.many()
         );
     }
-    let survivors = wording::survivors(report.summary.testbed, comparison);
+    let survivors = wording::survivors(comparison);
     if !survivors.is_empty() {
         let _ = writeln!(out, "<p class=\"note\">{survivors}</p>");
     }

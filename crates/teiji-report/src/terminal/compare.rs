@@ -73,7 +73,7 @@ fn one_case(title: &str, pair: &Summary, comparison: &Comparison<'_>, screen: &m
     let glyphs = screen.glyphs();
     let label = head(title, screen);
     frames::bars(pair, comparison, label, screen);
-    frames::shortfalls(pair.testbed, comparison, screen);
+    frames::shortfalls(comparison, screen);
     let Some(views) = both(comparison) else { return };
     let (decisive, _) = decisive(comparison);
     if views.iter().any(|view| view.figure(decisive).is_none()) {

@@ -20,7 +20,7 @@ pub fn delays(summary: &Summary, label: usize, screen: &mut Screen) {
         screen.wrapped(&delay::counts(statistics, glyphs), 2, 4);
         if index == 0 {
             let comparison = Comparison::of_delays(summary, flow);
-            figures::figures(summary.testbed, &comparison, None, label, screen);
+            figures::figures(&comparison, None, label, screen);
         } else if let Some(delay) = &statistics.delay {
             let ends = [delay.min_ns as f64, delay.max_ns as f64];
             let scale = Scale::fitting([ends[0], delay.mean_ns, ends[1]]);

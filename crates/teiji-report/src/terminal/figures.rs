@@ -1,7 +1,5 @@
 //! The figures of each case side by side, the paper's beside them.
 
-use teiji_record::summary::Testbed;
-
 use super::screen::{Screen, Style, cells};
 use super::table::{self, Column, Section};
 use crate::comparison::{CaseView, Comparison, Figure};
@@ -33,7 +31,6 @@ pub fn widest_label(screen: &Screen) -> usize {
 
 /// The table of `comparison`; nothing if no case has a figure.
 pub fn figures(
-    testbed: Testbed,
     comparison: &Comparison<'_>,
     paper: Option<&Paper>,
     label: usize,
@@ -53,7 +50,7 @@ pub fn figures(
         let lost = lost.map(|said| screen.paint(&said, Style::Yellow));
         column.cells.push(lost.unwrap_or_else(|| glyphs.none.to_owned()));
     }
-    let notes = [note(comparison, glyphs), wording::survivors(testbed, comparison)];
+    let notes = [note(comparison, glyphs), wording::survivors(comparison)];
     let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
     let mut sections = vec![Section {
         heading: [wording::heading(comparison, glyphs), seen(comparison, glyphs)],
@@ -75,7 +72,7 @@ pub fn figures(
         });
     }
     let names = rows.iter().map(|row| row.name(glyphs));
-    let names: Vec<String> = names.chain([wording::lost(testbed).to_owned()]).collect();
+    let names: Vec<String> = names.chain([wording::lost(comparison.testbed).to_owned()]).collect();
     table::print(&sections, &names, label, screen);
 }
 

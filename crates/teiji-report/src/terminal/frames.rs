@@ -61,20 +61,24 @@ fn unmeasured_line(name: &str, label: usize, screen: &mut Screen) {
 }
 
 /// What did not go as planned in a run, per case, and what may help.
-pub fn advice(testbed: Testbed, comparison: &Comparison<'_>, screen: &mut Screen) {
+pub fn advice(comparison: &Comparison<'_>, screen: &mut Screen) {
     let said = |view: &CaseView<'_>, glyphs: &Glyphs| {
-        let mut said = wording::shortfalls_in(testbed, view, glyphs);
+        let mut said = wording::shortfalls_in(comparison.testbed, view, glyphs);
         said.extend(wording::advice(view, glyphs));
         said
     };
-    if sentences(comparison, said, screen) && testbed != Testbed::Capture {
+    if sentences(comparison, said, screen) && comparison.testbed != Testbed::Capture {
         screen.wrapped("Which frames, and their ways: the report, \"Outliers\".", 2, 4);
     }
 }
 
 /// What did not go as planned, per case.
-pub fn shortfalls(testbed: Testbed, comparison: &Comparison<'_>, screen: &mut Screen) {
-    sentences(comparison, |view, glyphs| wording::shortfalls_in(testbed, view, glyphs), screen);
+pub fn shortfalls(comparison: &Comparison<'_>, screen: &mut Screen) {
+    sentences(
+        comparison,
+        |view, glyphs| wording::shortfalls_in(comparison.testbed, view, glyphs),
+        screen,
+    );
 }
 
 /// Prints what is `said` of each case; false if that is nothing.

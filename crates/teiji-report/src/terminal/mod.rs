@@ -76,10 +76,10 @@ pub fn render(summary: &Summary, options: &Options) -> String {
             screen.line(&screen.paint(&flow, Style::Bold));
         }
         frames::bars(summary, comparison, label, &mut screen);
-        frames::advice(summary.testbed, comparison, &mut screen);
+        frames::advice(comparison, &mut screen);
         // How regular a flow is that was sent as fast as it went says nothing.
         if summary.judge.by != JudgeBy::Loss {
-            figures::figures(summary.testbed, comparison, paper.as_ref(), label, &mut screen);
+            figures::figures(comparison, paper.as_ref(), label, &mut screen);
         }
         directions::print(comparison, paper.as_ref(), label, &mut screen);
     }

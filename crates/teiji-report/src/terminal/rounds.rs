@@ -23,8 +23,8 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
             screen.line(&screen.paint(&name, Style::Bold));
         }
         frames::bars(summary, &comparison, label, screen);
-        frames::shortfalls(summary.testbed, &comparison, screen);
-        figures::figures(summary.testbed, &comparison, paper, label, screen);
+        frames::shortfalls(&comparison, screen);
+        figures::figures(&comparison, paper, label, screen);
         directions::print(&comparison, paper, label, screen);
         for said in wording::blocking(&comparison, screen.glyphs()) {
             let said = screen.foreign(&said);
