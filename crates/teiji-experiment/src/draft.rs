@@ -10,10 +10,11 @@ use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
+pub(crate) use crate::keys::flow::FlowDraft;
+pub(crate) use crate::keys::round_trips::RoundTripsDraft;
 use crate::read::networks::Networks;
 use crate::scenario::{
-    Card, Flow, Host, LeafQdisc, Nic, Port, Processing, Ptp, Qdisc, Rests, RoundTrips, Scenario,
-    SendMode, System, Transport, Wire,
+    Card, Host, LeafQdisc, Nic, Port, Processing, Ptp, Qdisc, Scenario, System, Wire,
 };
 
 /// What a `[hosts.NAME]` says besides its ports.
@@ -42,52 +43,6 @@ pub(crate) struct PortDraft {
     pub qdisc: Found<Qdisc>,
     pub card: Option<Card>,
     pub processing: Option<Processing>,
-}
-
-pub(crate) struct FlowDraft {
-    pub name: String,
-    pub from: Option<String>,
-    pub to: Option<String>,
-    pub wire: Option<String>,
-    pub beyond: Vec<String>,
-    pub period: Option<Span>,
-    pub offset: Option<Span>,
-    pub frames: Option<u64>,
-    pub payload: Option<u16>,
-    pub transport: Option<Transport>,
-    pub mode: Option<SendMode>,
-    pub priority: Option<u8>,
-    pub dscp: Option<u8>,
-    pub realtime: Found<u8>,
-    pub listener_realtime: Found<u8>,
-    pub listener_busy_poll: Found<Span>,
-    pub listener_pause: Found<Span>,
-    pub listener_rests: Option<Rests>,
-    pub listener_buffer: Found<u32>,
-    pub listener_trace: Option<bool>,
-    pub flow_control: Found<u8>,
-    pub cpu: Found<u16>,
-    pub tx_stamps: Option<bool>,
-    pub background: Option<bool>,
-}
-
-pub(crate) struct RoundTripsDraft {
-    pub name: String,
-    pub from: Option<String>,
-    pub to: Option<String>,
-    pub wire: Option<String>,
-    pub beyond: Vec<String>,
-    pub count: Option<u64>,
-    pub period: Found<Span>,
-    pub timeout: Option<Span>,
-    pub payload: Option<u16>,
-    pub transport: Option<Transport>,
-    pub priority: Option<u8>,
-    pub dscp: Option<u8>,
-    pub realtime: Found<u8>,
-    pub responder_realtime: Found<u8>,
-    pub responder_busy_poll: Found<Span>,
-    pub responder_trace: Option<bool>,
 }
 
 pub(crate) struct ScenarioDraft {
@@ -208,60 +163,6 @@ impl PortDraft {
             qdisc,
             card: self.card?,
             processing: self.processing?,
-        })
-    }
-}
-
-impl FlowDraft {
-    fn finish(self) -> Option<Flow> {
-        Some(Flow {
-            name: self.name,
-            from: self.from?,
-            to: self.to?,
-            wire: self.wire?,
-            beyond: self.beyond,
-            period: self.period?,
-            offset: self.offset?,
-            frames: self.frames?,
-            payload: self.payload?,
-            transport: self.transport?,
-            mode: self.mode?,
-            priority: self.priority?,
-            dscp: self.dscp?,
-            realtime: self.realtime.settle().ok()?,
-            listener_realtime: self.listener_realtime.settle().ok()?,
-            listener_busy_poll: self.listener_busy_poll.settle().ok()?,
-            listener_pause: self.listener_pause.settle().ok()?,
-            listener_rests: self.listener_rests?,
-            listener_buffer: self.listener_buffer.settle().ok()?,
-            listener_trace: self.listener_trace?,
-            flow_control: self.flow_control.settle().ok()?,
-            cpu: self.cpu.settle().ok()?,
-            tx_stamps: self.tx_stamps?,
-            background: self.background?,
-        })
-    }
-}
-
-impl RoundTripsDraft {
-    fn finish(self) -> Option<RoundTrips> {
-        Some(RoundTrips {
-            name: self.name,
-            from: self.from?,
-            to: self.to?,
-            wire: self.wire?,
-            beyond: self.beyond,
-            count: self.count?,
-            period: self.period.settle().ok()?,
-            timeout: self.timeout?,
-            payload: self.payload?,
-            transport: self.transport?,
-            priority: self.priority?,
-            dscp: self.dscp?,
-            realtime: self.realtime.settle().ok()?,
-            responder_realtime: self.responder_realtime.settle().ok()?,
-            responder_busy_poll: self.responder_busy_poll.settle().ok()?,
-            responder_trace: self.responder_trace?,
         })
     }
 }

@@ -7,13 +7,13 @@ use std::str::FromStr;
 use teiji_core::quantity::{Rate, parse_ppb, parse_span};
 use teiji_core::time::Span;
 
+use crate::keys::{Key, Keys, Section};
 use crate::log::Log;
-use crate::schema::Section;
 use crate::suggest::{did_you_mean, list};
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
-/// A table being read. Getters return `None` both for a key that is absent and
-/// for one that was reported; [`has`](Self::has) tells the two apart.
+/// A table being read. A getter returns [`Found`], which tells a key that is absent from one
+/// that was reported as wrong.
 pub(crate) struct Fields<'a> {
     table: &'a Table,
     at: Origin,
@@ -101,6 +101,30 @@ impl<T> Found<T> {
     }
 }
 
+/// What a reading gives once it is over.
+pub(crate) trait Settle {
+    type Settled;
+
+    /// `None` if something was wrong.
+    fn finish(self) -> Option<Self::Settled>;
+}
+
+impl<T> Settle for Option<T> {
+    type Settled = T;
+
+    fn finish(self) -> Self {
+        self
+    }
+}
+
+impl<T> Settle for Found<T> {
+    type Settled = Option<T>;
+
+    fn finish(self) -> Option<Option<T>> {
+        self.settle().ok()
+    }
+}
+
 impl<'a> Fields<'a> {
     /// As [`Fields::new`] for a table whose keys were looked at before.
     pub fn again(
@@ -124,8 +148,8 @@ impl<'a> Fields<'a> {
         let label = label.into();
         for entry in &table.entries {
             if section.key(&entry.key).is_none() {
-                let guess = did_you_mean(&entry.key, section.keys.iter().map(|k| k.name));
-                let known: Vec<&str> = section.keys.iter().map(|k| k.name).collect();
+                let guess = did_you_mean(&entry.key, section.keys.iter().map(|k| k.name()));
+                let known: Vec<&str> = section.keys.iter().map(|k| k.name()).collect();
                 let help = if guess.is_empty() {
                     format!("Known here: {}.", list(&known))
                 } else {
@@ -224,6 +248,13 @@ impl<'a> Fields<'a> {
             Value::Table(table) => Some(table),
             _ => None,
         })
+    }
+
+    /// The keys of the table `key`, which messages call `label`.
+    pub fn below(&self, key: &Key<Keys>, label: impl Into<String>) -> Found<Fields<'a>> {
+        let (section, example) = (key.limits.section, key.limits.example);
+        let found = self.table(key.name, example);
+        found.map(|table| Self::new(table, self.place(key.name), section, label, self.log))
     }
 
     /// The named tables below `key`, `[key.NAME]`; what is no table is reported
@@ -347,6 +378,11 @@ impl<'a> Fields<'a> {
             }
             found
         })
+    }
+
+    /// Reports what is wrong with the value of `key`.
+    pub fn refuse(&self, key: &str, message: String, help: String) {
+        self.log.mistake(self.place(key), message, help);
     }
 
     fn unreadable(&self, key: &str, why: &dyn Display) {

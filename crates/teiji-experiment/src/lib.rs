@@ -23,6 +23,7 @@ mod check;
 mod draft;
 mod fields;
 mod flow_profile;
+mod keys;
 mod log;
 pub mod mistake;
 mod overrides;

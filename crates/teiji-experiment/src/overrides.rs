@@ -51,7 +51,7 @@ fn refused(file: &Table, path: &[&str], at: Origin, log: &Log) -> bool {
             Some(flow) if rest.is_empty() && schema::FLOW.key(first).is_some() => {
                 format!("; did you mean `flows.{flow}.{first}`?")
             }
-            _ => did_you_mean(first, schema::FILE.keys.iter().map(|k| k.name)),
+            _ => did_you_mean(first, schema::FILE.keys.iter().map(|k| k.name())),
         };
         log.mistake(at, format!("the file has no `{first}`{guess}"), "");
         return true;

@@ -20,6 +20,8 @@ use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, VlanTag};
 
+pub use crate::keys::flow::Flow;
+pub use crate::keys::round_trips::RoundTrips;
 pub use card::{Card, Moderation, Nic, Phc, Ring};
 pub use instruction::InstructionTime;
 pub use judge::{Judge, JudgeBy};
@@ -32,7 +34,6 @@ pub use qdisc::{
 pub use requirement::{
     AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure, Requirement,
 };
-pub use round_trips::RoundTrips;
 pub use system::{Irq, Napi, Policy, Processing, RtRuntime, System};
 
 /// A question with the cases that answer it.
@@ -304,67 +305,6 @@ pub struct Wire {
     /// Time from one end to the other; `None` where nobody sets it (all cards
     /// but `vtsn`).
     pub delay: Option<Span>,
-}
-
-/// A periodic flow from one host to another in the same network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Flow {
-    /// Letters, digits and `-`.
-    pub name: String,
-    /// The sending host.
-    pub from: String,
-    /// The receiving host.
-    pub to: String,
-    /// The wire it leaves by.
-    pub wire: String,
-    /// The wires behind the first, where bridges pass it on.
-    #[serde(default)]
-    pub beyond: Vec<String>,
-    /// Distance between two departures.
-    pub period: Span,
-    /// Its departures are this much later than those of a flow without offset.
-    pub offset: Span,
-    /// How many frames are sent.
-    pub frames: u64,
-    /// Bytes after the transport's header (UDP payload, or Ethernet payload),
-    /// at least [`teiji_core::wire::Probe::LEN`].
-    pub payload: u16,
-    /// How the frame is built.
-    pub transport: Transport,
-    /// When and how the frame is handed to the kernel.
-    pub mode: SendMode,
-    /// `SO_PRIORITY`, 0 to 15.
-    pub priority: u8,
-    /// Differentiated services code point of its frames, 0 to 63.
-    #[serde(default)]
-    pub dscp: u8,
-    /// `SCHED_FIFO` priority of the sending thread, 1 to 99; `None` leaves it
-    /// in the ordinary class.
-    pub realtime: Option<u8>,
-    /// `SCHED_FIFO` priority of the receiving thread.
-    pub listener_realtime: Option<u8>,
-    /// How long the receiving socket polls the card before it waits
-    /// (`SO_BUSY_POLL`), whole microseconds.
-    pub listener_busy_poll: Option<Span>,
-    /// How long the receiving program rests after each look at its socket.
-    pub listener_pause: Option<Span>,
-    /// Whether it is always that long.
-    #[serde(default)]
-    pub listener_rests: Rests,
-    /// Bytes of the receiving socket's buffer (`SO_RCVBUF`); `None` for plenty.
-    #[serde(default)]
-    pub listener_buffer: Option<u32>,
-    /// Trace its frames through the receiving kernel.
-    #[serde(default)]
-    pub listener_trace: bool,
-    /// Both ends take part in `prioflow` at this level, 0 to 14.
-    pub flow_control: Option<u8>,
-    /// CPU of the sending thread.
-    pub cpu: Option<u16>,
-    /// Ask the kernel for transmit time stamps.
-    pub tx_stamps: bool,
-    /// It is load: nobody asks how regular it is.
-    pub background: bool,
 }
 
 /// How a slow reader rests.

@@ -11,7 +11,11 @@ pub use flow_profile::{FLOW_PORT, FLOW_PROFILE};
 pub use host::{HOST, PTP, SYSTEM, THREAD};
 pub use port::{IRQ, MODERATION, NAPI, PHC, PORT, RING};
 pub use qdisc::{CLASS, GATE, QDISC};
-pub use traffic::{FLOW, ROUND_TRIPS, VLAN, WIRE};
+pub use traffic::WIRE;
+
+pub use crate::keys::flow::{FLOW, VLAN};
+pub use crate::keys::round_trips::ROUND_TRIPS;
+pub use crate::keys::{Declared, Section};
 
 /// One key of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +30,18 @@ pub struct Key {
     pub meaning: &'static str,
 }
 
-/// A table of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// Its header, with placeholders in capitals.
-    pub header: &'static str,
-    /// Its keys.
-    pub keys: &'static [Key],
-}
-
-impl Section {
-    /// The key called `name`.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys.iter().find(|k| k.name == name)
+impl Declared for Key {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn kind(&self) -> String {
+        self.kind.to_owned()
+    }
+    fn default(&self) -> String {
+        self.default.to_owned()
+    }
+    fn meaning(&self) -> &'static str {
+        self.meaning
     }
 }
 
@@ -55,70 +58,70 @@ const fn key(
 pub const FILE: Section = Section {
     header: "(top of the file)",
     keys: &[
-        key("name", "name", "required", "names run folders: lower-case letters, digits and `-`"),
-        key(
+        &key("name", "name", "required", "names run folders: lower-case letters, digits and `-`"),
+        &key(
             "question",
             "text",
             "required",
             "what the experiment asks, one sentence; stands at the top of the report",
         ),
-        key(
+        &key(
             "paper",
             "`\"etf\"`, `\"ksoftirqd\"` or `\"prioflow\"`",
             "none",
             "whose published figures stand beside the result (`papers/`)",
         ),
-        key(
+        &key(
             "paper-differences",
             "list of texts",
             "`[]`",
             "in what the set-up differs from the paper's, one sentence each; beside the figures in the report",
         ),
-        key(
+        &key(
             "seed",
             "whole number",
             "`1`",
             "seed of the laboratory when the command line gives none",
         ),
-        key(
+        &key(
             "judge",
             "table `{ flow, cases, by, rank }`",
             "the intervals of the first flow",
             "whose figures, and which, answer the question",
         ),
-        key(
+        &key(
             "instruction",
             "`\"125ps\"`, `\"250ps\"`, `\"500ps\"`, `\"1ns\"`, `\"2ns\"`, `\"4ns\"`, `\"8ns\"` or `\"16ns\"`",
             "`\"2ns\"`",
             "how long the laboratory's processor takes for an instruction; less than 1 ns only where all cards are vtsn",
         ),
-        key("wires", "tables", "required", "the wires, `[wires.NAME]`"),
-        key(
+        &key("wires", "tables", "required", "the wires, `[wires.NAME]`"),
+        &key(
             "hosts",
             "tables",
             "`{}`",
             "what is special about a host, `[hosts.NAME]`; hosts exist by being named in a wire",
         ),
-        key("flows", "tables", "`{}`", "what is sent, `[flows.NAME]`"),
-        key(
+        &key("flows", "tables", "`{}`", "what is sent, `[flows.NAME]`"),
+        &key(
             "round-trips",
             "tables",
             "`{}`",
             "request/response tests, `[round-trips.NAME]`; a case has flows, round trips, or both",
         ),
-        key(
+        &key(
             "loads",
             "list of `\"cpu\"`, `\"timer\"`, `\"memory\"`, `\"disk\"`, `\"udp-tx\"`, `\"udp-rx\"`, `\"tcp-tx\"`, `\"tcp-rx\"`",
             "none",
             "background load, in ordinary threads",
         ),
-        key(
+        &key(
             "require",
             "list of text",
             "none",
             "what every case must fulfil, such as `\"range <= 20us\"`; decides over the exit code",
         ),
-        key("cases", "tables", "one case, `default`", "what is compared, `[cases.NAME]`"),
+        &key("cases", "tables", "one case, `default`", "what is compared, `[cases.NAME]`"),
     ],
 };
 
@@ -126,25 +129,25 @@ pub const FILE: Section = Section {
 pub const JUDGE: Section = Section {
     header: "judge = { … } of the file",
     keys: &[
-        key(
+        &key(
             "flow",
             "name",
             "interval, shaping: the first flow that is no background; schedule: all of these; gates: all flows; round-trip: the first round trips",
             "the flow that decides, or the round trips",
         ),
-        key(
+        &key(
             "cases",
             "list of two names",
             "`normal` (or the first case), and the best of the others",
             "interval, round-trip: the two cases that the answer compares, the baseline first",
         ),
-        key(
+        &key(
             "by",
             "`\"interval\"`, `\"schedule\"`, `\"gates\"`, `\"shaping\"`, `\"loss\"` or `\"round-trip\"`",
             "`\"interval\"`; where there are no flows, `\"round-trip\"`",
             "how regular its intervals are, how close its departures are to the planned ones, whether its frames leave within their class's gates (taprio), whether its class keeps to bandwidth and burst (cbs), whether all frames arrive, or how long round trips take",
         ),
-        key(
+        &key(
             "rank",
             "true or false",
             "`false`",
@@ -157,32 +160,32 @@ pub const JUDGE: Section = Section {
 pub const CASE: Section = Section {
     header: "[cases.NAME]",
     keys: &[
-        key("about", "text", "empty", "one line for people"),
-        key(
+        &key("about", "text", "empty", "one line for people"),
+        &key(
             "paper",
             "text",
             "none",
             "the key under `[result.…]` of the paper's figures this case stands beside",
         ),
-        key(
+        &key(
             "inherits",
             "name",
             "the file itself",
             "another case to start from; its `about` and `paper` are not inherited",
         ),
-        key(
+        &key(
             "kernel",
             "`\"debian:VERSION\"` or `\"debian:VERSION-rt\"`",
             "the command line's",
             "the kernel it runs on in the laboratory",
         ),
-        key("instruction", "as above", "the file's", "replaces `instruction`"),
-        key("wires", "tables", "`{}`", "overrides `[wires.…]`"),
-        key("hosts", "tables", "`{}`", "overrides `[hosts.…]`"),
-        key("flows", "tables", "`{}`", "overrides `[flows.…]`"),
-        key("round-trips", "tables", "`{}`", "overrides `[round-trips.…]`"),
-        key("loads", "as above", "the file's", "replaces `loads`"),
-        key("require", "as above", "the file's", "replaces `require`"),
+        &key("instruction", "as above", "the file's", "replaces `instruction`"),
+        &key("wires", "tables", "`{}`", "overrides `[wires.…]`"),
+        &key("hosts", "tables", "`{}`", "overrides `[hosts.…]`"),
+        &key("flows", "tables", "`{}`", "overrides `[flows.…]`"),
+        &key("round-trips", "tables", "`{}`", "overrides `[round-trips.…]`"),
+        &key("loads", "as above", "the file's", "replaces `loads`"),
+        &key("require", "as above", "the file's", "replaces `require`"),
     ],
 };
 
@@ -236,8 +239,9 @@ pub const PAPERS: [(&str, &[&str]); 3] = [
 /// The section as the table of docs/experiments.md.
 pub fn markdown(section: &Section) -> String {
     let mut text = "| key | type | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for Key { name, kind, default, meaning } in section.keys {
-        let row = ["", &format!("`{name}`"), kind, default, meaning, ""];
+    for key in section.keys {
+        let name = format!("`{}`", key.name());
+        let row = ["", &name, &key.kind(), &key.default(), key.meaning(), ""];
         text.push_str(row.join(" | ").trim());
         text.push('\n');
     }

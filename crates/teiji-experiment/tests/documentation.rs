@@ -147,8 +147,8 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
 fn every_key_of_the_schema_is_read() {
     for section in schema::SECTIONS {
         for key in section.keys {
-            let [before, header, rest] = surroundings(section.header, key.name);
-            let own = format!("{} = ", key.name);
+            let [before, header, rest] = surroundings(section.header, key.name());
+            let own = format!("{} = ", key.name());
             let others: Vec<&str> = rest.lines().filter(|line| !line.starts_with(&own)).collect();
             let end = if header.ends_with('{') { " }]" } else { "" };
             let text = format!("{before}{header}{own}2021-01-01{end}\n{}\n", others.join("\n"));
@@ -158,7 +158,7 @@ fn every_key_of_the_schema_is_read() {
                 findings.contains(&place),
                 "{}: `{}` is not read\n{text}\n{findings}",
                 section.header,
-                key.name
+                key.name()
             );
         }
     }

@@ -6,26 +6,26 @@ use super::{Section, key};
 pub const HOST: Section = Section {
     header: "[hosts.NAME]",
     keys: &[
-        key(
+        &key(
             "bridge",
             "true or false",
             "`false`",
             "an ordinary Linux bridge between its ports, without spanning tree: nobody sends or receives on it, its ports have no addresses, and all that bridges join is one network; forwarded frames have priority 0",
         ),
-        key(
+        &key(
             "cpu",
             "whole number",
             "any",
             "the CPU of its threads, interrupts and timers; the laboratory has as many as are named (virtual ones)",
         ),
-        key("ports", "tables", "`{}`", "its end of each wire, `[hosts.NAME.ports.WIRE]`"),
-        key(
+        &key("ports", "tables", "`{}`", "its end of each wire, `[hosts.NAME.ports.WIRE]`"),
+        &key(
             "ptp",
             "table `{ role, profile, system-clock, cpu }`",
             "none: its clocks run free",
             "its part in clock synchronisation",
         ),
-        key(
+        &key(
             "system",
             "table",
             "the kernel as it is",
@@ -38,43 +38,43 @@ pub const HOST: Section = Section {
 pub const SYSTEM: Section = Section {
     header: "[hosts.NAME.system]",
     keys: &[
-        key(
+        &key(
             "ksoftirqd",
             "table `{ policy, priority }`",
             "as it is: not real-time",
             "the threads `ksoftirqd/N`, which take over softirqs that nobody finishes; of the host's CPU, or of all",
         ),
-        key(
+        &key(
             "ktimers",
             "table `{ policy, priority }`",
             "as it is: `fifo`, 1",
             "the threads `ktimers/N`, which run timers with PREEMPT_RT; likewise",
         ),
-        key(
+        &key(
             "netdev-budget",
             "whole number, 1 …",
             "as it is: 300",
             "frames that one receive softirq takes before `ksoftirqd` goes on (`net.core.netdev_budget`)",
         ),
-        key(
+        &key(
             "netdev-budget-time",
             "duration",
             "as it is: `\"8ms\"`",
             "for how long it does, whole microseconds; newer kernels take two ticks at least (`net.core.netdev_budget_usecs`)",
         ),
-        key(
+        &key(
             "dev-weight",
             "whole number, 1 …",
             "as it is: 64",
             "frames that it takes from the backlog, and hands to the card, in one go (`net.core.dev_weight`)",
         ),
-        key(
+        &key(
             "rt-runtime",
             "duration or `\"unlimited\"`",
             "as it is: `\"950ms\"`",
             "how long real-time threads may run of each second while ordinary ones want the CPU, whole microseconds: what is left of the second goes to the fair server of each CPU (6.12 and newer), or limits all real-time threads (`kernel.sched_rt_runtime_us`, before)",
         ),
-        key(
+        &key(
             "pagelist-high-fraction",
             "whole number, 8 …",
             "as it is: by the kernel's own rule",
@@ -87,13 +87,13 @@ pub const SYSTEM: Section = Section {
 pub const THREAD: Section = Section {
     header: "ksoftirqd, ktimers = { … } of a system",
     keys: &[
-        key(
+        &key(
             "policy",
             "`\"fifo\"`, `\"rr\"` or `\"other\"`",
             "`\"fifo\"`",
             "its scheduling policy; `other` is not real-time. A case that changes it starts from an empty table",
         ),
-        key(
+        &key(
             "priority",
             "whole number, 1 … 99",
             "required for fifo and rr",
@@ -106,24 +106,24 @@ pub const THREAD: Section = Section {
 pub const PTP: Section = Section {
     header: "ptp = { … } of a host",
     keys: &[
-        key(
+        &key(
             "role",
             "`\"grandmaster\"`, `\"slave\"` or `\"boundary\"`",
             "required",
             "its clock is the time of all, follows, or follows on one port and leads on the others",
         ),
-        key(
+        &key(
             "profile",
             "`\"default\"` or `\"gptp\"`",
             "`\"default\"`",
             "IEEE 1588's default profile (end-to-end delay, once a second) or IEEE 802.1AS (peer delay, eight times a second)",
         ),
-        key(
+        &key(
             "system-clock",
             "true or false",
             "`false`",
             "the system's clock, which all hosts share, follows this host's card (`phc2sys`)",
         ),
-        key("cpu", "whole number", "any", "the CPU of its `ptp4l` and `phc2sys`"),
+        &key("cpu", "whole number", "any", "the CPU of its `ptp4l` and `phc2sys`"),
     ],
 };

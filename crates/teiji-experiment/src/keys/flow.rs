@@ -1,0 +1,219 @@
+//! `[flows.NAME]`: what is sent.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::quantity::format_span;
+use teiji_core::time::Span;
+use teiji_core::wire::Probe;
+
+use super::value::{Choice, Int, Keys, Time, int, name, not_possible, one_of, table, time};
+use super::{Absent, section};
+use crate::scenario::{Rests, SendMode, Transport};
+
+/// `SO_PRIORITY`.
+pub(crate) const PRIORITIES: Int<u8> = int(0, 15).why("The kernel's maps have 16 priorities.");
+/// Differentiated services code points.
+pub(crate) const CODE_POINTS: Int<u8> = int(0, 63).why("A code point has 6 bits.");
+/// Priorities of a thread under `SCHED_FIFO`.
+pub(crate) const REALTIME: Int<u8> = int(1, 99)
+    .why("SCHED_FIFO has the priorities 1 to 99; leave the key out for ordinary scheduling.");
+pub(crate) const UDP_PORTS: Int<u16> = int(1, u16::MAX).why("UDP ports have 16 bits.");
+pub(crate) const CPUS: Int<u16> = int(0, u16::MAX).why("CPUs count from 0.");
+/// How long a receiving thread may poll.
+pub(crate) const BUSY_POLL: Time = time("\"50us\"")
+    .within(Span::from_micros(1), Span::from_secs(1))
+    .whole_micros()
+    .refused(not_possible);
+
+#[expect(clippy::cast_possible_truncation, reason = "24")]
+const LEAST_PAYLOAD: u16 = Probe::LEN as u16;
+
+/// A [`SendMode`] without its settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    OnWakeUp,
+    BackToBack,
+    LaunchTime,
+}
+
+impl Choice for Mode {}
+
+/// A [`Transport`] without its settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Built {
+    Udp4,
+    Udp6,
+    Ethernet,
+}
+
+impl Choice for Built {}
+
+section! {
+    /// A periodic flow from one host to another in the same network.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Flow, draft FlowDraft, section FLOW of "[flows.NAME]";
+    given {
+        /// Letters, digits and `-`.
+        name: String,
+        /// The wires behind the first, where bridges pass it on.
+        #[serde(default)]
+        beyond: Vec<String>,
+    }
+    made {
+        /// The sending host.
+        from: String,
+        /// The receiving host.
+        to: String,
+        /// The wire it leaves by.
+        wire: String,
+        /// Bytes after the transport's header (UDP payload, or Ethernet payload),
+        /// at least [`Probe::LEN`].
+        payload: u16,
+        /// How the frame is built.
+        transport: Transport,
+        /// When and how the frame is handed to the kernel.
+        mode: SendMode,
+        /// Whether the pauses of `listener_pause` are equal.
+        #[serde(default)]
+        listener_rests: Rests,
+    }
+    keys {
+        /// the sending host
+        const FROM: String = "from", name("\"talker\""), Absent::Required("\"talker\"");
+        /// the receiving host: a neighbour, or beyond bridges
+        const TO: String = "to", name("\"listener\""), Absent::Required("\"listener\"");
+        /// the wire it leaves by
+        const WIRE: String =
+            "wire", name("\"line\""), Absent::Means("the only one that leads there");
+        /// distance between two departures
+        period: Span =
+            "period", time("\"1ms\"").positive().refused(no_period), Absent::Required("\"1ms\"");
+        /// how many frames are sent
+        frames: u64 = "frames",
+            int(1, u64::MAX).why("A flow sends at least one frame."),
+            Absent::Required("60_000");
+        /// its departures are this much later than those of a flow without; all flows begin
+        /// together
+        offset: Span = "offset",
+            time("\"100us\"").not_negative().refused(before_the_others),
+            Absent::Default(Span::ZERO);
+        /// bytes behind the UDP or Ethernet header: at least the 24 of the test header, at most
+        /// 1472 (udp4), 1452 (udp6) or 1500 (ethernet)
+        const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1500), Absent::Default(64);
+        /// how the frame is built
+        const TRANSPORT: Built = "transport",
+            one_of(&[
+                ("udp4", Built::Udp4),
+                ("udp6", Built::Udp6),
+                ("ethernet", Built::Ethernet),
+            ]),
+            Absent::Default(Built::Udp4);
+        /// udp4, udp6: destination port
+        const PORT: u16 =
+            "port", UDP_PORTS, Absent::Means("`7788`, one more for each flow before it");
+        /// ethernet: 802.1Q tag
+        const TAG: Keys = "vlan", table(&VLAN, "{ pcp = 5, id = 10 }"), Absent::Means("untagged");
+        /// send when the thread wakes; or one send after the other, none sooner than its period
+        /// says and none late; or hand over one margin earlier with the departure time
+        /// (`SO_TXTIME`)
+        const MODE: Mode = "mode",
+            one_of(&[
+                ("on-wake-up", Mode::OnWakeUp),
+                ("back-to-back", Mode::BackToBack),
+                ("launch-time", Mode::LaunchTime),
+            ]),
+            Absent::Default(Mode::OnWakeUp);
+        /// launch-time: how long before departure the thread wakes; longer than ETF's `delta`, may
+        /// be longer than the period
+        const MARGIN: Span = "margin",
+            time("\"400us\"").positive().refused(no_margin),
+            Absent::Means("required for launch-time");
+        /// launch-time: send as soon as possible, at the latest at the launch time
+        const DEADLINE: bool = "deadline", (), Absent::Default(false);
+        /// `SO_PRIORITY`: selects the class
+        priority: u8 = "priority", PRIORITIES, Absent::Default(0);
+        /// udp4, udp6: differentiated services code point, in every frame; prioflow's level is a
+        /// quarter of it
+        dscp: u8 [serde(default)] = "dscp", CODE_POINTS, Absent::Default(0);
+        /// `SCHED_FIFO` priority of the sending thread
+        realtime: Option<u8> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
+        /// `SCHED_FIFO` priority of the receiving thread
+        listener_realtime: Option<u8> =
+            "listener-realtime", REALTIME, Absent::Means("ordinary scheduling");
+        /// the receiving thread polls the card for this long before it waits (`SO_BUSY_POLL`)
+        listener_busy_poll: Option<Span> = "listener-busy-poll", BUSY_POLL, Absent::Means("none");
+        /// a slow reader: the receiving program rests for this long after each look at its socket,
+        /// which takes 32 frames at most
+        listener_pause: Option<Span> =
+            "listener-pause", time("\"5ms\"").positive().refused(no_pause), Absent::Means("none");
+        /// the rests are random, exponentially distributed with `listener-pause` as their mean;
+        /// the same ones in each run
+        const PAUSE_RANDOM: bool = "listener-pause-random", (), Absent::Default(false);
+        /// bytes of the receiving socket's buffer (`SO_RCVBUF`; the kernel doubles it); with
+        /// 106 496 a program has what it has by default
+        listener_buffer: Option<u32> [serde(default)] = "listener-buffer",
+            int(2_048, 1 << 30).why("The kernel knows no smaller one."),
+            Absent::Means("plenty: 4 194 304");
+        /// follow each frame through the receiving kernel, by its tracepoints: interrupt, softirq,
+        /// wake-up; costs time at each of them; with `flow-control` note when its port asks for
+        /// silence, too
+        listener_trace: bool [serde(default)] = "listener-trace", (), Absent::Default(false);
+        /// udp4, udp6: both ends take part in prioflow at this level: a send waits where there is
+        /// no room, and the listener has its peer wait before its buffer overflows; all ports on
+        /// the way need the qdisc `prioflow` with a `link`, and over a bridge a level that the
+        /// frame carries (`dscp`)
+        flow_control: Option<u8> = "flow-control",
+            int(0, 14)
+                .why("Level 15 is never paused; leave the key out for a flow that takes no part."),
+            Absent::Means("none");
+        /// CPU of the sending thread, if it is not its host's
+        cpu: Option<u16> = "cpu", CPUS, Absent::Means("any");
+        /// ask the kernel when each frame was sent; costs time between two frames
+        tx_stamps: bool = "tx-stamps", (), Absent::Default(false);
+        /// it is background load: one line per case; late or failed sends of it do not fail the
+        /// run
+        background: bool = "background", (), Absent::Default(false);
+    }
+}
+
+section! {
+    section VLAN of "vlan = { … } of a flow";
+    keys {
+        /// priority code point
+        const PCP: u8 = "pcp", int(0, 7).why("A tag has 3 bits for it."), Absent::Default(0);
+        /// VLAN identifier; 0 is a priority tag only
+        const ID: u16 = "id",
+            int(0, 4094).why("A tag has 12 bits for it, and 4095 is reserved."),
+            Absent::Default(0);
+    }
+}
+
+fn no_period(_: &Time, _: &str, period: Span) -> [String; 2] {
+    [
+        format!("the period is {}; it must be longer than nothing", format_span(period)),
+        "Write the distance between two departures, for example period = \"1ms\"".to_owned(),
+    ]
+}
+
+fn before_the_others(_: &Time, _: &str, offset: Span) -> [String; 2] {
+    [
+        format!("the offset is {}; a flow cannot begin before the others", format_span(offset)),
+        "Give the other flows an offset instead.".to_owned(),
+    ]
+}
+
+fn no_pause(_: &Time, _: &str, pause: Span) -> [String; 2] {
+    [
+        format!("the listener's pause is {}", format_span(pause)),
+        "Write a time above zero, or leave it out for a listener that does not rest.".to_owned(),
+    ]
+}
+
+fn no_margin(_: &Time, _: &str, margin: Span) -> [String; 2] {
+    [
+        format!(
+            "the margin is {}; the thread would wake when the frame should be gone",
+            format_span(margin)
+        ),
+        "Write how long before its departure the thread wakes: margin = \"400us\"".to_owned(),
+    ]
+}

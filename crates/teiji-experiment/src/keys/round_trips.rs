@@ -1,0 +1,111 @@
+//! `[round-trips.NAME]`: requests and their replies.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::quantity::format_span;
+use teiji_core::time::Span;
+use teiji_core::wire::Echo;
+
+use super::flow::{BUSY_POLL, CODE_POINTS, PRIORITIES, REALTIME, UDP_PORTS};
+use super::value::{Choice, Time, int, name, one_of, time};
+use super::{Absent, section};
+use crate::scenario::Transport;
+
+#[expect(clippy::cast_possible_truncation, reason = "48")]
+const LEAST_PAYLOAD: u16 = Echo::LEN as u16;
+
+/// A [`Transport`] without its settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Built {
+    Udp4,
+    Udp6,
+}
+
+impl Choice for Built {}
+
+section! {
+    /// Round trips from one host to another in the same network and back: a requester asks, a
+    /// responder answers at once.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct RoundTrips, draft RoundTripsDraft, section ROUND_TRIPS of "[round-trips.NAME]";
+    given {
+        /// Letters, digits and `-`; no flow of the scenario has it.
+        name: String,
+        /// The wires behind the first, where bridges pass them on.
+        #[serde(default)]
+        beyond: Vec<String>,
+    }
+    made {
+        /// The asking host.
+        from: String,
+        /// The answering host.
+        to: String,
+        /// The wire they leave by.
+        wire: String,
+        /// How long a reply is waited for; at most the period.
+        timeout: Span,
+        /// Bytes of UDP payload, at least [`Echo::LEN`].
+        payload: u16,
+        /// UDP, and the responder's port.
+        transport: Transport,
+    }
+    keys {
+        /// the asking host
+        const FROM: String = "from", name("\"talker\""), Absent::Required("\"talker\"");
+        /// the answering host: a neighbour, or beyond bridges
+        const TO: String = "to", name("\"listener\""), Absent::Required("\"listener\"");
+        /// the wire they leave by
+        const WIRE: String =
+            "wire", name("\"line\""), Absent::Means("the only one that leads there");
+        /// how many requests
+        count: u64 = "count",
+            int(1, u64::MAX).why("At least one request is sent."),
+            Absent::Required("10_000");
+        /// distance between two requests; without it the next one follows the reply, or the
+        /// time-out
+        period: Option<Span> =
+            "period", time("\"1ms\"").positive().refused(no_period), Absent::Means("none");
+        /// how long a reply is waited for; a lost one costs this, is counted, and ends nothing
+        const TIMEOUT: Span = "timeout",
+            time("\"100ms\"").positive().refused(no_timeout),
+            Absent::Means("`\"1s\"`, or the period if that is shorter");
+        /// bytes behind the UDP header, of request and reply: at least the 48 of their headers, at
+        /// most 1472 (udp4) or 1452 (udp6)
+        const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1472), Absent::Default(64);
+        /// how the frames are built
+        const TRANSPORT: Built = "transport",
+            one_of(&[("udp4", Built::Udp4), ("udp6", Built::Udp6)]),
+            Absent::Default(Built::Udp4);
+        /// UDP port of the responder
+        const PORT: u16 =
+            "port", UDP_PORTS, Absent::Means("`8788`, one more for each table before it");
+        /// `SO_PRIORITY` of requests and replies: selects the class
+        priority: u8 = "priority", PRIORITIES, Absent::Default(0);
+        /// differentiated services code point of requests and replies; prioflow's level is a
+        /// quarter of it
+        dscp: u8 [serde(default)] = "dscp", CODE_POINTS, Absent::Default(0);
+        /// `SCHED_FIFO` priority of the asking thread
+        realtime: Option<u8> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
+        /// `SCHED_FIFO` priority of the answering thread
+        responder_realtime: Option<u8> =
+            "responder-realtime", REALTIME, Absent::Means("ordinary scheduling");
+        /// the answering thread polls the card for this long before it waits (`SO_BUSY_POLL`)
+        responder_busy_poll: Option<Span> [serde(default)] =
+            "responder-busy-poll", BUSY_POLL, Absent::Means("none");
+        /// follow each request through the responder's kernel, as `listener-trace` of a flow does
+        responder_trace: bool [serde(default)] = "responder-trace", (), Absent::Default(false);
+    }
+}
+
+fn no_period(_: &Time, _: &str, period: Span) -> [String; 2] {
+    [
+        format!("the period is {}; it must be longer than nothing", format_span(period)),
+        "Leave it out to ask again as soon as the reply is there.".to_owned(),
+    ]
+}
+
+fn no_timeout(_: &Time, _: &str, timeout: Span) -> [String; 2] {
+    [
+        format!("the time-out is {}; no reply could come", format_span(timeout)),
+        "Write how long a reply is waited for, for example timeout = \"100ms\"".to_owned(),
+    ]
+}
