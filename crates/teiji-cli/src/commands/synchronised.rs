@@ -58,11 +58,12 @@ impl Sync {
         let mut close = 0;
         loop {
             let ahead = phc.offset()?.ahead;
-            let master = ptp4l_offset();
+            let ptp4l = Ptp4l::look();
             let is_close = |offset: Span| offset.as_ns().abs() <= within.as_ns();
-            close = if is_close(ahead) && master.is_none_or(is_close) { close + 1 } else { 0 };
+            let has_time = |ptp4l: Ptp4l| ptp4l.has_time && is_close(ptp4l.offset);
+            close = if is_close(ahead) && ptp4l.is_none_or(has_time) { close + 1 } else { 0 };
             if close == LOOKS {
-                output::aside(format_args!("synchronised: {}", state(interface, ahead, master)));
+                output::aside(format_args!("synchronised: {}", state(interface, ahead, ptp4l)));
                 return Ok(true);
             }
             if stop.is_stopped() {
@@ -73,7 +74,7 @@ impl Sync {
                     "not synchronised within {within} after {}: {}; look at the logs of ptp4l and \
                      phc2sys, or raise --sync-within",
                     self.sync_limit,
-                    state(interface, ahead, master)
+                    state(interface, ahead, ptp4l)
                 );
             }
             thread::sleep(LOOK_EVERY);
@@ -81,43 +82,86 @@ impl Sync {
     }
 }
 
-fn state(interface: &str, ahead: Span, master: Option<Span>) -> String {
-    let master = match master {
-        Some(offset) => format!("{offset} from its master by ptp4l"),
-        None => "no offset from ptp4l (`pmc` is missing or nobody answers)".to_owned(),
+fn state(interface: &str, ahead: Span, ptp4l: Option<Ptp4l>) -> String {
+    let distance = Span::from_ns(ahead.as_ns().abs());
+    let where_to = if ahead.is_negative() { "behind" } else { "ahead of" };
+    let ptp4l = match ptp4l {
+        Some(Ptp4l { has_time: true, offset }) => format!("ptp4l's is {offset} from its master"),
+        Some(Ptp4l { has_time: false, .. }) => "ptp4l has not locked on to a master".to_owned(),
+        None => "ptp4l's offset is unknown (`pmc` is missing, or nothing answers it)".to_owned(),
     };
-    format!("the PHC of {interface} is {ahead} ahead of CLOCK_TAI, {master}")
+    format!("the PHC of {interface} is {distance} {where_to} CLOCK_TAI; {ptp4l}")
 }
 
-/// What the local `ptp4l` says of its offset from its master, by linuxptp's `pmc`; `None` if
-/// there is no `pmc`, no `ptp4l`, or no right to ask it.
-fn ptp4l_offset() -> Option<Span> {
-    let said = Command::new("pmc")
-        .args(["-u", "-b", "0", "-t", "1", "GET CURRENT_DATA_SET"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    offset_from_master(&String::from_utf8_lossy(&said.stdout))
+/// What the local `ptp4l` knows of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ptp4l {
+    /// It follows a master, or is the grandmaster. Before that its offset is 0.
+    has_time: bool,
+    /// From its master.
+    offset: Span,
 }
 
-fn offset_from_master(text: &str) -> Option<Span> {
-    let line = text.lines().find(|line| line.trim_start().starts_with("offsetFromMaster"))?;
-    let ns: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds; saturates")]
-    Some(Span::from_ns(ns.round() as i64))
+impl Ptp4l {
+    /// By linuxptp's `pmc`; `None` if there is no `pmc`, no `ptp4l`, or no right to ask it.
+    fn look() -> Option<Self> {
+        // ptp4l answers its own transportSpecific only: 0, or 1 with the gPTP profile.
+        ["0", "1"].into_iter().find_map(|transport| {
+            let output = Command::new("pmc")
+                .args(["-u", "-b", "0", "-t", transport])
+                .args(["GET CURRENT_DATA_SET", "GET PORT_DATA_SET"])
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .output()
+                .ok()?;
+            Self::read(&String::from_utf8_lossy(&output.stdout))
+        })
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let values = |name: &'static str| {
+            text.lines().filter_map(move |line| {
+                let mut words = line.split_whitespace();
+                (words.next() == Some(name)).then(|| words.next()).flatten()
+            })
+        };
+        let ns: f64 = values("offsetFromMaster").next()?.parse().ok()?;
+        let is_grandmaster = values("stepsRemoved").next() == Some("0");
+        let has_time = values("portState")
+            .any(|state| state == "SLAVE" || (state == "MASTER" && is_grandmaster));
+        #[expect(clippy::cast_possible_truncation, reason = "nanoseconds; saturates")]
+        Some(Self { has_time, offset: Span::from_ns(ns.round() as i64) })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn answer(steps: u32, offset: &str, states: &[&str]) -> Option<Ptp4l> {
+        let mut text = format!(
+            "\t\tstepsRemoved     {steps}\n\t\toffsetFromMaster {offset}\n\t\tmeanPathDelay 50.0\n"
+        );
+        for state in states {
+            text = text + "\t\tportState               " + state + "\n";
+        }
+        Ptp4l::read(&text)
+    }
+
     #[test]
     fn pmcs_answer_is_understood() {
-        let answer = "sending: GET CURRENT_DATA_SET\n\t7a.fffe.1-0 seq 0 RESPONSE MANAGEMENT \
-                      CURRENT_DATA_SET \n\t\tstepsRemoved     1\n\t\toffsetFromMaster -12.4\n\
-                      \t\tmeanPathDelay    50.0\n";
-        assert_eq!(offset_from_master(answer), Some(Span::from_ns(-12)));
-        assert_eq!(offset_from_master("sending: GET CURRENT_DATA_SET\n"), None);
+        let offset = Span::from_ns(-12);
+        let of = |steps, states| answer(steps, "-12.4", states).unwrap();
+        assert_eq!(of(1, &["SLAVE"]), Ptp4l { has_time: true, offset });
+        assert_eq!(Ptp4l::read("sending: GET CURRENT_DATA_SET\n"), None);
+    }
+
+    #[test]
+    fn ptp4l_has_the_time_from_a_master_or_as_grandmaster() {
+        let has_time = |steps, states| answer(steps, "0.0", states).unwrap().has_time;
+        assert!(!has_time(0, &["LISTENING"]), "its offset is 0, too");
+        assert!(!has_time(1, &["UNCALIBRATED", "MASTER"]));
+        assert!(has_time(1, &["FAULTY", "MASTER", "SLAVE"]));
+        assert!(has_time(0, &["MASTER", "FAULTY"]));
     }
 }
