@@ -84,10 +84,11 @@ impl Series {
         if self.count == 0 {
             self.reference = deviation_ns;
         }
-        let distance = i128::from(deviation_ns) - i128::from(self.reference);
-        let square = distance.unsigned_abs().saturating_mul(distance.unsigned_abs());
+        // Below 2^64, so that its square fits.
+        let distance = u128::from(deviation_ns.abs_diff(self.reference));
+        let square = distance * distance;
         self.count += 1;
-        self.sum += distance;
+        self.sum += i128::from(deviation_ns) - i128::from(self.reference);
         self.squares = self.squares.saturating_add(square);
         self.min = self.min.min(deviation_ns);
         self.max = self.max.max(deviation_ns);
@@ -161,11 +162,23 @@ impl Series {
         })
     }
 
+    /// By selection from the lowest rank up, each among the values that the one before left
+    /// above it: a full sort takes four times as many instructions.
     fn exact_percentiles(&self) -> Vec<Percentile> {
         let mut magnitudes: Vec<u64> = self.samples.iter().map(|d| d.unsigned_abs()).collect();
-        magnitudes.sort_unstable();
-        let at = |rank: u64| usize::try_from(rank - 1).ok().and_then(|i| magnitudes.get(i));
-        self.ranks().filter_map(|(p, rank)| Some(Percentile { p, ns: as_ns(*at(rank)?) })).collect()
+        // What is left of `magnitudes` begins at this rank (from 0).
+        let (mut rest, mut begin, mut last) = (&mut magnitudes[..], 0, 0);
+        let mut percentiles = Vec::new();
+        for (p, rank) in self.ranks() {
+            let Ok(rank) = usize::try_from(rank - 1) else { continue };
+            // The next percentile may have the rank of the one before.
+            if rank >= begin {
+                let (_, at, above) = rest.select_nth_unstable(rank - begin);
+                (last, rest, begin) = (*at, above, rank + 1);
+            }
+            percentiles.push(Percentile { p, ns: as_ns(last) });
+        }
+        percentiles
     }
 
     fn bucket_percentiles(&self, buckets: &Buckets) -> Vec<Percentile> {

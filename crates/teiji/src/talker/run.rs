@@ -60,7 +60,9 @@ pub struct Prepared {
     talker: Talker,
     config: TalkerConfig,
     frames: u64,
-    payload: Vec<u8>,
+    frame: Vec<u8>,
+    /// Where its payload begins.
+    payload_at: usize,
 }
 
 /// A talker that has only to be told when: the calling thread is scheduled as it
@@ -84,8 +86,8 @@ impl Prepared {
         }
         let talker = Talker::open(config)?;
         talker.check_length(config.payload.into())?;
-        let payload = vec![0; config.payload.into()];
-        Ok(Self { talker, config: config.clone(), frames, payload })
+        let (frame, payload_at) = talker.blank_frame(config.payload.into());
+        Ok(Self { talker, config: config.clone(), frames, frame, payload_at })
     }
 
     /// The stamps that its frames can get, see [`Talker::stamps`].
@@ -173,11 +175,11 @@ impl Prepared {
         for wake in cycle {
             let scheduled = wake.departure();
             let probe = Probe { flow: self.config.flow, seq: wake.index(), scheduled };
-            probe.emit(&mut self.payload);
+            probe.emit(&mut self.frame[self.payload_at..]);
             let launch = timed.then_some(scheduled);
-            let mut result = self.talker.hand_over(&self.payload, launch);
+            let mut result = self.talker.hand_over_frame(&self.frame, launch);
             while waits && is_full(&result) && !stop.is_stopped() {
-                result = self.talker.hand_over_with_room(&self.payload, launch);
+                result = self.talker.hand_over_with_room(&self.frame, launch);
             }
             let handed_over = clock::now();
             if timed {
