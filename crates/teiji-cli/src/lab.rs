@@ -24,6 +24,7 @@ use teiji_lab::qemu_install::Qemu;
 use teiji_lab::vm::{self, Supervision, VmError};
 
 use crate::guest::Job;
+use crate::member::MemberFiles;
 use crate::outcome::Outcome;
 use crate::ptp;
 
@@ -62,14 +63,6 @@ struct Guest {
     /// What QEMU boots of it.
     boots: PathBuf,
     initramfs: PathBuf,
-}
-
-/// Where one member's files go.
-pub struct MemberFiles {
-    pub console: PathBuf,
-    /// The capture of each wire, in the scenario's order; `None` for a wire that
-    /// QEMU does not see.
-    pub captures: Vec<Option<PathBuf>>,
 }
 
 impl Lab {
@@ -221,7 +214,7 @@ impl Lab {
             (Ok(()), None) => bail!("the guest ended without a result"),
             // What was measured counts, even if the machine died afterwards.
             (Err(error), Some(Ok(mut outcome))) if !matches!(error, VmError::Interrupted) => {
-                outcome.warnings.push(format!("The guest did not end well: {error}."));
+                outcome.logs.warnings.push(format!("The guest did not end well: {error}."));
                 Ok(outcome)
             }
             (Err(error), _) => Err(error.into()),

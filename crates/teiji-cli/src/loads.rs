@@ -11,8 +11,6 @@ use teiji_record::{Manifest, Summary};
 use teiji_report::Band;
 use teiji_sys::clock;
 
-use crate::setup::ObservedCase;
-
 /// The ports of loads, far from those of flows.
 const FLOODED: u16 = 9_009;
 /// Bytes of a flood's datagram: a frame of nearly the common length.
@@ -81,18 +79,17 @@ pub fn bands(manifest: &Manifest, summary: &Summary) -> Vec<Band> {
     let mut bands = Vec::new();
     for case in &summary.cases {
         for member in &case.members {
-            let observed = manifest.observed.get(&format!("{}-s{}", case.name, member.seed));
-            let observed = observed.and_then(|o| serde_json::from_value(o.clone()).ok());
-            let loads = observed.map(|observed: ObservedCase| observed.loads).unwrap_or_default();
-            bands.extend(loads.into_iter().filter_map(|load| {
+            let observed = manifest.observed.get(&case.name, member.seed);
+            let loads = observed.map_or(&[][..], |observed| &observed.loads);
+            bands.extend(loads.iter().filter_map(|load| {
                 Some(Band {
                     case: case.name.clone(),
                     seed: member.seed,
                     load: load.kind.to_string(),
-                    unit: load.unit,
+                    unit: load.unit.clone(),
                     from_ns: load.lead_ms?.saturating_mul(-1_000_000),
                     step_ns: load.over_time.step.as_ns().max(1),
-                    amounts: load.over_time.amounts,
+                    amounts: load.over_time.amounts.clone(),
                 })
             }));
         }

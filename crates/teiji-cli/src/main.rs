@@ -29,7 +29,6 @@ mod plan_text;
 mod progress;
 mod ptp;
 mod publish;
-mod rebuild;
 mod receptions;
 mod replay;
 mod role;
@@ -39,6 +38,7 @@ mod run;
 mod saturation;
 mod setup;
 mod silences;
+mod summarise;
 mod terminal;
 
 use std::ffi::OsString;

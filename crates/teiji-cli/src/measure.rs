@@ -3,8 +3,7 @@
 //!
 //! `--on local` and the laboratory's guest both come through here.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
+use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -19,7 +18,7 @@ use teiji_experiment::Scenario;
 use teiji_net::activity;
 use teiji_net::cpu_time::IdleTimes;
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan, SshConnection};
-use teiji_record::summary::ClockSummary;
+use teiji_record::ObservedCase;
 use teiji_sys::clock;
 
 use crate::clock_step::{self, TaiOffset};
@@ -28,15 +27,14 @@ use crate::departure::{self, first_departure};
 use crate::flow_roles::{FlowRoles, schedule, time_to_drain};
 use crate::interrupt;
 use crate::loads;
-use crate::outcome::Outcome;
+use crate::outcome::{Logs, Outcome};
 use crate::placement;
-use crate::ptp::{self, series::SyncSeries};
+use crate::ptp;
 use crate::receptions;
 use crate::role::{
     EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn, thread_name,
 };
 use crate::round_trip_roles::RoundTripRoles;
-use crate::setup::ObservedCase;
 use crate::silences;
 
 /// How long before the first wake-up, and after the last departure, the CPUs' times are read: so
@@ -90,7 +88,7 @@ fn apply_and_measure(
     let undone = applied.undo();
     let mut outcome = measured?;
     if let Err(error) = undone {
-        outcome.warnings.push(error.to_string());
+        outcome.logs.warnings.push(error.to_string());
     }
     Ok(outcome)
 }
@@ -114,10 +112,10 @@ fn measure(
     let tai_before = TaiOffset::now();
     let logs = run_traced(setup, applied, progress);
     let step = TaiOffset::now().step_since(tai_before);
-    let loads = loads::stop(running, logs.as_ref().ok().map(|logs| logs.base));
+    let loads = loads::stop(running, logs.as_ref().ok().map(|(logs, _)| logs.base));
     let mut activity = activity::look().since(&looked);
-    let mut logs = logs?;
-    let (sync, series) =
+    let (mut logs, cpu_time) = logs?;
+    let (clocks, sync) =
         synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), |all| all.finish(logs.base))?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
     let mut network = applied.observe()?;
@@ -125,25 +123,24 @@ fn measure(
     activity.requeues = network.requeues();
     activity.byte_limits = applied.byte_limits()?;
     let differences = network.differences(plan);
-    logs.computed = (0..)
+    let computed = (0..)
         .zip(&setup.scenario.flows)
         .filter(|(_, flow)| plan.is_vtsn(flow.last_wire()))
         .map(|(id, _)| id)
         .collect();
     logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
     logs.warnings.extend(step.map(clock_step::warning));
-    logs.clocks.clone_from(&sync);
-    logs.sync = series;
     let observed = ObservedCase {
         machine: teiji_net::machine::observe(),
         network,
         turns,
         loads,
-        sync,
+        sync: clocks,
         activity,
-        cpu_time: mem::take(&mut logs.cpu_time),
+        cpu_time,
+        warnings: Vec::new(),
     };
-    Outcome::new(&observed, differences, logs)
+    Ok(Outcome { logs, observed, differences, computed, sync })
 }
 
 /// Runs the flows, and enters into their logs what the kernel tells of those that are traced.
@@ -151,45 +148,25 @@ fn run_traced(
     setup: &Setup<'_>,
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<Logs> {
+) -> anyhow::Result<(Logs, CpuTimes)> {
     let receptions = receptions::start(setup.scenario, applied)?;
     let silences = silences::start(setup.scenario, applied)?;
-    let mut logs = run_flows(setup, applied, progress)?;
+    let (mut logs, cpu_time) = run_flows(setup, applied, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
     }
     silences.finish(&mut logs);
-    Ok(logs)
+    Ok((logs, cpu_time))
 }
 
-/// What talkers and listeners recorded.
-pub struct Logs {
-    /// Departure of every flow's first frame.
-    pub base: Instant<Tai>,
-    /// One per flow, in the scenario's order.
-    pub talkers: Vec<TalkerLog>,
-    /// One per flow, in the scenario's order.
-    pub listeners: Vec<ListenerLog>,
-    /// One per table of round trips, in the scenario's order: what was asked, and what
-    /// the responder counted.
-    pub rounds: Vec<(RequesterLog, ReflectedCounts)>,
-    /// Flows whose listener's hardware stamps are the wire's time.
-    pub computed: BTreeSet<u16>,
-    /// Each CPU's time while frames were sent.
-    pub cpu_time: BTreeMap<u16, CpuTime>,
-    /// How the clocks followed, where they were synchronised, look by look …
-    pub sync: Vec<SyncSeries>,
-    /// … and summed up.
-    pub clocks: Vec<ClockSummary>,
-    /// Sentences for the report.
-    pub warnings: Vec<String>,
-}
+/// Each CPU's time while frames were sent.
+type CpuTimes = BTreeMap<u16, CpuTime>;
 
 fn run_flows(
     setup: &Setup<'_>,
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<Logs> {
+) -> anyhow::Result<(Logs, CpuTimes)> {
     let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
     let roles = (0..)
         .zip(flows)
@@ -289,8 +266,8 @@ fn run_flows(
         let (talkers, listeners, rounds) = joined.all()?;
         let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
         join_all(dying, &ports, "end of port")?;
-        let (computed, sync, clocks, warnings) = Default::default();
-        Ok(Logs { base, talkers, listeners, rounds, computed, cpu_time, sync, clocks, warnings })
+        let warnings = Vec::new();
+        Ok((Logs { base, talkers, listeners, rounds, warnings }, cpu_time))
     })
 }
 

@@ -7,7 +7,7 @@ use teiji_experiment::Scenario;
 use teiji_net::Applied;
 use teiji_net::receive_trace::ReceiveTrace;
 
-use crate::measure::Logs;
+use crate::outcome::Logs;
 use crate::role::thread_name;
 
 /// A recording under way, and whose packets are followed.

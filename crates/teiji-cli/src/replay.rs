@@ -86,7 +86,6 @@ fn why(before: &Manifest, after: &Manifest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use teiji_record::LabManifest;
     use teiji_record::manifest::KernelManifest;
@@ -107,8 +106,7 @@ mod tests {
             started: String::new(),
             finished: None,
             lab,
-            settings: BTreeMap::new(),
-            observed: BTreeMap::new(),
+            observed: teiji_record::ObservedCases::default(),
             replay: None,
         }
     }

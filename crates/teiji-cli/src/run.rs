@@ -1,11 +1,10 @@
 //! Runs an experiment: every case at every seed, on the chosen testbed, into a
 //! run folder.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -13,26 +12,23 @@ use anyhow::anyhow;
 use teiji::StopFlag;
 use teiji::load::LoadKind;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, Nic};
+use teiji_experiment::{Case, Experiment};
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_net::{Binding, KeeperProgram, SshConnection, card};
 use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
-use teiji_record::summary::{self, Testbed};
-use teiji_record::{CaseSummary, LabManifest, MemberSummary, RunFolder, Summary};
+use teiji_record::summary::Testbed;
+use teiji_record::{LabManifest, ObservedCase, ObservedCases, RunFolder};
 
 use crate::exit::{Exit, WithExit};
 use crate::guest::Job;
-use crate::judgement;
-use crate::lab::{Lab, MemberFiles, vcpus};
-use crate::limits;
+use crate::lab::{Lab, vcpus};
 use crate::measure::{self, Setup};
-use crate::member;
-use crate::outcome::Outcome;
+use crate::member::{self, MemberFiles};
 use crate::progress::{PARTS, Progress, parts};
 use crate::publish;
-use crate::saturation;
+use crate::summarise::{self, Remarks};
 
 /// What to run.
 pub struct Request {
@@ -87,13 +83,6 @@ impl Member<'_> {
     }
 }
 
-/// What a member left: its summary, what was observed, and warnings.
-struct Measured {
-    summary: MemberSummary,
-    observed: serde_json::Value,
-    warnings: Vec<String>,
-}
-
 /// Runs the experiment. What was measured is in the run folder however this
 /// ends; an error means that nothing was.
 pub fn run(request: &Request, stop: &StopFlag, progress: &Progress) -> anyhow::Result<Finished> {
@@ -114,7 +103,7 @@ pub fn run(request: &Request, stop: &StopFlag, progress: &Progress) -> anyhow::R
         }
     };
     folder.write_experiment(&request.text)?;
-    let mut manifest = first_manifest(request, &bench, started);
+    let manifest = first_manifest(request, &bench, started);
     folder.write_manifest(&manifest)?;
     let members: Vec<Member<'_>> = experiment
         .cases
@@ -123,34 +112,39 @@ pub fn run(request: &Request, stop: &StopFlag, progress: &Progress) -> anyhow::R
         .enumerate()
         .map(|(index, (case, seed))| Member { index, case, seed })
         .collect();
-    let results = measure_all(request, &bench, &folder, &members, stop, progress);
+    let manifest = Mutex::new(manifest);
+    let results = measure_all(request, &bench, &folder, &members, &manifest, stop, progress);
+    let mut manifest = manifest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut failures = Vec::new();
-    let mut measured = BTreeMap::new();
     for (member, result) in members.iter().zip(results) {
         match result {
-            Some(Ok(result)) => {
-                manifest.observed.insert(
-                    format!("{}-s{}", member.case.name, member.seed),
-                    result.observed.clone(),
-                );
-                measured.insert(member.index, result);
-            }
-            Some(Err(error)) => failures.push((member.name(false), error)),
-            None => failures.push((member.name(false), anyhow!("not run"))),
+            Some(Ok(())) => {}
+            Some(Err(error)) => failures.push((member, error)),
+            None => failures.push((member, anyhow!("not run"))),
         }
     }
-    if measured.is_empty() {
+    if failures.len() == members.len() {
         return Err(nothing_measured(&bench, &folder, failures, stop.is_stopped()));
     }
     manifest.finished = Some(rfc3339(SystemTime::now()));
     folder.write_manifest(&manifest)?;
-    let complete = failures.is_empty() && measured.values().all(|m| !m.summary.incomplete);
-    let summary = summarise(request, &bench, measured, &failures, stop.is_stopped());
+    let mut remarks = Remarks::default();
+    if stop.is_stopped() {
+        remarks
+            .warnings
+            .push("The run was interrupted; it shows what was measured until then.".to_owned());
+    }
+    let missing = |(member, error): &(&Member<'_>, anyhow::Error)| {
+        ((member.case.name.clone(), member.seed), format!("{error:#}"))
+    };
+    remarks.missing = failures.iter().map(missing).collect();
+    let summary = summarise::summarise(&folder, &manifest, experiment, remarks)?;
     folder.write_summary(&summary)?;
     folder.mark_latest()?;
+    let members = || summary.cases.iter().flat_map(|case| &case.members);
     let exit = if stop.is_stopped() {
         Exit::Interrupted
-    } else if !complete {
+    } else if !failures.is_empty() || members().any(|member| member.incomplete) {
         Exit::Incomplete
     } else if summary.verdicts.iter().any(|verdict| !verdict.holds) {
         Exit::Unfulfilled
@@ -164,7 +158,7 @@ pub fn run(request: &Request, stop: &StopFlag, progress: &Progress) -> anyhow::R
 fn nothing_measured(
     bench: &Bench,
     folder: &RunFolder,
-    failures: Vec<(String, anyhow::Error)>,
+    failures: Vec<(&Member<'_>, anyhow::Error)>,
     stopped: bool,
 ) -> anyhow::Error {
     let kept = match bench {
@@ -178,15 +172,16 @@ fn nothing_measured(
         let sentence = format!("interrupted before anything was measured{kept}");
         return WithExit(Exit::Interrupted, sentence).into();
     }
-    let (name, error) =
-        failures.into_iter().next().unwrap_or_else(|| (String::new(), anyhow!("no members")));
-    error.context(format!("case {name} failed{kept}"))
+    match failures.into_iter().next() {
+        Some((member, error)) => error.context(format!("case {} failed{kept}", member.name(false))),
+        None => anyhow!("the experiment has no cases"),
+    }
 }
 
 /// The prepared testbed.
 enum Bench {
     Lab(Box<Lab>),
-    Local { bindings: Vec<Binding>, emulated: bool, take: bool },
+    Local { bindings: Vec<Binding>, take: bool },
 }
 
 impl Bench {
@@ -213,7 +208,7 @@ impl Bench {
                 for interface in bindings.iter().flat_map(Binding::interfaces) {
                     card::look(interface, *take, ssh.as_ref())?;
                 }
-                Ok(Self::Local { bindings, emulated: bind.is_empty(), take: *take })
+                Ok(Self::Local { bindings, take: *take })
             }
         }
     }
@@ -226,23 +221,24 @@ impl Bench {
     }
 }
 
-/// Measures all members, several at a time in the laboratory. `None`: not
-/// begun, because somebody asked to stop.
+/// Measures all members, several at a time in the laboratory; records and manifest are written
+/// as soon as one has ended. `None`: not begun, because somebody asked to stop.
 fn measure_all(
     request: &Request,
     bench: &Bench,
     folder: &RunFolder,
     members: &[Member<'_>],
+    manifest: &Mutex<Manifest>,
     stop: &StopFlag,
     progress: &Progress,
-) -> Vec<Option<anyhow::Result<Measured>>> {
+) -> Vec<Option<anyhow::Result<()>>> {
     let workers = match bench {
         Bench::Lab(_) => request.jobs.clamp(1, members.len().max(1)),
         Bench::Local { .. } => 1,
     };
     let cpus = teiji_sys::sched::allowed_cpus();
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<anyhow::Result<Measured>>>> =
+    let results: Mutex<Vec<Option<anyhow::Result<()>>>> =
         Mutex::new(members.iter().map(|_| None).collect());
     thread::scope(|scope| {
         for worker in 0..workers {
@@ -254,7 +250,13 @@ fn measure_all(
                     if stop.is_stopped() {
                         return;
                     }
-                    let result = measure_one(request, bench, folder, *member, cpu, stop, progress);
+                    let result = measure_one(request, bench, folder, *member, cpu, stop, progress)
+                        .and_then(|observed| {
+                            let mut manifest =
+                                manifest.lock().unwrap_or_else(PoisonError::into_inner);
+                            manifest.observed.insert(&member.case.name, member.seed, observed);
+                            Ok(folder.write_manifest(&manifest)?)
+                        });
                     if let Ok(mut results) = results.lock() {
                         results[member.index] = Some(result);
                     }
@@ -262,9 +264,10 @@ fn measure_all(
             });
         }
     });
-    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Measures one member and writes its records.
 fn measure_one(
     request: &Request,
     bench: &Bench,
@@ -273,13 +276,13 @@ fn measure_one(
     cpu: Option<u16>,
     stop: &StopFlag,
     progress: &Progress,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<ObservedCase> {
     let Member { case, seed, .. } = member;
     let frames: u64 = case.scenario.flows.iter().map(|flow| flow.frames).sum::<u64>().max(1);
     let name = member.name(request.seeds.len() == 1);
     let (outcome, captures, resolution): (_, Vec<Option<PathBuf>>, _) = match bench {
         Bench::Lab(lab) => {
-            let files = member_files(folder, member);
+            let files = MemberFiles::of(folder, case, seed);
             let bar = progress.step(&name, frames);
             let mut tails: Vec<CaptureTail> =
                 files.captures.iter().flatten().map(|path| CaptureTail::new(path)).collect();
@@ -309,118 +312,7 @@ fn measure_one(
             (outcome, Vec::new(), None)
         }
     };
-    finish(request, folder, bench.testbed(), member, &outcome, &captures, resolution)
-}
-
-fn finish(
-    request: &Request,
-    folder: &RunFolder,
-    testbed: Testbed,
-    member: Member<'_>,
-    outcome: &Outcome,
-    captures: &[Option<PathBuf>],
-    resolution: Option<Span>,
-) -> anyhow::Result<Measured> {
-    let (summary, mut warnings) = member::record(
-        folder,
-        &request.experiment,
-        member.case,
-        member.seed,
-        outcome,
-        captures,
-        resolution,
-    )?;
-    let loads = outcome.observed()?.loads;
-    warnings.extend(saturation::warning(member.case, &summary, &loads, testbed));
-    let case = &member.case.name;
-    warnings.extend(outcome.warnings.iter().map(|said| format!("Case {case}: {said}")));
-    warnings.extend(outcome.differences.iter().map(|said| format!("Case {case}: {said}.")));
-    Ok(Measured { summary, observed: outcome.observed_value()?, warnings })
-}
-
-fn member_files(folder: &RunFolder, member: Member<'_>) -> MemberFiles {
-    let Member { case, seed, .. } = member;
-    let path = |name: String| folder.path().join(name);
-    let wires = &case.scenario.wires;
-    let captures = wires
-        .iter()
-        .enumerate()
-        .map(|(index, wire)| match (wire.nic, index) {
-            (Nic::Vtsn, _) => None,
-            (_, 0) => Some(path(RunFolder::capture_name(&case.name, seed))),
-            _ => Some(path(RunFolder::capture_name(&format!("{}-{}", case.name, wire.name), seed))),
-        })
-        .collect();
-    MemberFiles { console: path(RunFolder::console_name(&case.name, seed)), captures }
-}
-
-fn summarise(
-    request: &Request,
-    bench: &Bench,
-    mut measured: BTreeMap<usize, Measured>,
-    failures: &[(String, anyhow::Error)],
-    stopped: bool,
-) -> Summary {
-    let experiment = &request.experiment;
-    let mut warnings = Vec::new();
-    if stopped {
-        warnings.push("The run was interrupted; it shows what was measured until then.".to_owned());
-    }
-    for (name, error) in failures {
-        let why = format!("{error:#}");
-        // Some errors are several sentences.
-        warnings.push(format!("Case {name} is missing: {}.", why.trim_end_matches('.')));
-    }
-    for member in measured.values_mut() {
-        for warning in member.warnings.drain(..) {
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
-    }
-    let emulated = matches!(bench, Bench::Local { emulated: true, .. });
-    warnings.push(limits::caveat(bench.testbed() == Testbed::Lab, emulated.then_some(experiment)));
-    let per_case = request.seeds.len();
-    let members_of = |case_index: usize| {
-        let first = case_index * per_case;
-        measured.range(first..first + per_case).map(|(_, m)| (&m.summary, &m.observed))
-    };
-    let judged: Vec<judgement::Measured<'_>> = experiment
-        .cases
-        .iter()
-        .enumerate()
-        .map(|(index, case)| (case, members_of(index).collect()))
-        .collect();
-    let (verdicts, ranking) = judgement::of(&experiment.judge, &judged);
-    let cases = experiment
-        .cases
-        .iter()
-        .enumerate()
-        .map(|(case_index, case)| CaseSummary {
-            name: case.name.clone(),
-            about: case.about.clone(),
-            paper_result: case.paper_result.clone(),
-            members: (0..per_case)
-                .filter_map(|seed| measured.remove(&(case_index * per_case + seed)))
-                .map(|member| member.summary)
-                .collect(),
-        })
-        .collect();
-    Summary {
-        schema: summary::SCHEMA.to_owned(),
-        experiment: experiment.name.clone(),
-        question: experiment.question.clone(),
-        judge: experiment.judge.clone(),
-        background: experiment.background(),
-        paper: experiment.paper.clone(),
-        paper_differences: experiment.paper_differences.clone(),
-        testbed: bench.testbed(),
-        cases,
-        periodic: Vec::new(),
-        warnings,
-        verdicts,
-        ranking,
-    }
+    member::record(folder, &request.experiment, case, seed, outcome, &captures, resolution)
 }
 
 fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Manifest {
@@ -440,8 +332,7 @@ fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Mani
         started: rfc3339(started),
         finished: None,
         lab,
-        settings: BTreeMap::new(),
-        observed: BTreeMap::new(),
+        observed: ObservedCases::default(),
         replay: Some(Replay {
             arguments: request.arguments.clone(),
             of: request.replay_of.clone(),

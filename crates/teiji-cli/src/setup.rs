@@ -3,50 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji::turns::Turns;
-use teiji_core::activity::Activity;
-use teiji_core::cpu_time::CpuTime;
 use teiji_experiment::{Case, Experiment, InstructionTime, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{Handle, compile};
 use teiji_net::{Machine, Observed, processing, vtsn};
 use teiji_record::Manifest;
-use teiji_record::summary::ClockSummary;
 use teiji_report::{SetupEntry, SetupSection};
-
-/// A machine and its network during one case, as the manifest keeps it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ObservedCase {
-    pub machine: Machine,
-    pub network: Observed,
-    /// Round trips between the first host's CPU and each other's, where the hosts
-    /// of the laboratory have CPUs of their own.
-    #[serde(default)]
-    pub turns: Vec<Turns>,
-    /// What the machine did beside.
-    #[serde(default)]
-    pub loads: Vec<LoadReport>,
-    /// How each clock followed, where clocks were synchronised.
-    #[serde(default)]
-    pub sync: Vec<ClockSummary>,
-    /// What the kernel's packet processing did meanwhile.
-    #[serde(default)]
-    pub activity: Activity,
-    /// Each CPU's time while frames were sent.
-    #[serde(default)]
-    pub cpu_time: BTreeMap<u16, CpuTime>,
-}
 
 /// The sections for the report, most important first.
 pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<SetupSection> {
     let mut sections = Vec::new();
     let mut seen_machine: Option<Machine> = None;
     let mut seen_cases: Vec<&str> = Vec::new();
-    for (member, value) in &manifest.observed {
-        let Ok(observed) = serde_json::from_value::<ObservedCase>(value.clone()) else { continue };
+    for (case, seed, observed) in manifest.observed.iter() {
         match &seen_machine {
             None => {
                 sections.push(machine("Machine", &observed.machine));
@@ -55,20 +27,18 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
             }
             // A case may have a kernel of its own.
             Some(seen) if seen.kernel_version != observed.machine.kernel_version => {
-                sections.push(machine(&format!("Machine of {member}"), &observed.machine));
+                sections
+                    .push(machine(&format!("Machine of {case} seed {seed}"), &observed.machine));
             }
             Some(_) => {}
         }
         seen_machine = Some(observed.machine.clone());
         // Members of one case differ in their seed only: show the first.
-        let case = manifest.cases.iter().find(|case| {
-            member.strip_prefix(case.as_str()).is_some_and(|rest| {
-                rest.strip_prefix("-s").is_some_and(|seed| seed.parse::<u64>().is_ok())
-            })
-        });
-        let Some(case) = case.filter(|case| !seen_cases.contains(&case.as_str())) else { continue };
+        if seen_cases.contains(&case) {
+            continue;
+        }
         seen_cases.push(case);
-        let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == *case));
+        let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == case));
         sections.extend(loads(case, &observed.loads));
         sections.extend(system(case, &observed.network, asked));
         sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));

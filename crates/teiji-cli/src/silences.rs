@@ -10,7 +10,7 @@ use teiji_net::flow_events::{FlowEvent, FlowEvents};
 use teiji_sys::netns;
 
 use crate::clock_step::TaiOffset;
-use crate::measure::Logs;
+use crate::outcome::Logs;
 
 /// The events of one flow's port.
 struct Heard {

@@ -1,7 +1,6 @@
 //! `manifest.json`: what was run, by which versions, on what, and how to run
 //! it again. The command line fills it in.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::json::{self, JsonFileError};
+use crate::observed::ObservedCases;
 use crate::summary::Testbed;
 
 /// Format name and version of the file this crate writes.
@@ -39,13 +39,9 @@ pub struct Manifest {
     pub finished: Option<String>,
     /// The laboratory, if it ran there.
     pub lab: Option<LabManifest>,
-    /// Settings in force after defaults, environment and arguments.
+    /// What the kernel answered about the machine during each member.
     #[serde(default)]
-    pub settings: BTreeMap<String, serde_json::Value>,
-    /// What the hosts of each case looked like after the plan was applied, as
-    /// the kernel told it.
-    #[serde(default)]
-    pub observed: BTreeMap<String, serde_json::Value>,
+    pub observed: ObservedCases,
     /// How to run a member again, identically.
     pub replay: Option<Replay>,
 }

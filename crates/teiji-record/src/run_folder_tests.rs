@@ -20,8 +20,7 @@ fn manifest() -> Manifest {
         started: "2026-11-21T09:30:00Z".to_owned(),
         finished: None,
         lab: None,
-        settings: BTreeMap::new(),
-        observed: BTreeMap::from([("normal".to_owned(), serde_json::json!({"qdisc": "etf"}))]),
+        observed: crate::ObservedCases::default(),
         replay: None,
     }
 }

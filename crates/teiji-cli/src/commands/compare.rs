@@ -11,7 +11,7 @@ use teiji_report::html;
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::publish;
-use crate::rebuild;
+use crate::summarise;
 use crate::terminal;
 
 /// Compare two runs case by case.
@@ -43,7 +43,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let read = |path: &Path| -> anyhow::Result<Summary> {
         let (folder, manifest) = RunFolder::open(path)?;
-        Ok(rebuild::read(&folder, &manifest)?.summary)
+        Ok(summarise::read(&folder, &manifest)?.summary)
     };
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let limits = match limits(&before, &after, &args.fail_if, &terminal::glyphs()) {

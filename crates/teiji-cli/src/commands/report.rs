@@ -7,7 +7,7 @@ use teiji_record::RunFolder;
 use crate::exit::Exit;
 use crate::output;
 use crate::publish;
-use crate::rebuild::{self, Found};
+use crate::summarise::{self, Found};
 use crate::terminal;
 
 /// Print the result of runs again, and write their reports anew.
@@ -27,7 +27,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     for path in &args.runs {
         let (folder, manifest) = RunFolder::open(path)?;
-        let Found { summary, remade } = rebuild::read(&folder, &manifest)?;
+        let Found { summary, remade } = summarise::read(&folder, &manifest)?;
         if remade {
             folder.write_summary(&summary)?;
         }

@@ -9,8 +9,8 @@ use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, SendMode, reader::Cards};
 use teiji_lab::kernel::KernelSpec;
-use teiji_record::RunFolder;
 use teiji_record::card::CardTrouble;
+use teiji_record::{ObservedCase, RunFolder};
 use teiji_stats::{Misses, Stations};
 
 use super::{Bench, Etf, Member, Trial};
@@ -20,7 +20,6 @@ use crate::experiment_file::{self, Overrides};
 use crate::progress::Progress;
 use crate::publish;
 use crate::run::{self, Finished, On, Request};
-use crate::setup::ObservedCase;
 
 /// Members of a run. One is one sample of how a machine starts and settles: its
 /// frames say little of another one's.
@@ -231,13 +230,10 @@ impl Bench for FlowBench {
             let views = || records.rows_of(*id).iter().map(teiji_record::FrameRow::view);
             let stations = Stations::of(views(), margin, Some(delta));
             let mut misses = Misses::of(views());
-            let observed = manifest.observed.get(&format!("{}-s{seed}", case.name));
-            let observed = observed
-                .and_then(|value| serde_json::from_value::<ObservedCase>(value.clone()).ok());
-            if let Some(observed) = observed {
-                misses.late = misses.late.max(late_in_the_card(&observed, flow));
-                trial.loads = together(std::mem::take(&mut trial.loads), observed.loads);
-                trial.kernel = observed.machine.kernel_release;
+            if let Some(observed) = manifest.observed.get(&case.name, *seed) {
+                misses.late = misses.late.max(late_in_the_card(observed, flow));
+                trial.loads = together(std::mem::take(&mut trial.loads), observed.loads.clone());
+                trial.kernel.clone_from(&observed.machine.kernel_release);
             }
             trial.members.push(Member { stations, misses });
         }
