@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod flow;
 mod generate;
+mod guest;
 mod join;
 mod keeper;
 mod lab;
@@ -84,7 +85,7 @@ pub enum Command {
     #[command(hide = true)]
     Keeper(keeper::Args),
     #[command(hide = true)]
-    Guest(crate::guest::Args),
+    Guest(guest::Args),
     #[command(hide = true)]
     GuestSuite(lab::GuestSuiteArgs),
 }
@@ -108,7 +109,7 @@ impl Command {
             Self::Lab(args) => lab::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Keeper(args) => keeper::run(args),
-            Self::Guest(args) => crate::guest::run(args),
+            Self::Guest(args) => guest::run(args),
             Self::GuestSuite(args) => lab::run_suite_in_guest(args),
         }
     }

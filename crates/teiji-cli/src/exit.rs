@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use teiji_net::BindingError;
 use teiji_net::card::Refusal;
 use teiji_record::RunFolderError;
+use teiji_run::{Ended, Interrupted, Mistake};
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,17 @@ impl From<Exit> for ExitCode {
     }
 }
 
+impl From<Ended> for Exit {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Complete => Self::Success,
+            Ended::Unfulfilled => Self::Unfulfilled,
+            Ended::Incomplete => Self::Incomplete,
+            Ended::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
 /// An error that should end the command with a particular code.
 #[derive(Debug)]
 pub struct WithExit(pub Exit, pub String);
@@ -61,6 +73,9 @@ pub fn of(error: &anyhow::Error) -> Exit {
     if let Some(with) = error.downcast_ref::<WithExit>() {
         return with.0;
     }
+    if error.is::<Interrupted>() {
+        return Exit::Interrupted;
+    }
     if error.chain().any(is_mistake) { Exit::Usage } else { Exit::Failure }
 }
 
@@ -72,7 +87,7 @@ fn is_mistake(cause: &(dyn Error + 'static)) -> bool {
     let nic = cause
         .downcast_ref::<Refusal>()
         .is_some_and(|refusal| !matches!(refusal, Refusal::Look { .. }));
-    run || nic || cause.is::<BindingError>()
+    run || nic || cause.is::<BindingError>() || cause.is::<Mistake>()
 }
 
 /// A file that the command line names and that cannot be read.

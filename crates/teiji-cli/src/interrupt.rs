@@ -2,20 +2,12 @@
 //! second ends the program at once.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use teiji::StopFlag;
 
 use crate::output;
 
 static STOP: OnceLock<StopFlag> = OnceLock::new();
-/// The command has set something up that it takes back before it ends.
-static CHANGED: AtomicBool = AtomicBool::new(false);
-
-/// Whether something is set up that is taken back; what Ctrl-C says depends on it.
-pub fn set_changed(changed: bool) {
-    CHANGED.store(changed, Ordering::Relaxed);
-}
 
 /// The flag that the first Ctrl-C raises. Installs the handler on first use.
 pub fn stop_flag() -> StopFlag {
@@ -26,7 +18,7 @@ pub fn stop_flag() -> StopFlag {
             if raised.is_stopped() {
                 std::process::exit(crate::exit::Exit::Interrupted as i32);
             }
-            let back = if CHANGED.load(Ordering::Relaxed) {
+            let back = if teiji_run::is_undo_pending() {
                 " and putting back what was changed"
             } else {
                 ""

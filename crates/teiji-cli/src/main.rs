@@ -2,43 +2,13 @@
 //! its error once, and ends with a documented exit code.
 #![forbid(unsafe_code)]
 
-mod bridge_rooms;
-mod card;
-mod clock_step;
 mod commands;
-mod deaths;
-mod departure;
 mod exit;
-mod experiment_file;
-mod flow_roles;
-mod guest;
-mod headroom;
 mod interrupt;
-mod judgement;
-mod lab;
-mod limits;
-mod loads;
-mod margin;
-mod measure;
-mod member;
-mod outcome;
-mod outliers;
 mod output;
-mod placement;
+mod overrides;
 mod plan_text;
 mod progress;
-mod ptp;
-mod publish;
-mod receptions;
-mod replay;
-mod role;
-mod round_trip_roles;
-mod rounds;
-mod run;
-mod saturation;
-mod setup;
-mod silences;
-mod summarise;
 mod terminal;
 
 use std::ffi::OsString;
@@ -51,7 +21,7 @@ use crate::output::OutputError;
 
 fn main() -> ExitCode {
     if teiji_lab::guest::is_init() {
-        teiji_lab::guest::init(guest::measure_arguments);
+        teiji_lab::guest::init(teiji_run::guest::measure_arguments);
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&arguments) {

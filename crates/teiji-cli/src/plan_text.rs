@@ -8,8 +8,8 @@ use teiji_experiment::{Case, Scenario};
 use teiji_net::Plan;
 use teiji_net::command::quote;
 
-use crate::ptp;
-use crate::ptp::program::{self, Program};
+use teiji_run::measure::ptp;
+use teiji_run::measure::ptp::program::{self, Program};
 
 /// Where the printed commands keep files; only root writes there.
 const FOLDER: &str = "/run/teiji-plan";

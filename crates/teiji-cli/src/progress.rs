@@ -5,9 +5,8 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use teiji_lab::cache;
-
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use teiji_run::CacheSteps;
 
 use crate::output;
 
@@ -39,8 +38,14 @@ impl Progress {
         Self { style }
     }
 
-    /// Begins a step of `total` units (0: unknown).
-    pub fn step(&self, name: &str, total: u64) -> Step {
+    /// Shows the steps of the laboratory's cache.
+    pub fn cache_steps(&self) -> CacheSteps<'_> {
+        CacheSteps::new(self)
+    }
+}
+
+impl teiji_run::Progress for Progress {
+    fn step(&self, name: &str, total: u64) -> Box<dyn teiji_run::Step + '_> {
         let kind = match &self.style {
             Style::Silent => Kind::Silent,
             Style::Plain => {
@@ -60,16 +65,10 @@ impl Progress {
                 Kind::Bar(bar)
             }
         };
-        Step { name: name.to_owned(), total, kind }
+        Box::new(Step { name: name.to_owned(), total, kind })
     }
 
-    /// Shows the steps of the laboratory's cache.
-    pub fn cache_steps(&self) -> CacheSteps<'_> {
-        CacheSteps { progress: self, current: None }
-    }
-
-    /// Prints a line that stays, above any bars.
-    pub fn line(&self, text: &str) {
+    fn line(&self, text: &str) {
         match &self.style {
             Style::Bars(bars) => {
                 if bars.println(text).is_err() {
@@ -95,51 +94,8 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("█▉▊▋▌▍▎▏ ")
 }
 
-/// The total of a step whose progress is a share.
-pub const PARTS: u64 = 1000;
-
-/// A share from 0 to 1 in [`PARTS`].
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to 0 ..= PARTS before"
-)]
-pub fn parts(share: f64) -> u64 {
-    (share.clamp(0.0, 1.0) * PARTS as f64) as u64
-}
-
-/// Shows downloads and checks of the laboratory's cache.
-pub struct CacheSteps<'a> {
-    progress: &'a Progress,
-    current: Option<(String, Step)>,
-}
-
-impl cache::Progress for CacheSteps<'_> {
-    fn step(&mut self, step: &cache::Step<'_>) {
-        if step.fraction >= 1.0 {
-            self.current = None;
-            return;
-        }
-        if self.current.as_ref().is_none_or(|(what, _)| what != step.what) {
-            let name = match step.total_bytes {
-                Some(bytes) => format!("{} ({} MB)", step.what, bytes / 1_000_000),
-                None => step.what.to_owned(),
-            };
-            let bar = self.progress.step(&name, PARTS);
-            self.current = Some((step.what.to_owned(), bar));
-        }
-        if let Some((_, bar)) = &self.current {
-            bar.set(parts(step.fraction));
-        }
-    }
-
-    fn note(&mut self, text: &str) {
-        self.progress.line(&format!("  {text}"));
-    }
-}
-
 /// One step on its way. Dropping it takes its bar away.
-pub struct Step {
+struct Step {
     name: String,
     total: u64,
     kind: Kind,
@@ -158,9 +114,8 @@ struct Spoken {
     moving_since: Option<Instant>,
 }
 
-impl Step {
-    /// The step has come to `position` of its total.
-    pub fn set(&self, position: u64) {
+impl teiji_run::Step for Step {
+    fn set(&self, position: u64) {
         match &self.kind {
             Kind::Bar(bar) => {
                 if bar.position() == 0 && position > 0 {
@@ -174,7 +129,9 @@ impl Step {
             Kind::Silent => {}
         }
     }
+}
 
+impl Step {
     fn speak(&self, spoken: &Mutex<Spoken>, position: u64) {
         let Ok(mut spoken) = spoken.lock() else { return };
         if self.total == 0 || position == 0 {

@@ -12,13 +12,12 @@ use teiji_core::time::Span;
 use teiji_record::Summary;
 use teiji_record::capture::{self, AnalyzeError, CaptureAnalysis, Endpoint, Filter, Options};
 use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection, html};
+use teiji_run::{limits, report};
 use teiji_stats::Vantage;
 
 use super::quantity::span;
 use crate::exit::{self, Exit, mistake};
-use crate::limits;
 use crate::output;
-use crate::publish;
 use crate::terminal;
 
 /// Analyse the periodic flows in a capture (pcap or pcapng).
@@ -146,7 +145,7 @@ fn conclude(
     let captures = [Some(&args.capture), args.second.as_ref()].into_iter().flatten();
     let captures: Vec<String> = captures.map(|path| path.display().to_string()).collect();
     let next = match &args.report {
-        Some(path) => format!("Report   {}", publish::shown(path)),
+        Some(path) => format!("Report   {}", report::shown(path)),
         None => format!("Plots    teiji analyze {} --report report.html", captures.join(" ")),
     };
     output::line(format_args!("{}\n{next}", terminal::table(summary)))?;

@@ -7,12 +7,13 @@ use serde::Serialize;
 use teiji_experiment::reader::Cards;
 use teiji_experiment::{Case, Experiment, Mistakes};
 use teiji_net::{Binding, Plan};
+use teiji_run::experiment_file;
+use teiji_run::measure::ptp;
 use teiji_sys::sched::{self, Capability};
 
 use crate::exit::Exit;
-use crate::experiment_file::{self, Overrides};
 use crate::output;
-use crate::ptp;
+use crate::overrides::Overrides;
 
 /// Check experiment files and explain every mistake, with file, line and fix.
 ///

@@ -7,11 +7,10 @@ use teiji_experiment::Threshold;
 use teiji_record::{RunFolder, Summary};
 use teiji_report::compare::{document, limits};
 use teiji_report::html;
+use teiji_run::{report, summarise};
 
 use crate::exit::{Exit, mistake};
 use crate::output;
-use crate::publish;
-use crate::summarise;
 use crate::terminal;
 
 /// Compare two runs case by case.
@@ -61,7 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         output::text(terminal::compare(&before, &after, &limits))?;
         if let Some(path) = &args.html {
-            output::line(format_args!("\nReport   {}", publish::shown(path)))?;
+            output::line(format_args!("\nReport   {}", report::shown(path)))?;
         }
     }
     Ok(if exceeded { Exit::Unfulfilled } else { Exit::Success })

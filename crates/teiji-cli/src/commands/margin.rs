@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
 use teiji_core::time::Span;
+use teiji_experiment::reader::Cards;
+use teiji_run::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
 use teiji_stats::margin::supported_by;
 
 use super::quantity::span;
 use super::run::{Place, TAKE_WITHOUT_BIND};
 use crate::exit::{Exit, mistake};
-use crate::experiment_file::Overrides;
 use crate::interrupt;
-use crate::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
 use crate::output;
+use crate::overrides::{self, Overrides};
 use crate::progress::Progress;
 
 /// Measure the transmission margin and ETF delta that a miss probability needs.
@@ -137,9 +138,12 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
     if args.take && args.bind.is_empty() {
         mistake!("{TAKE_WITHOUT_BIND}");
     }
-    let bench = FlowBench::new(Wanted {
-        file: PathBuf::from(&args.target),
-        overrides: args.overrides.clone(),
+    let cards = if local { Cards::Own } else { Cards::Emulated };
+    let (experiment, text) = overrides::load(Path::new(&args.target), &args.overrides, cards)?;
+    let wanted = Wanted {
+        name: args.target.clone(),
+        text,
+        overrides: args.overrides.pairs().to_vec(),
         case: args.case.clone(),
         flow: args.flow.clone(),
         frames: args.frames,
@@ -150,8 +154,9 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         loads,
         out: args.out.clone(),
         stop: interrupt::stop_flag(),
-        progress: Progress::new(args.json),
-    })?;
+        progress: Box::new(Progress::new(args.json)),
+    };
+    let bench = FlowBench::new(wanted, &experiment)?;
     measure(&bench, bench.subject(), if local { "local" } else { "lab" }, bench.frames(), args)
 }
 
@@ -195,7 +200,7 @@ fn measure(
     args: &Args,
 ) -> anyhow::Result<Findings> {
     let probability = args.probability.unwrap_or_else(|| supported_by(frames));
-    margin::measure(bench, subject, testbed, probability)
+    margin::measure(bench, subject, testbed, probability, &Progress::new(args.json))
 }
 
 /// The loads by name; `udp` and `tcp` are both directions.

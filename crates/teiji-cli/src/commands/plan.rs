@@ -8,10 +8,11 @@ use teiji_experiment::reader::Cards;
 use teiji_net::card::{self, Refusal};
 use teiji_net::error::NO_VTSN;
 use teiji_net::{Binding, Plan, SshConnection};
+use teiji_run::experiment_file;
 
 use crate::exit::Exit;
-use crate::experiment_file::{self, Overrides};
 use crate::output;
+use crate::overrides::{self, Overrides};
 use crate::plan_text;
 
 /// Print what a run would change on this machine, as plain commands.
@@ -34,7 +35,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let (experiment, _) = experiment_file::load(&args.file, &args.overrides, Cards::Own)?;
+    let (experiment, _) = overrides::load(&args.file, &args.overrides, Cards::Own)?;
     let cases = experiment_file::choose_cases(&experiment, args.case.as_slice())?;
     let plans = cases.iter().map(|case| plan_of(case, &args.bind));
     let plans = plans.collect::<anyhow::Result<Vec<(Binding, Plan)>>>()?;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use teiji_record::RunFolder;
+use teiji_run::report;
+use teiji_run::summarise::{self, Found};
 
 use crate::exit::Exit;
 use crate::output;
-use crate::publish;
-use crate::summarise::{self, Found};
 use crate::terminal;
 
 /// Print the result of runs again, and write their reports anew.
@@ -31,11 +31,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         if remade {
             folder.write_summary(&summary)?;
         }
-        publish::report(&folder, &manifest, &summary)?;
+        report::write(&folder, &manifest, &summary)?;
         if args.json {
             output::json(&summary)?;
         } else {
-            let path = publish::shown(&folder.report_path());
+            let path = report::shown(&folder.report_path());
             output::line(format_args!("{}\nReport   {path}", terminal::table(&summary)))?;
         }
     }

@@ -12,15 +12,15 @@ use teiji_experiment::reader::Cards;
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::summary::Testbed;
 use teiji_record::{Manifest, RunFolder};
+use teiji_run::Progress as _;
+use teiji_run::run::{self, Finished, On, Request};
+use teiji_run::{experiment_file, replay, report};
 
 use crate::exit::{Exit, mistake};
-use crate::experiment_file::{self, Overrides};
 use crate::interrupt;
 use crate::output;
+use crate::overrides::{self, Overrides};
 use crate::progress::Progress;
-use crate::publish;
-use crate::replay;
-use crate::run::{self, Finished, On, Request};
 use crate::terminal;
 
 /// Run an experiment and report what came of it.
@@ -139,10 +139,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         None => (request(args, &progress)?, None),
     };
-    let Finished { folder, exit } = run::run(&request, &interrupt::stop_flag(), &progress)?;
+    let Finished { folder, ended } = run::run(&request, &interrupt::stop_flag(), &progress)?;
+    let exit = Exit::from(ended);
     let (_, manifest) = RunFolder::open(folder.path())?;
     let summary = folder.read_summary()?;
-    publish::report(&folder, &manifest, &summary)?;
+    report::write(&folder, &manifest, &summary)?;
     if let Some(path) = &args.junit {
         std::fs::write(path, teiji_report::junit::junit(&summary))
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -157,12 +158,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         output::json(&summary)?;
     } else {
         let table = terminal::table(&summary);
-        let report = publish::shown(&folder.report_path());
+        let report = report::shown(&folder.report_path());
         let replay = match &verdict {
             Some(verdict) => verdict.sentence.clone(),
             None => format!(
                 "teiji run --replay {}{}",
-                publish::shown(folder.path()),
+                report::shown(folder.path()),
                 replay_note(summary.testbed)
             ),
         };
@@ -184,7 +185,7 @@ fn replay_note(testbed: Testbed) -> &'static str {
 
 fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
     let file = args.file.as_deref().context("no experiment file")?;
-    let (mut experiment, text) = experiment_file::load(file, &args.overrides, args.on.cards())?;
+    let (mut experiment, text) = overrides::load(file, &args.overrides, args.on.cards())?;
     experiment.cases = experiment_file::choose_cases(&experiment, &args.case)?;
     let testbed = match args.on {
         Place::Lab if !args.bind.is_empty() => {
@@ -292,7 +293,7 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
 }
 
 fn shown_file(folder: &Path) -> String {
-    publish::shown(&folder.join("experiment.toml"))
+    report::shown(&folder.join("experiment.toml"))
 }
 
 #[cfg(test)]

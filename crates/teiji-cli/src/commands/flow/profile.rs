@@ -6,10 +6,10 @@ use std::path::Path;
 use teiji_experiment::{FlowProfile, ProfilePort};
 use teiji_net::flow::{FlowPort, FlowStatus};
 use teiji_net::flow_profile::enable_all;
+use teiji_run::experiment_file::toml_text;
 
 use super::text;
 use crate::exit::Exit;
-use crate::experiment_file::toml_text;
 use crate::output;
 use crate::terminal;
 

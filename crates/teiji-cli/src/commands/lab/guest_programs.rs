@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use teiji_lab::cache::{Cache, Progress};
 use teiji_lab::kernel::{Kernel, Plugin};
+use teiji_run::lab::GuestFile;
 
 use crate::exit;
-use crate::lab::GuestFile;
 
 /// What people and scripts may ask tc, ip and modprobe for in the guest.
 const AT_HAND: [&str; 23] = [

@@ -9,11 +9,11 @@ use teiji_lab::cache::Cache;
 use teiji_lab::fetched::{Fetch, LIST_PATH};
 use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
 use teiji_lab::vm;
+use teiji_run::lab::{GuestContents, write_initramfs};
 
 use super::KernelArgs;
 use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::{Exit, mistake};
-use crate::lab::{GuestContents, write_initramfs};
 use crate::output;
 use crate::progress::Progress;
 

@@ -24,8 +24,10 @@ use super::KernelArgs;
 use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::lab::{BASE_MODULES, GuestContents, GuestFile, SLOWER_CLOCK_MODULE, write_initramfs};
 use crate::progress::Progress;
+use teiji_run::lab::{
+    BASE_MODULES, GuestContents, GuestFile, SLOWER_CLOCK_MODULE, write_initramfs,
+};
 
 /// Memory of the guest.
 const MEMORY_MIB: u32 = 512;

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use teiji_lab::console;
 use teiji_lab::suite::gate;
+use teiji_run::{Progress as _, Step};
 
 use super::scripts::Script;
-use crate::progress::{Progress, Step};
+
+use crate::progress::Progress;
 
 /// Shows it.
 pub struct GuestSteps<'a> {
@@ -17,7 +19,7 @@ pub struct GuestSteps<'a> {
     /// Bytes of the console at the last look.
     length: u64,
     marks: usize,
-    current: Option<Step>,
+    current: Option<Box<dyn Step + 'a>>,
 }
 
 impl<'a> GuestSteps<'a> {

@@ -1,0 +1,120 @@
+//! The guest's end of the laboratory: measures one case of the job in its file system, by the
+//! same measurement as `--on local`, on the guest's emulated cards.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use teiji::StopFlag;
+use teiji::load::LoadKind;
+use teiji_core::wire::MacAddr;
+use teiji_experiment::{Experiment, Nic, Scenario, reader::Cards};
+use teiji_lab::guest::{InitArgs, JOB_PATH, RESULT_PATH};
+use teiji_net::{Binding, KeeperProgram};
+
+use crate::experiment_file;
+use crate::measure;
+
+/// How long the emulated cards may take to appear.
+const CARDS_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the host puts into the initramfs: the experiment as the user wrote it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The experiment file.
+    pub text: String,
+    /// What the command line overrides in it.
+    pub set: Vec<(String, String)>,
+    /// Background load.
+    pub loads: Vec<LoadKind>,
+}
+
+impl Job {
+    fn experiment(&self) -> Option<Experiment> {
+        experiment_file::reader("experiment", &self.set, Cards::Emulated)
+            .read(&self.text)
+            .experiment
+    }
+}
+
+/// The arguments with which init starts this program again.
+pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
+    let word = |key: &str| init.rest.get(key).cloned().unwrap_or_default();
+    if init.rest.contains_key(teiji_lab::suite::INIT_WORD) {
+        return ["guest-suite".into(), "--seed".into(), word("seed")].map(OsString::from).to_vec();
+    }
+    ["guest".into(), "--case".into(), word("case"), "--seed".into(), word("seed")]
+        .map(OsString::from)
+        .to_vec()
+}
+
+/// Measures a case of the job that the host left, and leaves the result for it.
+pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
+    let job = fs::read(format!("/{JOB_PATH}")).context("cannot read the guest's job")?;
+    let job: Job = serde_json::from_slice(&job).context("cannot understand the guest's job")?;
+    let Some(experiment) = job.experiment() else { bail!("cannot understand the experiment") };
+    let Some(case) = experiment.cases.iter().find(|known| known.name == case) else {
+        bail!("the experiment has no case `{case}`");
+    };
+    let binding = bind_cards(&case.scenario)?;
+    let outcome = measure::case(
+        &measure::Setup {
+            scenario: &case.scenario,
+            binding: &binding,
+            seed,
+            keeper: KeeperProgram::None,
+            take: false,
+            own_machine: true,
+            loads: &job.loads,
+            stop: &StopFlag::new(),
+        },
+        None,
+    )?;
+    fs::write(RESULT_PATH, outcome.to_bytes()?).context("cannot leave the result")
+}
+
+/// Finds the emulated cards by the MAC addresses the host gave them.
+fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
+    let started = Instant::now();
+    loop {
+        let cards = cards();
+        let mut binding = Binding::default();
+        let mut missing = None;
+        for host in &scenario.hosts {
+            for port in host.ports.iter().filter(|port| emulated(scenario, &port.wire)) {
+                match cards.get(&port.mac) {
+                    Some(name) => binding.bind(scenario, &host.name, Some(&port.wire), name)?,
+                    None => missing = Some(format!("{}.{} ({})", host.name, port.wire, port.mac)),
+                }
+            }
+        }
+        match missing {
+            None => return Ok(binding),
+            Some(port) if started.elapsed() > CARDS_PATIENCE => {
+                let there: Vec<&String> = cards.values().collect();
+                bail!("no card appeared for {port}; the guest has {there:?}");
+            }
+            Some(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+/// True for a wire between cards that QEMU emulates; the others are made when
+/// the case is measured.
+fn emulated(scenario: &Scenario, wire: &str) -> bool {
+    scenario.wire(wire).is_some_and(|wire| wire.nic != Nic::Vtsn)
+}
+
+fn cards() -> BTreeMap<MacAddr, String> {
+    let Ok(entries) = fs::read_dir("/sys/class/net") else { return BTreeMap::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let address = fs::read_to_string(entry.path().join("address")).ok()?;
+            Some((address.trim().parse().ok()?, entry.file_name().into_string().ok()?))
+        })
+        .collect()
+}

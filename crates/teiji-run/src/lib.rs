@@ -1,0 +1,42 @@
+//! Measures an experiment: every case at every seed, in the laboratory or on this machine, into
+//! a run folder; sums the folder up, and assembles its report.
+//!
+//! * [`run`](mod@run) – a whole run, from a request to the summary,
+//! * [`measure`](mod@measure) – one case on the machine this program is on,
+//! * [`lab`] – a case in a guest, and [`guest`] – the guest's end of that,
+//! * [`member`] – logs and captures become records in the run folder,
+//! * [`summarise`](mod@summarise) – the records become the summary, now or years later,
+//! * [`report`] – `report.html` from a run folder,
+//! * [`replay`] – whether a repeated run gave the same records,
+//! * [`margin`] – the search for a transmission margin.
+//!
+//! The laboratory's guest runs the program that started it. So a program that measures there
+//! begins its `main` with `teiji_lab::guest::init(teiji_run::guest::measure_arguments)` where
+//! `teiji_lab::guest::is_init()` says so, and calls [`guest::measure`] for the arguments that
+//! these are.
+//!
+//! Errors are [`anyhow`]'s, made to be printed as one sentence with its causes; a caller that
+//! has to tell them apart looks for [`Mistake`] and [`Interrupted`].
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod experiment_file;
+pub mod guest;
+pub mod lab;
+pub mod limits;
+pub mod margin;
+pub mod measure;
+pub mod member;
+mod progress;
+pub mod replay;
+pub mod report;
+pub mod run;
+pub mod summarise;
+mod undo;
+
+pub use error::{Interrupted, Mistake};
+pub use progress::{CacheSteps, Progress, Step, Unwatched};
+pub use run::{Ended, Finished, On, Request, run};
+pub use undo::is_undo_pending;
+
+pub(crate) use error::mistake;

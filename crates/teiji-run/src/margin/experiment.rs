@@ -1,0 +1,286 @@
+//! A margin measured on a flow of an experiment, through the same path as
+//! `teiji run`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use teiji::StopFlag;
+use teiji::load::{LoadKind, LoadReport};
+use teiji_core::time::Span;
+use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, SendMode, reader::Cards};
+use teiji_lab::kernel::KernelSpec;
+use teiji_record::card::CardTrouble;
+use teiji_record::{ObservedCase, RunFolder};
+use teiji_stats::{Misses, Stations};
+
+use super::{Bench, Etf, Member, Trial};
+use crate::experiment_file;
+use crate::progress::Progress;
+use crate::report;
+use crate::run::{self, Ended, Finished, On, Request};
+use crate::summarise::card;
+
+/// Members of a run. One is one sample of how a machine starts and settles: its
+/// frames say little of another one's.
+const MEMBERS: u64 = 4;
+
+/// A flow with a launch time, the case it is in, and where that runs.
+pub struct FlowBench {
+    wanted: Wanted,
+    seeds: Vec<u64>,
+    chosen: Chosen,
+}
+
+/// What the file says about the flow.
+struct Chosen {
+    experiment: String,
+    case: Case,
+    flow: Flow,
+    id: u16,
+    delta: Span,
+    /// Where the ETF's delta is written, and where the flow's keys are.
+    delta_path: String,
+    flow_path: String,
+    seed: u64,
+}
+
+impl Chosen {
+    /// The flow to measure: the named one, or the first that has a launch time.
+    fn from(
+        experiment: &Experiment,
+        case: Option<&str>,
+        flow: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        let cases = experiment_file::choose_cases(
+            experiment,
+            &case.map(str::to_owned).into_iter().collect::<Vec<_>>(),
+        )?;
+        for case in &cases {
+            for (id, candidate) in (0..).zip(&case.scenario.flows) {
+                let named = flow.is_none_or(|name| name == candidate.name);
+                let timed = matches!(candidate.mode, SendMode::LaunchTime { .. });
+                if let (true, true, Some((delta, path))) = (named, timed, etf(case, candidate)) {
+                    let alone = experiment.cases.len() == 1 && case.name == "default";
+                    let prefix =
+                        if alone { String::new() } else { format!("cases.{}.", case.name) };
+                    return Ok(Self {
+                        experiment: experiment.name.clone(),
+                        case: case.clone(),
+                        flow: candidate.clone(),
+                        id,
+                        delta,
+                        delta_path: format!("{prefix}{path}.delta"),
+                        flow_path: format!("{prefix}flows.{}", candidate.name),
+                        seed: experiment.seed,
+                    });
+                }
+            }
+        }
+        bail!(
+            "no flow here has a launch time and passes an ETF, so it has no margin; write \
+             `mode = \"launch-time\"` and a class of `kind = \"etf\"` (docs/experiments.md)"
+        )
+    }
+}
+
+/// The delta of the ETF that a flow passes, and the path of its table.
+fn etf(case: &Case, flow: &Flow) -> Option<(Span, String)> {
+    let port = case.scenario.port(&flow.from, &flow.wire)?;
+    let qdisc = port.qdisc.as_ref()?;
+    let LeafQdisc::Etf(etf) = qdisc.leaf_of(flow.priority)? else { return None };
+    let table = format!("hosts.{}.ports.{}.qdisc", flow.from, flow.wire);
+    let path = match qdisc {
+        Qdisc::Leaf(_) => table,
+        _ => format!("{table}.classes.{}", qdisc.class_of(flow.priority)?),
+    };
+    Some((etf.delta, path))
+}
+
+/// How a bench is asked for.
+pub struct Wanted {
+    /// What the file is called in messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Values that are overridden in it: paths and values.
+    pub overrides: Vec<(String, String)>,
+    /// The case; `None`: the first that has such a flow.
+    pub case: Option<String>,
+    /// The flow; `None`: the first with a launch time.
+    pub flow: Option<String>,
+    /// Frames of each run, shared out among its members.
+    pub frames: Option<u64>,
+    /// `None`: in the laboratory; otherwise on this machine with these bindings.
+    pub bind: Option<String>,
+    /// Take also NICs that are in use.
+    pub take: bool,
+    /// The guest's kernel; `None`: the usual one.
+    pub kernel: Option<String>,
+    /// One member for each; if there is none, four members with the experiment's seed and the
+    /// following ones.
+    pub seeds: Vec<u64>,
+    /// Background load.
+    pub loads: Vec<LoadKind>,
+    /// The folder of run folders.
+    pub out: PathBuf,
+    /// Ends it early.
+    pub stop: StopFlag,
+    /// Who watches.
+    pub progress: Box<dyn Progress>,
+}
+
+impl FlowBench {
+    /// Finds the flow in the experiment that was read from the text.
+    pub fn new(wanted: Wanted, experiment: &Experiment) -> anyhow::Result<Self> {
+        let chosen = Chosen::from(experiment, wanted.case.as_deref(), wanted.flow.as_deref())?;
+        let seeds = if wanted.seeds.is_empty() {
+            (0..MEMBERS).map(|k| chosen.seed.wrapping_add(k)).collect()
+        } else {
+            wanted.seeds.clone()
+        };
+        Ok(Self { wanted, seeds, chosen })
+    }
+
+    /// What is measured, for people.
+    pub fn subject(&self) -> String {
+        let Chosen { experiment, case, flow, .. } = &self.chosen;
+        format!("{experiment}, case {}, flow {}, every {}", case.name, flow.name, flow.period)
+    }
+
+    /// Frames of each run, all members together.
+    pub fn frames(&self) -> u64 {
+        self.wanted.frames.unwrap_or(self.chosen.flow.frames)
+    }
+
+    /// The experiment's values that a run overrides.
+    fn overrides(&self, margin: Span, delta: Span) -> Vec<(String, String)> {
+        let Chosen { flow_path, delta_path, .. } = &self.chosen;
+        let mut set = self.wanted.overrides.clone();
+        let mut put = |path: String, value: String| set.push((path, value));
+        put(format!("{flow_path}.margin"), format!("{}ns", margin.as_ns()));
+        put(format!("{flow_path}.tx-stamps"), "true".to_owned());
+        put(delta_path.clone(), format!("{}ns", delta.as_ns()));
+        let each = self.frames().div_ceil(self.seeds.len() as u64);
+        put(format!("{flow_path}.frames"), each.to_string());
+        set
+    }
+
+    fn request(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Request> {
+        let set = self.overrides(margin, delta);
+        let Wanted { name, text, .. } = &self.wanted;
+        let reading =
+            experiment_file::reader(name, &set, cards(self.wanted.bind.as_deref())).read(text);
+        let Some(mut experiment) = reading.experiment else {
+            bail!("with a margin of {margin} and a delta of {delta}:\n{}", reading.findings)
+        };
+        experiment.cases.retain(|case| case.name == self.chosen.case.name);
+        let mut arguments = Vec::new();
+        let mut pair = |key: &str, value: String| arguments.extend([key.to_owned(), value]);
+        for (path, value) in &set {
+            pair("--set", format!("{path}={value}"));
+        }
+        for load in &self.wanted.loads {
+            pair("--load", load.name().to_owned());
+        }
+        if let Some(kernel) = &self.wanted.kernel {
+            pair("--kernel", kernel.clone());
+        }
+        if let Some(bind) = self.wanted.bind.as_ref().filter(|bind| !bind.is_empty()) {
+            pair("--bind", bind.clone());
+        }
+        let testbed = match &self.wanted.bind {
+            Some(bind) => On::Local { bind: bind.clone(), take: self.wanted.take },
+            None => On::Lab {
+                kernel: KernelSpec::from_options(self.wanted.kernel.as_deref(), None)?,
+                wall_limit: None,
+            },
+        };
+        Ok(Request {
+            experiment,
+            text: text.clone(),
+            set,
+            testbed,
+            loads: self.wanted.loads.clone(),
+            // Other seeds in each round: a check is to be independent of what it checks.
+            seeds: self.seeds.iter().map(|seed| seed.wrapping_add(round * 10_000)).collect(),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            out: self.wanted.out.clone(),
+            arguments,
+            replay_of: None,
+        })
+    }
+}
+
+fn cards(bind: Option<&str>) -> Cards {
+    if bind.is_some() { Cards::Own } else { Cards::Emulated }
+}
+
+impl Bench for FlowBench {
+    fn run(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Trial> {
+        let request = self.request(margin, delta, round)?;
+        let Finished { folder, ended } =
+            run::run(&request, &self.wanted.stop, self.wanted.progress.as_ref())?;
+        let (_, manifest) = RunFolder::open(folder.path())?;
+        report::write(&folder, &manifest, &folder.read_summary()?)?;
+        let mut trial = Trial {
+            members: Vec::new(),
+            loads: Vec::new(),
+            folder: Some(folder.path().to_owned()),
+            kernel: None,
+            incomplete: ended != Ended::Complete,
+        };
+        let Chosen { case, flow, id, .. } = &self.chosen;
+        for seed in &request.seeds {
+            let records = folder
+                .read_records(&case.name, *seed)
+                .with_context(|| format!("case {} seed {seed}", case.name))?;
+            let views = || records.rows_of(*id).iter().map(teiji_record::FrameRow::view);
+            let stations = Stations::of(views(), margin, Some(delta));
+            let mut misses = Misses::of(views());
+            if let Some(observed) = manifest.observed.get(&case.name, *seed) {
+                misses.late = misses.late.max(late_in_the_card(observed, flow));
+                trial.loads = together(std::mem::take(&mut trial.loads), observed.loads.clone());
+                trial.kernel.clone_from(&observed.machine.kernel_release);
+            }
+            trial.members.push(Member { stations, misses });
+        }
+        Ok(trial)
+    }
+
+    fn generous(&self) -> (Span, Span) {
+        let Chosen { flow, delta, .. } = &self.chosen;
+        let delta = (*delta * 4).max(Span::from_millis(1));
+        // Half a period apart, so that the wake-up of one frame does not disturb the
+        // release of another.
+        let half = Span::from_ns(flow.period.as_ns() / 2);
+        let mut apart = half;
+        while apart < Span::from_millis(2) {
+            apart = apart + flow.period;
+        }
+        (apart + delta, delta)
+    }
+
+    fn period(&self) -> Span {
+        self.chosen.flow.period
+    }
+
+    fn etf(&self) -> Etf {
+        Etf::Ours
+    }
+}
+
+/// What the loads did beside two or more members, each load once.
+fn together(sum: Vec<LoadReport>, more: Vec<LoadReport>) -> Vec<LoadReport> {
+    if sum.is_empty() {
+        return more;
+    }
+    sum.into_iter().zip(more).map(|(one, other)| one.plus(other)).collect()
+}
+
+/// Frames that a `vtsn` card says came to it after their launch time.
+fn late_in_the_card(observed: &ObservedCase, flow: &Flow) -> u64 {
+    let counted = observed.network.port(&flow.from, &flow.wire).map(card::of_port);
+    let late =
+        counted.into_iter().flatten().filter(|count| count.trouble == CardTrouble::LaunchLate);
+    late.map(|count| count.frames).sum()
+}

@@ -1,0 +1,326 @@
+//! Measures one case on this machine: sets up its hosts, starts listeners and
+//! talkers, waits for them, and takes everything back.
+//!
+//! `--on local` and the laboratory's guest both come through here.
+
+mod clock_step;
+mod deaths;
+mod departure;
+mod flow_roles;
+pub mod loads;
+mod outcome;
+mod placement;
+pub mod ptp;
+mod receptions;
+mod role;
+mod round_trip_roles;
+mod silences;
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use teiji::load::LoadKind;
+use teiji::roundtrip::ReflectedCounts;
+use teiji::talker::Prepared;
+use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
+use teiji_core::cpu_time::CpuTime;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::Scenario;
+use teiji_net::activity;
+use teiji_net::cpu_time::IdleTimes;
+use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan, SshConnection};
+use teiji_record::ObservedCase;
+use teiji_sys::clock;
+
+pub use outcome::{Logs, Outcome};
+
+use crate::undo;
+use clock_step::TaiOffset;
+use departure::first_departure;
+use flow_roles::{FlowRoles, schedule, time_to_drain};
+use role::{EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn, thread_name};
+use round_trip_roles::RoundTripRoles;
+
+/// How long before the first wake-up, and after the last departure, the CPUs' times are read: so
+/// that reading, some 100 µs, delays no frame, and next to nothing else is in the utilisation.
+const BESIDE: Span = Span::from_millis(20);
+/// How often a person sees progress.
+const TICK_OF_PROGRESS: Duration = Duration::from_millis(200);
+
+/// How a case is measured.
+pub struct Setup<'a> {
+    /// What is set up and measured.
+    pub scenario: &'a Scenario,
+    /// On which interfaces.
+    pub binding: &'a Binding,
+    /// Shifts the start within the kernel's tick, so that an ensemble sees
+    /// different phases.
+    pub seed: u64,
+    /// Who gives cards back if this program is killed.
+    pub keeper: KeeperProgram,
+    /// Take also cards that are in use.
+    pub take: bool,
+    /// The machine is the laboratory's: interrupts and timers may go where they
+    /// belong, and nobody wants them back.
+    pub own_machine: bool,
+    /// Background load.
+    pub loads: &'a [LoadKind],
+    /// Ends it early.
+    pub stop: &'a StopFlag,
+}
+
+/// Measures one case. `progress` is told the share that is done, now and then;
+/// without it nothing but the measurement runs.
+pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
+    let plan = Plan::compile(setup.scenario, setup.binding)?;
+    // The laboratory's guest is thrown away with what was changed.
+    undo::set_pending(!setup.own_machine);
+    let measured = apply_and_measure(setup, &plan, progress);
+    undo::set_pending(false);
+    measured
+}
+
+fn apply_and_measure(
+    setup: &Setup<'_>,
+    plan: &Plan,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<Outcome> {
+    let applied = plan.apply_with(&ApplyOptions {
+        keeper: setup.keeper.clone(),
+        interrupted: Some(setup.stop.as_atomic()),
+        take: setup.take,
+        ssh: SshConnection::current(),
+    })?;
+    let measured = measure(setup, plan, &applied, progress);
+    let undone = applied.undo();
+    let mut outcome = measured?;
+    if let Err(error) = undone {
+        outcome.logs.warnings.push(error.to_string());
+    }
+    Ok(outcome)
+}
+
+fn measure(
+    setup: &Setup<'_>,
+    plan: &Plan,
+    applied: &Applied,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<Outcome> {
+    let turns = if setup.own_machine {
+        placement::place(setup.scenario, applied)?;
+        placement::turns(setup.scenario)?
+    } else {
+        Vec::new()
+    };
+    let synchronised = ptp::start(setup.scenario, applied, setup.stop)?;
+    let before = applied.observe()?;
+    let looked = activity::look();
+    let running = loads::start(setup.loads, setup.scenario, applied)?;
+    let tai_before = TaiOffset::now();
+    let logs = run_traced(setup, applied, progress);
+    let step = TaiOffset::now().step_since(tai_before);
+    let loads = loads::stop(running, logs.as_ref().ok().map(|(logs, _)| logs.base));
+    let mut activity = activity::look().since(&looked);
+    let (mut logs, cpu_time) = logs?;
+    let (clocks, sync) =
+        synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), |all| all.finish(logs.base))?;
+    // Afterwards: the qdiscs' counters then belong to the measurement.
+    let mut network = applied.observe()?;
+    network.count_since(&before);
+    activity.requeues = network.requeues();
+    activity.byte_limits = applied.byte_limits()?;
+    let differences = network.differences(plan);
+    let computed = (0..)
+        .zip(&setup.scenario.flows)
+        .filter(|(_, flow)| plan.is_vtsn(flow.last_wire()))
+        .map(|(id, _)| id)
+        .collect();
+    logs.warnings.extend(loads::problems(&loads).map(|problem| problem + "."));
+    logs.warnings.extend(step.map(clock_step::warning));
+    let observed = ObservedCase {
+        machine: teiji_net::machine::observe(),
+        network,
+        turns,
+        loads,
+        sync: clocks,
+        activity,
+        cpu_time,
+        warnings: Vec::new(),
+    };
+    Ok(Outcome { logs, observed, differences, computed, sync })
+}
+
+/// Runs the flows, and enters into their logs what the kernel tells of those that are traced.
+fn run_traced(
+    setup: &Setup<'_>,
+    applied: &Applied,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<(Logs, CpuTimes)> {
+    let receptions = receptions::start(setup.scenario, applied)?;
+    let silences = silences::start(setup.scenario, applied)?;
+    let (mut logs, cpu_time) = run_flows(setup, applied, progress)?;
+    if let Some(receptions) = receptions {
+        receptions.finish(setup.scenario, &mut logs)?;
+    }
+    silences.finish(&mut logs);
+    Ok((logs, cpu_time))
+}
+
+/// Each CPU's time while frames were sent.
+type CpuTimes = BTreeMap<u16, CpuTime>;
+
+fn run_flows(
+    setup: &Setup<'_>,
+    applied: &Applied,
+    progress: Option<&mut dyn FnMut(f64)>,
+) -> anyhow::Result<(Logs, CpuTimes)> {
+    let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
+    let roles = (0..)
+        .zip(flows)
+        .map(|(id, flow)| FlowRoles::of(setup.scenario, applied, flow, id))
+        .collect::<anyhow::Result<Vec<FlowRoles<'_>>>>()?;
+    let round_trips = setup
+        .scenario
+        .numbered_round_trips()
+        .map(|(id, asked)| RoundTripRoles::of(setup.scenario, applied, asked, id))
+        .collect::<anyhow::Result<Vec<RoundTripRoles<'_>>>>()?;
+    let deaths = deaths::prepare(setup.scenario, applied)?;
+    let start = Start::default();
+    thread::scope(|scope| {
+        let starter = Starter(&start);
+        let (ready, readiness) = mpsc::channel();
+        let stop = setup.stop;
+        let gate = || Gate::new(&ready, &start);
+        let mut talkers = Vec::new();
+        let mut listeners = Vec::new();
+        for (id, (flow, roles)) in (0..).zip(flows.iter().zip(&roles)) {
+            let deadline = Deadline::never();
+            let until = deadline.clone();
+            // However the talker ends, and if it never begins, the listener must not wait for
+            // ever.
+            let end = EndOf { deadline, longer: time_to_drain(setup.scenario, flow) };
+            let gate_of_listener = gate();
+            let listen = move || {
+                enter(roles.listener_namespace)?;
+                let listener = Listener::open(&roles.listener)?.ready()?;
+                gate_of_listener.pass();
+                Ok(listener.run(&until, stop)?)
+            };
+            let gate_of_talker = gate();
+            let talk = move || {
+                let _end = end;
+                enter(roles.talker_namespace)?;
+                let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
+                let base = gate_of_talker.wait()?;
+                Ok(talker.run(&schedule(flow, base), stop)?)
+            };
+            listeners.push(spawn(scope, thread_name("listener", id), listen)?);
+            talkers.push(spawn(scope, thread_name("talker", id), talk)?);
+        }
+        let mut responders = Vec::new();
+        let mut requesters = Vec::new();
+        for ((id, _), roles) in setup.scenario.numbered_round_trips().zip(&round_trips) {
+            let deadline = Deadline::never();
+            let until = deadline.clone();
+            let (respond, ask) =
+                (roles.respond(gate(), until, stop), roles.ask(gate(), deadline, stop));
+            responders.push(spawn(scope, thread_name("responder", id), respond)?);
+            requesters.push(spawn(scope, thread_name("requester", id), ask)?);
+        }
+        drop(ready);
+        let all = 2 * (flows.len() + round_trips.len());
+        let (mut dying, mut under_way) = (Vec::new(), Vec::new());
+        let base = if readiness.iter().take(all).count() == all {
+            let base = first_departure(setup);
+            starter.start(base);
+            for (id, death) in (0..).zip(&deaths) {
+                let (running, over) = mpsc::channel();
+                under_way.push(running);
+                let come = move || death.come(base, &over);
+                dying.push(spawn(scope, thread_name("death", id), come)?);
+            }
+            let first = base - departure::longest_margin(setup.scenario) - BESIDE;
+            teiji::stop::sleep_until(first, clock::now(), stop);
+            base
+        } else {
+            // Somebody could not open: nobody starts, and joining tells why.
+            drop(starter);
+            clock::now()
+        };
+        let idle_before = IdleTimes::now();
+        if let Some(progress) = progress {
+            let ended = || {
+                talkers.iter().all(ScopedJoinHandle::is_finished)
+                    && requesters.iter().all(ScopedJoinHandle::is_finished)
+            };
+            show(progress, base, setup.scenario.duration(), ended);
+        }
+        let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+        let asked: Vec<&str> = asked.iter().map(|asked| asked.name.as_str()).collect();
+        let talkers = join_all(talkers, &names, "talker of flow");
+        let requesters = join_all(requesters, &asked, "requester of");
+        clock::sleep_until(
+            clock::now::<Tai>() + departure::longest_margin(setup.scenario) + BESIDE,
+        );
+        let cpu_time = IdleTimes::now().since(&idle_before);
+        let joined = Joined {
+            talkers,
+            requesters,
+            listeners: join_all(listeners, &names, "listener of flow"),
+            responders: join_all(responders, &asked, "responder of"),
+        };
+        drop(under_way);
+        let (talkers, listeners, rounds) = joined.all()?;
+        let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
+        join_all(dying, &ports, "end of port")?;
+        let warnings = Vec::new();
+        Ok((Logs { base, talkers, listeners, rounds, warnings }, cpu_time))
+    })
+}
+
+/// What the threads of all roles gave.
+struct Joined {
+    talkers: anyhow::Result<Vec<TalkerLog>>,
+    requesters: anyhow::Result<Vec<RequesterLog>>,
+    listeners: anyhow::Result<Vec<ListenerLog>>,
+    responders: anyhow::Result<Vec<ReflectedCounts>>,
+}
+
+/// What talkers, listeners, and both ends of round trips recorded.
+type RoleLogs = (Vec<TalkerLog>, Vec<ListenerLog>, Vec<(RequesterLog, ReflectedCounts)>);
+
+impl Joined {
+    /// All of it; of several failures the one that is a cause, not a consequence.
+    fn all(self) -> anyhow::Result<RoleLogs> {
+        let Self { talkers, requesters, listeners, responders } = self;
+        match (talkers, requesters, listeners, responders) {
+            (Ok(talkers), Ok(requesters), Ok(listeners), Ok(responders)) => {
+                Ok((talkers, listeners, requesters.into_iter().zip(responders).collect()))
+            }
+            (talkers, requesters, listeners, responders) => {
+                let mut errors: Vec<anyhow::Error> =
+                    [talkers.err(), requesters.err(), listeners.err(), responders.err()]
+                        .into_iter()
+                        .flatten()
+                        .collect();
+                let cause = errors.iter().position(|error| !is_consequence(error)).unwrap_or(0);
+                Err(errors.swap_remove(cause))
+            }
+        }
+    }
+}
+
+fn show(
+    progress: &mut dyn FnMut(f64),
+    base: Instant<Tai>,
+    duration: Span,
+    ended: impl Fn() -> bool,
+) {
+    while !ended() {
+        let passed = clock::now::<Tai>() - base;
+        progress((passed.as_secs_f64() / duration.as_secs_f64().max(1e-9)).clamp(0.0, 1.0));
+        thread::sleep(TICK_OF_PROGRESS);
+    }
+}

@@ -1,0 +1,86 @@
+//! What measuring one case on one machine gives: what its talkers and listeners recorded, and
+//! the machine as observed. The guest sends it to its host.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use teiji::roundtrip::ReflectedCounts;
+use teiji::{ListenerLog, RequesterLog, TalkerLog};
+use teiji_core::time::{Instant, Tai};
+use teiji_record::{ObservedCase, Sighting};
+
+use crate::measure::ptp::series::SyncSeries;
+
+/// What the threads of a case recorded.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Logs {
+    /// Departure of every flow's first frame.
+    pub base: Instant<Tai>,
+    /// One per flow, in the scenario's order.
+    pub talkers: Vec<TalkerLog>,
+    /// One per flow, in the scenario's order.
+    pub listeners: Vec<ListenerLog>,
+    /// One per table of round trips, in the scenario's order: the requests, and what
+    /// the responder counted.
+    pub rounds: Vec<(RequesterLog, ReflectedCounts)>,
+    /// Sentences for the report.
+    pub warnings: Vec<String>,
+}
+
+/// The result of one case on the machine it ran on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What the threads recorded.
+    pub logs: Logs,
+    /// The machine during the case.
+    #[serde(with = "as_json")]
+    pub observed: ObservedCase,
+    /// Where the kernel's settings differ from what the experiment asked for.
+    pub differences: Vec<String>,
+    /// Flows over a `vtsn` wire: the listener's hardware stamps are the wire's
+    /// own time, computed.
+    pub computed: BTreeSet<u16>,
+    /// How the clocks followed, where they were synchronised, look by look.
+    pub sync: Vec<SyncSeries>,
+}
+
+impl Outcome {
+    /// What an analyser would have seen on the `vtsn` wires. A frame is stamped
+    /// where it arrives, when it arrives there, by the listener's clock.
+    pub fn computed_sightings(&self) -> impl Iterator<Item = Sighting> + '_ {
+        let arrivals = self.logs.listeners.iter().flat_map(|listener| &listener.arrivals);
+        arrivals.filter(|rx| self.computed.contains(&rx.flow)).filter_map(|rx| {
+            let at = Instant::from_ns(rx.rx_hardware?.as_ns());
+            Some(Sighting { flow: rx.flow, seq: rx.seq, at })
+        })
+    }
+
+    /// The bytes that travel from guest to host.
+    pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
+        postcard::to_stdvec(self).context("cannot pack the measurement")
+    }
+
+    /// Reads what [`Outcome::to_bytes`] wrote; both ends are the same binary.
+    pub fn from_bytes(bytes: &[u8]) -> anyhow::Result<Self> {
+        postcard::from_bytes(bytes).context("cannot read the guest's measurement")
+    }
+}
+
+/// A value as JSON within another format: it has parts that only a self-describing format can
+/// carry.
+mod as_json {
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<T: Serialize, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        serde_json::to_string(value).map_err(S::Error::custom)?.serialize(to)
+    }
+
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        serde_json::from_str(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
