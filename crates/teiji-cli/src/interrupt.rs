@@ -18,6 +18,10 @@ pub fn stop_flag() -> StopFlag {
             if raised.is_stopped() {
                 std::process::exit(crate::exit::Exit::Interrupted as i32);
             }
+            if teiji_run::abandon_preparation() {
+                output::aside("\nteiji: interrupted before anything was measured");
+                std::process::exit(crate::exit::Exit::Interrupted as i32);
+            }
             let back = if teiji_run::is_undo_pending() {
                 " and putting back what was changed"
             } else {

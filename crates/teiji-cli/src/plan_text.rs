@@ -6,7 +6,7 @@ use std::path::Path;
 
 use teiji_experiment::{Case, Scenario};
 use teiji_net::Plan;
-use teiji_net::command::quote;
+use teiji_net::command::{quote, wait_until};
 
 use teiji_run::measure::ptp;
 use teiji_run::measure::ptp::program::{self, Program};
@@ -101,9 +101,8 @@ fn wait(programs: &[Program]) -> String {
     let mut text = String::new();
     for program in programs.iter().filter(|program| program.followers > 0) {
         let log = quote(&program.log.display().to_string());
-        let look = format!("until grep -q 'to SLAVE on' {log}; do sleep 0.25; done");
-        let limit = ptp::LIMIT.as_ns() / 1_000_000_000;
-        let _ = writeln!(text, "timeout {limit} sh -c {}", quote(&look));
+        let limit = ptp::LIMIT.to_std().unwrap_or_default();
+        let _ = writeln!(text, "{}", wait_until(&format!("grep -q 'to SLAVE on' {log}"), limit));
     }
     text
 }

@@ -6,6 +6,7 @@ mod common;
 mod run;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -492,6 +493,31 @@ fn ctrl_c_ends_the_machine_and_the_command() {
     let ended = said(&child.wait_with_output().unwrap());
     assert_eq!(ended.code, 130, "{}", ended.err);
     assert!(machines(dir.path()).is_empty(), "QEMU is still running");
+}
+
+/// With an empty cache that takes a minute or more.
+#[test]
+fn ctrl_c_while_something_is_fetched_ends_the_command_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("runs");
+    let mut child =
+        common::command(&["run", "experiments/etf.toml", "--out", out.to_str().unwrap()])
+            .env("XDG_CACHE_HOME", dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains('…'), "{first}");
+    signal("-INT", child.id());
+    // It would go on to fetch, and to measure, with a line for each case.
+    let rest: Vec<String> = lines.map(Result::unwrap).filter(|line| !line.is_empty()).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    let last = rest.last().map(String::as_str);
+    assert_eq!(last, Some("teiji: interrupted before anything was measured"), "{rest:?}");
+    assert!(rest.iter().all(|line| !line.contains("normal")), "{rest:?}");
+    assert!(!out.exists(), "something is left of the run");
 }
 
 #[test]

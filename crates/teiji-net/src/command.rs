@@ -4,6 +4,7 @@
 //! anonymous ones, which the kernel clears away when the program ends.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::free_pages;
 use crate::host::CARRIER_WAIT;
@@ -145,8 +146,7 @@ impl Plan {
                 let (details, ready) =
                     if bridged { ("-d ", "'state forwarding'") } else { ("", "LOWER_UP") };
                 let look = format!("ip {details}-n {host} link show dev {}", dev(*port));
-                let wait = format!("until {look} | grep -q {ready}; do sleep 0.1; done");
-                format!("timeout {} sh -c {}", CARRIER_WAIT.as_secs(), quote(&wait))
+                wait_until(&format!("{look} | grep -q {ready}"), CARRIER_WAIT)
             }
             Action::Neighbour { port, peer, ip } => format!(
                 "ip -n {host} neigh replace {ip} lladdr {} dev {} nud permanent",
@@ -155,6 +155,14 @@ impl Plan {
             ),
         }
     }
+}
+
+/// A command of a shell that tries `condition` ten times a second until it is true, and goes on
+/// after `limit`. In the shell it is pasted into: `timeout` would need one of its own, in which
+/// other programs may be found.
+pub fn wait_until(condition: &str, limit: Duration) -> String {
+    let tries = limit.as_millis() / 100;
+    format!("left={tries}; until {condition} || [ $((left -= 1)) -le 0 ]; do sleep 0.1; done")
 }
 
 fn pair_end(port: &PlannedPort) -> String {

@@ -40,11 +40,11 @@ ip -n listener addr add 10.1.0.2/24 dev line
 ip -n listener link set dev line up
 
 # talker
-timeout 10 sh -c 'until ip -n talker link show dev line | grep -q LOWER_UP; do sleep 0.1; done'
+left=100; until ip -n talker link show dev line | grep -q LOWER_UP || [ $((left -= 1)) -le 0 ]; do sleep 0.1; done
 ip -n talker neigh replace 10.1.0.2 lladdr 02:74:65:6a:01:02 dev line nud permanent
 
 # listener
-timeout 10 sh -c 'until ip -n listener link show dev line | grep -q LOWER_UP; do sleep 0.1; done'
+left=100; until ip -n listener link show dev line | grep -q LOWER_UP || [ $((left -= 1)) -le 0 ]; do sleep 0.1; done
 ip -n listener neigh replace 10.1.0.1 lladdr 02:74:65:6a:01:01 dev line nud permanent
 
 # to undo

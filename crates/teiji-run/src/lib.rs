@@ -22,6 +22,7 @@
 mod error;
 pub mod experiment_file;
 pub mod guest;
+mod interruption;
 pub mod lab;
 pub mod limits;
 pub mod margin;
@@ -32,11 +33,10 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod summarise;
-mod undo;
 
 pub use error::{Interrupted, Mistake};
+pub use interruption::{abandon_preparation, is_undo_pending};
 pub use progress::{CacheSteps, Progress, Step, Unwatched};
 pub use run::{Ended, Finished, On, Request, run};
-pub use undo::is_undo_pending;
 
 pub(crate) use error::mistake;

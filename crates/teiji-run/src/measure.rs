@@ -36,7 +36,7 @@ use teiji_sys::clock;
 
 pub use outcome::{Logs, Outcome};
 
-use crate::undo;
+use crate::interruption;
 use clock_step::TaiOffset;
 use departure::first_departure;
 use flow_roles::{FlowRoles, schedule, time_to_drain};
@@ -76,9 +76,9 @@ pub struct Setup<'a> {
 pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
     let plan = Plan::compile(setup.scenario, setup.binding)?;
     // The laboratory's guest is thrown away with what was changed.
-    undo::set_pending(!setup.own_machine);
+    interruption::set_undo_pending(!setup.own_machine);
     let measured = apply_and_measure(setup, &plan, progress);
-    undo::set_pending(false);
+    interruption::set_undo_pending(false);
     measured
 }
 

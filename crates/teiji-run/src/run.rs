@@ -23,6 +23,7 @@ use teiji_record::{LabManifest, ObservedCase, ObservedCases, RunFolder};
 
 use crate::Interrupted;
 use crate::guest::Job;
+use crate::interruption;
 use crate::lab::{Lab, vcpus};
 use crate::measure::{self, Setup};
 use crate::member::{self, MemberFiles};
@@ -123,17 +124,12 @@ pub fn run(
     let new = !request.out.exists();
     // First of all: where nothing can be written, nothing is fetched.
     let folder = RunFolder::create(&request.out, &folder_time(started), &experiment.name)?;
-    let bench = match Bench::prepare(request, progress) {
-        Ok(bench) => bench,
-        Err(error) => {
-            // What is refused leaves nothing behind; the error says why, which counts more.
-            let _ = fs::remove_dir_all(folder.path());
-            if new {
-                let _ = fs::remove_dir(&request.out);
-            }
-            return Err(error);
-        }
-    };
+    let preparation = interruption::prepare(folder.path(), new);
+    let bench = Bench::prepare(request, progress).inspect_err(|_| {
+        // What is refused leaves nothing behind.
+        interruption::abandon_preparation();
+    })?;
+    drop(preparation);
     folder.write_experiment(&request.text)?;
     let manifest = first_manifest(request, &bench, started);
     folder.write_manifest(&manifest)?;

@@ -14,6 +14,7 @@ use teiji_record::{ObservedCase, RunFolder};
 use teiji_stats::{Misses, Stations};
 
 use super::{Bench, Etf, Member, Trial};
+use crate::Interrupted;
 use crate::experiment_file;
 use crate::progress::Progress;
 use crate::report;
@@ -231,9 +232,16 @@ impl Bench for FlowBench {
         };
         let Chosen { case, flow, id, .. } = &self.chosen;
         for seed in &request.seeds {
-            let records = folder
-                .read_records(&case.name, *seed)
-                .with_context(|| format!("case {} seed {seed}", case.name))?;
+            let records = match folder.read_records(&case.name, *seed) {
+                Err(_) if ended == Ended::Interrupted => {
+                    let kept = report::shown(folder.path());
+                    return Err(Interrupted(format!(
+                        "interrupted; what was measured is in {kept}"
+                    ))
+                    .into());
+                }
+                records => records.with_context(|| format!("case {} seed {seed}", case.name))?,
+            };
             let views = || records.rows_of(*id).iter().map(teiji_record::FrameRow::view);
             let stations = Stations::of(views(), margin, Some(delta));
             let mut misses = Misses::of(views());
