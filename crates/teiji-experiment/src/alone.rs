@@ -1,9 +1,10 @@
 //! One case as a file of its own, with everything it inherits written out.
 
 use crate::fields::Fields;
+use crate::keys::file::FILE;
 use crate::log::Log;
 use crate::tree::{Entry, Node, Origin, Table, Value};
-use crate::{Reader, cases, overrides, print, schema, syntax};
+use crate::{Reader, cases, overrides, print, syntax};
 
 impl Reader {
     /// The case `name` of the experiment `text`, with the overrides of this reader, as a
@@ -16,7 +17,7 @@ impl Reader {
         let overlay = overrides::overlay(&root, self.overrides(), &log);
         root.merge(&overlay);
         let top = Origin::File { start: 0, end: 0 };
-        let file = Fields::new(&root, top, &schema::FILE, "the file", &log);
+        let file = Fields::new(&root, top, &FILE, "the file", &log);
         let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), &log);
         let case = resolved.into_iter().find(|case| case.label.name == name)?;
         let mut alone = Table {

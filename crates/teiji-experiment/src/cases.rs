@@ -2,8 +2,8 @@
 //! says.
 
 use crate::fields::{Fields, Named};
+use crate::keys::file::{self as keys, CASE};
 use crate::log::{CaseLabel, Log};
-use crate::schema;
 use crate::suggest::{did_you_mean, list};
 use crate::tree::{Entry, Origin, Table};
 
@@ -69,12 +69,8 @@ pub(crate) fn resolve(
             own_origins(case, &mut label);
             ResolvedCase {
                 label,
-                about: fields
-                    .text("about", "\"wake and send\"")
-                    .value()
-                    .unwrap_or_default()
-                    .to_owned(),
-                paper: fields.text("paper", "\"normal\"").value().map(str::to_owned),
+                about: fields.take(&keys::ABOUT).value().unwrap_or_default(),
+                paper: fields.take(&keys::CASE_PAPER).value(),
                 paper_at: fields.place("paper"),
                 kernel: kernel(&fields, log),
                 table,
@@ -86,7 +82,7 @@ pub(crate) fn resolve(
 /// The case's own kernel. Whether there is such a one is seen when it is
 /// fetched.
 fn kernel(fields: &Fields<'_>, log: &Log) -> Option<String> {
-    let name = fields.text("kernel", "\"debian:6.12-rt\"").value()?;
+    let name = fields.take(&keys::KERNEL).value()?;
     let version = name.strip_prefix("debian:").map(|v| v.strip_suffix("-rt").unwrap_or(v));
     let good = version.is_some_and(|version| {
         let number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
@@ -99,11 +95,11 @@ fn kernel(fields: &Fields<'_>, log: &Log) -> Option<String> {
             "Write for example kernel = \"debian:6.12-rt\", or \"debian:6.12\" for the ordinary one.",
         );
     }
-    good.then(|| name.to_owned())
+    good.then_some(name)
 }
 
 fn fields<'a>(case: &Named<'a>, log: &'a Log) -> Fields<'a> {
-    Fields::new(case.table, case.at, &schema::CASE, format!("[cases.{}]", case.name), log)
+    Fields::new(case.table, case.at, &CASE, format!("[cases.{}]", case.name), log)
 }
 
 fn scenario_part(table: &Table) -> Table {
@@ -122,11 +118,11 @@ fn own_origins(case: &Named<'_>, label: &mut CaseLabel) {
 /// The case this one inherits from.
 fn parent(case: &Named<'_>, cases: &[Named<'_>], log: &Log) -> Option<usize> {
     let fields = fields(case, log);
-    let name = fields.text("inherits", "\"normal\"").value()?;
+    let name = fields.take(&keys::INHERITS).value()?;
     let found = cases.iter().position(|c| c.name == name);
     if found.is_none() {
         let names: Vec<&str> = cases.iter().map(|c| c.name).filter(|n| *n != case.name).collect();
-        let guess = did_you_mean(name, names.iter().copied());
+        let guess = did_you_mean(&name, names.iter().copied());
         log.mistake(
             fields.place("inherits"),
             format!("there is no case `{name}` to inherit from{guess}"),

@@ -5,32 +5,15 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::load::LoadKind;
-use teiji_core::quantity::Rate;
-use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 
 use crate::fields::Found;
 pub(crate) use crate::keys::flow::FlowDraft;
+pub(crate) use crate::keys::host::HostDraft;
 pub(crate) use crate::keys::round_trips::RoundTripsDraft;
+pub(crate) use crate::keys::wire::WireDraft;
 use crate::read::networks::Networks;
-use crate::scenario::{
-    Card, Host, LeafQdisc, Nic, Port, Processing, Ptp, Qdisc, Scenario, System, Wire,
-};
-
-/// What a `[hosts.NAME]` says besides its ports.
-pub(crate) struct HostDraft {
-    pub name: String,
-    pub bridge: Option<bool>,
-    pub cpu: Found<u16>,
-}
-
-pub(crate) struct WireDraft {
-    pub name: String,
-    pub between: Option<[String; 2]>,
-    pub nic: Option<Nic>,
-    pub rate: Option<Rate>,
-    pub delay: Found<Span>,
-}
+use crate::scenario::{Card, Host, LeafQdisc, Port, Processing, Ptp, Qdisc, Scenario, System};
 
 pub(crate) struct PortDraft {
     pub host: String,
@@ -124,29 +107,6 @@ impl ScenarioDraft {
 impl HostDraft {
     pub fn is_bridge(&self) -> bool {
         self.bridge == Some(true)
-    }
-
-    fn finish(self) -> Option<Host> {
-        Some(Host {
-            name: self.name,
-            bridge: self.bridge?,
-            cpu: self.cpu.settle().ok()?,
-            ports: Vec::new(),
-            ptp: None,
-            system: System::default(),
-        })
-    }
-}
-
-impl WireDraft {
-    fn finish(self) -> Option<Wire> {
-        Some(Wire {
-            name: self.name,
-            between: self.between?,
-            nic: self.nic?,
-            rate: self.rate?,
-            delay: self.delay.settle().ok()?,
-        })
     }
 }
 

@@ -7,15 +7,15 @@ use std::str::FromStr;
 use teiji_core::quantity::{Rate, parse_ppb, parse_span};
 use teiji_core::time::Span;
 
-use crate::keys::{Key, Keys, Section};
+use crate::keys::{Section, Table};
 use crate::log::Log;
 use crate::suggest::{did_you_mean, list};
-use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::tree::{self, Entry, Node, Origin, Value};
 
 /// A table being read. A getter returns [`Found`], which tells a key that is absent from one
 /// that was reported as wrong.
 pub(crate) struct Fields<'a> {
-    table: &'a Table,
+    table: &'a tree::Table,
     at: Origin,
     section: &'static Section,
     /// As the table is called in messages, `[flows.cycle]`.
@@ -28,7 +28,7 @@ pub(crate) struct Fields<'a> {
 pub(crate) struct Named<'a> {
     pub name: &'a str,
     pub at: Origin,
-    pub table: &'a Table,
+    pub table: &'a tree::Table,
 }
 
 /// It was wrong, and the log knows.
@@ -128,7 +128,7 @@ impl<T> Settle for Found<T> {
 impl<'a> Fields<'a> {
     /// As [`Fields::new`] for a table whose keys were looked at before.
     pub fn again(
-        table: &'a Table,
+        table: &'a tree::Table,
         at: Origin,
         section: &'static Section,
         label: impl Into<String>,
@@ -139,7 +139,7 @@ impl<'a> Fields<'a> {
 
     /// Begins reading `table` and reports the keys that `section` lacks.
     pub fn new(
-        table: &'a Table,
+        table: &'a tree::Table,
         at: Origin,
         section: &'static Section,
         label: impl Into<String>,
@@ -148,8 +148,8 @@ impl<'a> Fields<'a> {
         let label = label.into();
         for entry in &table.entries {
             if section.key(&entry.key).is_none() {
-                let guess = did_you_mean(&entry.key, section.keys.iter().map(|k| k.name()));
-                let known: Vec<&str> = section.keys.iter().map(|k| k.name()).collect();
+                let known = section.names();
+                let guess = did_you_mean(&entry.key, known.iter().copied());
                 let help = if guess.is_empty() {
                     format!("Known here: {}.", list(&known))
                 } else {
@@ -169,13 +169,8 @@ impl<'a> Fields<'a> {
 
     /// The value of `key`, whatever it is.
     pub fn node(&self, key: &str) -> Option<&'a Node> {
-        debug_assert!(self.section.key(key).is_some(), "`{key}` is missing in the schema");
+        debug_assert!(self.section.key(key).is_some(), "`{key}` is not declared");
         self.table.get(key)
-    }
-
-    /// True if the section has such a key.
-    pub fn knows(&self, key: &str) -> bool {
-        self.section.key(key).is_some()
     }
 
     /// True if the key is in the file.
@@ -243,18 +238,32 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub fn table(&self, key: &str, example: &str) -> Found<&'a Table> {
+    pub fn table(&self, key: &str, example: &str) -> Found<&'a tree::Table> {
         self.read(key, "a table", example, |value| match value {
             Value::Table(table) => Some(table),
             _ => None,
         })
     }
 
-    /// The keys of the table `key`, which messages call `label`.
-    pub fn below(&self, key: &Key<Keys>, label: impl Into<String>) -> Found<Fields<'a>> {
-        let (section, example) = (key.limits.section, key.limits.example);
-        let found = self.table(key.name, example);
-        found.map(|table| Self::new(table, self.place(key.name), section, label, self.log))
+    /// The keys of the table called `key`, which messages call `label`.
+    pub fn below_named(
+        &self,
+        key: &str,
+        limits: &Table,
+        label: impl Into<String>,
+    ) -> Found<Fields<'a>> {
+        let found = self.table(key, limits.example);
+        found.map(|table| Self::new(table, self.place(key), limits.section, label, self.log))
+    }
+
+    /// What messages call a table of this one.
+    pub fn label_of(&self, key: &str) -> String {
+        format!("`{key}` of {}", self.label)
+    }
+
+    /// Where findings go.
+    pub const fn log(&self) -> &'a Log {
+        self.log
     }
 
     /// The named tables below `key`, `[key.NAME]`; what is no table is reported

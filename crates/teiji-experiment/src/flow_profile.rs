@@ -6,11 +6,11 @@ use std::fmt;
 use teiji_core::time::Span;
 
 use crate::fields::Fields;
+use crate::keys::prioflow::{PROFILE, PROFILE_PORT};
 use crate::log::Log;
 use crate::mistake::Mistakes;
 use crate::read;
 use crate::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
-use crate::schema;
 use crate::syntax;
 use crate::tree::{Entry, Origin, Value};
 
@@ -62,7 +62,7 @@ impl FlowProfile {
 fn read_ports(text: &str, log: &Log) -> Option<Vec<ProfilePort>> {
     let root = syntax::parse(text, log)?;
     let top = Origin::File { start: 0, end: 0 };
-    let file = Fields::new(&root, top, &schema::FLOW_PROFILE, "the profile", log);
+    let file = Fields::new(&root, top, &PROFILE, "the profile", log);
     let entries = file.table("ports", "{}").value().map_or(&[][..], |table| &table.entries);
     if entries.is_empty() && !log.is_fatal() {
         log.mistake(top, "the profile names no port", "Write for example [ports.eth0]");
@@ -100,8 +100,8 @@ fn read_port(entry: &Entry, log: &Log) -> Option<ProfilePort> {
         return None;
     }
     let label = format!("[ports.{}]", key(name));
-    let fields = Fields::new(table, node.at, &schema::FLOW_PORT, label, log);
-    let mut settings = read::prioflow(&fields, log)?;
+    let fields = Fields::new(table, node.at, &PROFILE_PORT, label, log);
+    let mut settings = read::prioflow::read(&fields)?;
     if !fields.has("link") {
         settings.link = LinkMode::MacControl;
     }

@@ -2,32 +2,37 @@
 //!
 //! The reader checks what is declared here ([`crate::fields::Fields::take`]), the tables of
 //! docs/experiments.md and the JSON Schema print it, and where one key is one value of a
-//! scenario, [`section`] makes the field of the scenario as well. What two keys say to each
-//! other is code (`read/`, `check/`).
+//! scenario, [`section`] makes the field of the scenario as well. What several keys
+//! mean together is code (`read/`, `check/`).
 
 mod declare;
+pub(crate) mod file;
 pub(crate) mod flow;
+pub(crate) mod host;
+mod list;
+pub(crate) mod port;
+pub(crate) mod prioflow;
+pub(crate) mod processing;
+pub(crate) mod qdisc;
 pub(crate) mod round_trips;
+mod schema;
+mod section;
+mod time;
 mod value;
+pub(crate) mod wire;
+
+use serde_json::Value as Json;
 
 use crate::fields::{Fields, Found};
+pub use file::PAPERS;
+pub use prioflow::PROFILE_PORT;
+pub use schema::json_schema;
+pub use section::{SECTIONS, Section, markdown};
+
 pub(crate) use declare::section;
-pub(crate) use value::{Keys, Kind, Value};
-
-/// A table of the file.
-pub struct Section {
-    /// Its header, with placeholders in capitals.
-    pub header: &'static str,
-    /// Its keys.
-    pub keys: &'static [&'static dyn Declared],
-}
-
-impl Section {
-    /// The key called `name`.
-    pub fn key(&self, name: &str) -> Option<&'static dyn Declared> {
-        self.keys.iter().find(|key| key.name() == name).copied()
-    }
-}
+pub(crate) use list::Items;
+pub(crate) use section::PartOf;
+pub(crate) use value::{Keys, Kind, Table, Value};
 
 /// A key of a table whose value is a `T`.
 pub(crate) struct Key<T: Kind> {
@@ -36,7 +41,7 @@ pub(crate) struct Key<T: Kind> {
     /// What the value may be.
     pub limits: T::Limits,
     /// What holds without it.
-    pub absent: Absent<T>,
+    absent: Absent<T>,
     /// What it means, for the documentation.
     meaning: &'static str,
 }
@@ -47,6 +52,8 @@ pub(crate) enum Absent<T> {
     Required(&'static str),
     /// This value.
     Default(T),
+    /// This value, which has words of its own.
+    Described(T, &'static str),
     /// Nothing that the key alone could tell, in words.
     Means(&'static str),
 }
@@ -60,9 +67,17 @@ impl<T: Kind> Key<T> {
     ) -> Self {
         Self { name, limits, absent, meaning }
     }
+
+    /// What one would write for a required key.
+    pub const fn example(&self) -> &'static str {
+        match self.absent {
+            Absent::Required(example) => example,
+            _ => "",
+        }
+    }
 }
 
-impl Fields<'_> {
+impl<'a> Fields<'a> {
     /// The value of `key` as the file has it, checked by itself.
     pub fn take<T: Value>(&self, key: &Key<T>) -> Found<T> {
         T::read(&key.limits, key.name, self)
@@ -74,10 +89,20 @@ impl Fields<'_> {
         let found = self.take(key);
         match &key.absent {
             Absent::Required(example) => self.required(key.name, example, found),
-            Absent::Default(value) => found.or_default(value.clone()),
-            // A reader that wants a value there has a default of its own.
+            Absent::Default(value) | Absent::Described(value, _) => found.or_default(value.clone()),
+            // Its reader has a default of its own.
             Absent::Means(_) => found.value(),
         }
+    }
+
+    /// The keys of the table `key`, which messages call `label`.
+    pub fn below(&self, key: &Key<Keys>, label: impl Into<String>) -> Found<Fields<'a>> {
+        self.below_named(key.name, &key.limits, label)
+    }
+
+    /// The elements of the list `key`.
+    pub fn items(&self, key: &Key<Items>) -> Found<&'a [crate::tree::Node]> {
+        self.array(key.name, key.limits.example)
     }
 }
 
@@ -90,7 +115,11 @@ pub trait Declared: Sync {
     /// What holds when it is left out; `required` if it must not be.
     fn default(&self) -> String;
     /// What it means.
-    fn meaning(&self) -> &'static str;
+    fn meaning(&self) -> String;
+    /// Whether it must not be left out.
+    fn is_required(&self) -> bool;
+    /// What its value is, as JSON Schema.
+    fn schema(&self) -> Json;
 }
 
 impl<T: Kind + Sync> Declared for Key<T> {
@@ -106,11 +135,24 @@ impl<T: Kind + Sync> Declared for Key<T> {
         match &self.absent {
             Absent::Required(_) => "required".to_owned(),
             Absent::Default(value) => format!("`{}`", value.toml(&self.limits)),
-            Absent::Means(words) => (*words).to_owned(),
+            Absent::Described(_, words) | Absent::Means(words) => (*words).to_owned(),
         }
     }
 
-    fn meaning(&self) -> &'static str {
-        self.meaning.trim_start()
+    fn meaning(&self) -> String {
+        self.meaning.trim_start().to_owned()
+    }
+
+    fn is_required(&self) -> bool {
+        matches!(self.absent, Absent::Required(_))
+    }
+
+    fn schema(&self) -> Json {
+        let mut schema = T::schema(&self.limits);
+        if let Absent::Default(value) = &self.absent {
+            // What stands for a default is the same in TOML and in JSON.
+            schema["default"] = value.toml(&self.limits).parse().unwrap_or(Json::Null);
+        }
+        schema
     }
 }

@@ -1,8 +1,9 @@
 //! `--set PATH=VALUE`: overrides from the command line, laid over the file.
 
 use crate::cases::PER_CASE;
+use crate::keys::file::FILE;
+use crate::keys::flow::FLOW;
 use crate::log::Log;
-use crate::schema;
 use crate::suggest::did_you_mean;
 use crate::syntax::parse_value;
 use crate::tree::{Entry, Node, Origin, Table, Value};
@@ -45,13 +46,13 @@ fn refused(file: &Table, path: &[&str], at: Origin, log: &Log) -> bool {
             return true;
         }
     };
-    if schema::FILE.key(first).is_none() {
+    if FILE.key(first).is_none() {
         let flow = names(file, "flows").into_iter().next();
         let guess = match flow {
-            Some(flow) if rest.is_empty() && schema::FLOW.key(first).is_some() => {
+            Some(flow) if rest.is_empty() && FLOW.key(first).is_some() => {
                 format!("; did you mean `flows.{flow}.{first}`?")
             }
-            _ => did_you_mean(first, schema::FILE.keys.iter().map(|k| k.name())),
+            _ => did_you_mean(first, FILE.names()),
         };
         log.mistake(at, format!("the file has no `{first}`{guess}"), "");
         return true;

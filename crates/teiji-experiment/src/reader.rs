@@ -3,13 +3,13 @@
 use crate::cases::{self, ResolvedCase};
 use crate::check;
 use crate::fields::{Fields, Found, valid_name};
+use crate::keys::file::{self as keys, FILE, PAPERS};
 use crate::log::{CaseLabel, Log};
 use crate::mistake::Mistakes;
 use crate::overrides;
 use crate::read;
 use crate::read::judge::JudgeDraft;
 use crate::scenario::{Case, Experiment, InstructionTime};
-use crate::schema;
 use crate::suggest::{did_you_mean, list};
 use crate::syntax;
 use crate::tree::{Node, Origin, Value};
@@ -93,7 +93,7 @@ impl Reader {
         let overlay = overrides::overlay(&root, &self.overrides, log);
         root.merge(&overlay);
         let top = Origin::File { start: 0, end: 0 };
-        let file = Fields::new(&root, top, &schema::FILE, "the file", log);
+        let file = Fields::new(&root, top, &FILE, "the file", log);
         let head = read_head(&file, log);
         let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), log);
         let mut cases = Vec::new();
@@ -113,11 +113,11 @@ impl Reader {
         }
         let top = Origin::File { start: 0, end: 0 };
         let label = "the case";
-        let file = Fields::new(&case.table, top, &schema::FILE, label, log);
+        let file = Fields::new(&case.table, top, &FILE, label, log);
         let draft = read::scenario(&file, log);
         check::scenario(&draft, &case.table, self.cards, log);
         let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
-        let instruction = read::instruction(&file, log);
+        let instruction = file.take(&keys::INSTRUCTION);
         check::instruction::check(instruction, &draft, &case.table, self.cards, log);
         Some(Case {
             name: case.label.name.clone(),
@@ -145,8 +145,7 @@ fn check_result(key: &str, at: Origin, paper: &Found<String>, log: &Log) {
         Found::Wrong => return,
         Found::Value(paper) => paper,
     };
-    let results =
-        schema::PAPERS.iter().find(|(name, _)| name == paper).map(|(_, results)| *results);
+    let results = PAPERS.iter().find(|(name, _)| name == paper).map(|(_, results)| *results);
     let results = results.unwrap_or_default();
     if !results.contains(&key) {
         let guess = did_you_mean(key, results.iter().copied());
@@ -185,39 +184,31 @@ impl Head {
 }
 
 fn read_head(file: &Fields<'_>, log: &Log) -> Head {
-    let papers = schema::PAPERS.map(|(paper, _)| (paper, paper));
-    let name = file.required("name", "\"etf\"", file.text("name", "\"etf\""));
-    let question = "\"Does a launch time make sending more regular?\"";
+    let name = file.settled(&keys::NAME);
     Head {
-        name: name
-            .filter(|name| valid_name(name, file.place("name"), "an experiment", log))
-            .map(str::to_owned),
-        question: file
-            .required("question", question, file.text("question", question))
-            .map(str::to_owned),
-        paper: file.choice("paper", &papers).map(str::to_owned),
+        name: name.filter(|name| valid_name(name, file.place("name"), "an experiment", log)),
+        question: file.settled(&keys::QUESTION),
+        paper: file.take(&keys::PAPER).map(str::to_owned),
         paper_differences: read_differences(file, log),
-        seed: file
-            .number("seed", 0, i64::MAX, "")
-            .and_then(|n| u64::try_from(n).ok())
-            .or_default(1),
+        seed: file.settled(&keys::SEED),
         judge: read::judge::read(file, log),
     }
 }
 
 fn read_differences(file: &Fields<'_>, log: &Log) -> Option<Vec<String>> {
-    const KEY: &str = "paper-differences";
-    const EXAMPLE: &str = "[\"The card is vtsn, not an i210.\"]";
+    const KEY: &str = keys::PAPER_DIFFERENCES.name;
+    let example = keys::PAPER_DIFFERENCES.limits.example;
     let text = |item: &Node| match &item.value {
         Value::Text(text) => Some(text.clone()),
         Value::Broken => None,
         other => {
             let message = format!("a difference is text, not {}", other.kind());
-            log.mistake(item.at, message, format!("Write for example {KEY} = {EXAMPLE}"));
+            log.mistake(item.at, message, format!("Write for example {KEY} = {example}"));
             None
         }
     };
-    let found = file.array(KEY, EXAMPLE).and_then(|items| items.iter().map(text).collect());
+    let found =
+        file.items(&keys::PAPER_DIFFERENCES).and_then(|items| items.iter().map(text).collect());
     if file.has(KEY) && !file.has("paper") {
         log.mistake(
             file.place(KEY),

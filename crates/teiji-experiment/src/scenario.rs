@@ -16,25 +16,30 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 use teiji_core::load::LoadKind;
-use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use crate::keys::flow::Flow;
+pub use crate::keys::host::{Host, Ptp, System};
+pub use crate::keys::port::{Card, Moderation, Phc, Ring};
+pub use crate::keys::prioflow::Prioflow;
+pub use crate::keys::processing::{Irq, Napi, Processing};
+pub use crate::keys::qdisc::Etf;
 pub use crate::keys::round_trips::RoundTrips;
-pub use card::{Card, Moderation, Nic, Phc, Ring};
+pub use crate::keys::wire::Wire;
+pub use card::Nic;
 pub use instruction::InstructionTime;
 pub use judge::{Judge, JudgeBy};
 pub use level_table::LevelTable;
 pub use loaded::{LoadedPorts, PortName};
-pub use prioflow::{LevelSource, LinkMode, Prioflow};
+pub use prioflow::{LevelSource, LinkMode};
 pub use qdisc::{
-    Cbs, Etf, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
+    Cbs, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
 pub use requirement::{
     AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure, Requirement,
 };
-pub use system::{Irq, Napi, Policy, Processing, RtRuntime, System};
+pub use system::{Policy, RtRuntime};
 
 /// A question with the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -208,39 +213,6 @@ impl Scenario {
     }
 }
 
-/// One host: in the laboratory and on veth a network namespace, with
-/// `--on local --bind` the namespace around a real port.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Host {
-    /// Letters, digits and `-`.
-    pub name: String,
-    /// It joins its ports to a bridge (IEEE 802.1Q) and is in no other way active.
-    #[serde(default)]
-    pub bridge: bool,
-    /// The CPU that runs the host's threads, interrupts and timers; any if `None`.
-    pub cpu: Option<u16>,
-    /// One port per wire the host is on.
-    pub ports: Vec<Port>,
-    /// Its part in clock synchronisation; `None`: its clocks run free.
-    pub ptp: Option<Ptp>,
-    /// Priorities, budgets and limits of its kernel.
-    pub system: System,
-}
-
-/// A host's part in clock synchronisation (IEEE 1588, IEEE 802.1AS).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ptp {
-    /// What it does.
-    pub role: PtpRole,
-    /// How it does it.
-    pub profile: PtpProfile,
-    /// The system's clock follows this host's card.
-    pub system_clock: bool,
-    /// The CPU of its programs; `None`: any.
-    #[serde(default)]
-    pub cpu: Option<u16>,
-}
-
 /// What a host does in clock synchronisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -288,23 +260,6 @@ pub struct Port {
     pub card: Card,
     /// Who processes its frames.
     pub processing: Processing,
-}
-
-/// A wire between two hosts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wire {
-    /// Letters, digits and `-`.
-    pub name: String,
-    /// The two hosts.
-    pub between: [String; 2],
-    /// The card at both ends, in the laboratory. `--on local` uses veth pairs
-    /// (vtsn pairs for `vtsn`) or the bound interfaces.
-    pub nic: Nic,
-    /// Bits per second on the wire.
-    pub rate: Rate,
-    /// Time from one end to the other; `None` where nobody sets it (all cards
-    /// but `vtsn`).
-    pub delay: Option<Span>,
 }
 
 /// How a slow reader rests.

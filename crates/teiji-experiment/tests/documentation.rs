@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use teiji_experiment::schema::Section;
-use teiji_experiment::{FlowProfile, Reader, schema};
+use teiji_experiment::keys::{self, Section};
+use teiji_experiment::{FlowProfile, Reader};
 
 fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments.md")
@@ -19,7 +19,7 @@ fn document() -> String {
 /// The document with the table behind each `<!-- table: HEADER -->` written
 /// anew.
 fn with_tables(document: &str) -> String {
-    schema::SECTIONS.iter().fold(document.to_owned(), |text, section| with_table(&text, section))
+    keys::SECTIONS.iter().fold(document.to_owned(), |text, section| with_table(&text, section))
 }
 
 /// The same for one section.
@@ -28,7 +28,7 @@ fn with_table(text: &str, section: &Section) -> String {
     let (before, rest) = text.split_once(&mark).unwrap_or_else(|| panic!("no {mark}"));
     let old: usize =
         rest.split_inclusive('\n').take_while(|l| l.starts_with('|')).map(str::len).sum();
-    format!("{before}{mark}{}{}", schema::markdown(section), &rest[old..])
+    format!("{before}{mark}{}{}", keys::markdown(section), &rest[old..])
 }
 
 #[test]
@@ -39,8 +39,11 @@ fn every_accepted_key_is_documented_and_every_documented_key_is_accepted() {
         fs::write(path(), &expected).unwrap();
         return;
     }
-    assert!(current == expected, "docs/experiments.md is behind the schema: UPDATE=1 cargo test");
-    let keys: usize = schema::SECTIONS.iter().map(|section| section.keys.len()).sum();
+    assert!(
+        current == expected,
+        "docs/experiments.md is behind the declared keys: UPDATE=1 cargo test"
+    );
+    let keys: usize = keys::SECTIONS.iter().map(|section| section.keys().count()).sum();
     let documented = current.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(documented, keys, "docs/experiments.md documents keys that do not exist");
 }
@@ -49,12 +52,15 @@ fn every_accepted_key_is_documented_and_every_documented_key_is_accepted() {
 fn every_key_of_a_profile_is_documented_and_its_example_is_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flow-profiles.md");
     let current = fs::read_to_string(&path).unwrap();
-    let expected = with_table(&current, &schema::FLOW_PORT);
+    let expected = with_table(&current, &keys::PROFILE_PORT);
     if std::env::var_os("UPDATE").is_some() {
         fs::write(path, expected).unwrap();
         return;
     }
-    assert!(current == expected, "docs/flow-profiles.md is behind the schema: UPDATE=1 cargo test");
+    assert!(
+        current == expected,
+        "docs/flow-profiles.md is behind the declared keys: UPDATE=1 cargo test"
+    );
     let example = current.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     assert_eq!(FlowProfile::parse(example, "flow.toml").unwrap().ports.len(), 2);
 }
@@ -144,9 +150,9 @@ fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
 /// Each key gets a date, which no key accepts: one about which nothing is said
 /// is not read at all.
 #[test]
-fn every_key_of_the_schema_is_read() {
-    for section in schema::SECTIONS {
-        for key in section.keys {
+fn every_declared_key_is_read() {
+    for section in keys::SECTIONS {
+        for key in section.keys() {
             let [before, header, rest] = surroundings(section.header, key.name());
             let own = format!("{} = ", key.name());
             let others: Vec<&str> = rest.lines().filter(|line| !line.starts_with(&own)).collect();

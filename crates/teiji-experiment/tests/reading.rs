@@ -8,7 +8,7 @@ use teiji_core::time::Span;
 use teiji_experiment::scenario::{Irq, LevelSource, LevelTable, LinkMode, Policy, Prioflow};
 use teiji_experiment::{
     Case, Etf, Experiment, LeafQdisc, Mistakes, Nic, Qdisc, Reader, Rests, SendMode, Severity,
-    Transport, reader::Cards, schema,
+    Transport, keys, reader::Cards,
 };
 
 const PLAIN: &str = r#"
@@ -180,12 +180,12 @@ fn the_papers_a_file_may_name_are_those_of_the_repository() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, schema::PAPERS.map(|(paper, _)| paper));
+    assert_eq!(found, keys::PAPERS.map(|(paper, _)| paper));
 }
 
 #[test]
 fn the_results_a_case_may_name_are_those_of_the_papers() {
-    for (paper, results) in schema::PAPERS {
+    for (paper, results) in keys::PAPERS {
         let text = fs::read_to_string(repository(&format!("papers/{paper}.toml"))).unwrap();
         let sections = text.lines().filter_map(|line| line.strip_prefix("[result."));
         let mut wanted: Vec<&str> = sections.filter_map(|line| line.split(']').next()).collect();

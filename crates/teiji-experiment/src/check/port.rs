@@ -5,12 +5,10 @@ use teiji_core::time::{ClockId, Span};
 use super::Places;
 use crate::draft::{PortDraft, ScenarioDraft};
 use crate::fields::Found;
+use crate::keys::qdisc::DELTAS;
 use crate::log::Log;
 use crate::reader::Cards;
 use crate::scenario::{Cbs, Etf, LeafQdisc, Nic, Qdisc, QueueRange, Taprio, TaprioMode};
-
-/// The kernel keeps ETF's delta in 32 signed bits of nanoseconds.
-const MAX_DELTA: Span = Span::from_ns(i32::MAX as i64);
 
 pub(super) fn check(
     port: &PortDraft,
@@ -267,11 +265,11 @@ impl Context<'_> {
                  and the frame leaves one delta early. On your own card (--on local) offload = true is possible.",
             );
         }
-        if etf.delta.is_negative() || etf.delta > MAX_DELTA {
+        if !DELTAS.has(etf.delta) {
             self.log.mistake(
                 at("delta"),
                 format!("the delta of {} is out of range", etf.delta),
-                format!("The kernel takes 0 to {MAX_DELTA}."),
+                format!("The kernel takes 0 to {}.", DELTAS.most),
             );
         } else if etf.delta == Span::ZERO && !etf.offload && !etf.deadline_mode {
             self.log.mistake(

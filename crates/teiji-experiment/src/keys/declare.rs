@@ -14,7 +14,8 @@
 /// `[serde(default)]` behind the type is an attribute of the field.
 ///
 /// A key written as `const PORT: u16 = …` has no field: code reads it, together with others, into
-/// a field below `made`. Fields below `given` come from elsewhere than keys.
+/// a field below `made`. Fields below `given` come from elsewhere than keys. `same KEY;` is a key
+/// that another section declares.
 macro_rules! section {
     // One key after the other. The braces gather fields, drafts, how each is read, constants and
     // the list of all keys.
@@ -71,6 +72,14 @@ macro_rules! section {
             $($rest)*
         }
     };
+    (@ $head:tt $fields:tt $drafts:tt $reads:tt $consts:tt { $($list:tt)* }
+        same $NAME:path;
+        $($rest:tt)*
+    ) => {
+        $crate::keys::section! { @ $head $fields $drafts $reads $consts { $($list)* $NAME, }
+            $($rest)*
+        }
+    };
     // All keys are gathered.
     (@ [
             $(#[$meta:meta])*
@@ -120,14 +129,14 @@ macro_rules! section {
 
         /// The keys.
         pub static $SECTION: $crate::keys::Section =
-            $crate::keys::Section { header: $header, keys: &[$(&$list),*] };
+            $crate::keys::Section { header: $header, own: &[$(&$list),*], parts: &[] };
     };
     (@ [section $SECTION:ident of $header:literal;] {} {} {} { $($consts:tt)* } { $($list:expr,)* }) => {
         $($consts)*
 
         /// The keys.
         pub static $SECTION: $crate::keys::Section =
-            $crate::keys::Section { header: $header, keys: &[$(&$list),*] };
+            $crate::keys::Section { header: $header, own: &[$(&$list),*], parts: &[] };
     };
     (
         section $SECTION:ident of $header:literal;

@@ -5,7 +5,8 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Probe;
 
-use super::value::{Choice, Int, Keys, Time, int, name, not_possible, one_of, table, time};
+use super::time::{Time, not_possible, time};
+use super::value::{Choice, Int, Keys, int, name, one_of, table};
 use super::{Absent, section};
 use crate::scenario::{Rests, SendMode, Transport};
 

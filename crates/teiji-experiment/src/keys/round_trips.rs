@@ -6,7 +6,8 @@ use teiji_core::time::Span;
 use teiji_core::wire::Echo;
 
 use super::flow::{BUSY_POLL, CODE_POINTS, PRIORITIES, REALTIME, UDP_PORTS};
-use super::value::{Choice, Time, int, name, one_of, time};
+use super::time::{Time, time};
+use super::value::{Choice, int, name, one_of};
 use super::{Absent, section};
 use crate::scenario::Transport;
 

@@ -1,10 +1,13 @@
 //! The types of keys: how a value is read and checked, and how its type and range are described.
 //! One place for both, so that the description is what is enforced.
 
-use teiji_core::quantity::format_span;
-use teiji_core::time::Span;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::Section;
+use serde_json::{Value as Json, json};
+use teiji_core::quantity::Rate;
+use teiji_core::wire::MacAddr;
+
+use super::{Section, schema};
 use crate::fields::{Fields, Found};
 
 /// What can stand behind a key.
@@ -14,6 +17,9 @@ pub(crate) trait Kind: Sized + 'static {
 
     /// Type and range, for the documentation.
     fn words(limits: &Self::Limits) -> String;
+
+    /// The same as JSON Schema.
+    fn schema(limits: &Self::Limits) -> Json;
 
     /// The value as the file would have it.
     fn toml(&self, _limits: &Self::Limits) -> String {
@@ -52,9 +58,11 @@ macro_rules! integers {
             type Limits = Int<Self>;
 
             fn words(limits: &Int<Self>) -> String {
-                let (least, most) = (i128::from(limits.least), i128::from(limits.most));
-                let most = if most >= i128::from(i64::MAX) { String::new() } else { format!(" {most}") };
-                format!("whole number, {least} …{most}")
+                range(limits.least.into(), limits.most.into())
+            }
+
+            fn schema(limits: &Int<Self>) -> Json {
+                json!({ "type": "integer", "minimum": limits.least, "maximum": limits.most })
             }
 
             fn toml(&self, _: &Int<Self>) -> String {
@@ -75,11 +83,22 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64, i32);
 
+/// `whole number, 1 … 9`; an end that only the type sets is left out.
+fn range(least: i128, most: i128) -> String {
+    let least = if least == i128::from(i32::MIN) { String::new() } else { format!("{least} ") };
+    let most = if most >= i128::from(i64::MAX) { String::new() } else { format!(" {most}") };
+    format!("whole number, {least}…{most}")
+}
+
 impl Kind for bool {
     type Limits = ();
 
     fn words((): &()) -> String {
         "true or false".to_owned()
+    }
+
+    fn schema((): &()) -> Json {
+        json!({ "type": "boolean" })
     }
 
     fn toml(&self, (): &()) -> String {
@@ -97,11 +116,27 @@ impl Value for bool {
 pub(crate) struct Text {
     words: &'static str,
     example: &'static str,
+    /// A regular expression.
+    pattern: &'static str,
+}
+
+/// Any text.
+pub(crate) const fn text(example: &'static str) -> Text {
+    Text { words: "text", example, pattern: "" }
 }
 
 /// A name of the file's own making. That it names something is checked where that is known.
 pub(crate) const fn name(example: &'static str) -> Text {
-    Text { words: "name", example }
+    Text { words: "name", example, pattern: schema::NAME }
+}
+
+/// A text of a form that code knows, `words` for people and `pattern` for machines.
+pub(crate) const fn form(
+    words: &'static str,
+    pattern: &'static str,
+    example: &'static str,
+) -> Text {
+    Text { words, example, pattern }
 }
 
 impl Kind for String {
@@ -109,6 +144,13 @@ impl Kind for String {
 
     fn words(limits: &Text) -> String {
         limits.words.to_owned()
+    }
+
+    fn schema(limits: &Text) -> Json {
+        match limits.pattern {
+            "" => json!({ "type": "string" }),
+            pattern => json!({ "type": "string", "pattern": pattern }),
+        }
     }
 
     fn toml(&self, _: &Text) -> String {
@@ -122,131 +164,89 @@ impl Value for String {
     }
 }
 
-/// The message about a duration that is not possible: cause, and what to write.
-pub(crate) type Refusal = fn(&Time, &str, Span) -> [String; 2];
+/// An address: what it is, with article and without, an example, and its JSON Schema.
+macro_rules! addresses {
+    ($($Address:ty: $article:literal $words:literal, $example:literal, $schema:expr;)*) => { $(
+        impl Kind for $Address {
+            type Limits = ();
 
-/// What a duration may be.
-pub(crate) struct Time {
-    example: &'static str,
-    pub least: Span,
-    pub most: Span,
-    /// It is a whole number of these, which have a name.
-    unit: Option<(Span, &'static str)>,
-    refusal: Refusal,
-}
-
-const LONGEST: Span = Span::from_ns(i64::MAX);
-/// The shortest duration that is none.
-const SHORTEST: Span = Span::from_ns(1);
-
-/// A duration, even a negative one.
-pub(crate) const fn time(example: &'static str) -> Time {
-    let least = Span::from_ns(i64::MIN);
-    Time { example, least, most: LONGEST, unit: None, refusal: out_of_range }
-}
-
-impl Time {
-    /// From `least` to `most`, both included.
-    pub const fn within(self, least: Span, most: Span) -> Self {
-        Self { least, most, ..self }
-    }
-
-    /// Longer than nothing.
-    pub const fn positive(self) -> Self {
-        self.within(SHORTEST, LONGEST)
-    }
-
-    /// Not negative.
-    pub const fn not_negative(self) -> Self {
-        self.within(Span::ZERO, LONGEST)
-    }
-
-    pub const fn whole_micros(self) -> Self {
-        Self { unit: Some((Span::from_micros(1), "microseconds")), ..self }
-    }
-
-    /// The words for what is not possible.
-    pub const fn refused(self, refusal: Refusal) -> Self {
-        Self { refusal, ..self }
-    }
-
-    /// Whether `span` is within the bounds, whole or not.
-    pub fn has(&self, span: Span) -> bool {
-        (self.least..=self.most).contains(&span)
-    }
-
-    fn range(&self) -> String {
-        if (self.least, self.most) == (SHORTEST, LONGEST) {
-            return ", above 0".to_owned();
-        }
-        let most =
-            if self.most == LONGEST { String::new() } else { format!(" {}", short(self.most)) };
-        if self.least.as_ns() == i64::MIN {
-            most
-        } else {
-            format!(", {} …{most}", short(self.least))
-        }
-    }
-}
-
-/// The usual words.
-pub(crate) fn out_of_range(time: &Time, key: &str, span: Span) -> [String; 2] {
-    let shown = format_span(span);
-    if time.has(span) {
-        let unit = time.unit.map_or("", |(_, name)| name);
-        let message = format!("{key} = {shown} is not a whole number of {unit}");
-        return [message, "The driver is told in these.".to_owned()];
-    }
-    let [least, most] = [time.least, time.most].map(format_span);
-    [format!("{key} = {shown} is out of range"), format!("It is {least} to {most}.")]
-}
-
-/// The words for settings that the kernel keeps in microseconds.
-pub(crate) fn not_possible(time: &Time, key: &str, span: Span) -> [String; 2] {
-    let help = if time.has(span) {
-        "The kernel counts it in whole microseconds.".to_owned()
-    } else {
-        format!("It is {} to {}.", format_span(time.least), format_span(time.most))
-    };
-    [format!("{key} = {} is not possible", format_span(span)), help]
-}
-
-/// A duration as one writes it in a file: `1ms`.
-fn short(span: Span) -> String {
-    const UNITS: [(i64, &str); 4] =
-        [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let ns = span.as_ns();
-    let fits = |(unit, _): &&(i64, &str)| ns % unit == 0;
-    match UNITS.iter().find(fits) {
-        Some((unit, name)) if ns != 0 => format!("{}{name}", ns / unit),
-        _ => "0".to_owned(),
-    }
-}
-
-impl Kind for Span {
-    type Limits = Time;
-
-    fn words(limits: &Time) -> String {
-        let whole = limits.unit.map_or(String::new(), |(_, name)| format!(", whole {name}"));
-        format!("duration{whole}{}", limits.range())
-    }
-
-    fn toml(&self, _: &Time) -> String {
-        if *self == Self::ZERO { short(*self) } else { format!("\"{}\"", short(*self)) }
-    }
-}
-
-impl Value for Span {
-    fn read(limits: &Time, key: &'static str, fields: &Fields<'_>) -> Found<Self> {
-        fields.span(key, limits.example).and_then(|span| {
-            let whole = limits.unit.is_none_or(|(unit, _)| span.as_ns() % unit.as_ns() == 0);
-            let good = limits.has(span) && whole;
-            if !good {
-                let [message, help] = (limits.refusal)(limits, key, span);
-                fields.refuse(key, message, help);
+            fn words((): &()) -> String {
+                $words.to_owned()
             }
-            good.then_some(span)
-        })
+
+            fn schema((): &()) -> Json {
+                $schema
+            }
+        }
+
+        impl Value for $Address {
+            fn read((): &(), key: &'static str, fields: &Fields<'_>) -> Found<Self> {
+                fields.parsed(key, concat!($article, " ", $words), concat!("\"", $example, "\""))
+            }
+        }
+    )* };
+}
+
+addresses! {
+    MacAddr: "a" "MAC address", "02:00:00:00:00:01",
+        json!({ "type": "string", "pattern": "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$" });
+    Ipv4Addr: "an" "IPv4 address", "10.1.0.1", json!({ "type": "string", "format": "ipv4" });
+    Ipv6Addr: "an" "IPv6 address", "fd74:656a:1::1", json!({ "type": "string", "format": "ipv6" });
+}
+
+/// What a rate may be.
+pub(crate) struct Rates {
+    example: &'static str,
+    /// The possible ones; none for all.
+    known: &'static [&'static str],
+}
+
+/// Any rate.
+pub(crate) const fn rate(example: &'static str) -> Rates {
+    Rates { example, known: &[] }
+}
+
+/// One of these rates.
+pub(crate) const fn rates(example: &'static str, known: &'static [&'static str]) -> Rates {
+    Rates { example, known }
+}
+
+impl Rates {
+    /// Whether it is a possible one.
+    pub fn has(&self, rate: Rate) -> bool {
+        self.known.is_empty() || self.known.iter().any(|text| Rate::parse(text) == Ok(rate))
+    }
+
+    /// The possible ones, `a, b and c`.
+    pub fn list(&self) -> String {
+        and(self.known, "and")
+    }
+}
+
+impl Kind for Rate {
+    type Limits = Rates;
+
+    fn words(limits: &Rates) -> String {
+        match limits.known {
+            [] => format!("rate such as `{}`", limits.example),
+            known => and(&quoted(known), "or"),
+        }
+    }
+
+    fn schema(limits: &Rates) -> Json {
+        let any = json!({ "type": "string", "pattern": "^[0-9._ ]*[0-9][0-9._ ]*[kMG]?bit/s *$" });
+        // One may be written in several ways.
+        if limits.known.is_empty() {
+            any
+        } else {
+            json!({ "anyOf": [{ "enum": limits.known }, any] })
+        }
+    }
+}
+
+impl Value for Rate {
+    fn read(limits: &Rates, key: &'static str, fields: &Fields<'_>) -> Found<Self> {
+        fields.rate(key, limits.example)
     }
 }
 
@@ -254,39 +254,49 @@ impl Value for Span {
 pub(crate) trait Choice: Copy + PartialEq + Sync + 'static {}
 
 /// The names to choose from.
-pub(crate) struct Names<T: 'static>(pub &'static [(&'static str, T)]);
+pub(crate) struct Names<T: 'static> {
+    known: &'static [(&'static str, T)],
+    /// How many of them are possible: the others have a message of their own elsewhere.
+    possible: usize,
+}
 
 /// One of these.
-pub(crate) const fn one_of<T>(names: &'static [(&'static str, T)]) -> Names<T> {
-    Names(names)
+pub(crate) const fn one_of<T>(known: &'static [(&'static str, T)]) -> Names<T> {
+    Names { known, possible: known.len() }
+}
+
+impl<T> Names<T> {
+    /// The others are known, and refused with a reason.
+    pub const fn possible(self, possible: usize) -> Self {
+        Self { possible, ..self }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.known.iter().take(self.possible).map(|(name, _)| *name).collect()
+    }
 }
 
 impl<T: Choice> Kind for T {
     type Limits = Names<T>;
 
-    fn words(Names(names): &Names<T>) -> String {
-        let names: Vec<String> = names.iter().map(|(name, _)| format!("`\"{name}\"`")).collect();
-        or(&names)
+    fn words(limits: &Names<T>) -> String {
+        and(&quoted(&limits.names()), "or")
     }
 
-    fn toml(&self, Names(names): &Names<T>) -> String {
-        let name = names.iter().find(|(_, value)| value == self).map_or("", |(name, _)| name);
+    fn schema(limits: &Names<T>) -> Json {
+        json!({ "enum": limits.names() })
+    }
+
+    fn toml(&self, limits: &Names<T>) -> String {
+        let name =
+            limits.known.iter().find(|(_, value)| value == self).map_or("", |(name, _)| name);
         format!("\"{name}\"")
     }
 }
 
 impl<T: Choice> Value for T {
-    fn read(Names(names): &Names<T>, key: &'static str, fields: &Fields<'_>) -> Found<Self> {
-        fields.choice(key, names)
-    }
-}
-
-/// `a, b or c`.
-fn or(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [all @ .., last] => format!("{} or {last}", all.join(", ")),
+    fn read(limits: &Names<T>, key: &'static str, fields: &Fields<'_>) -> Found<Self> {
+        fields.choice(key, limits.known)
     }
 }
 
@@ -296,19 +306,83 @@ pub(crate) struct Table {
     pub example: &'static str,
 }
 
-/// Marks a key whose value is a table; what is in it is code's matter.
-pub(crate) struct Keys;
-
 /// The keys of `section` in a table; `example` is what one would write.
 pub(crate) const fn table(section: &'static Section, example: &'static str) -> Table {
     Table { section, example }
 }
 
+impl Table {
+    /// `table { tx, rx }`; of many keys the first ones.
+    pub fn words(&self) -> String {
+        match self.section.names().as_slice() {
+            [first, second, _, _, _, ..] => format!("table `{{ {first}, {second}, … }}`"),
+            names => format!("table `{{ {} }}`", names.join(", ")),
+        }
+    }
+
+    pub fn schema(&self) -> Json {
+        json!({ "allOf": [schema::reference(self.section)] })
+    }
+}
+
+/// Marks a key whose value is a table; what is in it is code's matter.
+pub(crate) struct Keys;
+
 impl Kind for Keys {
     type Limits = Table;
 
     fn words(limits: &Table) -> String {
-        let names: Vec<&str> = limits.section.keys.iter().map(|key| key.name()).collect();
-        format!("table `{{ {} }}`", names.join(", "))
+        limits.words()
+    }
+
+    fn schema(limits: &Table) -> Json {
+        limits.schema()
+    }
+}
+
+/// Makes a settled section the value of a key that is a table: `$Draft` reads it.
+macro_rules! from_table {
+    ($Settled:ty, $Draft:ty) => {
+        impl $crate::keys::Kind for $Settled {
+            type Limits = $crate::keys::value::Table;
+
+            fn words(limits: &Self::Limits) -> String {
+                limits.words()
+            }
+
+            fn schema(limits: &Self::Limits) -> serde_json::Value {
+                limits.schema()
+            }
+        }
+
+        impl $crate::keys::Value for $Settled {
+            fn read(
+                limits: &Self::Limits,
+                key: &'static str,
+                fields: &$crate::fields::Fields<'_>,
+            ) -> $crate::fields::Found<Self> {
+                let label = fields.label_of(key);
+                fields
+                    .below_named(key, limits, label)
+                    .and_then(|fields| <$Draft>::read(&fields).finish())
+            }
+        }
+    };
+}
+
+pub(crate) use from_table;
+
+/// The names as TOML in the documentation.
+pub(super) fn quoted(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!("`\"{name}\"`")).collect()
+}
+
+/// `a, b or c`.
+pub(super) fn and<T: AsRef<str>>(names: &[T], word: &str) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [all @ .., last] => format!("{} {word} {last}", all.join(", ")),
     }
 }

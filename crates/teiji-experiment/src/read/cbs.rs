@@ -3,42 +3,23 @@
 use teiji_core::quantity::Rate;
 
 use crate::fields::{Fields, Found};
+use crate::keys::Key;
+use crate::keys::qdisc as cbs;
 use crate::log::Log;
-use crate::scenario::{Cbs, largest_frame_on_the_wire};
+use crate::scenario::Cbs;
 
-pub(super) const KEYS: [&str; 7] =
-    ["bandwidth", "max-frame", "idleslope", "sendslope", "hicredit", "locredit", "offload"];
-const RAW: [&str; 4] = ["idleslope", "sendslope", "hicredit", "locredit"];
-const BANDWIDTH: &str = "\"20Mbit/s\"";
-/// The shortest frame, preamble, FCS and gap.
-const SHORTEST: i64 = 84;
-const MAX_FRAME: i64 = 65_535;
+const RAW: [&Key<i32>; 4] = [&cbs::IDLESLOPE, &cbs::SENDSLOPE, &cbs::HICREDIT, &cbs::LOCREDIT];
 
 pub(super) fn read(fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option<Cbs> {
-    let offload = fields.flag("offload").or_default(false);
-    let raw = RAW.map(|key| {
-        let (least, most) = match key {
-            "sendslope" | "locredit" => (i64::from(i32::MIN), 0),
-            _ => (0, i64::from(i32::MAX)),
-        };
-        fields.number(key, least, most, "").and_then(|n| i32::try_from(n).ok())
-    });
-    let bandwidth = fields.rate("bandwidth", BANDWIDTH);
-    let frame = fields
-        .number(
-            "max-frame",
-            SHORTEST,
-            MAX_FRAME,
-            "It counts preamble, FCS and gap: 1538 at most without jumbo frames.",
-        )
-        .and_then(|n| u32::try_from(n).ok());
-    let given: Vec<&str> = RAW.into_iter().filter(|key| fields.has(key)).collect();
+    let offload = fields.settled(&cbs::CBS_OFFLOAD);
+    let raw = RAW.map(|key| fields.take(key));
+    let bandwidth = fields.take(&cbs::BANDWIDTH);
+    let frame = fields.settled(&cbs::MAX_FRAME);
+    let given: Vec<&str> =
+        RAW.map(|key| key.name).into_iter().filter(|key| fields.has(key)).collect();
     match (bandwidth, given.as_slice()) {
         (Found::Wrong, _) => None,
-        (Found::Value(bandwidth), []) => {
-            let frame = frame.or_default(largest_frame_on_the_wire())?;
-            derive(fields, bandwidth, rate?, frame, offload?, log)
-        }
+        (Found::Value(bandwidth), []) => derive(fields, bandwidth, rate?, frame?, offload?, log),
         (Found::Value(_), [key, ..]) => {
             log.mistake(
                 fields.place(key),
@@ -48,12 +29,12 @@ pub(super) fn read(fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option
             None
         }
         (Found::Absent, []) => {
-            fields.missing("bandwidth", BANDWIDTH);
+            fields.missing("bandwidth", "\"20Mbit/s\"");
             None
         }
         (Found::Absent, some) => {
             if some.len() < RAW.len() {
-                for key in RAW.into_iter().filter(|key| !fields.has(key)) {
+                for key in RAW.map(|key| key.name).into_iter().filter(|key| !fields.has(key)) {
                     fields.missing(
                         key,
                         if key.starts_with("send") || key.starts_with("lo") {

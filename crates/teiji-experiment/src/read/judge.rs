@@ -1,21 +1,10 @@
 //! What decides about the question.
 
 use crate::fields::{Fields, Found};
+use crate::keys::file as keys;
 use crate::log::Log;
-use crate::scenario::{Judge, JudgeBy};
-use crate::schema;
+use crate::scenario::Judge;
 use crate::tree::{Node, Origin, Value};
-
-const BY: [(&str, JudgeBy); 6] = [
-    ("interval", JudgeBy::Interval),
-    ("schedule", JudgeBy::Schedule),
-    ("gates", JudgeBy::Gates),
-    ("shaping", JudgeBy::Shaping),
-    ("loss", JudgeBy::Loss),
-    ("round-trip", JudgeBy::RoundTrip),
-];
-
-const PAIR: &str = "[\"normal\", \"etf\"]";
 
 /// As written, with the places for what is found wrong later.
 pub(crate) struct JudgeDraft {
@@ -28,13 +17,11 @@ pub(crate) struct JudgeDraft {
 
 /// The file's `judge`; the default where it has none.
 pub(crate) fn read(file: &Fields<'_>, log: &Log) -> Option<JudgeDraft> {
-    let example = "{ flow = \"cycle\", by = \"interval\" }";
-    let found = file.table("judge", example).and_then(|table| {
-        let fields = Fields::new(table, file.place("judge"), &schema::JUDGE, "`judge`", log);
-        let flow = fields.text("flow", "\"cycle\"").map(str::to_owned).settle().ok()?;
-        let by = fields.choice("by", &BY).or_default(JudgeBy::Interval)?;
-        let cases = fields.array("cases", PAIR).and_then(|nodes| pair(nodes, &fields, log));
-        let rank = fields.flag("rank").or_default(false)?;
+    let found = file.below(&keys::JUDGED, "`judge`").and_then(|fields| {
+        let flow = fields.take(&keys::JUDGED_FLOW).settle().ok()?;
+        let by = fields.settled(&keys::BY)?;
+        let cases = fields.items(&keys::COMPARED).and_then(|nodes| pair(nodes, &fields, log));
+        let rank = fields.settled(&keys::RANK)?;
         let judge = Judge { flow, cases: cases.settle().ok()?, by, rank };
         let (flow_at, by_at) = (fields.place("flow"), fields.place("by"));
         let (cases_at, rank_at) = (fields.place("cases"), fields.place("rank"));
@@ -68,7 +55,10 @@ fn pair(nodes: &[Node], fields: &Fields<'_>, log: &Log) -> Option<[String; 2]> {
             log.mistake(
                 fields.place("cases"),
                 "`cases` of `judge` is a list of two different cases",
-                format!("Write the baseline first, for example cases = {PAIR}"),
+                format!(
+                    "Write the baseline first, for example cases = {}",
+                    keys::COMPARED.limits.example
+                ),
             );
             None
         }

@@ -3,15 +3,14 @@
 use teiji_core::load::LoadKind;
 
 use crate::fields::Fields;
+use crate::keys::file::LOADS;
 use crate::log::Log;
 use crate::suggest::{did_you_mean, list};
 use crate::tree::{Node, Value};
 
-const EXAMPLE: &str = "[\"cpu\"]";
-
 /// None if `loads` was wrong.
 pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<LoadKind>> {
-    let found = file.array("loads", EXAMPLE).and_then(|items| {
+    let found = file.items(&LOADS).and_then(|items| {
         // All are looked at, so that all mistakes are told.
         let read: Vec<Option<LoadKind>> = items.iter().map(|item| read_one(item, log)).collect();
         let loads: Option<Vec<LoadKind>> = read.into_iter().collect();
@@ -38,7 +37,11 @@ fn read_one(item: &Node, log: &Log) -> Option<LoadKind> {
         Value::Broken => return None,
         other => {
             let message = format!("a load is named by text, not by {}", other.kind());
-            log.mistake(item.at, message, format!("Write for example loads = {EXAMPLE}"));
+            log.mistake(
+                item.at,
+                message,
+                format!("Write for example loads = {}", LOADS.limits.example),
+            );
             return None;
         }
     };

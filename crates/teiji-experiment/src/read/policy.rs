@@ -1,22 +1,16 @@
 //! How a thread is scheduled, and where: keys that several tables have.
 
 use crate::fields::{Fields, Found};
+use crate::keys::Value as _;
+use crate::keys::host::{Make, POLICIES, THREAD_PRIORITIES};
 use crate::log::Log;
 use crate::scenario::Policy;
 use crate::tree::{Node, Value};
 
-/// Makes a policy of a priority.
-type Make = fn(u8) -> Policy;
-
-const KINDS: [(&str, Make); 3] =
-    [("fifo", Policy::Fifo), ("rr", Policy::Rr), ("other", |_| Policy::Other)];
-
 /// The keys `policy` and `priority` of a table; absent if neither is there.
-pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Found<Policy> {
-    let kind = fields.choice("policy", &KINDS);
-    let priority = fields
-        .number("priority", 1, 99, "1 is the lowest, 99 the highest.")
-        .and_then(|n| u8::try_from(n).ok());
+pub(crate) fn read(fields: &Fields<'_>, log: &Log) -> Found<Policy> {
+    let kind = fields.choice("policy", &POLICIES);
+    let priority = u8::read(&THREAD_PRIORITIES, "priority", fields);
     let other = |make: Make| make(1) == Policy::Other;
     match (kind, priority) {
         (Found::Wrong, _) | (_, Found::Wrong) => Found::Wrong,
@@ -39,8 +33,17 @@ pub(super) fn read(fields: &Fields<'_>, log: &Log) -> Found<Policy> {
     }
 }
 
+/// The same in a table that is there for nothing else.
+pub(crate) fn of_thread(fields: &Fields<'_>, log: &Log) -> Option<Policy> {
+    let policy = read(fields, log);
+    if matches!(policy, Found::Absent) {
+        fields.missing("priority", "1");
+    }
+    policy.value()
+}
+
 /// A list of CPUs under `key`, in ascending order.
-pub(super) fn cpus(fields: &Fields<'_>, key: &str, log: &Log) -> Found<Vec<u16>> {
+pub(crate) fn cpus(fields: &Fields<'_>, key: &str, log: &Log) -> Found<Vec<u16>> {
     fields.array(key, "[0]").and_then(|items| {
         if items.is_empty() {
             log.mistake(
@@ -54,8 +57,30 @@ pub(super) fn cpus(fields: &Fields<'_>, key: &str, log: &Log) -> Found<Vec<u16>>
     })
 }
 
+/// For each transmit queue a list of CPUs.
+pub(crate) fn cpus_of_queues(fields: &Fields<'_>, key: &str, log: &Log) -> Found<Vec<Vec<u16>>> {
+    const EXAMPLE: &str = "[[0], [1]]";
+    fields.array(key, EXAMPLE).and_then(|queues| {
+        let queue = |node: &Node| match &node.value {
+            Value::Array(items) => list(items, key, log),
+            Value::Broken => None,
+            other => {
+                let kind = other.kind();
+                log.mistake(
+                    node.at,
+                    format!("`{key}` has a list of CPUs for each transmit queue, not {kind}"),
+                    format!("Write for example {key} = {EXAMPLE}"),
+                );
+                None
+            }
+        };
+        let read: Vec<Option<Vec<u16>>> = queues.iter().map(queue).collect();
+        read.into_iter().collect()
+    })
+}
+
 /// The CPUs in `items`, in ascending order, each once.
-pub(super) fn list(items: &[Node], key: &str, log: &Log) -> Option<Vec<u16>> {
+fn list(items: &[Node], key: &str, log: &Log) -> Option<Vec<u16>> {
     let number = |item: &Node| {
         let cpu = match &item.value {
             Value::Broken => return None,

@@ -4,75 +4,19 @@
 use std::collections::BTreeMap;
 
 use teiji_core::quantity::Rate;
-use teiji_core::time::ClockId;
 
 use super::{cbs, prioflow, taprio};
 use crate::fields::{Fields, Found, show};
+use crate::keys::port::ROOT_QDISC;
+use crate::keys::qdisc::{self as keys, CLASS, EtfDraft, MAX_CLASSES, QDISC, QdiscKind as Kind};
+use crate::keys::{Items, Key, Section};
 use crate::log::Log;
-use crate::scenario::{Etf, LeafQdisc, Qdisc, QueueRange};
-use crate::schema;
+use crate::scenario::{LeafQdisc, Qdisc, QueueRange};
 use crate::suggest::list;
 use crate::tree::{Node, Value};
 
-/// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`,
-/// `TCQ_PRIO_BANDS`), one a priority.
-const MAX_CLASSES: u8 = 16;
-
 /// `prio` without a map uses the kernel's (`tc-prio(8)`).
 const PRIO_MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-
-const DELTA: &str = "\"150us\"";
-const MAP: &str = "[2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]";
-const QUEUES: &str = "[\"1@0\", \"1@1\", \"2@2\"]";
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Cbs,
-    Default,
-    Etf,
-    Mqprio,
-    Pfifo,
-    Prio,
-    Prioflow,
-    Taprio,
-}
-
-impl Kind {
-    const ROOT: [(&'static str, Self); 8] = [
-        ("cbs", Self::Cbs),
-        ("default", Self::Default),
-        ("etf", Self::Etf),
-        ("mqprio", Self::Mqprio),
-        ("pfifo", Self::Pfifo),
-        ("prio", Self::Prio),
-        ("prioflow", Self::Prioflow),
-        ("taprio", Self::Taprio),
-    ];
-    const LEAF: [(&'static str, Self); 4] = [
-        ("cbs", Self::Cbs),
-        ("etf", Self::Etf),
-        ("pfifo", Self::Pfifo),
-        ("prioflow", Self::Prioflow),
-    ];
-
-    /// The keys that mean something, besides `kind`.
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Default => &[],
-            Self::Cbs => &cbs::KEYS,
-            Self::Etf => &["delta", "clock", "offload", "deadline", "skip-sock-check"],
-            Self::Mqprio => &["map", "queues", "hw", "classes"],
-            Self::Pfifo => &["limit"],
-            Self::Prio => &["bands", "map", "classes"],
-            Self::Prioflow => &prioflow::KEYS,
-            Self::Taprio => &taprio::KEYS,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        Self::ROOT.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-}
 
 /// The port's `qdisc`; absent is the kernel's default.
 pub(super) fn read_root(
@@ -82,13 +26,12 @@ pub(super) fn read_root(
     log: &Log,
 ) -> Found<Qdisc> {
     let label = format!("{}.qdisc]", label.trim_end_matches(']'));
-    let table = match port.table("qdisc", "{ kind = \"etf\", delta = \"150us\" }") {
+    let fields = match port.below_named(ROOT_QDISC.name, &ROOT_QDISC.limits, label.as_str()) {
         Found::Absent => return Found::Absent,
         Found::Wrong => return Found::Wrong,
-        Found::Value(table) => table,
+        Found::Value(fields) => fields,
     };
-    let fields = Fields::new(table, port.place("qdisc"), &schema::QDISC, label.as_str(), log);
-    let qdisc = match read_kind(&fields, &Kind::ROOT, log) {
+    let qdisc = match read_kind(&fields, &QDISC, &keys::ROOT_KIND, log) {
         Some(Kind::Default) => return Found::Absent,
         Some(Kind::Mqprio) => read_mqprio(&fields, &label, rate, log),
         Some(Kind::Prio) => read_prio(&fields, &label, rate, log),
@@ -99,15 +42,15 @@ pub(super) fn read_root(
     qdisc.map_or(Found::Wrong, Found::Value)
 }
 
-fn read_kind(fields: &Fields<'_>, known: &[(&str, Kind)], log: &Log) -> Option<Kind> {
-    let kind = fields.required("kind", "\"etf\"", fields.choice("kind", known))?;
-    let others = Kind::ROOT.iter().flat_map(|(_, k)| k.keys()).filter(|k| !kind.keys().contains(k));
-    let mut foreign: Vec<&str> =
-        others.copied().filter(|k| fields.knows(k) && fields.has(k)).collect();
+/// The kind of a table that may have the keys of `section`; those of other kinds are reported.
+fn read_kind(fields: &Fields<'_>, section: &Section, key: &Key<Kind>, log: &Log) -> Option<Kind> {
+    let kind = fields.settled(key)?;
+    let own = kind.section().names();
+    let mut foreign = section.names();
+    foreign.retain(|name| *name != key.name && !own.contains(name) && fields.has(name));
     foreign.sort_unstable();
-    foreign.dedup();
     for key in foreign {
-        let help = match kind.keys() {
+        let help = match own.as_slice() {
             [] => "The kernel's default takes no settings.".to_owned(),
             keys => format!("It takes {}.", list(keys)),
         };
@@ -117,35 +60,17 @@ fn read_kind(fields: &Fields<'_>, known: &[(&str, Kind)], log: &Log) -> Option<K
 }
 
 fn read_leaf(kind: Kind, fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option<LeafQdisc> {
-    if kind == Kind::Cbs {
-        return cbs::read(fields, rate, log).map(LeafQdisc::Cbs);
+    match kind {
+        Kind::Cbs => cbs::read(fields, rate, log).map(LeafQdisc::Cbs),
+        Kind::Prioflow => prioflow::read(fields).map(LeafQdisc::Prioflow),
+        Kind::Pfifo => Some(LeafQdisc::Pfifo { limit: fields.settled(&keys::LIMIT)? }),
+        _ => EtfDraft::read(fields).finish().map(LeafQdisc::Etf),
     }
-    if kind == Kind::Prioflow {
-        return prioflow::read(fields, log).map(LeafQdisc::Prioflow);
-    }
-    if kind == Kind::Pfifo {
-        let limit = fields.number("limit", 1, i64::from(u32::MAX), "").or_default(1000)?;
-        return Some(LeafQdisc::Pfifo { limit: u32::try_from(limit).ok()? });
-    }
-    let clocks =
-        [("tai", ClockId::Tai), ("realtime", ClockId::Realtime), ("monotonic", ClockId::Monotonic)];
-    let delta = fields.required("delta", DELTA, fields.span("delta", DELTA));
-    let clock = fields.choice("clock", &clocks).or_default(ClockId::Tai);
-    let offload = fields.flag("offload").or_default(false);
-    let deadline_mode = fields.flag("deadline").or_default(false);
-    let skip_sock_check = fields.flag("skip-sock-check").or_default(false);
-    Some(LeafQdisc::Etf(Etf {
-        delta: delta?,
-        clock: clock?,
-        offload: offload?,
-        deadline_mode: deadline_mode?,
-        skip_sock_check: skip_sock_check?,
-    }))
 }
 
 fn read_mqprio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
     let classes = read_traffic_classes(fields, label, rate, log);
-    let hw = fields.flag("hw").or_default(false);
+    let hw = fields.settled(&keys::HW);
     let TrafficClasses { map, queues, below } = classes?;
     Some(Qdisc::Mqprio { map, queues, hw: hw?, classes: below })
 }
@@ -163,20 +88,20 @@ pub(super) fn read_traffic_classes(
     rate: Option<Rate>,
     log: &Log,
 ) -> Option<TrafficClasses> {
-    let queues = fields.required("queues", QUEUES, read_queues(fields, log));
+    let queues = fields.required("queues", keys::QUEUES.example(), read_queues(fields, log));
     let count = queues.as_ref().and_then(|q| u8::try_from(q.len()).ok());
     let what = ["traffic class", "There are as many classes as entries in `queues`"];
-    let map = fields.required("map", MAP, read_map(fields, count, what, log));
+    let map = read_map(&keys::MAP, fields, count, what, log);
+    let map = fields.required("map", keys::MAP.example(), map);
     let below = read_classes(fields, label, count, "traffic class", rate, log);
     Some(TrafficClasses { map: map?, queues: queues?, below: below? })
 }
 
 fn read_prio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
-    let bands =
-        fields.number("bands", 2, i64::from(MAX_CLASSES), "").and_then(|n| u8::try_from(n).ok());
+    let bands = fields.take(&keys::BANDS);
     let limit = bands.or_default(MAX_CLASSES);
     let what = ["band", "There are as many as `bands` says"];
-    let map = read_map(fields, limit, what, log);
+    let map = read_map(&keys::BAND_MAP, fields, limit, what, log);
     if let (Found::Absent, Found::Value(few @ ..3)) = (map, bands) {
         log.mistake(
             fields.place("bands"),
@@ -193,9 +118,16 @@ fn read_prio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) ->
 }
 
 /// The 16 numbers of a priority map, each below `count`.
-fn read_map(fields: &Fields<'_>, count: Option<u8>, what: [&str; 2], log: &Log) -> Found<[u8; 16]> {
-    fields.array("map", MAP).and_then(|items| {
-        let mut good = items.len() == 16;
+fn read_map(
+    key: &Key<Items>,
+    fields: &Fields<'_>,
+    count: Option<u8>,
+    what: [&str; 2],
+    log: &Log,
+) -> Found<[u8; 16]> {
+    let example = key.limits.example;
+    fields.items(key).and_then(|items| {
+        let mut good = key.limits.has(items.len());
         if !good {
             log.mistake(
                 fields.place("map"),
@@ -203,7 +135,7 @@ fn read_map(fields: &Fields<'_>, count: Option<u8>, what: [&str; 2], log: &Log) 
                     "`map` has {} numbers; it needs 16, one for each priority 0 … 15",
                     items.len()
                 ),
-                format!("Write for example map = {MAP}"),
+                format!("Write for example map = {example}"),
             );
         }
         let mut map = [0; 16];
@@ -217,7 +149,7 @@ fn read_map(fields: &Fields<'_>, count: Option<u8>, what: [&str; 2], log: &Log) 
                 Some(_) => {}
                 None => {
                     good = false;
-                    report_map_entry(item, priority, count, what, log);
+                    report_map_entry(item, priority, count, what, example, log);
                 }
             }
         }
@@ -225,7 +157,14 @@ fn read_map(fields: &Fields<'_>, count: Option<u8>, what: [&str; 2], log: &Log) 
     })
 }
 
-fn report_map_entry(item: &Node, priority: usize, count: Option<u8>, what: [&str; 2], log: &Log) {
+fn report_map_entry(
+    item: &Node,
+    priority: usize,
+    count: Option<u8>,
+    what: [&str; 2],
+    example: &str,
+    log: &Log,
+) {
     match &item.value {
         Value::Broken => {}
         Value::Integer(n) => {
@@ -236,21 +175,23 @@ fn report_map_entry(item: &Node, priority: usize, count: Option<u8>, what: [&str
         }
         other => {
             let message = format!("`map` holds whole numbers, not {}", other.kind());
-            log.mistake(item.at, message, format!("Write for example map = {MAP}"));
+            log.mistake(item.at, message, format!("Write for example map = {example}"));
         }
     }
 }
 
 fn read_queues(fields: &Fields<'_>, log: &Log) -> Found<Vec<QueueRange>> {
-    fields.array("queues", QUEUES).and_then(|items| {
-        if items.is_empty() || items.len() > usize::from(MAX_CLASSES) {
+    let (limits, example) = (&keys::QUEUES.limits, keys::QUEUES.limits.example);
+    fields.items(&keys::QUEUES).and_then(|items| {
+        if !limits.has(items.len()) {
             log.mistake(
                 fields.place("queues"),
                 format!(
-                    "`queues` has {} entries; mqprio has 1 to {MAX_CLASSES} traffic classes",
-                    items.len()
+                    "`queues` has {} entries; mqprio has 1 to {} traffic classes",
+                    items.len(),
+                    limits.most
                 ),
-                format!("Write one COUNT@OFFSET a class, for example queues = {QUEUES}"),
+                format!("Write one COUNT@OFFSET a class, for example queues = {example}"),
             );
             return None;
         }
@@ -297,9 +238,9 @@ fn read_classes(
     let mut classes = BTreeMap::new();
     for class in fields.tables("classes", "a class") {
         let label = format!("{}.classes.{}]", label.trim_end_matches(']'), class.name);
-        let below = Fields::new(class.table, class.at, &schema::CLASS, label, log);
-        let leaf =
-            read_kind(&below, &Kind::LEAF, log).and_then(|kind| read_leaf(kind, &below, rate, log));
+        let below = Fields::new(class.table, class.at, &CLASS, label, log);
+        let kind = read_kind(&below, &CLASS, &keys::LEAF_KIND, log);
+        let leaf = kind.and_then(|kind| read_leaf(kind, &below, rate, log));
         let number: Option<u8> = class.name.parse().ok();
         let Some(number) = number.filter(|n| *n < count.unwrap_or(MAX_CLASSES)) else {
             good = false;

@@ -3,12 +3,12 @@
 use teiji_core::quantity::{Rate, parse_span};
 
 use crate::fields::Fields;
+use crate::keys::file::REQUIRE;
 use crate::log::Log;
 use crate::scenario::{AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Origin, Value};
 
-const EXAMPLE: &str = "[\"range <= 20us\", \"lost = 0\"]";
 const FIGURES: [&str; 9] =
     ["mean", "min", "max", "range", "stddev", "p99.9", "lost", "late", "rate"];
 
@@ -26,7 +26,7 @@ pub(crate) struct RequirementDraft {
 /// None if `require` was wrong, and in the place of each requirement that was: the names in
 /// the others are looked at too, so that all mistakes are told.
 pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<Option<RequirementDraft>>> {
-    let found = file.array("require", EXAMPLE);
+    let found = file.items(&REQUIRE);
     let read = found.map(|items| items.iter().map(|item| read_one(item, log)).collect());
     read.or_default(Vec::new())
 }
@@ -37,7 +37,11 @@ fn read_one(item: &Node, log: &Log) -> Option<RequirementDraft> {
         Value::Broken => return None,
         other => {
             let message = format!("a requirement is text, not {}", other.kind());
-            log.mistake(item.at, message, format!("Write for example require = {EXAMPLE}"));
+            log.mistake(
+                item.at,
+                message,
+                format!("Write for example require = {}", REQUIRE.limits.example),
+            );
             return None;
         }
     };

@@ -5,32 +5,12 @@ use teiji_core::time::Span;
 
 use super::qdisc::{TrafficClasses, read_traffic_classes};
 use crate::fields::{Fields, Found};
+use crate::keys::qdisc::{self as keys, Opens};
 use crate::log::Log;
 use crate::scenario::{Gate, Taprio, TaprioMode};
-use crate::schema;
 use crate::tree::{Node, Value};
 
-pub(super) const KEYS: [&str; 9] = [
-    "map",
-    "queues",
-    "entries",
-    "mode",
-    "base-time",
-    "cycle",
-    "extension",
-    "txtime-delay",
-    "classes",
-];
-const ENTRIES: &str =
-    "[{ open = [0], interval = \"300us\" }, { open = [1, 2], interval = \"700us\" }]";
 const ENTRY: &str = "{ open = [0], interval = \"300us\" }";
-/// The kernel keeps an interval in 32 bits of nanoseconds, …
-const MAX_INTERVAL: Span = Span::from_ns(u32::MAX as i64);
-/// … and the launch-time delay likewise.
-const MAX_DELAY: Span = MAX_INTERVAL;
-/// No switch has longer tables; the kernel's message has 64 KiB.
-const MAX_ENTRIES: usize = 1_024;
-
 pub(super) fn read(
     fields: &Fields<'_>,
     label: &str,
@@ -39,20 +19,21 @@ pub(super) fn read(
 ) -> Option<Taprio> {
     let classes = read_traffic_classes(fields, label, rate, log);
     let count = classes.as_ref().map(|c| c.queues.len());
-    let entries = fields.required("entries", ENTRIES, read_entries(fields, label, count, log));
+    let entries = read_entries(fields, label, count, log);
+    let entries = fields.required("entries", keys::ENTRIES.example(), entries);
     let mode = read_mode(fields, log);
-    let base_time = read_time(fields, "base-time", "\"0us\"", log);
-    let extension = read_time(fields, "extension", "\"10us\"", log);
-    let cycle = fields.span("cycle", "\"1ms\"");
+    let base_time = fields.settled(&keys::BASE_TIME);
+    let extension = fields.settled(&keys::EXTENSION);
+    let cycle = fields.take(&keys::CYCLE);
     let entries = entries?;
     let cycle = read_cycle(fields, cycle, &entries, log);
     let TrafficClasses { map, queues, below } = classes?;
     Some(Taprio {
         map,
         queues,
-        base_time: base_time.or_default(Span::ZERO)?,
+        base_time: base_time?,
         cycle: cycle?,
-        extension: extension.or_default(Span::ZERO)?,
+        extension: extension?,
         entries,
         mode: mode?,
         classes: below,
@@ -60,27 +41,11 @@ pub(super) fn read(
 }
 
 fn read_mode(fields: &Fields<'_>, log: &Log) -> Option<TaprioMode> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Mode {
-        Software,
-        Assist,
-        Offload,
-    }
-    let known =
-        [("software", Mode::Software), ("txtime-assist", Mode::Assist), ("offload", Mode::Offload)];
-    let mode = fields.choice("mode", &known).or_default(Mode::Software);
-    let delay = read_time(fields, "txtime-delay", "\"200us\"", log);
+    let mode = fields.settled(&keys::MODE);
+    let delay = fields.take(&keys::TXTIME_DELAY);
     match mode? {
-        Mode::Assist => {
+        Opens::Assist => {
             let delay = fields.required("txtime-delay", "\"200us\"", delay)?;
-            if delay > MAX_DELAY {
-                log.mistake(
-                    fields.place("txtime-delay"),
-                    format!("txtime-delay = {} is out of range", format_span(delay)),
-                    format!("It is 0 to {}.", format_span(MAX_DELAY)),
-                );
-                return None;
-            }
             Some(TaprioMode::TxtimeAssist { txtime_delay: delay })
         }
         other => {
@@ -91,23 +56,9 @@ fn read_mode(fields: &Fields<'_>, log: &Log) -> Option<TaprioMode> {
                     "Write mode = \"txtime-assist\", or leave it out.",
                 );
             }
-            Some(if other == Mode::Offload { TaprioMode::Offload } else { TaprioMode::Software })
+            Some(if other == Opens::Offload { TaprioMode::Offload } else { TaprioMode::Software })
         }
     }
-}
-
-/// A duration that is not negative.
-fn read_time(fields: &Fields<'_>, key: &str, example: &str, log: &Log) -> Found<Span> {
-    fields.span(key, example).and_then(|span| {
-        if span.is_negative() {
-            log.mistake(
-                fields.place(key),
-                format!("{key} = {} is negative", format_span(span)),
-                format!("Write 0 or more: {key} = {example}"),
-            );
-        }
-        (!span.is_negative()).then_some(span)
-    })
 }
 
 fn read_cycle(
@@ -140,12 +91,13 @@ fn read_entries(
     classes: Option<usize>,
     log: &Log,
 ) -> Found<Vec<Gate>> {
-    fields.array("entries", ENTRIES).and_then(|items| {
-        if items.is_empty() || items.len() > MAX_ENTRIES {
+    let limits = &keys::ENTRIES.limits;
+    fields.items(&keys::ENTRIES).and_then(|items| {
+        if !limits.has(items.len()) {
             log.mistake(
                 fields.place("entries"),
-                format!("`entries` has {} lines; a table has 1 to {MAX_ENTRIES}", items.len()),
-                format!("Write for example entries = {ENTRIES}"),
+                format!("`entries` has {} lines; a table has 1 to {}", items.len(), limits.most),
+                format!("Write for example entries = {}", limits.example),
             );
             return None;
         }
@@ -166,23 +118,14 @@ fn read_gate(item: &Node, label: &str, classes: Option<usize>, log: &Log) -> Opt
         }
     };
     let label = format!("a line of `entries` in {label}");
-    let fields = Fields::new(table, item.at, &schema::GATE, label, log);
-    let interval = fields.required("interval", "\"300us\"", fields.span("interval", "\"300us\""));
-    let open = fields.required("open", "[0]", fields.array("open", "[0]"));
+    let fields = Fields::new(table, item.at, &keys::GATE, label, log);
+    let interval = fields.settled(&keys::INTERVAL);
+    let open = fields.required("open", keys::OPEN.example(), fields.items(&keys::OPEN));
     let open: Option<Vec<u8>> = open.and_then(|items| {
         let read: Vec<Option<u8>> = items.iter().map(|i| read_class(i, classes, log)).collect();
         read.into_iter().collect()
     });
-    let interval = interval?;
-    if interval <= Span::ZERO || interval > MAX_INTERVAL {
-        log.mistake(
-            fields.place("interval"),
-            format!("the interval of {} is out of range", format_span(interval)),
-            format!("The kernel takes 1 ns to {}.", format_span(MAX_INTERVAL)),
-        );
-        return None;
-    }
-    Some(Gate { open: open?, interval })
+    Some(Gate { open: open?, interval: interval? })
 }
 
 fn read_class(item: &Node, classes: Option<usize>, log: &Log) -> Option<u8> {

@@ -6,12 +6,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use teiji_core::wire::MacAddr;
 
 use super::networks::Networks;
-use super::{card, processing, qdisc};
+use super::{card, qdisc};
 use crate::draft::{HostDraft, PortDraft, WireDraft};
 use crate::fields::{Fields, Found, Named, valid_name};
+use crate::keys::host::HOST;
+use crate::keys::port::{self, PORT};
+use crate::keys::processing::ProcessingDraft;
+use crate::keys::wire::{BETWEEN, WIRE};
 use crate::log::Log;
-use crate::scenario::Nic;
-use crate::schema;
 use crate::suggest::{did_you_mean, list};
 use crate::tree::{Node, Origin, Table, Value};
 
@@ -36,25 +38,24 @@ pub(super) fn wires(file: &Fields<'_>, log: &Log) -> Vec<WireDraft> {
 
 fn read_wire(wire: &Named<'_>, log: &Log) -> WireDraft {
     let label = format!("[wires.{}]", wire.name);
-    let fields = Fields::new(wire.table, wire.at, &schema::WIRE, label, log);
-    let known = Nic::ALL.map(|nic| (nic.name(), nic));
-    let nic = fields.choice("nic", &known).or_default(Nic::Igb);
+    let fields = Fields::new(wire.table, wire.at, &WIRE, label, log);
+    let draft = WireDraft::read(&fields);
     WireDraft {
         name: wire.name.to_owned(),
         between: read_between(wire.name, &fields, log),
-        nic,
-        rate: card::read_rate(&fields, nic, log),
-        delay: card::read_delay(&fields, nic, log),
+        rate: card::read_rate(&fields, draft.nic, log),
+        delay: card::delay(&fields, draft.delay, draft.nic, log),
+        ..draft
     }
 }
 
 fn read_between(wire: &str, fields: &Fields<'_>, log: &Log) -> Option<[String; 2]> {
-    const EXAMPLE: &str = "[\"talker\", \"listener\"]";
-    let items = fields.required("between", EXAMPLE, fields.array("between", EXAMPLE))?;
+    let example = BETWEEN.example();
+    let items = fields.required("between", example, fields.items(&BETWEEN))?;
     let [first, second] = items else {
         let hosts = if items.len() == 1 { "one host" } else { &format!("{} hosts", items.len()) };
         let message = format!("`between` names {hosts}; a wire has two ends");
-        log.mistake(fields.place("between"), message, format!("Write for example {EXAMPLE}"));
+        log.mistake(fields.place("between"), message, format!("Write for example {example}"));
         return None;
     };
     let name = |node: &Node| match &node.value {
@@ -62,7 +63,7 @@ fn read_between(wire: &str, fields: &Fields<'_>, log: &Log) -> Option<[String; 2
         Value::Broken => None,
         other => {
             let message = format!("a host is named by text, not by {}", other.kind());
-            log.mistake(node.at, message, format!("Write for example {EXAMPLE}"));
+            log.mistake(node.at, message, format!("Write for example {example}"));
             None
         }
     };
@@ -97,8 +98,7 @@ pub(super) fn host_settings(
     hosts: &[String],
     log: &Log,
 ) -> Vec<HostDraft> {
-    let plain =
-        |name: &String| HostDraft { name: name.clone(), bridge: Some(false), cpu: Found::Absent };
+    let plain = |name: &String| HostDraft { name: name.clone(), ..without_table(log) };
     let mut drafts: Vec<HostDraft> = hosts.iter().map(plain).collect();
     let settings = file.tables("hosts", "a host");
     let all_wires_read = wires.iter().all(|w| w.between.is_some());
@@ -112,9 +112,9 @@ pub(super) fn host_settings(
                 "A host exists by being named in a wire's `between`.",
             );
         }
-        let (bridge, cpu) = read_host(host, exists, wires, log);
+        let read = read_host(host, exists, wires, log);
         if let Some(draft) = drafts.iter_mut().find(|draft| draft.name == host.name) {
-            (draft.bridge, draft.cpu) = (bridge, cpu);
+            *draft = read;
         }
     }
     drafts
@@ -141,16 +141,15 @@ pub(super) fn ports(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Ve
     ports
 }
 
-/// Reads the host's own keys, which is whether it is a bridge and its CPU, and reports
-/// ports on wires it is not on.
-fn read_host(
-    host: &Named<'_>,
-    exists: bool,
-    wires: &[WireDraft],
-    log: &Log,
-) -> (Option<bool>, Found<u16>) {
+/// A host without a table.
+fn without_table(log: &Log) -> HostDraft {
+    HostDraft::read(&Fields::new(&Table::default(), Origin::NOWHERE, &HOST, "", log))
+}
+
+/// Reads the host's own keys, and reports ports on wires it is not on.
+fn read_host(host: &Named<'_>, exists: bool, wires: &[WireDraft], log: &Log) -> HostDraft {
     let label = format!("[hosts.{}]", host.name);
-    let fields = Fields::new(host.table, host.at, &schema::HOST, label, log);
+    let fields = Fields::new(host.table, host.at, &HOST, label, log);
     for port in fields.tables("ports", "a wire") {
         match wires.iter().find(|w| w.name == port.name) {
             None => {
@@ -178,10 +177,7 @@ fn read_host(
             Some(_) => {}
         }
     }
-    let cpu = fields
-        .number("cpu", 0, i64::from(u16::MAX), "CPUs count from 0.")
-        .and_then(|n| u16::try_from(n).ok());
-    (fields.flag("bridge").or_default(false), cpu)
+    HostDraft { name: host.name.to_owned(), ..HostDraft::read(&fields) }
 }
 
 /// `address` is that of a port in its network, `None` on a bridge.
@@ -202,22 +198,19 @@ fn read_port(
         _ => (&nothing, Origin::NOWHERE),
     };
     let label = format!("[hosts.{host}.ports.{}]", wire.name);
-    let fields = Fields::new(table, at, &schema::PORT, label.as_str(), log);
-    let queues =
-        fields.number("queues", 1, i64::from(u16::MAX), "").and_then(|n| u16::try_from(n).ok());
+    let fields = Fields::new(table, at, &PORT, label.as_str(), log);
+    let queues = fields.take(&port::QUEUES);
     let (ipv4, ipv6) = read_addresses(host, &fields, address, log);
     PortDraft {
         host: host.to_owned(),
         wire: wire.name.clone(),
-        mac: fields
-            .parsed("mac", "a MAC address", "\"02:00:00:00:00:01\"")
-            .or_default(MacAddr([0x02, 0x74, 0x65, 0x6A, number, end])),
+        mac: fields.take(&port::MAC).or_default(MacAddr([0x02, 0x74, 0x65, 0x6A, number, end])),
         ipv4,
         ipv6,
         queues,
         qdisc: qdisc::read_root(&fields, &label, wire.rate, log),
-        card: card::read(&fields, &label, nic, log),
-        processing: processing::read(&fields, &label, log),
+        card: card::read(&fields, nic, log),
+        processing: ProcessingDraft::read(&fields).finish(),
     }
 }
 
@@ -227,8 +220,8 @@ fn read_addresses(
     address: Option<[u8; 2]>,
     log: &Log,
 ) -> (Found<Ipv4Addr>, Found<Ipv6Addr>) {
-    let ipv4 = fields.parsed("ipv4", "an IPv4 address", "\"10.1.0.1\"");
-    let ipv6 = fields.parsed("ipv6", "an IPv6 address", "\"fd74:656a:1::1\"");
+    let ipv4 = fields.take(&port::IPV4);
+    let ipv6 = fields.take(&port::IPV6);
     let Some([network, end]) = address else {
         for key in ["ipv4", "ipv6"].into_iter().filter(|key| fields.has(key)) {
             log.mistake(

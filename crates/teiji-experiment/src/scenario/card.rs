@@ -1,10 +1,9 @@
-//! Cards and what can be set on them.
+//! Cards.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
-use teiji_core::time::Span;
 
 /// A network card of the laboratory: emulated by QEMU, or `vtsn`, a card in
 /// software inside the guest.
@@ -79,54 +78,4 @@ impl fmt::Display for Nic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Settings of a `vtsn` port. What is `None` keeps the driver's default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Card {
-    /// Descriptor rings, `ethtool -G`.
-    pub ring: Ring,
-    /// Interrupt moderation, `ethtool -C`.
-    pub moderation: Moderation,
-    /// 802.3x PAUSE, `ethtool -A`.
-    pub pause: Option<bool>,
-    /// Its hardware clock.
-    pub phc: Phc,
-    /// Launch times are rounded up to multiples of this.
-    pub launch_resolution: Option<Span>,
-    /// How many transmit stamps may be under way; 0 is any number.
-    pub stamp_slots: Option<u16>,
-    /// From so long after the flows' start on, nothing that it sends arrives.
-    pub dies_after: Option<Span>,
-}
-
-/// Sizes of descriptor rings, in frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ring {
-    /// Frames that may wait in each transmit queue of the card.
-    pub tx: Option<u32>,
-    /// Frames that may wait to be received.
-    pub rx: Option<u32>,
-}
-
-/// How long an interrupt waits for further frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moderation {
-    /// After a received frame, whole microseconds.
-    pub rx: Option<Span>,
-    /// After a sent frame, whole microseconds.
-    pub tx: Option<Span>,
-}
-
-/// A port's hardware clock against true time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Phc {
-    /// It starts this much ahead of `CLOCK_TAI`.
-    pub offset: Option<Span>,
-    /// It runs this much too fast, in 10⁻⁹.
-    pub drift_ppb: Option<i64>,
-    /// Its rate swings by this much, in 10⁻⁹, …
-    pub wander_ppb: Option<i64>,
-    /// … once within this time.
-    pub wander_period: Option<Span>,
 }

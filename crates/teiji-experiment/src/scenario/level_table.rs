@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::prioflow::LevelSource;
 
-/// The highest level.
-const TOP: u8 = 15;
 /// Entries of the largest table, that of DSCP.
 const MOST: usize = 64;
 
@@ -22,6 +20,9 @@ pub struct LevelTable {
 }
 
 impl LevelTable {
+    /// The highest level.
+    pub const TOP: u8 = 15;
+
     /// These; an error says why they are none.
     pub fn new(levels: &[u8]) -> Result<Self, String> {
         let entries = levels.len();
@@ -30,8 +31,8 @@ impl LevelTable {
                 "a table has 64 levels (by dscp), 16 (by tos or priority) or 8 (by pcp), not {entries}"
             ));
         }
-        if let Some(level) = levels.iter().find(|level| **level > TOP) {
-            return Err(format!("levels are 0 to {TOP}, and {level} is none"));
+        if let Some(level) = levels.iter().find(|level| **level > Self::TOP) {
+            return Err(format!("levels are 0 to {}, and {level} is none", Self::TOP));
         }
         let mut table = Self { levels: [0; MOST], entries };
         table.levels[..entries].copy_from_slice(levels);

@@ -5,34 +5,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
 
 use super::level_table::LevelTable;
-
-/// Settings of a `prioflow` qdisc and of its device's link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prioflow {
-    /// Most packets that wait. Those of sockets that opted in are beside it.
-    pub limit: u32,
-    /// Most bytes that wait, those of sockets that opted in beside it; `None`: no limit.
-    #[serde(default)]
-    pub bytes: Option<u32>,
-    /// What a frame's level is taken from.
-    pub source: LevelSource,
-    /// The level of each of its values; `None`: as the kernel module begins with.
-    #[serde(default)]
-    pub table: Option<LevelTable>,
-    /// Level frames with the other end of the wire.
-    pub link: LinkMode,
-    /// A peer that pauses for longer is ignored for as long; zero: never. Whole
-    /// milliseconds.
-    pub storm: Span,
-    /// Longest time from asking the peer for silence to its last frame, rings aside.
-    /// Whole microseconds.
-    pub reaction: Span,
-    /// Most frames that wait in the peer's transmit ring and the own receive ring.
-    pub ring: u32,
-    /// Frames of a level that came in here and may wait in another port of the bridge; 0:
-    /// as many as are needed.
-    pub room: u32,
-}
+use crate::keys::prioflow::Prioflow;
 
 impl Prioflow {
     /// The fewest that [`Prioflow::bytes`] may be, `ETH_FRAME_LEN`: one frame has to fit.
@@ -48,23 +21,6 @@ impl Prioflow {
     /// The level of each value of the source, whoever chose it.
     pub fn levels(&self) -> LevelTable {
         self.table.unwrap_or(LevelTable::usual(self.source))
-    }
-}
-
-impl Default for Prioflow {
-    /// What the kernel module begins with, on a device with the usual `txqueuelen`.
-    fn default() -> Self {
-        Self {
-            limit: 1000,
-            bytes: None,
-            source: LevelSource::Dscp,
-            table: None,
-            link: LinkMode::Off,
-            storm: Span::from_millis(10_000),
-            reaction: Span::from_micros(1000),
-            ring: 64,
-            room: 0,
-        }
     }
 }
 

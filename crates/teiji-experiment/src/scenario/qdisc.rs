@@ -5,9 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
-use teiji_core::time::{ClockId, Span};
+use teiji_core::time::Span;
 
-use super::prioflow::Prioflow;
+use crate::keys::prioflow::Prioflow;
+use crate::keys::qdisc::Etf;
 
 /// A root queueing discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,21 +96,6 @@ pub enum LeafQdisc {
     Cbs(Cbs),
     /// 16 levels, with flow control of the link.
     Prioflow(Prioflow),
-}
-
-/// `etf`, as in `tc-etf(8)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Etf {
-    /// The frame goes to the card this long before its launch time.
-    pub delta: Span,
-    /// The clock of launch times. The kernel accepts TAI with offload.
-    pub clock: ClockId,
-    /// The card keeps the launch time.
-    pub offload: bool,
-    /// Launch times are deadlines.
-    pub deadline_mode: bool,
-    /// Let frames without socket through (`skip_sock_check`).
-    pub skip_sock_check: bool,
 }
 
 /// A range of hardware queues, `count@offset`.

@@ -1,10 +1,11 @@
-//! Who runs when on a host: its kernel's threads, budgets and real-time limit, and
-//! who processes the frames of a port. What is `None` stays as the kernel has it.
+//! Who runs when on a host: scheduling of its kernel's threads, and the limit of real time.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
+
+use crate::keys::processing::Processing;
 
 /// How a thread is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,27 +30,6 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What a host's kernel does for all its ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct System {
-    /// The threads `ksoftirqd/N` of the host's CPUs.
-    pub ksoftirqd: Option<Policy>,
-    /// The threads `ktimers/N` of the host's CPUs (`PREEMPT_RT`).
-    pub ktimers: Option<Policy>,
-    /// `net.core.netdev_budget`: frames that one receive softirq takes.
-    pub netdev_budget: Option<u32>,
-    /// `net.core.netdev_budget_usecs`: for how long, whole microseconds.
-    pub netdev_budget_time: Option<Span>,
-    /// `net.core.dev_weight`.
-    pub dev_weight: Option<u32>,
-    /// `kernel.sched_rt_runtime_us`, or what the fair servers leave.
-    pub rt_runtime: Option<RtRuntime>,
-    /// `vm.percpu_pagelist_high_fraction`: a CPU keeps no more than this fraction of a zone's
-    /// free pages to itself, and gives no more back at once
-    /// (`Documentation/admin-guide/sysctl/vm.rst`).
-    pub pagelist_high_fraction: Option<u32>,
-}
-
 /// How long real-time threads may run of each second; of each period of
 /// `kernel.sched_rt_period_us` on kernels before 6.12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,48 +39,6 @@ pub enum RtRuntime {
     Unlimited,
     /// This long, whole microseconds.
     Limited(Span),
-}
-
-/// Who processes the frames of a port, and where; how many may lie in its card.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Processing {
-    /// Its interrupts and their threads.
-    pub irq: Irq,
-    /// Its polling.
-    pub napi: Napi,
-    /// CPUs that process what any of its queues received (RPS).
-    pub rps: Option<Vec<u16>>,
-    /// For each transmit queue from the first on, the CPUs that choose it (XPS).
-    pub xps: Option<Vec<Vec<u16>>>,
-    /// Most bytes in the ring of each transmit queue (byte queue limits).
-    pub bql: Option<u32>,
-    /// Most bytes that TCP hands over in one piece (generic segmentation offload).
-    #[serde(default)]
-    pub gso_max_size: Option<u32>,
-}
-
-/// A port's interrupts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Irq {
-    /// Of the threads `irq/NUMBER-…`.
-    pub policy: Option<Policy>,
-    /// Where they are handled.
-    pub cpus: Option<Vec<u16>>,
-}
-
-/// How a port is polled (NAPI).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Napi {
-    /// In threads `napi/PORT-…` of its own instead of in softirqs.
-    pub threaded: Option<bool>,
-    /// Of these threads.
-    pub policy: Option<Policy>,
-    /// Where these threads run.
-    pub cpus: Option<Vec<u16>>,
-    /// `napi_defer_hard_irqs`.
-    pub defer_hard_irqs: Option<u32>,
-    /// `gro_flush_timeout`.
-    pub gro_flush_timeout: Option<Span>,
 }
 
 impl Processing {

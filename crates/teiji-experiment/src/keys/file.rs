@@ -1,0 +1,199 @@
+//! The top of the file, its `judge`, and `[cases.NAME]`.
+
+use serde_json::{Value as Json, json};
+
+use super::flow::FLOW;
+use super::host::HOST;
+use super::list::{Item, Items, Tables, list};
+use super::round_trips::ROUND_TRIPS;
+use super::value::{Choice, Keys, and, form, int, name, one_of, quoted, table, text};
+use super::wire::WIRE;
+use super::{Absent, Kind, Value, section};
+use crate::fields::{Fields, Found};
+use crate::scenario::{InstructionTime, JudgeBy};
+use teiji_core::load::LoadKind;
+
+/// The papers whose figures exist (`papers/<name>.toml`), and what a case may stand beside.
+pub const PAPERS: [(&str, &[&str]); 3] = [
+    ("etf", &["etf", "normal"]),
+    (
+        "ksoftirqd",
+        &[
+            "jitter.none.not_rt",
+            "jitter.none.rt1",
+            "jitter.tcp_transmit.not_rt",
+            "jitter.tcp_transmit.rt1",
+            "jitter.tcp_receive.not_rt",
+            "jitter.tcp_receive.rt1",
+            "rtt.none.not_rt",
+            "rtt.none.rt1",
+            "rtt.tcp_transmit.not_rt",
+            "rtt.tcp_transmit.rt1",
+            "rtt.tcp_receive.not_rt",
+            "rtt.tcp_receive.rt1",
+        ],
+    ),
+    ("prioflow", &["baseline_loss", "xoff", "loss", "rtt_under_saturation", "bandwidth"]),
+];
+
+impl Choice for &'static str {}
+
+const PAPER_NAMES: [(&str, &str); 3] =
+    [(PAPERS[0].0, PAPERS[0].0), (PAPERS[1].0, PAPERS[1].0), (PAPERS[2].0, PAPERS[2].0)];
+
+const DIFFERENCES: &str = "[\"The card is vtsn, not an i210.\"]";
+const QUESTION_EXAMPLE: &str = "\"Does a launch time make sending more regular?\"";
+const REQUIREMENTS: &str = "[\"range <= 20us\", \"lost = 0\"]";
+
+fn loads() -> Vec<&'static str> {
+    LoadKind::ALL.map(LoadKind::name).to_vec()
+}
+
+section! {
+    section FILE of "(top of the file)";
+    keys {
+        /// names run folders: lower-case letters, digits and `-`
+        const NAME: String = "name", name("\"etf\""), Absent::Required("\"etf\"");
+        /// what the experiment asks, one sentence; stands at the top of the report
+        const QUESTION: String =
+            "question", text(QUESTION_EXAMPLE), Absent::Required(QUESTION_EXAMPLE);
+        /// whose published figures stand beside the result (`papers/`)
+        const PAPER: &'static str =
+            "paper", one_of(&PAPER_NAMES), Absent::Means("none");
+        /// in what the set-up differs from the paper's, one sentence each; beside the figures in
+        /// the report
+        const PAPER_DIFFERENCES: Items =
+            "paper-differences", list(Item::Text, DIFFERENCES), Absent::Means("`[]`");
+        /// seed of the laboratory when the command line gives none
+        const SEED: u64 = "seed", int(0, u64::MAX), Absent::Default(1);
+        /// whose figures, and which, answer the question
+        const JUDGED: Keys = "judge",
+            table(&JUDGE, "{ flow = \"cycle\", by = \"interval\" }"),
+            Absent::Means("the intervals of the first flow");
+        /// how long the laboratory's processor takes for an instruction; less than 1 ns only where
+        /// all cards are vtsn
+        const INSTRUCTION: InstructionTime = "instruction", (), Absent::Means("`\"2ns\"`");
+        /// the wires, `[wires.NAME]`
+        const WIRES: Tables = "wires", &WIRE, Absent::Required("{}");
+        /// what is special about a host, `[hosts.NAME]`; hosts exist by being named in a wire
+        const HOSTS: Tables = "hosts", &HOST, Absent::Means("`{}`");
+        /// what is sent, `[flows.NAME]`
+        const FLOWS: Tables = "flows", &FLOW, Absent::Means("`{}`");
+        /// request/response tests, `[round-trips.NAME]`; a case has flows, round trips, or both
+        const ROUND_TRIP_TABLES: Tables = "round-trips", &ROUND_TRIPS, Absent::Means("`{}`");
+        /// background load, in ordinary threads
+        const LOADS: Items = "loads", list(Item::OneOf(loads), "[\"cpu\"]"), Absent::Means("none");
+        /// what every case must fulfil, such as `"range <= 20us"`; decides over the exit code
+        const REQUIRE: Items = "require", list(Item::Text, REQUIREMENTS), Absent::Means("none");
+        /// what is compared, `[cases.NAME]`
+        const CASES: Tables = "cases", &CASE, Absent::Means("one case, `default`");
+    }
+}
+
+impl Choice for JudgeBy {}
+
+section! {
+    section JUDGE of "judge = { … } of the file";
+    keys {
+        /// the flow that decides, or the round trips
+        const JUDGED_FLOW: String = "flow", name("\"cycle\""), Absent::Means(
+            "interval, shaping: the first flow that is no background; schedule: all of these; \
+             gates: all flows; round-trip: the first round trips"
+        );
+        /// interval, round-trip: the two cases that the answer compares, the baseline first
+        const COMPARED: Items = "cases",
+            list(Item::Name, "[\"normal\", \"etf\"]").length(2, 2),
+            Absent::Means("`normal` (or the first case), and the best of the others");
+        /// how regular its intervals are, how close its departures are to the planned ones,
+        /// whether its frames leave within their class's gates (taprio), whether its class keeps
+        /// to bandwidth and burst (cbs), whether all frames arrive, or how long round trips take
+        const BY: JudgeBy = "by",
+            one_of(&[
+                ("interval", JudgeBy::Interval),
+                ("schedule", JudgeBy::Schedule),
+                ("gates", JudgeBy::Gates),
+                ("shaping", JudgeBy::Shaping),
+                ("loss", JudgeBy::Loss),
+                ("round-trip", JudgeBy::RoundTrip),
+            ]),
+            Absent::Described(
+                JudgeBy::Interval,
+                "`\"interval\"`; where there are no flows, `\"round-trip\"`"
+            );
+        /// the cases are remedies for one situation: rank them, and give the best one as a file
+        const RANK: bool = "rank", (), Absent::Default(false);
+    }
+}
+
+section! {
+    section CASE of "[cases.NAME]";
+    keys {
+        /// one line for people
+        const ABOUT: String = "about", text("\"wake and send\""), Absent::Means("empty");
+        /// the key under `[result.…]` of the paper's figures this case stands beside
+        const CASE_PAPER: String = "paper", text("\"normal\""), Absent::Means("none");
+        /// another case to start from; its `about` and `paper` are not inherited
+        const INHERITS: String = "inherits", name("\"normal\""), Absent::Means("the file itself");
+        /// the kernel it runs on in the laboratory
+        const KERNEL: String = "kernel",
+            form(
+                "`\"debian:VERSION\"` or `\"debian:VERSION-rt\"`",
+                "^debian:[0-9]+(\\.[0-9]+)+(-rt)?$",
+                "\"debian:6.12-rt\""
+            ),
+            Absent::Means("the command line's");
+        /// replaces `instruction`
+        const CASE_INSTRUCTION: InstructionTime =
+            "instruction", (), Absent::Means("the file's");
+        /// overrides `[wires.…]`
+        const CASE_WIRES: Tables = "wires", &WIRE, Absent::Means("`{}`");
+        /// overrides `[hosts.…]`
+        const CASE_HOSTS: Tables = "hosts", &HOST, Absent::Means("`{}`");
+        /// overrides `[flows.…]`
+        const CASE_FLOWS: Tables = "flows", &FLOW, Absent::Means("`{}`");
+        /// overrides `[round-trips.…]`
+        const CASE_ROUND_TRIPS: Tables = "round-trips", &ROUND_TRIPS, Absent::Means("`{}`");
+        /// replaces `loads`
+        const CASE_LOADS: Items =
+            "loads", list(Item::OneOf(loads), "[\"cpu\"]"), Absent::Means("the file's");
+        /// replaces `require`
+        const CASE_REQUIRE: Items =
+            "require", list(Item::Text, REQUIREMENTS), Absent::Means("the file's");
+    }
+}
+
+/// The times an instruction may take, as one writes them.
+fn instruction_times() -> Vec<String> {
+    InstructionTime::all().map(|time| time.to_string().replace(' ', "")).collect()
+}
+
+impl Kind for InstructionTime {
+    type Limits = ();
+
+    fn words((): &()) -> String {
+        let times = instruction_times();
+        and(&quoted(&times.iter().map(String::as_str).collect::<Vec<_>>()), "or")
+    }
+
+    fn schema((): &()) -> Json {
+        json!({ "enum": instruction_times() })
+    }
+}
+
+impl Value for InstructionTime {
+    fn read((): &(), key: &'static str, fields: &Fields<'_>) -> Found<Self> {
+        fields.duration(key, "\"2ns\"").and_then(|text| {
+            let time = Self::parse(text);
+            if time.is_none() {
+                fields.refuse(
+                    key,
+                    format!("{key} = \"{text}\" is not possible"),
+                    "The laboratory's processor takes 125, 250 or 500 ps, 1, 2, 4, 8 or 16 ns for \
+                     an instruction."
+                        .to_owned(),
+                );
+            }
+            time
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! `prioflow`, the qdisc of 16 levels, and the profiles of ports that have it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use teiji_core::time::Span;
+
+use super::list::Tables;
+use super::time::{Time, time};
+use super::value::{Choice, Int, int, one_of};
+use super::{Absent, Key, Kind, PartOf, Section, Value, section};
+use crate::fields::{Fields, Found};
+use crate::read::prioflow::{EXAMPLE, table_of};
+use crate::scenario::{LevelSource, LevelTable, LinkMode};
+
+/// Packets that may wait in a queue.
+pub(crate) const PACKETS: Int<u32> = int(1, u32::MAX);
+
+impl Choice for LevelSource {}
+impl Choice for LinkMode {}
+
+const LINKS: [(&str, LinkMode); 5] = [
+    ("off", LinkMode::Off),
+    ("mac-control", LinkMode::MacControl),
+    ("experimental", LinkMode::Experimental),
+    ("pfc", LinkMode::Pfc),
+    ("pause", LinkMode::Pause),
+];
+
+section! {
+    /// Settings of a `prioflow` qdisc and of its device's link. The defaults are what the kernel
+    /// module begins with, on a device with the usual `txqueuelen`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    struct Prioflow, draft PrioflowDraft, section PRIOFLOW of "kind = \"prioflow\"";
+    keys {
+        /// pause frame type, in both directions: level frames, PFC or PAUSE
+        link: LinkMode = "link", one_of(&LINKS), Absent::Default(LinkMode::Off);
+        /// what a frame's level is taken from
+        source: LevelSource = "by",
+            one_of(&[
+                ("dscp", LevelSource::Dscp),
+                ("tos", LevelSource::Tos),
+                ("pcp", LevelSource::Pcp),
+                ("priority", LevelSource::Priority),
+            ]),
+            Absent::Default(LevelSource::Dscp);
+        /// the level of each value of that: 64 for dscp, 16 for tos and priority, 8 for pcp
+        table: Option<LevelTable> [serde(default)] =
+            "table", (), Absent::Means("the kernel module's");
+        /// how many packets may wait
+        limit: u32 = "limit", PACKETS, Absent::Default(1000);
+        /// how many bytes may wait
+        bytes: Option<u32> [serde(default)] = "bytes",
+            int(Prioflow::LEAST_BYTES, u32::MAX - 1), Absent::Means("no limit");
+        /// pause-storm watchdog timeout: after a longer pause the peer's pause requests are
+        /// ignored for as long; 0: no watchdog
+        storm: Span = "storm",
+            time("\"2ms\"")
+                .within(Span::ZERO, Prioflow::LONGEST_STORM)
+                .whole_millis()
+                .refused(multiples),
+            Absent::Default(Span::from_millis(10_000));
+        /// longest time from asking the peer for silence to its last frame, rings aside
+        reaction: Span = "reaction",
+            time("\"2ms\"")
+                .within(Span::from_micros(1), Prioflow::LONGEST_REACTION)
+                .whole_micros()
+                .refused(multiples),
+            Absent::Default(Span::from_micros(1000));
+        /// most frames that wait in the peer's transmit ring and the own receive ring
+        ring: u32 = "ring", int(1, Prioflow::MOST_FRAMES), Absent::Default(64);
+        /// frames of a level that came in by this port of a bridge and may wait in another
+        room: u32 = "room",
+            int(1, Prioflow::MOST_FRAMES), Absent::Described(0, "as many as are needed");
+    }
+}
+
+impl Default for Prioflow {
+    fn default() -> Self {
+        let (table, nowhere) = (crate::tree::Table::default(), crate::tree::Origin::NOWHERE);
+        let log = crate::log::Log::default();
+        let fields = Fields::new(&table, nowhere, &PRIOFLOW, "", &log);
+        PrioflowDraft::read(&fields).finish().unwrap_or_else(|| unreachable!("no key is required"))
+    }
+}
+
+fn multiples(time: &Time, key: &str, span: Span) -> [String; 2] {
+    let Time { least, most, .. } = time;
+    let unit = time.unit();
+    [
+        format!("`{key}` is {span}"),
+        format!("Write whole multiples of {unit}, from {least} to {most}."),
+    ]
+}
+
+impl Kind for LevelTable {
+    type Limits = ();
+
+    fn words((): &()) -> String {
+        format!("list of whole numbers 0 … {}", Self::TOP)
+    }
+
+    fn schema((): &()) -> Json {
+        let level = json!({ "type": "integer", "minimum": 0, "maximum": Self::TOP });
+        json!({ "type": "array", "items": level, "minItems": 8, "maxItems": 64 })
+    }
+
+    fn toml(&self, (): &()) -> String {
+        format!("{:?}", self.levels())
+    }
+}
+
+impl Value for LevelTable {
+    fn read((): &(), key: &'static str, fields: &Fields<'_>) -> Found<Self> {
+        fields.array(key, EXAMPLE).and_then(|items| {
+            let wrong = |why| {
+                fields.refuse(key, why, format!("Write for example {key} = {EXAMPLE}"));
+            };
+            table_of(items).map_err(wrong).ok()
+        })
+    }
+}
+
+/// How a port of a profile is linked: flow control is what a profile is for.
+const PROFILE_LINK: Key<LinkMode> = Key::new(
+    "link",
+    one_of(&LINKS),
+    Absent::Default(LinkMode::MacControl),
+    "pause frame type, in both directions: level frames, PFC or PAUSE",
+);
+
+/// A port of a flow-control profile, a file of its own (docs/flow-profiles.md): a `prioflow`, as
+/// an experiment's ports have it.
+pub static PROFILE_PORT: Section = Section {
+    header: "[ports.INTERFACE]",
+    own: &[&PROFILE_LINK],
+    parts: &[PartOf { kind: "", section: &PRIOFLOW, as_below: false }],
+};
+
+section! {
+    section PROFILE of "(top of the profile)";
+    keys {
+        /// the ports, `[ports.INTERFACE]`
+        const PORTS: Tables = "ports", &PROFILE_PORT, Absent::Required("{}");
+    }
+}

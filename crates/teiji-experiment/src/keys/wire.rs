@@ -1,0 +1,51 @@
+//! `[wires.NAME]`: which hosts are joined, by which cards.
+
+use serde::{Deserialize, Serialize};
+use teiji_core::quantity::Rate;
+use teiji_core::time::Span;
+
+use super::list::{Item, Items, list};
+use super::time::time;
+use super::value::{Choice, one_of, rates};
+use super::{Absent, section};
+use crate::scenario::Nic;
+
+impl Choice for Nic {}
+
+const NICS: [(&str, Nic); 4] =
+    [("e1000e", Nic::E1000e), ("igb", Nic::Igb), ("rtl8139", Nic::Rtl8139), ("vtsn", Nic::Vtsn)];
+
+section! {
+    /// A wire between two hosts.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Wire, draft WireDraft, section WIRE of "[wires.NAME]";
+    given {
+        /// Letters, digits and `-`.
+        name: String,
+    }
+    made {
+        /// The two hosts.
+        between: [String; 2],
+        /// Bits per second on the wire.
+        rate: Rate,
+    }
+    keys {
+        /// the two hosts it joins
+        const BETWEEN: Items = "between",
+            list(Item::Name, "[\"talker\", \"listener\"]").length(2, 2),
+            Absent::Required("[\"talker\", \"listener\"]");
+        /// the card the laboratory puts at both ends; `--on local` uses veth (for `vtsn` a vtsn
+        /// pair) or your interfaces instead
+        nic: Nic = "nic",
+            one_of(&NICS), Absent::Default(Nic::Igb);
+        /// vtsn: bits per second on the wire, both ways
+        const RATE: Rate = "rate",
+            rates("\"1Gbit/s\"", &["10Mbit/s", "100Mbit/s", "1Gbit/s", "2.5Gbit/s", "10Gbit/s"]),
+            Absent::Means("`\"1Gbit/s\"`");
+        /// vtsn: propagation from one end to the other; 5 ns a metre of cable
+        delay: Option<Span> = "delay",
+            // Light takes longer to the moon: 1.3 s.
+            time("\"500ns\"").within(Span::ZERO, Span::from_secs(1)),
+            Absent::Means("`\"500ns\"`");
+    }
+}
