@@ -111,23 +111,23 @@ fresh_machines() {
     check "fresh Debian 12 and 13, oldest Rust" scripts/fresh-trials
 }
 
-# prepare_python: a Python that has pyarrow, in TEIJI_PYTHON. Without one the
+# prepare_python: a Python that has pyarrow and jsonschema, in TEIJI_PYTHON. Without one the
 # tests that need it skip themselves and say so.
 prepare_python() {
     local venv="$TEST_TOOLS/venv" started=$SECONDS
     if [ -z "${TEIJI_PYTHON:-}" ]; then
-        if python3 -c 'import pyarrow' 2>/dev/null; then
+        if python3 -c 'import pyarrow, jsonschema' 2>/dev/null; then
             TEIJI_PYTHON=$(command -v python3)
-        elif "$venv/bin/python" -c 'import pyarrow' 2>/dev/null; then
+        elif "$venv/bin/python" -c 'import pyarrow, jsonschema' 2>/dev/null; then
             TEIJI_PYTHON=$venv/bin/python
         else
-            say "Fetching pyarrow, an independent reader of the records …"
+            say "Fetching pyarrow and jsonschema, independent readers of records and experiment files …"
             mkdir -p "$TEST_TOOLS"
-            if python3 -m venv "$venv" && "$venv/bin/pip" install --quiet pyarrow; then
+            if python3 -m venv "$venv" && "$venv/bin/pip" install --quiet pyarrow jsonschema; then
                 TEIJI_PYTHON=$venv/bin/python
-                done_line pyarrow "in $venv" "$(seconds_since "$started")"
+                done_line python "pyarrow, jsonschema in $venv" "$(seconds_since "$started")"
             else
-                say "pyarrow could not be fetched: no way to PyPI? Its tests are skipped."
+                say "pyarrow and jsonschema could not be fetched: no way to PyPI? Their tests are skipped."
                 return 0
             fi
         fi

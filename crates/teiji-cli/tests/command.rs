@@ -42,6 +42,7 @@ fn a_reader_that_goes_away_ends_the_command_without_a_word() {
         &["check", &wrong],
         &["plan", "experiments/etf.toml"],
         &["generate", "completions", "bash"],
+        &["generate", "schema"],
         &["lab", "status"],
         &["talk", "lo", "127.0.0.1", "--frames", "1"],
         &["listen", "--address", "127.0.0.1", "--port", "47789", "--for", "1ms", "--csv"],
@@ -456,4 +457,12 @@ fn man_pages_and_completions_are_generated() {
     assert!(!dir.path().join("teiji-keeper.1").exists());
     let said = teiji(&["generate", "completions", "bash"]);
     assert!(said.out.contains("_teiji"));
+}
+
+#[test]
+fn the_schema_of_experiment_files_is_generated() {
+    let said = teiji(&["generate", "schema"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(schema["definitions"]["flows-NAME"]["properties"]["dscp"]["maximum"], 63);
 }

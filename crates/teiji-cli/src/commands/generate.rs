@@ -1,4 +1,4 @@
-//! `teiji generate`: man pages and shell completions, for packagers.
+//! `teiji generate`: man pages and shell completions for packagers, a schema for editors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::Cli;
 use crate::exit::Exit;
 use crate::output;
 
-/// Write man pages or shell completions.
+/// Write man pages, shell completions or the JSON Schema of experiment files.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -31,6 +31,9 @@ enum What {
         /// The shell.
         shell: Shell,
     },
+    /// Print the JSON Schema of experiment files, with which an editor (taplo, Even Better TOML)
+    /// completes and checks them: `teiji generate schema > experiment.schema.json`.
+    Schema,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -42,6 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             clap_complete::generate(*shell, &mut command, "teiji", &mut script);
             output::text(String::from_utf8_lossy(&script))?;
         }
+        What::Schema => output::text(format!("{:#}\n", teiji_experiment::keys::json_schema()))?,
     }
     Ok(Exit::Success)
 }
