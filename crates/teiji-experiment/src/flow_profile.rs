@@ -3,14 +3,13 @@
 
 use std::fmt;
 
-use teiji_core::time::Span;
-
 use crate::fields::Fields;
+use crate::keys::Written as _;
 use crate::keys::prioflow::{PROFILE, PROFILE_PORT};
 use crate::log::Log;
 use crate::mistake::Mistakes;
 use crate::read;
-use crate::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
+use crate::scenario::{LevelTable, LinkMode, Prioflow};
 use crate::syntax;
 use crate::tree::{Entry, Origin, Value};
 
@@ -127,39 +126,21 @@ impl fmt::Display for FlowProfile {
 }
 
 fn write_settings(f: &mut fmt::Formatter<'_>, settings: &Prioflow) -> fmt::Result {
-    let usual = Prioflow::default();
-    let (us, ms) = (Span::from_micros(1).as_ns(), Span::from_millis(1).as_ns());
+    let table = settings.table.filter(|table| *table != LevelTable::usual(settings.source));
+    let settings = Prioflow { table, ..*settings };
     writeln!(f, "link = \"{}\"", settings.link.name())?;
-    if settings.source != usual.source {
-        writeln!(f, "by = \"{}\"", LevelSource::name(settings.source))?;
-    }
-    if settings.levels() != LevelTable::usual(settings.source) {
-        writeln!(f, "table = {:?}", settings.levels().levels())?;
-    }
-    if settings.limit != usual.limit {
-        writeln!(f, "limit = {}", settings.limit)?;
-    }
-    if let Some(bytes) = settings.bytes {
-        writeln!(f, "bytes = {bytes}")?;
-    }
-    if settings.storm != usual.storm {
-        writeln!(f, "storm = \"{}ms\"", settings.storm.as_ns() / ms)?;
-    }
-    if settings.reaction != usual.reaction {
-        writeln!(f, "reaction = \"{}us\"", settings.reaction.as_ns() / us)?;
-    }
-    if settings.ring != usual.ring {
-        writeln!(f, "ring = {}", settings.ring)?;
-    }
-    if settings.room != usual.room {
-        writeln!(f, "room = {}", settings.room)?;
+    for (key, value) in settings.written().iter().filter(|(key, _)| *key != "link") {
+        writeln!(f, "{key} = {value}")?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use teiji_core::time::Span;
+
     use super::*;
+    use crate::scenario::LevelSource;
 
     fn wrong(text: &str) -> String {
         FlowProfile::parse(text, "flow.toml").unwrap_err().to_string()

@@ -68,6 +68,25 @@ impl<T: Kind> Key<T> {
         Self { name, limits, absent, meaning }
     }
 
+    /// The key with a value that is no default.
+    pub fn unless_default(&self, value: &T) -> Option<(&'static str, String)> {
+        let text = value.toml(&self.limits);
+        match &self.absent {
+            Absent::Default(default) | Absent::Described(default, _)
+                if default.toml(&self.limits) == text =>
+            {
+                None
+            }
+            _ => Some((self.name, text)),
+        }
+    }
+
+    /// The key with its value, where it has one.
+    #[expect(clippy::ref_option, reason = "as the field has it")]
+    pub fn if_there(&self, value: &Option<T>) -> Option<(&'static str, String)> {
+        value.as_ref().map(|value| (self.name, value.toml(&self.limits)))
+    }
+
     /// What one would write for a required key.
     pub const fn example(&self) -> &'static str {
         match self.absent {
@@ -75,6 +94,12 @@ impl<T: Kind> Key<T> {
             _ => "",
         }
     }
+}
+
+/// A settled section as the file has it.
+pub(crate) trait Written {
+    /// Each key that is a field, unless it is left to its default, with its value.
+    fn written(&self) -> Vec<(&'static str, String)>;
 }
 
 impl<'a> Fields<'a> {

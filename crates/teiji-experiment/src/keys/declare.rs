@@ -8,8 +8,8 @@
 /// ```
 ///
 /// and becomes a row of the documentation and of the JSON Schema, a field of the settled struct
-/// with its meaning as documentation, and a field of the draft, with the code that reads it and
-/// the code that settles it. A field `Option<T>` is an optional key (a
+/// with its meaning as documentation, and a field of the draft, with the code that reads it, the
+/// code that settles it and the code that writes it. A field `Option<T>` is an optional key (a
 /// [`Found`](crate::fields::Found) in the draft); any other is required or has a default.
 /// `[serde(default)]` behind the type is an attribute of the field.
 ///
@@ -45,7 +45,7 @@ macro_rules! section {
         $crate::keys::section! { @ $head
             { $($fields)* $(#[doc = $doc])+ $(#[$attr])? pub $field: Option<$T>, }
             { $($drafts)* $field: $crate::fields::Found<$T>, }
-            { $($reads)* $field take $crate::keys::Key::<$T>::new($name, $limits, $absent, ""), }
+            { $($reads)* $field take if_there $crate::keys::Key::<$T>::new($name, $limits, $absent, ""), }
             $consts
             {
                 $($list)*
@@ -63,7 +63,7 @@ macro_rules! section {
         $crate::keys::section! { @ $head
             { $($fields)* $(#[doc = $doc])+ $(#[$attr])? pub $field: $T, }
             { $($drafts)* $field: Option<$T>, }
-            { $($reads)* $field settled $crate::keys::Key::<$T>::new($name, $limits, $absent, ""), }
+            { $($reads)* $field settled unless_default $crate::keys::Key::<$T>::new($name, $limits, $absent, ""), }
             $consts
             {
                 $($list)*
@@ -88,7 +88,7 @@ macro_rules! section {
             made { $($(#[$made_meta:meta])* $made:ident: $Made:ty,)* }
         ]
         { $($fields:tt)* } { $($draft:ident: $Draft_type:ty,)* }
-        { $($field:ident $read:ident $key:expr,)* } { $($consts:tt)* } { $($list:expr,)* }
+        { $($field:ident $read:ident $write:ident $key:expr,)* } { $($consts:tt)* } { $($list:expr,)* }
     ) => {
         $(#[$meta])*
         pub struct $Settled {
@@ -122,6 +122,14 @@ macro_rules! section {
                     $($made: self.$made?,)*
                     $($field: self.$field.finish()?,)*
                 })
+            }
+        }
+
+        impl $crate::keys::Written for $Settled {
+            fn written(&self) -> Vec<(&'static str, String)> {
+                let keys: Vec<Option<(&'static str, String)>> =
+                    vec![$($key.$write(&self.$field)),*];
+                keys.into_iter().flatten().collect()
             }
         }
 
