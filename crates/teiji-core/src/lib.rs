@@ -8,6 +8,7 @@
 //!   signed spans between them,
 //! * [`quantity`] – durations, rates and sizes as people write them,
 //! * [`cycle`] – the arithmetic of a periodic schedule,
+//! * [`domain`] – small numbers with a range, such as code points and priorities,
 //! * [`cpu_time`] – how long a CPU was idle,
 //! * [`load`] – what a machine does beside, by name,
 //! * [`reception`] – how a packet came through the receiving kernel,
@@ -18,6 +19,7 @@
 pub mod activity;
 pub mod cpu_time;
 pub mod cycle;
+pub mod domain;
 pub mod load;
 pub mod quantity;
 pub mod reception;

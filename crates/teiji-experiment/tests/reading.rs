@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use teiji_core::domain::{Level, RtPriority};
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{Irq, LevelSource, LevelTable, LinkMode, Policy, Prioflow};
 use teiji_experiment::{
@@ -135,13 +136,16 @@ fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_twelve_cells()
         let payload = match (&*case.scenario.flows, &*case.scenario.round_trips) {
             ([flow], []) => {
                 assert_eq!(flow.period, Span::from_millis(10));
-                assert_eq!(flow.realtime, Some(number("rt_priority", "periodic_sender")));
+                assert_eq!(
+                    flow.realtime.map(RtPriority::get),
+                    Some(number("rt_priority", "periodic_sender"))
+                );
                 flow.payload
             }
             ([], [asked]) => {
                 assert_eq!(asked.to, "board");
                 let responder = Some(number("rt_priority", "rtt_responder"));
-                assert_eq!(asked.responder_realtime, responder);
+                assert_eq!(asked.responder_realtime.map(RtPriority::get), responder);
                 asked.payload
             }
             _ => panic!("{} has both or neither", case.name),
@@ -359,7 +363,7 @@ fn a_flow_has_flow_control_between_two_ports_that_have_a_link() {
     let both = ["talker", "listener"];
     let experiment = read(&with("listener-pause = \"5ms\"\n", &both));
     let flow = &experiment.cases[0].scenario.flows[0];
-    assert_eq!((flow.flow_control, flow.mode), (Some(3), SendMode::BackToBack));
+    assert_eq!((flow.flow_control, flow.mode), (Level::new(3), SendMode::BackToBack));
     assert_eq!(flow.listener_pause, Some(Span::from_millis(5)));
     assert_eq!(flow.listener_rests, Rests::Equal);
     let random = "listener-pause = \"5ms\"\nlistener-pause-random = true\n";
@@ -517,10 +521,10 @@ fn bridges_join_wires_to_one_network_and_flows_find_their_way() {
     // Two frames of 64 bytes and all that is around them, 130 octets each, at 1 Gbit/s.
     assert_eq!(scenario.longest_wait(), Span::from_ns(2 * 130 * 8));
     let over = &scenario.flows[0];
-    assert_eq!((over.wire.as_str(), over.last_wire(), over.dscp), ("left", "right", 46));
+    assert_eq!((over.wire.as_str(), over.last_wire(), over.dscp.get()), ("left", "right", 46));
     assert_eq!(over.beyond, ["middle", "right"]);
     let direct = &scenario.flows[1];
     assert_eq!((direct.wire.as_str(), direct.last_wire()), ("aside", "aside"));
     let ask = &scenario.round_trips[0];
-    assert_eq!((ask.wire.as_str(), ask.last_wire(), ask.dscp), ("below", "right", 4));
+    assert_eq!((ask.wire.as_str(), ask.last_wire(), ask.dscp.get()), ("below", "right", 4));
 }

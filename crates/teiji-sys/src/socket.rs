@@ -22,6 +22,7 @@ pub use address::Address;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use teiji_core::domain::Dscp;
 use teiji_core::time::{ClockId, Span};
 
 use crate::error::{SysError, check};
@@ -159,11 +160,11 @@ impl Socket {
         self.set("setsockopt SO_PRIORITY", libc::SOL_SOCKET, libc::SO_PRIORITY, &value)
     }
 
-    /// The differentiated services code point of what is sent, 0 to 63 (`IP_TOS`,
+    /// The differentiated services code point of what is sent (`IP_TOS`,
     /// `IPV6_TCLASS`); ECN stays 0. The kernel derives a priority from it: set that
     /// afterwards.
-    pub fn set_dscp(&self, family: Family, dscp: u8) -> Result<(), SysError> {
-        let value = libc::c_int::from(dscp) << 2;
+    pub fn set_dscp(&self, family: Family, dscp: Dscp) -> Result<(), SysError> {
+        let value = libc::c_int::from(dscp.get()) << 2;
         if family != Family::Ipv6 {
             self.set("setsockopt IP_TOS", libc::IPPROTO_IP, libc::IP_TOS, &value)?;
         }

@@ -1,6 +1,7 @@
 //! A cycle in absolute time: wake-ups that do not drift.
 
 use teiji_core::cycle::Schedule;
+use teiji_core::domain::RtPriority;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_sys::clock;
 use teiji_sys::sched::SchedError;
@@ -48,6 +49,8 @@ pub struct CycleBuilder {
     base: Option<Instant<Tai>>,
     times: Option<u64>,
     scheduling: Scheduling,
+    /// As it was given; whether there is such a priority is seen at the start.
+    realtime: Option<u8>,
     stop: StopFlag,
 }
 
@@ -61,6 +64,7 @@ impl Cycle {
             base: None,
             times: None,
             scheduling: Scheduling::default(),
+            realtime: None,
             stop: StopFlag::new(),
         }
     }
@@ -85,7 +89,7 @@ impl CycleBuilder {
 
     /// Runs at `SCHED_FIFO` priority 1 to 99, while the cycle lives.
     pub fn realtime(mut self, priority: u8) -> Self {
-        self.scheduling.realtime = Some(priority);
+        self.realtime = Some(priority);
         self
     }
 
@@ -104,6 +108,7 @@ impl CycleBuilder {
     /// Priority, CPU and memory in one.
     pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
         self.scheduling = scheduling;
+        self.realtime = None;
         self
     }
 
@@ -136,7 +141,12 @@ impl CycleBuilder {
         if self.margin.is_negative() {
             return Err(CycleError::Margin(self.margin));
         }
-        let scheduling = self.scheduling.enter()?;
+        let mut scheduling = self.scheduling;
+        if let Some(priority) = self.realtime {
+            let known = RtPriority::new(priority).ok_or(SchedError::Priority(priority))?;
+            scheduling.realtime = Some(known);
+        }
+        let scheduling = scheduling.enter()?;
         let now = clock::now();
         let base = self.base.unwrap_or_else(|| {
             Schedule::aligned_base(now + self.margin + self.period, self.period, Span::ZERO)

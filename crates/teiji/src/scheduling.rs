@@ -1,12 +1,13 @@
 //! How the thread that sends or receives is scheduled.
 
+use teiji_core::domain::RtPriority;
 use teiji_sys::sched::{self, Pinned, Realtime, SchedError};
 
 /// Scheduling that a run asks for. The default changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// `SCHED_FIFO` priority, 1 to 99; `None` leaves the thread's class.
-    pub realtime: Option<u8>,
+    /// `SCHED_FIFO` priority; `None` leaves the thread's class.
+    pub realtime: Option<RtPriority>,
     /// The only CPU to run on.
     pub cpu: Option<u16>,
     /// Lock the process's memory, so that no page fault delays a frame. This
@@ -41,7 +42,7 @@ impl Scheduling {
             sched::lock_memory()?;
         }
         // Last, so that the set-up above does not run in real time.
-        let realtime = self.realtime.map(Realtime::enter).transpose()?;
+        let realtime = self.realtime.map(|priority| Realtime::enter(priority.get())).transpose()?;
         Ok(Entered { _realtime: realtime, _pinned: pinned })
     }
 }

@@ -15,6 +15,7 @@ pub use run::{Prepared, Ready, run};
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use teiji_core::domain::{Pcp, VlanId};
 use teiji_core::time::{ClockId, Instant, Span, Tai};
 use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
 use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, VlanTag};
@@ -130,7 +131,7 @@ impl Talker {
             socket.request_tx_stamps(hardware.is_some()).map_err(failed)?;
         }
         if let Some(level) = config.flow_control {
-            flow::never_drop(&socket, level)?;
+            flow::never_drop(&socket, level.get())?;
         }
         let stamps = match config.stamps {
             TxStamps::Hardware if hardware.is_none() => TxStamps::Kernel,
@@ -272,7 +273,7 @@ fn ethernet_header(
     vlan: Option<VlanTag>,
 ) -> Result<Vec<u8>, TalkerError> {
     if let Some(tag) = vlan {
-        if tag.id > 4_094 || tag.pcp > 7 {
+        if VlanId::new(tag.id).is_none() || Pcp::new(tag.pcp).is_none() {
             return Err(TalkerError::Vlan { tag });
         }
     }

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread::{self, Thread};
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::RtPriority;
 use teiji_core::time::{Span, Tai};
 use teiji_sys::clock;
 use teiji_sys::sched::SchedError;
@@ -16,7 +17,7 @@ use teiji_sys::sched::SchedError;
 use crate::Scheduling;
 
 /// `SCHED_FIFO` priority of the two threads: above all that an experiment uses.
-const PRIORITY: u8 = 98;
+const PRIORITY: Option<RtPriority> = RtPriority::new(98);
 /// From one round trip to the next, plus up to [`SPREAD`], so that they meet
 /// every phase of what is periodic.
 const PAUSE: Span = Span::from_micros(300);
@@ -79,7 +80,7 @@ impl Drop for Raise<'_> {
 }
 
 fn on(cpu: u16) -> Scheduling {
-    Scheduling { realtime: Some(PRIORITY), cpu: Some(cpu), lock_memory: false }
+    Scheduling { realtime: PRIORITY, cpu: Some(cpu), lock_memory: false }
 }
 
 /// Mean and longest round trip.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use teiji::roundtrip::{ReflectorConfig, Requester, RequesterConfig, RoundTripError, request};
 use teiji::{Deadline, Reflector, RequesterLog, Scheduling, Span, StopFlag};
+use teiji_core::domain::Dscp;
 use teiji_core::wire::{Echo, Probe};
 use wire::{Wire, now};
 
@@ -26,7 +27,7 @@ fn config(destination: &str, count: u64) -> RequesterConfig {
         payload: 122,
         flow: 7,
         priority: 0,
-        dscp: 0,
+        dscp: Dscp::default(),
         scheduling: Scheduling::default(),
     }
 }
@@ -36,7 +37,7 @@ fn reflector(wire: &Wire, address: &str) -> Reflector {
         address: address.parse().unwrap(),
         interface: None,
         priority: 0,
-        dscp: 0,
+        dscp: Dscp::default(),
         busy_poll: None,
         scheduling: Scheduling::default(),
     };
@@ -265,7 +266,7 @@ fn what_cannot_work_is_refused_with_the_next_step() {
         address: address.parse().unwrap(),
         interface: None,
         priority: 0,
-        dscp: 0,
+        dscp: Dscp::default(),
         busy_poll: None,
         scheduling: Scheduling::default(),
     };

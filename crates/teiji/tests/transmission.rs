@@ -11,6 +11,7 @@ use teiji::{
     Deadline, Listener, ListenerLog, Schedule, Scheduling, Span, StopFlag, Talker, TalkerLog,
     talker,
 };
+use teiji_core::domain::RtPriority;
 use teiji_core::wire::VlanTag;
 use teiji_sys::sched::{self, SchedError};
 use teiji_sys::socket::{Address, Queue, Receiver, Socket};
@@ -156,7 +157,7 @@ fn a_realtime_talker_and_listener_work_and_give_their_priority_back() {
         }
         Err(other) => panic!("{other}"),
     }
-    let scheduling = Scheduling { realtime: Some(10), cpu: Some(0), lock_memory: false };
+    let scheduling = Scheduling { realtime: RtPriority::new(10), cpu: Some(0), lock_memory: false };
     let config = TalkerConfig { scheduling, ..wire::talker(udp(RX_UDP4)) };
     let source = Source::Udp(RX_UDP4.parse().unwrap());
     let listen = ListenerConfig { scheduling, ..listen_to(source) };

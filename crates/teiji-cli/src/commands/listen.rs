@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use anyhow::bail;
 use teiji::listener::{ListenerConfig, Pause, Source};
 use teiji::{Deadline, Listener, Scheduling};
+use teiji_core::domain::{DomainError, Level, RtPriority};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Probe, TEIJI_UDP_PORT};
 use teiji_sys::clock;
@@ -45,8 +46,8 @@ pub struct Args {
     /// Have the peer wait before the socket's buffer overflows: frames of this level and
     /// below (`teiji flow`).
     #[arg(long, value_name = "LEVEL", conflicts_with = "ethernet",
-          value_parser = clap::value_parser!(u8).range(0..=14))]
-    flow_control: Option<u8>,
+          value_parser = paused_level)]
+    flow_control: Option<Level>,
     /// Rest for this long after each look at the socket, which takes 32 frames at most.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     pause: Option<Span>,
@@ -59,8 +60,8 @@ pub struct Args {
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
     /// SCHED_FIFO priority, 1 to 99; ordinary scheduling if not given.
-    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
-    realtime: Option<u8>,
+    #[arg(long, value_name = "PRIORITY")]
+    realtime: Option<RtPriority>,
     /// The CPU to run on.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
@@ -77,6 +78,14 @@ pub struct Args {
     /// Print intervals and summary as JSON, one object a line.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
+}
+
+/// A level that can be paused.
+fn paused_level(text: &str) -> Result<Level, DomainError> {
+    let level: Level = text.parse()?;
+    let (least, most) = (Level::LEAST, Level::HIGHEST_PAUSED);
+    let range = DomainError::Range { number: level.into(), least: least.into(), most: most.into() };
+    if level <= most { Ok(level) } else { Err(range) }
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
+use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 use teiji_experiment::reader::Cards;
 use teiji_run::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
@@ -78,8 +79,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 3)]
     priority: u8,
     /// Interface: `SCHED_FIFO` priority of the sending thread.
-    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99), default_value_t = 80)]
-    realtime: u8,
+    #[arg(long, value_name = "PRIORITY", default_value = "80")]
+    realtime: RtPriority,
     /// Interface: the delta of the etf qdisc that this priority passes. Without it
     /// frames are sent without launch times, as an interface without ETF needs.
     #[arg(long, value_name = "DURATION", value_parser = span)]

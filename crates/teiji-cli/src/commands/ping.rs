@@ -7,6 +7,7 @@ use anyhow::bail;
 use serde::Serialize;
 use teiji::roundtrip::{RequesterConfig, RequesterLog, RoundTrip, request};
 use teiji::{Instant, Scheduling};
+use teiji_core::domain::{Dscp, RtPriority};
 use teiji_core::time::Span;
 use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_stats::{Deviation, Series};
@@ -46,13 +47,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
     /// Differentiated services code point of the requests, 0 to 63.
-    #[arg(long, value_name = "N", default_value_t = 0,
-          value_parser = clap::value_parser!(u8).range(0..=63))]
-    dscp: u8,
+    #[arg(long, value_name = "N", default_value_t)]
+    dscp: Dscp,
     /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
     /// not given.
-    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
-    realtime: Option<u8>,
+    #[arg(long, value_name = "PRIORITY")]
+    realtime: Option<RtPriority>,
     /// The CPU to run on.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use teiji::roundtrip::{ReflectedCounts, ReflectorConfig};
 use teiji::{Deadline, Reflector, Scheduling};
+use teiji_core::domain::{Dscp, RtPriority};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_sys::clock;
@@ -31,9 +32,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
     /// Differentiated services code point of the replies, 0 to 63, whatever the requests have.
-    #[arg(long, value_name = "N", default_value_t = 0,
-          value_parser = clap::value_parser!(u8).range(0..=63))]
-    dscp: u8,
+    #[arg(long, value_name = "N", default_value_t)]
+    dscp: Dscp,
     /// Poll the card for this long before waiting for a request (`SO_BUSY_POLL`), whole
     /// microseconds.
     #[arg(long, value_name = "DURATION", value_parser = span)]
@@ -43,8 +43,8 @@ pub struct Args {
     duration: Option<Span>,
     /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
     /// not given.
-    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
-    realtime: Option<u8>,
+    #[arg(long, value_name = "PRIORITY")]
+    realtime: Option<RtPriority>,
     /// The CPU to run on.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,

@@ -17,6 +17,7 @@ use teiji::Scheduling;
 use teiji::margin::{Reading, Watch};
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
 use teiji_core::cycle::Schedule;
+use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_net::launch::{self, LaunchTimes};
@@ -76,21 +77,20 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 3)]
     priority: u8,
     /// Differentiated services code point of UDP frames, 0 to 63.
-    #[arg(long, value_name = "N", default_value_t = 0,
-          value_parser = clap::value_parser!(u8).range(0..=63))]
-    dscp: u8,
+    #[arg(long, value_name = "N", default_value_t)]
+    dscp: Dscp,
     /// Wait where a prioflow queue has no room, instead of losing frames: for levels up to
     /// this one (`teiji flow`).
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
-    flow_control: Option<u8>,
+    #[arg(long, value_name = "LEVEL")]
+    flow_control: Option<Level>,
     /// Tag raw Ethernet frames: VLAN identifier and priority code point, ID or
     /// ID:PCP.
     #[arg(long, value_name = "ID[:PCP]", value_parser = vlan)]
     vlan: Option<VlanTag>,
     /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
     /// not given.
-    #[arg(long, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99))]
-    realtime: Option<u8>,
+    #[arg(long, value_name = "PRIORITY")]
+    realtime: Option<RtPriority>,
     /// The CPU to run on.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
@@ -115,7 +115,8 @@ fn vlan(text: &str) -> Result<VlanTag, String> {
     let (id, pcp) = text.split_once(':').unwrap_or((text, "0"));
     let tag =
         VlanTag { id: id.parse().map_err(|_| wrong())?, pcp: pcp.parse().map_err(|_| wrong())? };
-    if tag.id > 4094 || tag.pcp > 7 { Err(wrong()) } else { Ok(tag) }
+    let known = VlanId::new(tag.id).is_some() && Pcp::new(tag.pcp).is_some();
+    if known { Ok(tag) } else { Err(wrong()) }
 }
 
 fn destination(text: &str, vlan: Option<VlanTag>) -> anyhow::Result<Destination> {
@@ -164,7 +165,7 @@ fn config(args: &Args) -> anyhow::Result<TalkerConfig> {
     if args.flow_control.is_some() && matches!(to, Destination::Ethernet { .. }) {
         mistake!("--flow-control is for UDP; write an address such as 10.0.0.2 instead of a MAC");
     }
-    if args.dscp > 0 && matches!(to, Destination::Ethernet { .. }) {
+    if args.dscp != Dscp::default() && matches!(to, Destination::Ethernet { .. }) {
         mistake!(
             "--dscp is for UDP; write an address such as 10.0.0.2 instead of a MAC, or mark raw \
              Ethernet frames with --vlan 0:5"

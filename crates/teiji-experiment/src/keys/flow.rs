@@ -1,6 +1,7 @@
 //! `[flows.NAME]`: what is sent.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Probe;
@@ -13,9 +14,10 @@ use crate::scenario::{Rests, SendMode, Transport};
 /// `SO_PRIORITY`.
 pub(crate) const PRIORITIES: Int<u8> = int(0, 15).why("The kernel's maps have 16 priorities.");
 /// Differentiated services code points.
-pub(crate) const CODE_POINTS: Int<u8> = int(0, 63).why("A code point has 6 bits.");
+pub(crate) const CODE_POINTS: Int<Dscp> =
+    int(Dscp::LEAST, Dscp::MOST).why("A code point has 6 bits.");
 /// Priorities of a thread under `SCHED_FIFO`.
-pub(crate) const REALTIME: Int<u8> = int(1, 99)
+pub(crate) const REALTIME: Int<RtPriority> = int(RtPriority::LEAST, RtPriority::MOST)
     .why("SCHED_FIFO has the priorities 1 to 99; leave the key out for ordinary scheduling.");
 pub(crate) const UDP_PORTS: Int<u16> = int(1, u16::MAX).why("UDP ports have 16 bits.");
 pub(crate) const CPUS: Int<u16> = int(0, u16::MAX).why("CPUs count from 0.");
@@ -134,11 +136,11 @@ section! {
         priority: u8 = "priority", PRIORITIES, Absent::Default(0);
         /// udp4, udp6: differentiated services code point, in every frame; prioflow's level is a
         /// quarter of it
-        dscp: u8 [serde(default)] = "dscp", CODE_POINTS, Absent::Default(0);
+        dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);
         /// `SCHED_FIFO` priority of the sending thread
-        realtime: Option<u8> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
+        realtime: Option<RtPriority> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
         /// `SCHED_FIFO` priority of the receiving thread
-        listener_realtime: Option<u8> =
+        listener_realtime: Option<RtPriority> =
             "listener-realtime", REALTIME, Absent::Means("ordinary scheduling");
         /// the receiving thread polls the card for this long before it waits (`SO_BUSY_POLL`)
         listener_busy_poll: Option<Span> = "listener-busy-poll", BUSY_POLL, Absent::Means("none");
@@ -162,8 +164,8 @@ section! {
         /// no room, and the listener has its peer wait before its buffer overflows; all ports on
         /// the way need the qdisc `prioflow` with a `link`, and over a bridge a level that the
         /// frame carries (`dscp`)
-        flow_control: Option<u8> = "flow-control",
-            int(0, 14)
+        flow_control: Option<Level> = "flow-control",
+            int(Level::LEAST, Level::HIGHEST_PAUSED)
                 .why("Level 15 is never paused; leave the key out for a flow that takes no part."),
             Absent::Means("none");
         /// CPU of the sending thread, if it is not its host's
@@ -180,11 +182,13 @@ section! {
     section VLAN of "vlan = { … } of a flow";
     keys {
         /// priority code point
-        const PCP: u8 = "pcp", int(0, 7).why("A tag has 3 bits for it."), Absent::Default(0);
+        const PCP: Pcp = "pcp",
+            int(Pcp::LEAST, Pcp::MOST).why("A tag has 3 bits for it."),
+            Absent::Default(Pcp::LEAST);
         /// VLAN identifier; 0 is a priority tag only
-        const ID: u16 = "id",
-            int(0, 4094).why("A tag has 12 bits for it, and 4095 is reserved."),
-            Absent::Default(0);
+        const ID: VlanId = "id",
+            int(VlanId::LEAST, VlanId::MOST).why("A tag has 12 bits for it, and 4095 is reserved."),
+            Absent::Default(VlanId::LEAST);
     }
 }
 

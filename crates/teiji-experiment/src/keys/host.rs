@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 
 use super::flow::CPUS;
@@ -166,7 +167,8 @@ pub(crate) type Make = fn(u8) -> Policy;
 pub(crate) const POLICIES: [(&str, Make); 3] =
     [("fifo", Policy::Fifo), ("rr", Policy::Rr), ("other", |_| Policy::Other)];
 /// Real-time priorities of threads of the kernel.
-pub(crate) const THREAD_PRIORITIES: Int<u8> = int(1, 99).why("1 is the lowest, 99 the highest.");
+pub(crate) const THREAD_PRIORITIES: Int<RtPriority> =
+    int(RtPriority::LEAST, RtPriority::MOST).why("1 is the lowest, 99 the highest.");
 
 impl Kind for Policy {
     type Limits = Scheduling;
@@ -205,7 +207,7 @@ section! {
         /// empty table
         const POLICY: Policy = "policy", Scheduling::Beside, Absent::Means("`\"fifo\"`");
         /// its real-time priority
-        const PRIORITY: u8 =
+        const PRIORITY: RtPriority =
             "priority", THREAD_PRIORITIES, Absent::Means("required for fifo and rr");
     }
 }

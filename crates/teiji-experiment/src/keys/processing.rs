@@ -1,6 +1,7 @@
 //! `[hosts.NAME.ports.WIRE]`: who processes the frames of a port.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 
 use super::host::{Scheduling, THREAD_PRIORITIES};
@@ -66,7 +67,7 @@ section! {
         policy: Option<Policy> =
             "policy", Scheduling::Beside, Absent::Means("`\"fifo\"` with a priority");
         /// their real-time priority; 50 unless somebody changed it
-        const IRQ_PRIORITY: u8 =
+        const IRQ_PRIORITY: RtPriority =
             "priority", THREAD_PRIORITIES, Absent::Means("required for fifo and rr");
         /// where they are handled (`/proc/irq/NUMBER/smp_affinity_list`); their threads go with
         /// them
@@ -89,7 +90,7 @@ section! {
         policy: Option<Policy> =
             "policy", Scheduling::Beside, Absent::Means("`\"fifo\"` with a priority");
         /// their real-time priority
-        const NAPI_PRIORITY: u8 =
+        const NAPI_PRIORITY: RtPriority =
             "priority", THREAD_PRIORITIES, Absent::Means("required for fifo and rr");
         /// where they run
         cpus: Option<Vec<u16>> = "cpus", (), Absent::Means("any");

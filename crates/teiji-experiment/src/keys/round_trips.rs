@@ -1,6 +1,7 @@
 //! `[round-trips.NAME]`: requests and their replies.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::{Dscp, RtPriority};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Echo;
@@ -83,11 +84,11 @@ section! {
         priority: u8 = "priority", PRIORITIES, Absent::Default(0);
         /// differentiated services code point of requests and replies; prioflow's level is a
         /// quarter of it
-        dscp: u8 [serde(default)] = "dscp", CODE_POINTS, Absent::Default(0);
+        dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);
         /// `SCHED_FIFO` priority of the asking thread
-        realtime: Option<u8> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
+        realtime: Option<RtPriority> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
         /// `SCHED_FIFO` priority of the answering thread
-        responder_realtime: Option<u8> =
+        responder_realtime: Option<RtPriority> =
             "responder-realtime", REALTIME, Absent::Means("ordinary scheduling");
         /// the answering thread polls the card for this long before it waits (`SO_BUSY_POLL`)
         responder_busy_poll: Option<Span> [serde(default)] =

@@ -4,6 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value as Json, json};
+use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
 use teiji_core::quantity::Rate;
 use teiji_core::wire::MacAddr;
 
@@ -58,7 +59,7 @@ macro_rules! integers {
             type Limits = Int<Self>;
 
             fn words(limits: &Int<Self>) -> String {
-                range(limits.least.into(), limits.most.into())
+                range(in_a_file(limits.least), in_a_file(limits.most))
             }
 
             fn schema(limits: &Int<Self>) -> Json {
@@ -72,21 +73,25 @@ macro_rules! integers {
 
         impl Value for $Int {
             fn read(limits: &Int<Self>, key: &'static str, fields: &Fields<'_>) -> Found<Self> {
-                // What a file holds has 64 bits with a sign.
-                let end = |n: Self| i64::try_from(n).unwrap_or(i64::MAX);
-                let found = fields.number(key, end(limits.least), end(limits.most), limits.why);
+                let (least, most) = (in_a_file(limits.least), in_a_file(limits.most));
+                let found = fields.number(key, least, most, limits.why);
                 found.and_then(|n| Self::try_from(n).ok())
             }
         }
     )* };
 }
 
-integers!(u8, u16, u32, u64, i32);
+integers!(u8, u16, u32, u64, i32, Dscp, Level, Pcp, RtPriority, VlanId);
+
+/// What a file holds has 64 bits with a sign.
+fn in_a_file(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
 
 /// `whole number, 1 … 9`; an end that only the type sets is left out.
-fn range(least: i128, most: i128) -> String {
-    let least = if least == i128::from(i32::MIN) { String::new() } else { format!("{least} ") };
-    let most = if most >= i128::from(i64::MAX) { String::new() } else { format!(" {most}") };
+fn range(least: i64, most: i64) -> String {
+    let least = if least == i64::from(i32::MIN) { String::new() } else { format!("{least} ") };
+    let most = if most == i64::MAX { String::new() } else { format!(" {most}") };
     format!("whole number, {least}…{most}")
 }
 

@@ -1,5 +1,7 @@
 //! How a thread is scheduled, and where: keys that several tables have.
 
+use teiji_core::domain::RtPriority;
+
 use crate::fields::{Fields, Found};
 use crate::keys::Value as _;
 use crate::keys::host::{Make, POLICIES, THREAD_PRIORITIES};
@@ -10,7 +12,7 @@ use crate::tree::{Node, Value};
 /// The keys `policy` and `priority` of a table; absent if neither is there.
 pub(crate) fn read(fields: &Fields<'_>, log: &Log) -> Found<Policy> {
     let kind = fields.choice("policy", &POLICIES);
-    let priority = u8::read(&THREAD_PRIORITIES, "priority", fields);
+    let priority = RtPriority::read(&THREAD_PRIORITIES, "priority", fields).map(RtPriority::get);
     let other = |make: Make| make(1) == Policy::Other;
     match (kind, priority) {
         (Found::Wrong, _) | (_, Found::Wrong) => Found::Wrong,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use teiji_core::domain::Dscp;
 use teiji_core::time::Span;
 
 use super::{Flow, LeafQdisc, LevelSource, RoundTrips, Scenario, Wire};
@@ -36,7 +37,7 @@ impl Scenario {
     }
 
     /// The longest time that a frame of a lower level takes on the hop, zero if there are no frames.
-    fn longest_below(&self, (host, wire): Hop<'_>, dscp: u8) -> Option<Span> {
+    fn longest_below(&self, (host, wire): Hop<'_>, dscp: Dscp) -> Option<Span> {
         let takes = |flow: &&Flow| {
             let hops = self.hops(&flow.from, &flow.wire, &flow.beyond).unwrap_or_default();
             hops.iter().any(|(sender, taken)| *sender == host && taken.name == wire.name)
@@ -49,7 +50,7 @@ impl Scenario {
             LeafQdisc::Prioflow(p) if p.source == LevelSource::Dscp => p.levels(),
             _ => return None,
         };
-        let level = |dscp: u8| table.levels().get(usize::from(dscp)).copied();
+        let level = |dscp: Dscp| table.levels().get(usize::from(dscp.get())).copied();
         let own = level(dscp)?;
         let time = |flow: &Flow| {
             let below = level(flow.dscp)? < own;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::Level;
 
 use super::prioflow::LevelSource;
 
@@ -21,7 +22,7 @@ pub struct LevelTable {
 
 impl LevelTable {
     /// The highest level.
-    pub const TOP: u8 = 15;
+    pub const TOP: u8 = Level::MOST.get();
 
     /// These; an error says why they are none.
     pub fn new(levels: &[u8]) -> Result<Self, String> {

@@ -6,11 +6,8 @@ use std::os::fd::AsFd;
 use std::process::Command;
 
 use teiji_core::time::{ClockId, Span};
-use teiji_core::wire::MacAddr;
-use teiji_experiment::scenario::{
-    Card, Etf, Flow, Host, LeafQdisc, Nic, Port, Processing, Qdisc, QueueRange, Rests, Scenario,
-    SendMode, System, Transport, Wire,
-};
+use teiji_experiment::Experiment;
+use teiji_experiment::scenario::{Etf, LeafQdisc, Qdisc, QueueRange, Scenario, Transport};
 use teiji_sys::netns::{self, NetnsError};
 
 /// The ETF study's priorities: 3 → class 0, 2 → class 1, the rest → class 2.
@@ -20,62 +17,15 @@ pub const PAPER_MAP: [u8; 16] = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
 ///   talker ──── line ──── listener
 /// ```
 pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
-    let port = |end: u8, qdisc| Port {
-        wire: "line".into(),
-        mac: MacAddr([0x02, 0x74, 0x65, 0x6a, 1, end]),
-        ipv4: Some([10, 1, 0, end].into()),
-        ipv6: Some([0xfd74, 0x656a, 1, 0, 0, 0, 0, u16::from(end)].into()),
-        queues: None,
-        qdisc,
-        card: Card::default(),
-        processing: Processing::default(),
-    };
-    let host = |name: &str, port| Host {
-        name: name.into(),
-        bridge: false,
-        cpu: None,
-        ports: vec![port],
-        ptp: None,
-        system: System::default(),
-    };
-    Scenario {
-        hosts: vec![host("talker", port(1, qdisc)), host("listener", port(2, None))],
-        wires: vec![Wire {
-            name: "line".into(),
-            between: ["talker".into(), "listener".into()],
-            nic: Nic::Igb,
-            rate: Nic::Igb.rate(),
-            delay: None,
-        }],
-        flows: vec![Flow {
-            name: "cycle".into(),
-            from: "talker".into(),
-            to: "listener".into(),
-            wire: "line".into(),
-            beyond: Vec::new(),
-            period: Span::from_millis(1),
-            offset: Span::ZERO,
-            frames: 10,
-            payload: 64,
-            transport,
-            mode: SendMode::OnWakeUp,
-            priority: 3,
-            dscp: 0,
-            realtime: None,
-            listener_realtime: None,
-            listener_busy_poll: None,
-            listener_pause: None,
-            listener_rests: Rests::Equal,
-            listener_buffer: None,
-            listener_trace: false,
-            flow_control: None,
-            cpu: None,
-            tx_stamps: false,
-            background: false,
-        }],
-        round_trips: Vec::new(),
-        loads: Vec::new(),
-    }
+    let text = "name = \"test\"\nquestion = \"?\"\n\
+                wires.line.between = [\"talker\", \"listener\"]\n\
+                [flows.cycle]\nfrom = \"talker\"\nto = \"listener\"\nperiod = \"1ms\"\n\
+                frames = 10\npriority = 3\n";
+    let experiment = Experiment::parse(text, "test.toml").unwrap();
+    let mut scenario = experiment.cases.into_iter().next().unwrap().scenario;
+    scenario.hosts[0].ports[0].qdisc = qdisc;
+    scenario.flows[0].transport = transport;
+    scenario
 }
 
 pub const UDP4: Transport = Transport::Udp4 { port: 7788 };

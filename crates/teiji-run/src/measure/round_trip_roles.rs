@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use anyhow::{Context, bail};
 use teiji::roundtrip::{ReflectedCounts, ReflectorConfig, Requester, RequesterConfig};
 use teiji::{Deadline, Reflector, RequesterLog, Scheduling, StopFlag};
+use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 use teiji_experiment::{RoundTrips, Scenario, Transport};
 use teiji_net::Applied;
@@ -50,7 +51,7 @@ impl<'a> RoundTripRoles<'a> {
             }
             Transport::Ethernet { .. } => bail!("round trips `{name}` are of UDP"),
         };
-        let scheduling = |host: &str, realtime: Option<u8>| Scheduling {
+        let scheduling = |host: &str, realtime: Option<RtPriority>| Scheduling {
             realtime,
             cpu: scenario.host(host).and_then(|host| host.cpu),
             lock_memory: realtime.is_some(),

@@ -33,7 +33,7 @@ pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Silences>
             (port.with_context(missing)?, applied.namespace(&flow.to).with_context(missing)?);
         let listen = || FlowEvents::open(&FlowPort::open(&port.ifname)?);
         let events = netns::in_namespace(namespace, listen)??;
-        all.push(Heard { id, level, events });
+        all.push(Heard { id, level: level.get(), events });
     }
     Ok(Silences(all))
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use teiji_core::domain::Level;
 use teiji_core::time::Span;
 
 use crate::scheduling::Scheduling;
@@ -26,7 +27,7 @@ pub struct ListenerConfig {
     pub busy_poll: Option<Span>,
     /// Has the peer wait before the buffer overflows: level and smallest payload in bytes
     /// of what comes ([`crate::flow`]). UDP only.
-    pub flow_control: Option<(u8, u16)>,
+    pub flow_control: Option<(Level, u16)>,
     /// Rest after each look at the socket, which takes 32 frames at most.
     pub pause: Option<Pause>,
     /// How the receiving thread is scheduled.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::Dscp;
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
@@ -33,8 +34,8 @@ pub struct ReflectorConfig {
     pub interface: Option<String>,
     /// `SO_PRIORITY` of the replies.
     pub priority: u8,
-    /// Differentiated services code point of the replies, 0 to 63.
-    pub dscp: u8,
+    /// Differentiated services code point of the replies.
+    pub dscp: Dscp,
     /// How long to poll the card before waiting for a request, in whole microseconds
     /// (`SO_BUSY_POLL`).
     pub busy_poll: Option<Span>,

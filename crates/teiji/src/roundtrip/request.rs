@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::Dscp;
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::{Echo, Probe};
@@ -40,8 +41,8 @@ pub struct RequesterConfig {
     pub flow: u16,
     /// `SO_PRIORITY` of the requests.
     pub priority: u8,
-    /// Differentiated services code point of the requests, 0 to 63.
-    pub dscp: u8,
+    /// Differentiated services code point of the requests.
+    pub dscp: Dscp,
     /// How the asking thread is scheduled.
     pub scheduling: Scheduling,
 }

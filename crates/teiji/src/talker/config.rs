@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use teiji_core::domain::{Dscp, Level};
 use teiji_core::wire::{MacAddr, VlanTag};
 
 use crate::scheduling::Scheduling;
@@ -20,15 +21,15 @@ pub struct TalkerConfig {
     pub payload: u16,
     /// `SO_PRIORITY`.
     pub priority: u8,
-    /// Differentiated services code point of UDP frames, 0 to 63.
-    pub dscp: u8,
+    /// Differentiated services code point of UDP frames.
+    pub dscp: Dscp,
     /// Frames carry launch times (`SO_TXTIME` on `CLOCK_TAI`).
     pub launch: Option<LaunchMode>,
     /// Time stamps to ask for.
     pub stamps: TxStamps,
     /// No `prioflow` queue drops a frame up to this level: where there is no room, sending
     /// waits ([`crate::flow`]). UDP only.
-    pub flow_control: Option<u8>,
+    pub flow_control: Option<Level>,
     /// How the sending thread is scheduled.
     pub scheduling: Scheduling,
 }
@@ -43,7 +44,7 @@ impl TalkerConfig {
             flow: 0,
             payload: 64,
             priority: 0,
-            dscp: 0,
+            dscp: Dscp::default(),
             launch: None,
             stamps: TxStamps::None,
             flow_control: None,
