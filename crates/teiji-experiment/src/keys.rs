@@ -1,9 +1,8 @@
 //! Every key of an experiment file, declared once: its name, type, range, default and meaning.
 //!
-//! The reader checks what is declared here ([`crate::fields::Fields::take`]), the tables of
-//! docs/experiments.md and the JSON Schema print it, and where one key is one value of a
-//! scenario, [`section`] makes the field of the scenario as well. What several keys
-//! mean together is code (`read/`, `check/`).
+//! The reader checks what is declared here (`Fields::take`), the tables of docs/experiments.md and
+//! the JSON Schema print it, and where one key is one value of a scenario, `section!` makes the
+//! field of the scenario as well. What several keys mean together is code (`read/`, `check/`).
 
 mod declare;
 pub(crate) mod file;

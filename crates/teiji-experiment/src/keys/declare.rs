@@ -45,7 +45,10 @@ macro_rules! section {
         $crate::keys::section! { @ $head
             { $($fields)* $(#[doc = $doc])+ $(#[$attr])? pub $field: Option<$T>, }
             { $($drafts)* $field: $crate::fields::Found<$T>, }
-            { $($reads)* $field take if_there $crate::keys::Key::<$T>::new($name, $limits, $absent, ""), }
+            {
+                $($reads)*
+                $field take if_there $crate::keys::Key::<$T>::new($name, $limits, $absent, ""),
+            }
             $consts
             {
                 $($list)*
@@ -63,7 +66,11 @@ macro_rules! section {
         $crate::keys::section! { @ $head
             { $($fields)* $(#[doc = $doc])+ $(#[$attr])? pub $field: $T, }
             { $($drafts)* $field: Option<$T>, }
-            { $($reads)* $field settled unless_default $crate::keys::Key::<$T>::new($name, $limits, $absent, ""), }
+            {
+                $($reads)*
+                $field settled unless_default
+                    $crate::keys::Key::<$T>::new($name, $limits, $absent, ""),
+            }
             $consts
             {
                 $($list)*
@@ -88,7 +95,8 @@ macro_rules! section {
             made { $($(#[$made_meta:meta])* $made:ident: $Made:ty,)* }
         ]
         { $($fields:tt)* } { $($draft:ident: $Draft_type:ty,)* }
-        { $($field:ident $read:ident $write:ident $key:expr,)* } { $($consts:tt)* } { $($list:expr,)* }
+        { $($field:ident $read:ident $write:ident $key:expr,)* }
+        { $($consts:tt)* } { $($list:expr,)* }
     ) => {
         $(#[$meta])*
         pub struct $Settled {
@@ -139,7 +147,9 @@ macro_rules! section {
         pub static $SECTION: $crate::keys::Section =
             $crate::keys::Section { header: $header, own: &[$(&$list),*], parts: &[] };
     };
-    (@ [section $SECTION:ident of $header:literal;] {} {} {} { $($consts:tt)* } { $($list:expr,)* }) => {
+    (@ [section $SECTION:ident of $header:literal;] {} {} {}
+        { $($consts:tt)* } { $($list:expr,)* }
+    ) => {
         $($consts)*
 
         /// The keys.

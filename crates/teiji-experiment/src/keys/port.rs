@@ -117,7 +117,8 @@ from_table!(Ring, RingDraft);
 section! {
     /// How long an interrupt waits for further frames.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    struct Moderation, draft ModerationDraft, section MODERATION of "moderation = { … } of a port";
+    struct Moderation, draft ModerationDraft,
+        section MODERATION of "moderation = { … } of a port";
     keys {
         /// after a received frame
         rx: Option<Span> = "rx", MODERATION_TIMES, Absent::Means("the driver's choice");
