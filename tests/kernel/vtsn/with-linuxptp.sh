@@ -59,8 +59,7 @@ logSyncInterval -3'
     end_ptp
 done
 
-# The next script's system clock runs as it did.
-must busybox adjtimex -q -f 0
+free_system_clock
 must ip -n ptp-a link del a0
 must ip netns del ptp-a
 must ip netns del ptp-b
