@@ -1,6 +1,6 @@
 //! Errors that a caller has to tell from failures.
 
-/// What was asked for cannot be: an unknown case, a file that is none.
+/// A request that cannot be fulfilled: an unknown case, a file that is no experiment.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Mistake(pub String);
