@@ -98,10 +98,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         mistake!("a miss probability of {wrong} makes no sense; write for example 1e-3");
     }
     let loads = loads(&args.load)?;
+    let progress = Progress::new(args.json);
     let findings = if is_file(Path::new(&args.target)) {
-        of_file(args, loads)?
+        of_file(args, loads, &progress)?
     } else {
-        of_interface(args, loads)?
+        of_interface(args, loads, &progress)?
     };
     let saved = calibration(&findings).write(&args.save);
     margin::publish(&findings)?;
@@ -131,7 +132,7 @@ fn exit(findings: &Findings) -> Exit {
     }
 }
 
-fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
+fn of_file(args: &Args, loads: Vec<LoadKind>, progress: &Progress) -> anyhow::Result<Findings> {
     let local = args.on == Place::Local;
     if !local && !args.bind.is_empty() {
         mistake!("--bind names interfaces of this machine: it goes with --on local");
@@ -155,13 +156,24 @@ fn of_file(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         loads,
         out: args.out.clone(),
         stop: interrupt::stop_flag(),
-        progress: Box::new(Progress::new(args.json)),
+        progress,
     };
     let bench = FlowBench::new(wanted, &experiment)?;
-    measure(&bench, bench.subject(), if local { "local" } else { "lab" }, bench.frames(), args)
+    measure(
+        &bench,
+        bench.subject(),
+        if local { "local" } else { "lab" },
+        bench.frames(),
+        args,
+        progress,
+    )
 }
 
-fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
+fn of_interface(
+    args: &Args,
+    loads: Vec<LoadKind>,
+    progress: &Progress,
+) -> anyhow::Result<Findings> {
     if let Some(load) = loads.iter().find(|load| load.needs_a_wire()) {
         mistake!(
             "the load `{load}` needs a host at the other end: measure an experiment with \
@@ -190,7 +202,14 @@ fn of_interface(args: &Args, loads: Vec<LoadKind>) -> anyhow::Result<Findings> {
         loads,
         stop: interrupt::stop_flag(),
     };
-    measure(&bench, format!("{}, every {}", args.target, args.period), "local", frames, args)
+    measure(
+        &bench,
+        format!("{}, every {}", args.target, args.period),
+        "local",
+        frames,
+        args,
+        progress,
+    )
 }
 
 fn measure(
@@ -199,9 +218,10 @@ fn measure(
     testbed: &'static str,
     frames: u64,
     args: &Args,
+    progress: &Progress,
 ) -> anyhow::Result<Findings> {
     let probability = args.probability.unwrap_or_else(|| supported_by(frames));
-    margin::measure(bench, subject, testbed, probability, &Progress::new(args.json))
+    margin::measure(bench, subject, testbed, probability, progress)
 }
 
 /// The loads by name; `udp` and `tcp` are both directions.

@@ -96,7 +96,7 @@ pub(crate) fn out_of_range(time: &Time, key: &str, span: Span) -> [String; 2] {
     if time.has(span) {
         let unit = time.unit.map_or("", |(_, name)| name);
         let message = format!("{key} = {shown} is not a whole number of {unit}");
-        return [message, "The driver is told in these.".to_owned()];
+        return [message, "The driver counts in these.".to_owned()];
     }
     let [least, most] = [time.least, time.most].map(format_span);
     [format!("{key} = {shown} is out of range"), format!("It is {least} to {most}.")]

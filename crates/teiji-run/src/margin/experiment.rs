@@ -26,8 +26,8 @@ use crate::summarise::card;
 const MEMBERS: u64 = 4;
 
 /// A flow with a launch time, the case it is in, and where that runs.
-pub struct FlowBench {
-    wanted: Wanted,
+pub struct FlowBench<'a> {
+    wanted: Wanted<'a>,
     seeds: Vec<u64>,
     chosen: Chosen,
 }
@@ -98,7 +98,7 @@ fn etf(case: &Case, flow: &Flow) -> Option<(Span, String)> {
 }
 
 /// How a bench is asked for.
-pub struct Wanted {
+pub struct Wanted<'a> {
     /// What the file is called in messages.
     pub name: String,
     /// Its text.
@@ -127,12 +127,12 @@ pub struct Wanted {
     /// Ends it early.
     pub stop: StopFlag,
     /// Who watches.
-    pub progress: Box<dyn Progress>,
+    pub progress: &'a dyn Progress,
 }
 
-impl FlowBench {
+impl<'a> FlowBench<'a> {
     /// Finds the flow in the experiment that was read from the text.
-    pub fn new(wanted: Wanted, experiment: &Experiment) -> anyhow::Result<Self> {
+    pub fn new(wanted: Wanted<'a>, experiment: &Experiment) -> anyhow::Result<Self> {
         let chosen = Chosen::from(experiment, wanted.case.as_deref(), wanted.flow.as_deref())?;
         let seeds = if wanted.seeds.is_empty() {
             (0..MEMBERS).map(|k| chosen.seed.wrapping_add(k)).collect()
@@ -216,11 +216,11 @@ fn cards(bind: Option<&str>) -> Cards {
     if bind.is_some() { Cards::Own } else { Cards::Emulated }
 }
 
-impl Bench for FlowBench {
+impl Bench for FlowBench<'_> {
     fn run(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Trial> {
         let request = self.request(margin, delta, round)?;
         let Finished { folder, ended } =
-            run::run(&request, &self.wanted.stop, self.wanted.progress.as_ref())?;
+            run::run(&request, &self.wanted.stop, self.wanted.progress)?;
         let (_, manifest) = RunFolder::open(folder.path())?;
         report::write(&folder, &manifest, &folder.read_summary()?)?;
         let mut trial = Trial {
