@@ -35,12 +35,15 @@ pub struct Scheduled<T> {
 }
 
 impl Scheduling {
+    /// Locks the process's memory, if asked for. May be called again.
+    pub(crate) fn lock_memory(self) -> Result<(), SchedError> {
+        if self.lock_memory { sched::lock_memory() } else { Ok(()) }
+    }
+
     /// Schedules the calling thread as asked.
     pub(crate) fn enter(self) -> Result<Entered, SchedError> {
         let pinned = self.cpu.map(Pinned::to).transpose()?;
-        if self.lock_memory {
-            sched::lock_memory()?;
-        }
+        self.lock_memory()?;
         // Last, so that the set-up above does not run in real time.
         let realtime = self.realtime.map(|priority| Realtime::enter(priority.get())).transpose()?;
         Ok(Entered { _realtime: realtime, _pinned: pinned })

@@ -35,6 +35,11 @@ pub fn measure(
     let started = Instant::now();
     let (margin, delta, first) = roomy(bench, &mut run, progress)?;
     let cost = started.elapsed().as_nanos() / u128::from(first.misses().frames.max(1));
+    progress.line(&format!(
+        "  measured in {} s of real time; 1 to {} more such runs follow",
+        started.elapsed().as_secs().max(1),
+        MOST_RUNS - 1
+    ));
     let mut problems = doubts(&first, bench.etf() != Etf::Ours);
     let mut seen: Vec<Stations> = first.members.iter().map(|m| m.stations.clone()).collect();
     let measured = Confirmation::of(margin, delta, bench, &first);

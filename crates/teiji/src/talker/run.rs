@@ -105,8 +105,11 @@ impl Prepared {
     /// Does everything that takes time, on the thread that will send. What comes
     /// before the first wake-up would make that one late.
     pub fn ready(self) -> Result<Ready, TalkerError> {
+        let scheduling = self.config.scheduling;
+        // Locked memory is given by one call instead of page by page when it is touched.
+        scheduling.lock_memory().map_err(CycleError::from)?;
         let ledger = Ledger::new(self.frames, self.talker.stamps())?;
-        let scheduling = self.config.scheduling.enter().map_err(CycleError::from)?;
+        let scheduling = scheduling.enter().map_err(CycleError::from)?;
         let lead = rehearse()?;
         Ok(Ready { prepared: self, ledger, lead, _scheduling: scheduling })
     }

@@ -83,8 +83,10 @@ impl Report {
         let counts = Counts::of(log, criteria);
         let margin = context.margin.unwrap_or(Span::ZERO);
         let series = |of: &dyn Fn(&teiji::TxRecord) -> Option<Span>| {
+            let mut spans = log.frames.iter().filter_map(of).peekable();
             let mut series = Series::new();
-            log.frames.iter().filter_map(of).for_each(|span| series.push(span.as_ns()));
+            series.reserve(spans.peek().map_or(0, |_| log.frames.len()));
+            spans.for_each(|span| series.push(span.as_ns()));
             series.finish()
         };
         let judged_by = JudgedBy::from(criteria.stamps);
