@@ -9,6 +9,7 @@
 //! * [`quantity`] – durations, rates and sizes as people write them,
 //! * [`cycle`] – the arithmetic of a periodic schedule,
 //! * [`domain`] – small numbers with a range, such as code points and priorities,
+//! * [`figure`] – figures of a distribution, by name,
 //! * [`cpu_time`] – how long a CPU was idle,
 //! * [`load`] – what a machine does beside, by name,
 //! * [`reception`] – how a packet came through the receiving kernel,
@@ -20,6 +21,7 @@ pub mod activity;
 pub mod cpu_time;
 pub mod cycle;
 pub mod domain;
+pub mod figure;
 pub mod load;
 pub mod quantity;
 pub mod reception;

@@ -41,8 +41,8 @@ pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     AllowedLoss, Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge,
-    JudgeBy, LeafQdisc, Measured, Nic, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange,
-    Relation, RequiredCount, RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode,
-    Taprio, TaprioMode, Transport, Wire,
+    JudgeBy, LeafQdisc, Nic, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QueueRange, Relation,
+    RequiredCount, RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode, Taprio,
+    TaprioMode, Transport, Wire,
 };
 pub use threshold::Threshold;

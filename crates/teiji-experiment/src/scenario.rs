@@ -36,9 +36,7 @@ pub use prioflow::{LevelSource, LinkMode};
 pub use qdisc::{
     Cbs, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
 };
-pub use requirement::{
-    AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure, Requirement,
-};
+pub use requirement::{AllowedLoss, Relation, RequiredCount, RequiredFigure, Requirement};
 pub use system::{Policy, RtRuntime};
 
 /// A question with the cases that answer it.

@@ -66,16 +66,18 @@ fn read(text: &str) -> Result<Threshold, Wrong> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Measured, RequiredCount};
+    use teiji_core::figure::Figure;
+
+    use crate::scenario::RequiredCount;
 
     #[test]
     fn figure_name_and_relation_are_those_of_a_requirement() {
         let read = |text: &str| text.parse::<Threshold>().unwrap();
         let range = read("range > 1.2x");
-        assert_eq!(range.figure, RequiredFigure::Interval(Measured::Range));
+        assert_eq!(range.figure, RequiredFigure::Interval(Figure::Range));
         assert_eq!((range.of, range.relation, range.factor), (None, Relation::Above, 1.2));
         let p99 = read(" p99.9 rtt of ask >= 2 × ");
-        assert_eq!(p99.figure, RequiredFigure::RoundTrip(Measured::Percentile(99.9)));
+        assert_eq!(p99.figure, RequiredFigure::RoundTrip(Figure::Percentile(99.9)));
         assert_eq!((p99.of.as_deref(), p99.factor), (Some("ask"), 2.0));
         assert_eq!(read("rate of load<0.9x").figure, RequiredFigure::FlowRate);
         assert_eq!(read("lost > 1x").figure, RequiredFigure::Count(RequiredCount::Lost));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use teiji::load::LoadReport;
 use teiji_core::time::Span;
-use teiji_experiment::{AllowedLoss, Case, Measured, RequiredCount, RequiredFigure, Requirement};
+use teiji_experiment::{AllowedLoss, Case, RequiredCount, RequiredFigure, Requirement};
 use teiji_stats::{Deviation, FlowStatistics};
 
 use crate::MemberSummary;
@@ -146,10 +146,10 @@ fn find(
         let (frames, requests) = (flow.map(|flow| flow.counts), asked.map(|asked| asked.counts));
         let value = match requirement.figure {
             RequiredFigure::Interval(figure) => {
-                flow.and_then(intervals).and_then(|d| value_of(figure, d))
+                flow.and_then(intervals).and_then(|d| d.figure(figure))
             }
             RequiredFigure::RoundTrip(figure) => {
-                asked.and_then(|a| a.round_trip.as_ref()).and_then(|d| value_of(figure, d))
+                asked.and_then(|a| a.round_trip.as_ref()).and_then(|d| d.figure(figure))
             }
             RequiredFigure::Count(count) => {
                 let frames = frames.map(|frames| match count {
@@ -185,20 +185,6 @@ fn find(
 /// The deviations of a flow's intervals where it is judged.
 fn intervals(flow: &FlowStatistics) -> Option<&Deviation> {
     flow.vantages.get(&flow.judged_at?)?.interval.as_ref()
-}
-
-fn value_of(figure: Measured, of: &Deviation) -> Option<f64> {
-    match figure {
-        Measured::Mean => Some(of.mean_ns),
-        Measured::Min => Some(of.min_ns as f64),
-        Measured::Max => Some(of.max_ns as f64),
-        Measured::Range => Some(of.range_ns as f64),
-        Measured::Stddev => Some(of.stddev_ns),
-        Measured::Percentile(p) => {
-            let found = of.percentiles.iter().find(|q| (q.p - p).abs() < 1e-9);
-            found.map(|q| q.ns as f64)
-        }
-    }
 }
 
 /// What is said where there is no figure.

@@ -2,17 +2,18 @@
 //! all members.
 
 mod case;
-mod figure;
+mod measure;
 mod names;
 mod spread;
 
+pub use teiji_core::figure::Figure;
+use teiji_core::figure::same_percentile;
 use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_stats::{Deviation, FlowStatistics, Vantage};
 
 pub use case::{CaseView, MemberView};
-use figure::same_percentile;
-pub use figure::{Figure, Measure};
+pub use measure::Measure;
 pub use names::{background, flows, judged, measure, round_trips};
 pub use spread::Spread;
 

@@ -2,13 +2,14 @@
 //! that stand beside one place of the paper, each figure that it tells of both.
 
 use crate::answer::intervals::{Verdict, judge};
+use crate::block::{Block, Table};
 use crate::comparison::{CaseView, Comparison, Figure, Spread};
 use crate::paper::Paper;
 use crate::units::{Glyphs, Scale};
 
 /// Where a figure goes from one case to another. Less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+enum Course {
     /// It becomes smaller.
     Better,
     /// It becomes larger.
@@ -19,7 +20,7 @@ pub enum Course {
 
 impl Course {
     /// In a word.
-    pub const fn word(self) -> &'static str {
+    const fn word(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
@@ -30,30 +31,30 @@ impl Course {
 
 /// One figure from one case to another, in the paper and measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Direction<'a> {
+struct Direction<'a> {
     /// Names of the two cases.
-    pub cases: [&'a str; 2],
+    cases: [&'a str; 2],
     /// `max`, `σ` or `mean`.
-    pub figure: Figure,
+    figure: Figure,
     /// What the paper says, in its own words where it gives no figures.
-    pub said: String,
+    said: String,
     /// Where the paper's figure goes.
-    pub paper: Course,
+    paper: Course,
     /// The measured figure of both cases, over the members.
-    pub measured: [Spread; 2],
+    measured: [Spread; 2],
     /// Where it goes: alike where the members of both cases overlap, or single ones
     /// differ by less than a quarter.
-    pub course: Course,
+    course: Course,
 }
 
 impl Direction<'_> {
     /// Whether both go the same way, in words.
-    pub fn agreement(&self) -> &'static str {
+    fn agreement(&self) -> &'static str {
         if self.paper == self.course { "agrees" } else { "does not" }
     }
 
     /// What the figure is called.
-    pub const fn figure(&self, glyphs: &Glyphs) -> &'static str {
+    const fn figure(&self, glyphs: &Glyphs) -> &'static str {
         match self.figure {
             Figure::Max => "max",
             Figure::Mean => "mean",
@@ -62,7 +63,7 @@ impl Direction<'_> {
     }
 
     /// The measured figures, from one case to the other.
-    pub fn measured(&self, glyphs: &Glyphs) -> String {
+    fn measured(&self, glyphs: &Glyphs) -> String {
         let spread = |s: &Spread| {
             let scale = Scale::fitting([s.min, s.max]);
             if s.members > 1 {
@@ -76,12 +77,36 @@ impl Direction<'_> {
     }
 }
 
-/// What `alike` means.
-pub const ALIKE: &str =
-    "Alike: the seeds of both cases overlap, or single ones differ by less than a quarter.";
+/// The table of what `comparison` compares; none if the paper has no direction for its cases.
+pub fn block(comparison: &Comparison<'_>, paper: Option<&Paper>, glyphs: &Glyphs) -> Option<Block> {
+    let rows = directions(comparison, paper, glyphs);
+    let row = |row: &Direction<'_>| {
+        let [before, after] = row.cases;
+        let word = row.paper.word();
+        let is_said = row.said.ends_with(word);
+        let published = if is_said { row.said.clone() } else { format!("{}, {word}", row.said) };
+        let cells = [
+            after.to_owned(),
+            row.figure(glyphs).to_owned(),
+            published,
+            format!("{}, {}", row.measured(glyphs), row.course.word()),
+            row.agreement().to_owned(),
+        ];
+        (before.to_owned(), String::new(), cells)
+    };
+    let columns = ["to", "figure", "paper", "measured", "direction"];
+    let table = Table::of("", columns, rows.iter().map(row));
+    let alike = "Alike: the seeds of both cases overlap, or single ones differ by less than a \
+                 quarter.";
+    Some(
+        Block::table("directions", "Directions", "Directions", table)?
+            .about("from one case to the other, in the paper and here")
+            .notes([alike.to_owned()]),
+    )
+}
 
 /// The directions of what `comparison` compares; none without a paper.
-pub fn directions<'a>(
+fn directions<'a>(
     comparison: &Comparison<'a>,
     paper: Option<&Paper>,
     glyphs: &Glyphs,
@@ -128,7 +153,7 @@ fn published(
     paper: &Paper,
     glyphs: &Glyphs,
 ) -> Option<(Course, String)> {
-    let of = |view: &CaseView<'_>| figure.published(view.paper.as_ref()?);
+    let of = |view: &CaseView<'_>| view.paper.as_ref()?.figure(figure);
     if let Some((one, two)) = of(before).zip(of(after)) {
         let course = match two.total_cmp(&one) {
             std::cmp::Ordering::Less => Course::Better,

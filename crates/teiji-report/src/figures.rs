@@ -65,7 +65,7 @@ impl Row {
     fn published(self, view: &CaseView<'_>) -> Option<Value> {
         let paper = view.paper.as_ref()?;
         match self {
-            Self::One(figure) => Spread::over(figure.published(paper)).map(Value::Spread),
+            Self::One(figure) => Spread::over(paper.figure(figure)).map(Value::Spread),
             Self::Extremes => match (paper.min_ns, paper.max_ns) {
                 (Some(low), Some(high)) => Some(Value::Ends(low, high)),
                 (None, Some(high)) => Some(Value::UpTo(high)),

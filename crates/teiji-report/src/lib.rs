@@ -9,37 +9,27 @@
 //! * [`compare`] – what two runs have in common, and what their difference is worth,
 //! * [`html`] – the report,
 //! * [`report`] – what the report shows beyond the summary,
-//! * [`clocks`] – how well the clocks followed; [`waits`], [`gates`], [`shaping`] – what
-//!   frames did on a wire whose time is computed; [`load`] – flows that are only load;
-//!   [`cards`] – frames that the cards counted as late, or dropped,
+//! * [`topics`] – what is a table or a list in both, each a [`block`] that is built once,
 //! * [`paper`] – the published figures that stand beside the measured ones.
 #![forbid(unsafe_code)]
 
-pub mod activity;
 mod answer;
-pub mod cards;
-pub mod clocks;
+pub mod block;
 pub mod compare;
 pub mod comparison;
-pub mod cpu_time;
 pub mod delay;
 pub mod directions;
 mod facts;
 mod figures;
-pub mod gates;
 pub mod html;
 pub mod junit;
-pub mod load;
 pub mod paper;
 pub mod ranking;
 pub mod report;
-pub mod rooms;
-pub mod shaping;
-pub mod silence;
 pub mod terminal;
+pub mod topics;
 pub mod units;
 mod verdicts;
-pub mod waits;
 pub mod wording;
 
 pub use paper::{Paper, PaperError, PaperFigures};

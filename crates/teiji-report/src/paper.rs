@@ -1,5 +1,6 @@
 //! The published figures (`papers/*.toml`), part of the program.
 
+use teiji_core::figure::Figure;
 use teiji_record::Summary;
 use thiserror::Error;
 use toml::{Table, Value};
@@ -71,6 +72,20 @@ pub struct PaperFigures {
     pub range_ns: Option<f64>,
     /// Standard deviation.
     pub stddev_ns: Option<f64>,
+}
+
+impl PaperFigures {
+    /// A figure, in ns; `None` if the study does not have it.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        match figure {
+            Figure::Mean => self.mean_ns,
+            Figure::Min => self.min_ns,
+            Figure::Max => self.max_ns,
+            Figure::Range => self.range_ns,
+            Figure::Stddev => self.stddev_ns,
+            Figure::Percentile(_) => None,
+        }
+    }
 }
 
 impl Paper {

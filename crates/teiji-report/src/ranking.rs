@@ -3,39 +3,29 @@
 use teiji_record::ranking::{Against, MOST_LOST, MUCH, RankedCase, Ranking};
 use teiji_record::{CaseSummary, Summary};
 
+use crate::block::{Row, Table, or_none};
 use crate::units::{Glyphs, bit_rate, duration, number};
 
 /// The name of the file that holds the best case, in the run folder.
 pub const FILE: &str = "recommended.toml";
 
-/// The figures of one case, each with its rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RankingRow<'a> {
-    /// The case.
-    pub case: &'a str,
-    /// One for each of the [`columns`].
-    pub cells: Vec<String>,
-}
-
 /// A column: its head, and what it says of a case.
 type Column<'a> = (String, Box<dyn Fn(&RankedCase) -> Option<String> + 'a>);
 
-/// The heads of the columns that the rows have.
-pub fn columns(ranking: &Ranking, glyphs: &Glyphs) -> Vec<String> {
-    told(ranking, glyphs).into_iter().map(|(head, _)| head).collect()
-}
-
-/// A row for each case, best first.
-pub fn rows<'a>(ranking: &'a Ranking, glyphs: &Glyphs) -> Vec<RankingRow<'a>> {
-    let columns = told(ranking, glyphs);
-    let cells = |case: &RankedCase| -> Vec<String> {
-        columns.iter().map(|(_, say)| say(case).unwrap_or(glyphs.none.to_owned())).collect()
+/// A row for each case, best first, with its figures and ranks.
+pub fn table(ranking: &Ranking, glyphs: &Glyphs) -> Table {
+    let columns = columns(ranking, glyphs);
+    let row = |case: &RankedCase| Row {
+        case: case.case.clone(),
+        item: String::new(),
+        cells: columns.iter().map(|(_, figure)| or_none(figure(case), glyphs)).collect(),
     };
-    ranking.cases.iter().map(|case| RankingRow { case: &case.case, cells: cells(case) }).collect()
+    let rows = ranking.cases.iter().map(row).collect();
+    Table { item: "", columns: columns.into_iter().map(|(head, _)| head).collect(), rows }
 }
 
-/// The columns that say something of any case.
-fn told<'a>(ranking: &'a Ranking, glyphs: &'a Glyphs) -> Vec<Column<'a>> {
+/// The columns that have a figure of any case.
+fn columns<'a>(ranking: &'a Ranking, glyphs: &'a Glyphs) -> Vec<Column<'a>> {
     let ns = move |ns: i64| duration(ns as f64, glyphs);
     let mut all: Vec<Column<'a>> = vec![(
         "range".to_owned(),

@@ -42,23 +42,6 @@ pub const PARTS_WITHIN: &str = "Of there: softirq, from the responder's interrup
                                 the kernel's stamp. Of responder: socket, from there to its \
                                 waking, and answer, from then to its send call.";
 
-/// Why a receiver with flow control loses nothing.
-pub const ROOMS: &str = "A receiver has its peer asked for silence when its socket holds so much \
-                         that all that can still come just fits: the ring, what the wire carries \
-                         until the peer is silent (reaction), and a frame under way, each as the \
-                         kernel charges it. So nothing is lost there as long as these two are \
-                         true. Fullest: when the program looked.";
-
-/// Why a bridge with flow control loses nothing.
-pub const BRIDGE_ROOMS: &str = "Room: for frames that came by this port, in each queue. Asked: its \
-                                peer, because of them. Waited, and found no room (which can be \
-                                dropped): frames that were to leave by this port.";
-
-/// What is counted after silence was asked for.
-pub const SILENCE: &str = "From the instant at which the receiver's port wants silence, before it \
-                           has said so, to the end of the last frame of the flow that comes \
-                           before it wants no silence any more.";
-
 /// What the sender's own stretches are.
 pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the sender runs. \
                           Hand-over: from then until its send call returns.";

@@ -197,7 +197,7 @@ fn a_setting_that_is_not_as_asked_for_is_marked_at_the_top_too() {
 
 #[test]
 fn a_bridges_room_is_told_where_no_receiver_has_flow_control() {
-    assert!(!page().contains("Room for what still comes"));
+    assert!(!page().contains("Headroom of"));
     let page = markup(&page_of(|summary| {
         summary.cases[0].members[0].bridge_rooms = vec![BridgeRoom {
             host: "<x>".to_owned(),
@@ -209,8 +209,8 @@ fn a_bridges_room_is_told_where_no_receiver_has_flow_control() {
             beyond: 0,
         }];
     }));
-    assert!(page.contains("href=\"#rooms\""));
-    let told = section(&page, "rooms");
+    assert!(page.contains("href=\"#bridge-headroom\""));
+    let told = section(&page, "bridge-headroom");
     assert!(told.contains("s of &lt;x&gt;") && told.contains("203"), "{told}");
     assert!(!told.contains("fullest"), "no sockets: {told}");
 }

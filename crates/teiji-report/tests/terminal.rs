@@ -311,9 +311,19 @@ fn clocks_that_ptp_kept_have_a_table_with_the_worst_seed() {
     summary.cases[0].members[1].clocks =
         vec![clock("talker.line", 4.1, 12), clock("the system", 3.5, 23)];
     let told = render(&summary, &WIDE);
-    let row = told.lines().skip_while(|line| !line.contains("kept by PTP")).nth(3).unwrap();
-    let figures: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(figures.join(" "), "normal 4.1 ns 9 ns 17 ns 40 ns", "{told}");
+    let rows = told.lines().skip_while(|line| !line.contains("kept by PTP")).skip(2).take(4);
+    let rows: Vec<String> =
+        rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        rows,
+        [
+            "talker.line, following listener.line",
+            "normal 4.1 ns 17 ns 3 s",
+            "the system, following listener.line",
+            "normal 9 ns 40 ns 3 s"
+        ],
+        "{told}"
+    );
 }
 
 #[test]
@@ -437,7 +447,7 @@ fn on_the_wire() -> Summary {
             fullest: 53_000,
         };
         member.rooms = [("cycle".to_owned(), room)].into();
-        // Of the delayed ones the waits tell; of the late ones only the card.
+        // Of the delayed ones the waits tell; of the late ones only the NIC.
         let count = |trouble, frames| CardCount {
             host: "talker".to_owned(),
             wire: "line".to_owned(),
@@ -458,17 +468,20 @@ fn what_frames_did_on_the_wire_is_told_and_load_in_one_line_a_case() {
 }
 
 #[test]
-fn frames_late_in_the_card_are_added_up_over_seeds() {
+fn frames_late_in_the_nic_are_added_up_over_seeds() {
     let mut summary = on_the_wire();
     let mut second = summary.cases[0].members[0].clone();
     second.seed = 2;
     second.cards.iter_mut().for_each(|count| count.queues = vec![1]);
     summary.cases[0].members.push(second);
     let told = render(&summary, &Options { width: 1_000, ..WIDE });
-    let late = "talker on line: 500 frames late in the card: handed to it after the launch time, \
-                sent at once (queues 0, 1).";
+    let late = "talker on line: 500 frames late in the NIC: handed to it after the launch time, \
+                transmitted at once (queues 0, 1).";
     assert!(told.contains(late), "{told}");
-    assert!(told.contains("cycle waited for load 14 times, 752 ns each."), "{told}");
+    let waits =
+        told.lines().skip_while(|line| !line.contains("waited for the wire")).nth(3).unwrap();
+    let waits: Vec<&str> = waits.split_whitespace().collect();
+    assert_eq!(waits.join(" "), "normal load 14 752 ns 752 ns", "{told}");
 }
 
 #[test]

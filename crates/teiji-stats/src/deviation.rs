@@ -1,6 +1,7 @@
 //! The statistics of one series of deviations.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::figure::{Figure, same_percentile};
 
 /// Statistics of a series of deviations, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,4 +50,21 @@ pub struct Bin {
     pub to_ns: i64,
     /// Samples in the bin, more than 0.
     pub count: u64,
+}
+
+impl Deviation {
+    /// A figure, in ns; `None` for a percentile that the count does not support.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        let value = match figure {
+            Figure::Mean => self.mean_ns,
+            Figure::Min => self.min_ns as f64,
+            Figure::Max => self.max_ns as f64,
+            Figure::Range => self.range_ns as f64,
+            Figure::Stddev => self.stddev_ns,
+            Figure::Percentile(p) => {
+                self.percentiles.iter().find(|found| same_percentile(found.p, p))?.ns as f64
+            }
+        };
+        (self.count > 0 && value.is_finite()).then_some(value)
+    }
 }

@@ -1,11 +1,12 @@
 //! Requirements: a small language, `FIGURE [of NAME] RELATION BOUND [with lost <= LOSS]`.
 
+use teiji_core::figure::{Figure, UnknownFigure};
 use teiji_core::quantity::{Rate, parse_span};
 
 use crate::fields::Fields;
 use crate::keys::file::REQUIRE;
 use crate::log::Log;
-use crate::scenario::{AllowedLoss, Measured, Relation, RequiredCount, RequiredFigure};
+use crate::scenario::{AllowedLoss, Relation, RequiredCount, RequiredFigure};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Origin, Value};
 
@@ -142,25 +143,12 @@ fn plain(name: &str) -> Result<RequiredFigure, Wrong> {
     })
 }
 
-fn measured(name: &str) -> Result<Measured, Wrong> {
-    Ok(match name {
-        "mean" => Measured::Mean,
-        "min" => Measured::Min,
-        "max" => Measured::Max,
-        "range" => Measured::Range,
-        "stddev" => Measured::Stddev,
-        _ => {
-            let percent = name.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
-            let known = [50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999];
-            let is_known = |p: &f64| known.iter().any(|k| (k - p).abs() < 1e-9);
-            let Some(percent) = percent.filter(is_known) else {
-                let guess = did_you_mean(name, FIGURES.iter().copied());
-                let help = "There is mean, min, max, range, stddev, lost, late, dropped, rate, and p50, \
-                            p90, p99 … p99.9999; with rtt, of round trips.";
-                return Err((format!("there is no figure `{name}`{guess}"), help.to_owned()));
-            };
-            Measured::Percentile(percent)
-        }
+fn measured(name: &str) -> Result<Figure, Wrong> {
+    name.parse().map_err(|UnknownFigure| {
+        let guess = did_you_mean(name, FIGURES.iter().copied());
+        let help = "There is mean, min, max, range, stddev, lost, late, dropped, rate, and p50, \
+                    p90, p99 … p99.9999; with rtt, of round trips.";
+        (format!("there is no figure `{name}`{guess}"), help.to_owned())
     })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::figure::Figure;
 use teiji_core::load::LoadKind;
 
 /// One requirement of a case.
@@ -61,9 +62,9 @@ impl fmt::Display for AllowedLoss {
 #[serde(rename_all = "kebab-case")]
 pub enum RequiredFigure {
     /// Of the deviations of a flow's intervals, in ns.
-    Interval(Measured),
+    Interval(Figure),
     /// Of how long round trips take, in ns.
-    RoundTrip(Measured),
+    RoundTrip(Figure),
     /// A count of frames or requests.
     Count(RequiredCount),
     /// What a flow took of its wire, in bits per second.
@@ -77,24 +78,6 @@ impl RequiredFigure {
     pub const fn is_time(self) -> bool {
         matches!(self, Self::Interval(_) | Self::RoundTrip(_))
     }
-}
-
-/// A figure of a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measured {
-    /// Arithmetic mean.
-    Mean,
-    /// Smallest.
-    Min,
-    /// Largest.
-    Max,
-    /// Largest minus smallest.
-    Range,
-    /// Standard deviation.
-    Stddev,
-    /// Percentile of the magnitude, in percent.
-    Percentile(f64),
 }
 
 /// What is counted.

@@ -3,7 +3,7 @@
 use teiji_record::Summary;
 
 use super::{Answer, Finding, over_cases, plain};
-use crate::gates::{GateRow, rows};
+use crate::topics::gates::{GateRow, rows};
 use crate::units::{Glyphs, count, duration};
 
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {

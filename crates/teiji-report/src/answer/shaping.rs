@@ -3,7 +3,7 @@
 use teiji_record::Summary;
 
 use super::{Answer, Finding, over_cases, plain};
-use crate::shaping::rows;
+use crate::topics::shaping::rows;
 use crate::units::{Glyphs, bit_rate, count};
 
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {

@@ -130,7 +130,7 @@ fn figures(comparison: &Comparison<'_>) -> Vec<Compared> {
         let is_width = figure.is_width() && is_alike(comparison);
         let ratio = before.zip(after).filter(|(before, _)| is_width && before.median > 0.0);
         Compared {
-            figure: figure.key(),
+            figure: figure.to_string(),
             before,
             after,
             ratio: ratio.map(|(before, after)| after.median / before.median),

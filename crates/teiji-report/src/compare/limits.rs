@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use teiji_experiment::{Measured, RequiredCount, RequiredFigure, Threshold};
+use teiji_experiment::{RequiredCount, RequiredFigure, Threshold};
 use teiji_record::{Summary, Verdict};
 
 use super::{Pair, both, doubt_ns, pairs};
@@ -151,9 +151,7 @@ fn judge(
         return fails("not measured in both runs".to_owned());
     };
     let figure = match threshold.figure {
-        RequiredFigure::Interval(measured) | RequiredFigure::RoundTrip(measured) => {
-            figure_of(measured)
-        }
+        RequiredFigure::Interval(figure) | RequiredFigure::RoundTrip(figure) => figure,
         RequiredFigure::Count(what) => {
             let [old, new] = [old, new].map(|view| Amount::of(view, what));
             let holds = !threshold.is_exceeded(old.share(), new.share());
@@ -203,17 +201,6 @@ fn judge(
 /// `, 1.92×`, where a ratio says something.
 fn times(before: f64, after: f64, glyphs: &Glyphs) -> String {
     ratio(after, before, glyphs).map_or_else(String::new, |ratio| format!(", {ratio}"))
-}
-
-const fn figure_of(measured: Measured) -> Figure {
-    match measured {
-        Measured::Mean => Figure::Mean,
-        Measured::Min => Figure::Min,
-        Measured::Max => Figure::Max,
-        Measured::Range => Figure::Range,
-        Measured::Stddev => Figure::Stddev,
-        Measured::Percentile(p) => Figure::Percentile(p),
-    }
 }
 
 /// The median of the members, in bits per second.

@@ -42,7 +42,9 @@ pub struct MemberView<'a> {
 impl CaseView<'_> {
     /// `figure` over the members.
     pub fn figure(&self, figure: Figure) -> Option<Spread> {
-        Spread::over(self.members.iter().filter_map(|m| m.deviation).filter_map(|d| figure.of(d)))
+        Spread::over(
+            self.members.iter().filter_map(|m| m.deviation).filter_map(|d| d.figure(figure)),
+        )
     }
 
     /// What became of the frames, over all members; of round trips, what became of

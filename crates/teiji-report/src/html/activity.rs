@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::GLYPHS;
 use super::escape::text;
 use super::rows::{named, open};
-use crate::activity::rows;
 use crate::report::Report;
+use crate::topics::activity::rows;
 
 /// Nothing where nobody looked.
 pub fn activity(report: &Report<'_>, out: &mut String) {

@@ -6,14 +6,16 @@ use std::fmt::Write;
 use super::escape::text;
 use super::{GLYPHS, requirements};
 use crate::answer::answer;
-use crate::clocks::followed;
+use crate::block::Block;
 use crate::report::{Report, SetupEntry};
+use crate::topics::activity;
 use crate::units::count;
 use crate::verdicts::{REQUIREMENTS, headline};
-use crate::{activity, cards, gates, load, rooms, shaping, silence, waits, wording};
+use crate::wording;
 
-/// From the first line to the links to the sections.
-pub fn head(report: &Report<'_>, out: &mut String) {
+/// From the first line to the links to the sections; `above` and `below` the figures of flows are
+/// these blocks.
+pub fn head(report: &Report<'_>, above: &[Block], below: &[Block], out: &mut String) {
     let summary = report.summary;
     let created = report
         .created
@@ -36,7 +38,7 @@ pub fn head(report: &Report<'_>, out: &mut String) {
         requirements::headline(&headline, out);
     }
     let _ = writeln!(out, "<p class=\"answer\">{lead}{}</p>", text(&answer.sentence));
-    contents(report, out);
+    contents(report, above, below, out);
     let _ = writeln!(out, "</header>");
 }
 
@@ -51,7 +53,7 @@ fn readable(time: &str) -> String {
 }
 
 /// Links to the parts that are there, with counts where a count warns.
-fn contents(report: &Report<'_>, out: &mut String) {
+fn contents(report: &Report<'_>, above: &[Block], below: &[Block], out: &mut String) {
     let differing = report.setup.iter().flat_map(|s| &s.entries).filter(|e| SetupEntry::differs(e));
     let setup = match differing.count() {
         0 => "Set-up".to_owned(),
@@ -62,26 +64,25 @@ fn contents(report: &Report<'_>, out: &mut String) {
         1 => "1 warning".to_owned(),
         n => format!("{} warnings", count(n as u64, GLYPHS)),
     };
-    let links = [
+    let blocks = |blocks: &[Block]| -> Vec<(&str, String, bool)> {
+        blocks.iter().map(|block| (block.id, block.link.to_owned(), true)).collect()
+    };
+    let mut links = vec![
         ("requirements", "Requirements".to_owned(), !report.summary.verdicts.is_empty()),
         ("margin", "Margin".to_owned(), report.margin.is_some()),
         ("periodic", "Flows".to_owned(), report.summary.periodic.len() > 1),
-        ("gates", "Gates".to_owned(), !gates::rows(report.summary).is_empty()),
-        ("shaping", "Shaping".to_owned(), !shaping::rows(report.summary).is_empty()),
-        ("rooms", "Room".to_owned(), rooms::any(report.summary)),
-        ("silence", "Silence".to_owned(), !silence::rows(report.summary).is_empty()),
-        ("waits", "Waits".to_owned(), !waits::rows(report.summary).is_empty()),
-        ("results", "Figures".to_owned(), !report.summary.cases.is_empty()),
-        ("cards", "Cards".to_owned(), !cards::sentences(report.summary, GLYPHS).is_empty()),
-        ("load", "Load".to_owned(), !load::rows(report.summary).is_empty()),
+    ];
+    links.extend(blocks(above));
+    links.push(("results", "Figures".to_owned(), !report.summary.cases.is_empty()));
+    links.extend(blocks(below));
+    links.extend([
         ("activity", "Kernel".to_owned(), !activity::rows(report.summary, GLYPHS).is_empty()),
-        ("clocks", "Clocks".to_owned(), !followed(report.summary).is_empty()),
         ("outliers", "Outliers".to_owned(), !report.outliers.is_empty()),
         ("setup", setup, !report.setup.is_empty()),
         ("warnings", warnings, !report.summary.warnings.is_empty()),
         ("replay", "Replay".to_owned(), report.replay.is_some()),
         ("limits", "Limits".to_owned(), !report.limits.is_empty()),
-    ];
+    ]);
     let _ = write!(out, "<nav class=\"contents screen\" aria-label=\"Contents\">");
     for (id, label, _) in links.iter().filter(|(_, _, there)| *there) {
         let _ = write!(out, "<a href=\"#{id}\">{label}</a> ");

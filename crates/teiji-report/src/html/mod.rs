@@ -5,7 +5,9 @@
 //! script adds what moves: zoom, read-outs, switching cases.
 //!
 //! * `page` – the file around it: styles, scripts, data,
-//! * `head`, `requirements`, `margin`, `periodic`, `on_wire`, `results`, `rounds`, `delays`, `bands`, `ranking`, `cpu_time`, `activity`, `clocks`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `head`, `requirements`, `margin`, `periodic`, `results`, `rounds`, `delays`, `bands`, `ranking`,
+//!   `activity`, `outliers`, `closing` – the parts, from top to bottom,
+//! * `block` – the parts that the terminal shows, too,
 //! * `tables`, `rows`, `plots`, `offsets`, `still` – what they show, over `axis` and `svg`,
 //! * `compare` – the page of two runs, from the same parts,
 //! * `samples` – where the plots take their deviations from,
@@ -14,18 +16,15 @@
 mod activity;
 mod axis;
 mod bands;
-mod clocks;
+mod block;
 mod closing;
 mod compare;
-mod cpu_time;
 mod data;
 mod delays;
-mod directions;
 mod escape;
 mod head;
 mod margin;
 mod offsets;
-mod on_wire;
 mod outliers;
 mod page;
 mod periodic;
@@ -46,6 +45,7 @@ use teiji_record::Summary;
 
 use crate::comparison::flows;
 use crate::report::Report;
+use crate::topics;
 use crate::units::Glyphs;
 use page::Page;
 
@@ -58,15 +58,15 @@ const COLOURS: usize = 12;
 /// The page.
 pub fn render(report: &Report<'_>) -> String {
     let mut body = String::new();
-    head::head(report, &mut body);
+    let above = topics::above(report.summary, GLYPHS);
+    let below = topics::below(report.summary, GLYPHS, usize::MAX);
+    head::head(report, &above, &below, &mut body);
     requirements::requirements(report, &mut body);
     margin::margin(report, &mut body);
     periodic::periodic(report, &mut body);
-    on_wire::gates(report, &mut body);
-    on_wire::shaping(report, &mut body);
-    on_wire::rooms(report, &mut body);
-    on_wire::silence(report, &mut body);
-    on_wire::waits(report, &mut body);
+    for topic in &above {
+        block::section(topic, report, &mut body, |_| {});
+    }
     for (index, flow) in flows(report.summary).into_iter().enumerate() {
         results::results(report, flow, index, &mut body);
     }
@@ -74,11 +74,14 @@ pub fn render(report: &Report<'_>) -> String {
     delays::delays(report, &mut body);
     bands::bands(report, &mut body);
     ranking::ranking(report, &mut body);
-    on_wire::cards(report, &mut body);
-    on_wire::load(report, &mut body);
-    cpu_time::cpu_time(report, &mut body);
+    for topic in &below {
+        block::section(topic, report, &mut body, |out| {
+            if topic.id == offsets::TOPIC {
+                offsets::offsets(report, out);
+            }
+        });
+    }
     activity::activity(report, &mut body);
-    clocks::clocks(report, &mut body);
     outliers::outliers(report, &mut body);
     closing::setup(report, &mut body);
     closing::study(report, &mut body);

@@ -19,6 +19,9 @@ const BAND: f64 = 48.0;
 const GAP: f64 = 20.0;
 const BELOW: f64 = 40.0;
 
+/// The [block](crate::block) below whose table the plot stands.
+pub const TOPIC: &str = "clocks";
+
 /// A figure of the first member of each case; nothing where nobody looked at a clock.
 pub fn offsets(report: &Report<'_>, out: &mut String) {
     let mut shown: Vec<&OffsetSeries> = Vec::new();

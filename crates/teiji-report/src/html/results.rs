@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use super::escape::text;
-use super::{GLYPHS, directions, list, plots, still, tables};
+use super::{GLYPHS, block, list, plots, still, tables};
 use crate::comparison::{Comparison, measure};
 use crate::report::Report;
-use crate::wording;
+use crate::{directions, wording};
 
 /// The section of `flow`, the `index`th of the page.
 pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) {
@@ -22,7 +22,9 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
         text(&wording::seen(&comparison, GLYPHS))
     );
     tables::figures(report, &comparison, out);
-    directions::print(report, &comparison, out);
+    if let Some(found) = directions::block(&comparison, report.paper.as_ref(), GLYPHS) {
+        block::part(&found, report, out);
+    }
     tables::counts(report, &comparison, out);
     said(&comparison, out);
     if report.points.iter().any(|p| p.flow == flow && !p.deviation_ns.is_empty()) {

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use teiji_stats::{Deviation, Part};
 
 use super::escape::text;
-use super::{GLYPHS, directions, list, plots, still, tables};
+use super::{GLYPHS, block, list, plots, still, tables};
 use crate::comparison::{Comparison, MemberView, round_trips};
 use crate::report::Report;
-use crate::wording;
+use crate::{directions, wording};
 
 /// A section for each table of round trips.
 pub fn rounds(report: &Report<'_>, out: &mut String) {
@@ -27,7 +27,9 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         let said = wording::blocking(&comparison, GLYPHS);
         let said = said.into_iter().chain(wording::support(&comparison, GLYPHS));
         list("caveats", said.map(|said| text(&said)), out);
-        directions::print(report, &comparison, out);
+        if let Some(found) = directions::block(&comparison, report.paper.as_ref(), GLYPHS) {
+            block::part(&found, report, out);
+        }
         tables::counts(report, &comparison, out);
         let shortfalls = comparison.cases.iter().flat_map(|view| {
             let name = text(&view.case.name);

@@ -96,7 +96,7 @@ fn figures_row(comparison: &Comparison<'_>, row: Row, columns: bool, out: &mut S
 /// A ratio of means or extremes, which lie around zero, says nothing.
 fn paper_ratio(view: &CaseView<'_>, row: Row) -> Option<String> {
     let Row::One(figure @ (Figure::Range | Figure::Stddev)) = row else { return None };
-    ratio(view.figure(figure)?.median, figure.published(view.paper.as_ref()?)?, GLYPHS)
+    ratio(view.figure(figure)?.median, view.paper.as_ref()?.figure(figure)?, GLYPHS)
 }
 
 /// What was lost beside the figures, which are of the others; nothing if nothing was.
@@ -239,7 +239,7 @@ pub fn where_the_time_goes<'a>(
         view.members.iter().filter_map(pick).collect::<Vec<&Deviation>>()
     };
     let over =
-        |all: &[&Deviation], figure| Spread::over(all.iter().filter_map(|d| Figure::of(figure, d)));
+        |all: &[&Deviation], figure| Spread::over(all.iter().filter_map(|d| d.figure(figure)));
     let tail = Figure::Percentile(99.9);
     let usual = Figure::Percentile(50.0);
     let longest = stretches

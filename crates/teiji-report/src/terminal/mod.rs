@@ -5,14 +5,11 @@
 //! files (names, questions, warnings) never reaches the terminal with control
 //! characters in it.
 
-mod clocks;
+mod block;
 mod compare;
-mod cpu_time;
 mod delays;
-mod directions;
 mod figures;
 mod frames;
-mod on_wire;
 mod periodic;
 mod requirements;
 mod rounds;
@@ -30,10 +27,13 @@ use crate::facts::facts;
 use crate::paper::Paper;
 use crate::ranking;
 use crate::verdicts::{self, REQUIREMENTS};
-use crate::wording;
+use crate::{directions, topics, wording};
 use screen::{Screen, Style, cells};
 
 pub use compare::compare;
+
+/// CPUs with a column; all are in the page.
+const CPUS: usize = 8;
 
 /// What the terminal can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +59,14 @@ pub fn render(summary: &Summary, options: &Options) -> String {
     headline(summary, &comparisons, &mut screen);
     periodic::periodic(summary, &mut screen);
     let label = label_width(summary, &screen);
-    on_wire::gates(summary, label, &mut screen);
-    on_wire::shaping(summary, label, &mut screen);
-    on_wire::rooms(summary, label, &mut screen);
-    on_wire::silence(summary, label, &mut screen);
+    let glyphs = screen.glyphs();
+    let above = topics::above(summary, glyphs);
+    for topic in &above {
+        block::print(topic, label, &mut screen);
+    }
+    if !above.is_empty() {
+        screen.blank();
+    }
     let rounds = round_trips(summary);
     delays::delays(summary, label, &mut screen);
     let unmeasured = comparisons.is_empty() && rounds.is_empty();
@@ -81,13 +85,14 @@ pub fn render(summary: &Summary, options: &Options) -> String {
         if summary.judge.by != JudgeBy::Loss {
             figures::figures(comparison, paper.as_ref(), label, &mut screen);
         }
-        directions::print(comparison, paper.as_ref(), label, &mut screen);
+        if let Some(found) = directions::block(comparison, paper.as_ref(), glyphs) {
+            block::print(&found, label, &mut screen);
+        }
     }
     rounds::rounds(summary, paper.as_ref(), label, &mut screen);
-    on_wire::waits_and_cards(summary, &mut screen);
-    on_wire::load(summary, label, &mut screen);
-    clocks::clocks(summary, label, &mut screen);
-    cpu_time::cpu_time(summary, label, &mut screen);
+    for topic in topics::below(summary, glyphs, CPUS) {
+        block::print(&topic, label, &mut screen);
+    }
     conclusion(summary, &mut screen);
     recommendation(summary, &mut screen);
     published(summary, paper.as_ref(), &mut screen);

@@ -6,11 +6,11 @@ use teiji_stats::Part;
 
 use super::screen::{Screen, Style};
 use super::table::{self, Column, Section};
-use super::{directions, figures, frames};
+use super::{block, figures, frames};
 use crate::comparison::{CaseView, Comparison, Figure, Spread, flows, round_trips};
 use crate::paper::Paper;
 use crate::units::duration;
-use crate::wording;
+use crate::{directions, wording};
 
 /// All round trips of a run, one table after the other.
 pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &mut Screen) {
@@ -25,7 +25,9 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         frames::bars(summary, &comparison, label, screen);
         frames::shortfalls(&comparison, screen);
         figures::figures(&comparison, paper, label, screen);
-        directions::print(&comparison, paper, label, screen);
+        if let Some(found) = directions::block(&comparison, paper, screen.glyphs()) {
+            block::print(&found, label, screen);
+        }
         for said in wording::blocking(&comparison, screen.glyphs()) {
             let said = screen.foreign(&said);
             screen.wrapped(&said, 2, 2);
@@ -49,7 +51,7 @@ fn parts(
     let glyphs = screen.glyphs();
     let of = |view: &CaseView<'_>, part: Part, figure: Figure| {
         let members = view.members.iter().filter_map(|m| m.rounds?.parts.get(&part));
-        Spread::over(members.filter_map(|d| figure.of(d)))
+        Spread::over(members.filter_map(|d| d.figure(figure)))
     };
     let with_parts: Vec<&CaseView<'_>> = comparison
         .cases

@@ -317,7 +317,7 @@ pub(super) fn reasons(misses: &Misses) -> String {
     let reasons: Vec<String> = [
         (invalid, "refused by ETF as invalid"),
         (missed, "dropped by ETF as missed"),
-        (late, "late in the card"),
+        (late, "late in the NIC"),
         (send_failed, "refused by the send call"),
         (unsent, "never sent"),
     ]

@@ -2,25 +2,28 @@
 
 use teiji_record::Summary;
 
+use crate::block::{Block, Table};
+use crate::units::{Glyphs, duration};
+
 /// One clock in one case; over several seeds, the worst of them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FollowedClock<'a> {
+struct FollowedClock<'a> {
     /// The case.
-    pub case: &'a str,
+    case: &'a str,
     /// `HOST.WIRE` of the clock, or `the system`.
-    pub clock: &'a str,
+    clock: &'a str,
     /// `HOST.WIRE` of the clock it follows.
-    pub reference: &'a str,
+    reference: &'a str,
     /// Root of the mean square of its offset, in ns.
-    pub rms_ns: f64,
+    rms_ns: f64,
     /// How far it was off at most, either way, in ns.
-    pub worst_ns: f64,
+    worst_ns: f64,
     /// From the start of the programs until it followed, in ns.
-    pub settled_ns: f64,
+    settled_ns: f64,
 }
 
 /// All clocks that were kept during a run, in the order of the cases.
-pub fn followed(summary: &Summary) -> Vec<FollowedClock<'_>> {
+fn followed(summary: &Summary) -> Vec<FollowedClock<'_>> {
     let mut rows: Vec<FollowedClock<'_>> = Vec::new();
     for case in &summary.cases {
         for found in case.members.iter().flat_map(|member| &member.clocks) {
@@ -43,4 +46,23 @@ pub fn followed(summary: &Summary) -> Vec<FollowedClock<'_>> {
         }
     }
     rows
+}
+
+/// The table; none where no clock had to follow.
+pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let table = Table::of(
+        "clock",
+        ["rms", "worst", "settled after"],
+        followed(summary).into_iter().map(|row| {
+            let cells = [row.rms_ns, row.worst_ns, row.settled_ns].map(|ns| duration(ns, glyphs));
+            (row.case.to_owned(), format!("{}, following {}", row.clock, row.reference), cells)
+        }),
+    );
+    let seeds = summary.cases.iter().map(|case| case.members.len()).max().unwrap_or(0);
+    let worst = if seeds > 1 { " Of the seeds, the worst." } else { "" };
+    Some(Block::table("clocks", "Clocks", "Offset of clocks kept by PTP", table)?.explained(format!(
+        "How far each clock was from the one it follows, seen during the measurement by reading \
+         both at one instant. Settled: close to it, and no longer coming closer; only then the \
+         measurement began.{worst}"
+    )))
 }

@@ -3,6 +3,7 @@
 
 use teiji_record::Summary;
 
+use crate::block::{Block, Table};
 use crate::units::{Glyphs, count, duration};
 
 /// Over several seeds, the sum, and the longest waits.
@@ -53,20 +54,27 @@ pub fn rows(summary: &Summary) -> Vec<WaitRow<'_>> {
     rows
 }
 
-impl WaitRow<'_> {
-    /// `second waited for first 10 000 times, 752 ns each.`
-    pub fn sentence(&self, glyphs: &Glyphs) -> String {
-        let ns = |ns: i64| duration(ns as f64, glyphs);
-        let long = if self.median_ns == self.longest_ns {
-            ns(self.longest_ns) + if self.count > 1 { " each" } else { "" }
-        } else {
-            format!("{} in the median, {} at most", ns(self.median_ns), ns(self.longest_ns))
-        };
-        let times = match self.count {
-            1 => "once".to_owned(),
-            n => format!("{} times", count(n, glyphs)),
-        };
-        let other = if self.waited_for == self.flow { "itself" } else { self.waited_for };
-        format!("{} waited for {other} {times}, {long}.", self.flow)
-    }
+/// The table; none where no frame waited.
+pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let rows = rows(summary);
+    let table = Table::of(
+        "flow",
+        ["waited for", "times", "median", "longest"],
+        rows.iter().map(|row| {
+            let other = if row.waited_for == row.flow { "itself" } else { row.waited_for };
+            let cells = [
+                other.to_owned(),
+                count(row.count, glyphs),
+                duration(row.median_ns as f64, glyphs),
+                duration(row.longest_ns as f64, glyphs),
+            ];
+            (row.case.to_owned(), row.flow.to_owned(), cells)
+        }),
+    );
+    let block = Block::table("waits", "Waits", "Frames that waited for the wire", table)?;
+    Some(
+        block.about(
+            "due at their launch time, and transmitted one inter-frame gap after another frame",
+        ),
+    )
 }

@@ -1,16 +1,30 @@
-//! What cards, queues and sockets counted of frames that did not leave or arrive as they
-//! were meant to, in sentences.
+//! What NICs, queues and sockets counted of frames that were not transmitted or received as
+//! planned, in sentences.
 
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::{CaseSummary, Summary};
 
+use super::waits;
+use crate::block::{Block, Body};
 use crate::units::{Glyphs, count};
-use crate::waits;
 
-/// For each case with trouble, its name and its sentences.
-pub fn sentences<'a>(summary: &'a Summary, glyphs: &Glyphs) -> Vec<(&'a str, Vec<String>)> {
+/// The sentences of each case with trouble; none without.
+pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let sentences = sentences(summary, glyphs);
+    (!sentences.is_empty()).then(|| Block {
+        id: "nics",
+        link: "NICs",
+        heading: "What NICs, queues and sockets counted".to_owned(),
+        about: String::new(),
+        explanation: String::new(),
+        body: Body::Sentences(sentences),
+        notes: Vec::new(),
+    })
+}
+
+fn sentences(summary: &Summary, glyphs: &Glyphs) -> Vec<(String, Vec<String>)> {
     let waited = waits::rows(summary);
-    let of_case = |case: &'a CaseSummary| {
+    let of_case = |case: &CaseSummary| {
         let explained: u64 =
             waited.iter().filter(|row| row.case == case.name).map(|row| row.count).sum();
         let counts = over_seeds(case);
@@ -23,7 +37,7 @@ pub fn sentences<'a>(summary: &'a Summary, glyphs: &Glyphs) -> Vec<(&'a str, Vec
         let told = |c: &CardCount| c.trouble == CardTrouble::LaunchDelayed && explained >= delayed;
         let said: Vec<String> =
             counts.iter().filter(|c| !told(c)).map(|c| sentence(c, glyphs)).collect();
-        (case.name.as_str(), said)
+        (case.name.clone(), said)
     };
     summary.cases.iter().map(of_case).filter(|(_, said)| !said.is_empty()).collect()
 }
@@ -68,21 +82,21 @@ fn sentence(c: &CardCount, glyphs: &Glyphs) -> String {
 const fn meaning(trouble: CardTrouble) -> &'static str {
     match trouble {
         CardTrouble::LaunchLate => {
-            "late in the card: handed to it after the launch time, sent at once"
+            "late in the NIC: handed to it after the launch time, transmitted at once"
         }
         CardTrouble::LaunchDelayed => {
-            "left the card after the launch time, because the wire was busy"
+            "transmitted after the launch time, because the wire was busy"
         }
-        CardTrouble::LaunchHorizon => "dropped by the card: the launch time lay beyond its horizon",
-        CardTrouble::GateNever => "dropped by the card: no gate is open long enough",
-        CardTrouble::NoMemory => "dropped by the card's driver for want of memory",
-        CardTrouble::Timeouts => "dropped by the card: the queue was stuck",
-        CardTrouble::RxOverrun => "lost by the receiving card: its ring was full",
-        CardTrouble::RxCrcErrors => "arrived damaged and dropped by the card",
-        CardTrouble::RxDown => "arrived while the port was down",
-        CardTrouble::QueueFull => "dropped by the sender's queue, which was full",
+        CardTrouble::LaunchHorizon => "dropped by the NIC: the launch time was beyond its horizon",
+        CardTrouble::GateNever => "dropped by the NIC: no gate is open long enough",
+        CardTrouble::NoMemory => "dropped by the driver: no memory",
+        CardTrouble::Timeouts => "dropped by the NIC: the queue was stuck",
+        CardTrouble::RxOverrun => "dropped by the receiving NIC: its ring was full",
+        CardTrouble::RxCrcErrors => "dropped by the receiving NIC: wrong FCS",
+        CardTrouble::RxDown => "dropped by the receiving NIC: the port was down",
+        CardTrouble::QueueFull => "dropped by the sender's qdisc, which was full",
         CardTrouble::QueueDelay => {
-            "dropped by the sender's queue (fq_codel), where they had waited too long or which was full"
+            "dropped by the sender's qdisc (fq_codel): queued for too long, or the qdisc was full"
         }
         CardTrouble::SocketFull => "dropped by the listener's socket, whose buffer was full",
     }

@@ -4,22 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_record::Summary;
 
+use crate::block::{Block, Row, Table, or_none};
 use crate::units::{Glyphs, number};
-
-/// What the figures are.
-pub const HEADING: &str = "CPU utilisation while frames were sent";
 
 /// One case: the utilisation of each CPU, 0 to 1; of several seeds the highest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CpuRow<'a> {
+struct CpuRow<'a> {
     /// The case.
-    pub case: &'a str,
+    case: &'a str,
     /// By CPU number.
-    pub utilisation: BTreeMap<u16, f64>,
+    utilisation: BTreeMap<u16, f64>,
 }
 
 /// The cases in which somebody looked.
-pub fn rows(summary: &Summary) -> Vec<CpuRow<'_>> {
+fn rows(summary: &Summary) -> Vec<CpuRow<'_>> {
     let row = |case: &'_ teiji_record::CaseSummary| {
         let mut utilisation: BTreeMap<u16, f64> = BTreeMap::new();
         for (cpu, time) in case.members.iter().flat_map(|member| &member.cpu_time) {
@@ -34,7 +32,7 @@ pub fn rows(summary: &Summary) -> Vec<CpuRow<'_>> {
 
 /// The CPUs of all rows in order of their numbers; where there are more than `most`, the
 /// busiest ones.
-pub fn busiest(rows: &[CpuRow<'_>], most: usize) -> BTreeSet<u16> {
+fn busiest(rows: &[CpuRow<'_>], most: usize) -> BTreeSet<u16> {
     let mut highest: BTreeMap<u16, f64> = BTreeMap::new();
     for (cpu, utilisation) in rows.iter().flat_map(|row| &row.utilisation) {
         let found = highest.entry(*cpu).or_default();
@@ -46,12 +44,35 @@ pub fn busiest(rows: &[CpuRow<'_>], most: usize) -> BTreeSet<u16> {
     cpus.into_iter().take(most).map(|(cpu, _)| cpu).collect()
 }
 
-/// A utilisation as text: `12.3 %`.
-pub fn percent(utilisation: Option<&f64>, glyphs: &Glyphs) -> String {
-    utilisation.map_or_else(
-        || glyphs.none.to_owned(),
-        |share| format!("{}{}%", number(share * 100.0, 1, glyphs), glyphs.space),
-    )
+/// The table, with at most `most` CPUs; none where nobody looked.
+pub fn block(summary: &Summary, glyphs: &Glyphs, most: usize) -> Option<Block> {
+    let rows = rows(summary);
+    let shown = busiest(&rows, most);
+    let all = busiest(&rows, usize::MAX).len();
+    let percent = |share: &f64| format!("{}{}%", number(share * 100.0, 1, glyphs), glyphs.space);
+    let row = |row: &CpuRow<'_>| Row {
+        case: row.case.to_owned(),
+        item: String::new(),
+        cells: shown
+            .iter()
+            .map(|cpu| or_none(row.utilisation.get(cpu).map(percent), glyphs))
+            .collect(),
+    };
+    let table = Table {
+        item: "",
+        columns: shown.iter().map(|cpu| format!("CPU {cpu}")).collect(),
+        rows: rows.iter().map(row).collect(),
+    };
+    let several = summary.cases.iter().any(|case| case.members.len() > 1);
+    let members = if several { " Of the seeds, the highest." } else { "" };
+    let heading = "CPU utilisation while frames were sent";
+    let block = Block::table("cpu-time", "CPUs", heading, table)?.explained(format!(
+        "The share of the time in which each CPU was not idle, by the kernel's account, from just \
+         before the first wake-up to just after the last departure.{members}"
+    ));
+    let left_out = (shown.len() < all)
+        .then(|| format!("The busiest {} of {all} CPUs; all of them: the report.", shown.len()));
+    Some(block.notes(left_out))
 }
 
 #[cfg(test)]

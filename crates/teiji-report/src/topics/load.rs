@@ -2,7 +2,9 @@
 
 use teiji_record::Summary;
 
+use crate::block::{Block, Table, or_none};
 use crate::comparison::background;
+use crate::units::{Glyphs, bit_rate, count};
 
 /// One flow in one case, over all seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,4 +41,19 @@ pub fn rows(summary: &Summary) -> Vec<LoadRow<'_>> {
         }
     }
     rows
+}
+
+/// The table; none without load.
+pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let table = Table::of(
+        "flow",
+        ["sent", "received", "on the wire"],
+        rows(summary).into_iter().map(|row| {
+            let rate = row.rate_bps.map(|bps| bit_rate(bps, glyphs));
+            let cells =
+                [count(row.sent, glyphs), count(row.received, glyphs), or_none(rate, glyphs)];
+            (row.case.to_owned(), row.flow.to_owned(), cells)
+        }),
+    );
+    Block::table("load", "Load", "Load", table)
 }

@@ -3,6 +3,9 @@
 use teiji_record::Summary;
 use teiji_stats::ShapingStatistics;
 
+use crate::block::{Block, Table};
+use crate::units::{Glyphs, bit_rate, count};
+
 /// One flow's class in one case; over several seeds, the longest burst and the
 /// highest bandwidth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +37,33 @@ pub fn rows(summary: &Summary) -> Vec<ShapingRow<'_>> {
     rows
 }
 
-/// What must be said of the figures.
-pub fn notes(rows: &[ShapingRow<'_>]) -> Vec<String> {
+/// The table; none without shaped classes.
+pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let rows = rows(summary);
+    let table = Table::of(
+        "class of",
+        ["bandwidth", "reserved", "burst, bytes", "bound, bytes"],
+        rows.iter().map(|row| {
+            let s = &row.shaping;
+            let cells = [
+                bit_rate(s.bandwidth_bps, glyphs),
+                bit_rate(s.reserved_bps, glyphs),
+                count(s.burst_bytes, glyphs),
+                count(s.bound_bytes, glyphs),
+            ];
+            (row.case.to_owned(), row.flow.to_owned(), cells)
+        }),
+    );
+    let heading = "Bandwidth and burst of shaped classes";
+    Some(
+        Block::table("shaping", "Shaping", heading, table)?
+            .about("on the wire")
+            .notes(notes(&rows)),
+    )
+}
+
+/// How the figures are counted.
+fn notes(rows: &[ShapingRow<'_>]) -> Vec<String> {
     let mut notes = vec![
         "Counted with preamble, FCS and gap. Burst: the smallest bucket that fills at the \
          reserved rate and that all frames conform to; a class that takes more than its rate \

@@ -2,6 +2,9 @@
 
 use teiji_record::Summary;
 
+use crate::block::{Block, Table, or_none};
+use crate::units::{Glyphs, count, duration};
+
 /// One flow in one case; over several seeds, their sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRow<'a> {
@@ -45,8 +48,25 @@ pub fn rows(summary: &Summary) -> Vec<GateRow<'_>> {
     rows
 }
 
-/// What must be said of cases that are judged by the gates of others.
-pub fn notes(rows: &[GateRow<'_>]) -> Vec<String> {
+/// The table; none where no flow was judged by gates.
+pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let rows = rows(summary);
+    let table = Table::of(
+        "flow",
+        ["outside", "of", "at worst"],
+        rows.iter().map(|row| {
+            let worst = (row.outside > 0).then(|| duration(row.worst_ns as f64, glyphs));
+            let cells =
+                [count(row.outside, glyphs), count(row.frames, glyphs), or_none(worst, glyphs)];
+            (row.case.to_owned(), row.flow.to_owned(), cells)
+        }),
+    );
+    let block = Block::table("gates", "Gates", "Frames outside the gates of their class", table)?;
+    Some(block.about("on the wire").notes(notes(&rows)))
+}
+
+/// What must be known of cases that are judged by the gates of others.
+fn notes(rows: &[GateRow<'_>]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for row in rows {
         let Some(other) = row.gates_of else { continue };

@@ -1,0 +1,154 @@
+//! Headroom for in-flight frames after XOFF: one row for each case and flow with flow control,
+//! and one for each bridge port with it.
+
+use std::collections::BTreeSet;
+
+use teiji_record::{BridgeRoom, CaseSummary, ReceiveRoom, Summary};
+
+use crate::block::{Block, Table};
+use crate::units::{Glyphs, count};
+
+/// One flow in one case; over several seeds, how often they sent XOFF in all, and their fullest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct SocketRow<'a> {
+    case: &'a str,
+    flow: &'a str,
+    /// Its listener's buffer; `asks` and `fullest` are those of all seeds.
+    room: ReceiveRoom,
+}
+
+/// One port of a bridge in one case; over several seeds, their sums and their most.
+#[derive(Clone, Debug, PartialEq)]
+struct BridgeRow<'a> {
+    case: &'a str,
+    room: BridgeRoom,
+}
+
+/// The tables of sockets and of bridge ports, where there are any.
+pub fn blocks(summary: &Summary, glyphs: &Glyphs) -> impl Iterator<Item = Block> {
+    [sockets(summary, glyphs), bridge_ports(summary, glyphs)].into_iter().flatten()
+}
+
+fn sockets(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let table = Table::of(
+        "flow",
+        ["buffer", "XOFF at", "headroom", "XOFF sent", "fullest"],
+        rows(summary).into_iter().map(|SocketRow { case, flow, room }| {
+            let number = |n: u32| count(n.into(), glyphs);
+            let ReceiveRoom { buffer, high, headroom, frames, asks, fullest } = room;
+            let headroom = format!("{} ({} frames)", number(headroom), number(frames));
+            let cells = [number(buffer), number(high), headroom, number(asks), number(fullest)];
+            (case.to_owned(), flow.to_owned(), cells)
+        }),
+    );
+    let block = Block::table("headroom", "Headroom", "Headroom of receivers", table)?;
+    let note = "A receiver sends XOFF when the free part of its socket's buffer is no more than the \
+                headroom: what can still arrive from the ring, from the wire until the peer stops \
+                (reaction), and as a frame in transmission, each as the kernel charges it. Nothing \
+                is lost there as long as ring and reaction are true. Fullest: when the program looked.";
+    Some(block.about("bytes that the kernel charges to the socket").notes([note.to_owned()]))
+}
+
+fn bridge_ports(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
+    let table = Table::of(
+        "bridge port",
+        ["room", "headroom", "XOFF sent", "most queued", "over limit"],
+        bridge_rows(summary).into_iter().map(|BridgeRow { case, room: port }| {
+            let BridgeRoom { room, headroom, asks, most, beyond, .. } = port;
+            let cells =
+                [room.into(), headroom.into(), asks, most.into(), beyond].map(|n| count(n, glyphs));
+            (case.to_owned(), format!("{} of {}", port.wire, port.host), cells)
+        }),
+    );
+    let block = Block::table("bridge-headroom", "Bridges", "Headroom of bridge ports", table)?;
+    let note = "Room and headroom: of each queue, for frames received on this port. XOFF sent: to \
+                its peer, because of them. Most queued, over limit (best-effort frames, which can be \
+                dropped): frames to be transmitted by this port.";
+    Some(block.about("frames of one level").notes([note.to_owned()]))
+}
+
+/// All bridge ports with flow control, in the order of the cases.
+fn bridge_rows(summary: &Summary) -> Vec<BridgeRow<'_>> {
+    summary.cases.iter().flat_map(bridge_rows_of).collect()
+}
+
+fn bridge_rows_of(case: &CaseSummary) -> Vec<BridgeRow<'_>> {
+    let mut rows: Vec<BridgeRow<'_>> = Vec::new();
+    for one in case.members.iter().flat_map(|member| &member.bridge_rooms) {
+        let same =
+            |row: &&mut BridgeRow<'_>| (&row.room.host, &row.room.wire) == (&one.host, &one.wire);
+        match rows.iter_mut().find(same) {
+            Some(BridgeRow { room, .. }) => {
+                room.asks = room.asks.saturating_add(one.asks);
+                room.beyond = room.beyond.saturating_add(one.beyond);
+                room.most = room.most.max(one.most);
+            }
+            None => rows.push(BridgeRow { case: &case.name, room: one.clone() }),
+        }
+    }
+    rows
+}
+
+/// All flows with flow control, in the order of the cases.
+fn rows(summary: &Summary) -> Vec<SocketRow<'_>> {
+    summary.cases.iter().flat_map(rows_of).collect()
+}
+
+fn rows_of(case: &CaseSummary) -> Vec<SocketRow<'_>> {
+    let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.rooms.keys()).collect();
+    let of_flow = |flow: &str| {
+        let all = case.members.iter().filter_map(|member| member.rooms.get(flow).copied());
+        all.reduce(|all, one| ReceiveRoom {
+            asks: all.asks.saturating_add(one.asks),
+            fullest: all.fullest.max(one.fullest),
+            ..all
+        })
+    };
+    let rows = flows.into_iter().map(|flow| (flow, of_flow(flow)));
+    rows.filter_map(|(flow, room)| Some(SocketRow { case: &case.name, flow, room: room? }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teiji_record::MemberSummary;
+
+    #[test]
+    fn over_seeds_asks_are_added_and_the_fullest_counts() {
+        let room = |asks, fullest| ReceiveRoom {
+            buffer: 212_992,
+            high: 42_496,
+            headroom: 170_496,
+            frames: 74,
+            asks,
+            fullest,
+        };
+        let port = |asks, most| BridgeRoom {
+            host: "x".to_owned(),
+            wire: "s".to_owned(),
+            room: 426,
+            headroom: 213,
+            asks,
+            most,
+            beyond: 1,
+        };
+        let member = |asks: u32, fullest| MemberSummary {
+            rooms: [("stream".to_owned(), room(asks, fullest))].into(),
+            bridge_rooms: vec![port(asks.into(), 200 + asks)],
+            ..MemberSummary::default()
+        };
+        let case = CaseSummary {
+            name: "controlled".to_owned(),
+            about: String::new(),
+            paper_result: None,
+            members: vec![member(2, 90_000), member(3, 80_000), MemberSummary::default()],
+        };
+        let rows = rows_of(&case);
+        let ports = bridge_rows_of(&case);
+        assert_eq!(ports.len(), 1);
+        let BridgeRoom { asks, most, beyond, .. } = ports[0].room;
+        assert_eq!((asks, most, beyond), (5, 203, 2));
+        assert_eq!((rows[0].flow, rows[0].room), ("stream", room(5, 90_000)));
+    }
+}
