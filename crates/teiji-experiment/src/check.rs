@@ -15,9 +15,9 @@ pub(crate) mod requirement;
 mod round_trips;
 mod system;
 
+use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
-use crate::reader::Cards;
 use crate::tree::{Origin, Table};
 
 /// Looks for contradictions in one case. `tree` tells where things were

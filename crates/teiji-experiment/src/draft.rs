@@ -1,6 +1,8 @@
 //! A scenario while it is read: what could not be read is `None`, so that the
 //! rest is still checked.
 
+pub(crate) mod networks;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +14,9 @@ pub(crate) use crate::keys::flow::FlowDraft;
 pub(crate) use crate::keys::host::HostDraft;
 pub(crate) use crate::keys::round_trips::RoundTripsDraft;
 pub(crate) use crate::keys::wire::WireDraft;
-use crate::read::networks::Networks;
-use crate::scenario::{Card, Host, LeafQdisc, Port, Processing, Ptp, Qdisc, Scenario, System};
+use networks::Networks;
+
+use crate::scenario::{Card, Host, Port, Processing, Ptp, Qdisc, QdiscTree, Scenario, System};
 
 pub(crate) struct PortDraft {
     pub host: String,
@@ -23,7 +26,7 @@ pub(crate) struct PortDraft {
     pub ipv4: Found<Ipv4Addr>,
     pub ipv6: Found<Ipv6Addr>,
     pub queues: Found<u16>,
-    pub qdisc: Found<Qdisc>,
+    pub qdisc: Found<QdiscTree>,
     pub card: Option<Card>,
     pub processing: Option<Processing>,
 }
@@ -78,7 +81,7 @@ impl ScenarioDraft {
 
     /// What a frame from a host, sent with a priority, meets at a port on its way. A bridge
     /// sees the frame, not the priority: all that pass it have 0.
-    pub fn leaf_at(&self, host: &str, wire: &str, sent_with: u8) -> Option<LeafQdisc> {
+    pub fn leaf_at(&self, host: &str, wire: &str, sent_with: u8) -> Option<&Qdisc> {
         let priority = if self.is_bridge(host) { 0 } else { sent_with };
         self.port(host, wire)?.qdisc.as_value()?.leaf_of(priority)
     }
@@ -119,7 +122,7 @@ impl PortDraft {
             mac: self.mac?,
             ipv4: self.ipv4.settle().ok()?,
             ipv6: self.ipv6.settle().ok()?,
-            queues: queues.or_else(|| qdisc.as_ref().and_then(Qdisc::queues)),
+            queues: queues.or_else(|| qdisc.as_ref().and_then(QdiscTree::queues)),
             qdisc,
             card: self.card?,
             processing: self.processing?,

@@ -7,7 +7,6 @@ mod flow;
 mod host;
 pub(crate) mod judge;
 mod load;
-pub(crate) mod networks;
 pub(crate) mod policy;
 pub(crate) mod prioflow;
 pub(crate) mod processing;
@@ -19,9 +18,9 @@ mod taprio;
 mod topology;
 
 use crate::draft::ScenarioDraft;
+use crate::draft::networks::Networks;
 use crate::fields::Fields;
 use crate::log::Log;
-use networks::Networks;
 
 /// Reads the `require` of one case; `None` if it was wrong.
 pub(crate) fn requirements(

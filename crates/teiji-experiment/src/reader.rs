@@ -1,5 +1,6 @@
 //! From text to [`Experiment`], step by step.
 
+pub use crate::cards::Cards;
 use crate::cases::{self, ResolvedCase};
 use crate::check;
 use crate::fields::{Fields, Found, valid_name};
@@ -13,17 +14,6 @@ use crate::scenario::{Case, Experiment, InstructionTime};
 use crate::suggest::{did_you_mean, list};
 use crate::syntax;
 use crate::tree::{Node, Origin, Value};
-
-/// Whose cards the experiment will run on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cards {
-    /// Those a wire names: what they cannot do is a mistake.
-    #[default]
-    Emulated,
-    /// One's own (`--on local`, `--on ssh`): what they can do is seen when the
-    /// experiment is applied.
-    Own,
-}
 
 /// Reads experiment files. The short forms are [`Experiment::parse`] and
 /// [`Experiment::parse_with`].

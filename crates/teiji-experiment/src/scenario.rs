@@ -34,7 +34,8 @@ pub use level_table::LevelTable;
 pub use loaded::{LoadedPorts, PortName};
 pub use prioflow::{LevelSource, LinkMode};
 pub use qdisc::{
-    Cbs, Gate, LeafQdisc, Qdisc, QueueRange, Taprio, TaprioMode, largest_frame_on_the_wire,
+    Cbs, FqCodel, Gate, Mqprio, Pfifo, Prio, Qdisc, QdiscTree, QueueRange, Taprio, TaprioMode,
+    largest_frame_on_the_wire,
 };
 pub use requirement::{AllowedLoss, Relation, RequiredCount, RequiredFigure, Requirement};
 pub use system::{Policy, RtRuntime};
@@ -253,7 +254,7 @@ pub struct Port {
     /// what the file says, or else what `qdisc` needs.
     pub queues: Option<u16>,
     /// The root queueing discipline; `None` leaves the kernel's default.
-    pub qdisc: Option<Qdisc>,
+    pub qdisc: Option<QdiscTree>,
     /// Settings of a `vtsn` card.
     pub card: Card,
     /// Who processes its frames.

@@ -30,5 +30,6 @@ mod lockstep;
 pub mod machine;
 pub mod protocol;
 pub mod qemu_install;
+mod qemu_version;
 pub mod suite;
 pub mod vm;

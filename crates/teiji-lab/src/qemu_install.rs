@@ -1,7 +1,6 @@
 //! The QEMU that the laboratory runs on: the system's if it fits, else a private
 //! one, unpacked from Debian's packages.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +10,8 @@ use crate::cache::error::CacheError;
 use crate::cache::lock::Lease;
 use crate::fetch::apt::Tools;
 use crate::fetch::sources::{self, BOOKWORM, Release, TRIXIE};
+pub use crate::qemu_version::{MINIMUM, QemuVersion};
 
-/// Oldest QEMU that keeps several virtual CPUs deterministic without starving one
-/// (measured: 7.2 does not, 10.0 does).
-pub const MINIMUM: QemuVersion = QemuVersion { major: 10, minor: 0, micro: 0 };
 /// The network cards that experiments may name.
 const DEVICES: [&str; 3] = ["e1000e", "igb", "rtl8139"];
 /// The program and its package.
@@ -22,23 +19,6 @@ const PROGRAM: &str = "qemu-system-x86_64";
 pub(crate) const PACKAGE: &str = "qemu-system-x86";
 /// Where Debian's packages put libraries; those of Debian 12 use both.
 const LIBRARIES: [&str; 2] = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
-
-/// Version of a QEMU program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct QemuVersion {
-    /// First number.
-    pub major: u16,
-    /// Second number.
-    pub minor: u16,
-    /// Third number.
-    pub micro: u16,
-}
-
-impl fmt::Display for QemuVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.micro)
-    }
-}
 
 /// A QEMU that starts and has the cards.
 #[derive(Debug, Clone)]
@@ -110,8 +90,8 @@ impl Qemu {
             Self { program, version: MINIMUM, package_version: None, env, data_dirs, lease: None };
         let text = qemu.ask(&["--version"])?;
         let shown = qemu.program.display();
-        qemu.version =
-            parse_version(&text).ok_or_else(|| format!("{shown} does not tell its version"))?;
+        qemu.version = QemuVersion::parse(&text)
+            .ok_or_else(|| format!("{shown} does not tell its version"))?;
         if qemu.version < MINIMUM {
             return Err(format!("{shown} is {}", qemu.version));
         }
@@ -142,17 +122,6 @@ impl Qemu {
 }
 
 /// Out of `QEMU emulator version 10.0.2 (Debian …)`.
-fn parse_version(text: &str) -> Option<QemuVersion> {
-    let numbers = text.split_once("version ")?.1;
-    let mut numbers = numbers
-        .split(|c: char| !c.is_ascii_digit() && c != '.')
-        .next()?
-        .split('.')
-        .map(|n| n.parse().ok());
-    let mut next = || numbers.next().flatten();
-    Some(QemuVersion { major: next()?, minor: next()?, micro: next().unwrap_or(0) })
-}
-
 /// The release and suite whose QEMU runs with this system's libraries.
 pub(crate) fn private_source(found: &str, tools: &Tools) -> Result<(Release, String), CacheError> {
     let os = fs::read_to_string("/etc/os-release").unwrap_or_default();
@@ -192,12 +161,12 @@ mod tests {
 
     #[test]
     fn versions_are_read_and_ordered() {
-        let of = |text| parse_version(text).unwrap();
+        let of = |text| QemuVersion::parse(text).unwrap();
         let bookworm = of("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\n");
         let backport = of("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)\nCopyright");
         assert!(bookworm < MINIMUM && backport > MINIMUM);
         assert_eq!(of("QEMU emulator version 11.0\n").to_string(), "11.0.0");
-        assert_eq!(parse_version("qemu"), None);
+        assert_eq!(QemuVersion::parse("qemu"), None);
     }
 
     fn fake(dir: &Path, version: &str, devices: &str) {

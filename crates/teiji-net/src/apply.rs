@@ -4,6 +4,8 @@
 //! When the program dies, the kernel deletes the veth pairs and returns the
 //! cards; what it forgets about cards is the [`keeper`](crate::keeper)'s.
 
+mod interrupts;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +17,9 @@ use teiji_sys::{ethtool, netns};
 
 use crate::before::KernelBefore;
 use crate::card::{self, Before};
-use crate::error::{Cause, Failed, NetError, StepError, explain};
+use crate::cause::Cause;
+use crate::error::{NetError, StepError};
+use crate::explain::{Failed, explain};
 use crate::free_pages;
 use crate::host::Host;
 use crate::keeper::{Keeper, KeeperProgram, UndoList};

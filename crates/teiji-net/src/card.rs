@@ -25,7 +25,7 @@ use crate::netlink::link::Link;
 use crate::netlink::route::Route;
 use crate::netlink::{KernelError, Netlink, address, link, qdisc, route};
 use crate::processing;
-use crate::qdisc::Handle;
+use crate::qdisc::{Handle, ObservedQdisc};
 use crate::ssh::SshConnection;
 use crate::threads;
 use crate::usage::{self, Use};
@@ -272,7 +272,7 @@ fn bridge_of<'a>(card: &Link, all: &'a [Link]) -> Result<Option<&'a Link>, Refus
 }
 
 /// The kernel's defaults have the handle `0:`; everything else was configured.
-fn refuse_by_qdiscs(card: &Link, qdiscs: &[qdisc::ObservedQdisc]) -> Result<(), Refusal> {
+fn refuse_by_qdiscs(card: &Link, qdiscs: &[ObservedQdisc]) -> Result<(), Refusal> {
     match qdiscs.iter().find(|q| q.handle != Handle(0)) {
         None => Ok(()),
         Some(q) => Err(Refusal::Qdisc {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use teiji_sys::netns;
 
 use crate::card;
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::netlink::{KernelError, Netlink, link};
 
 /// How long a port may take until it can send; a gigabit card negotiates for

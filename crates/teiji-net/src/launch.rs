@@ -1,9 +1,9 @@
 //! What becomes of launch times (`SO_TXTIME`) on an interface.
 
 use teiji_core::time::Span;
+use teiji_experiment::scenario::Qdisc;
 
 use crate::netlink::{Netlink, link, qdisc};
-use crate::qdisc::Settings;
 
 /// Who takes launch times into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub fn launch_times(ifname: &str) -> Option<LaunchTimes> {
     Some(of(qdiscs.iter().map(|qdisc| &qdisc.settings)))
 }
 
-fn of<'a>(qdiscs: impl Iterator<Item = &'a Settings>) -> LaunchTimes {
+fn of<'a>(qdiscs: impl Iterator<Item = &'a Qdisc>) -> LaunchTimes {
     qdiscs.fold(LaunchTimes::Ignored, |so_far, settings| match (settings, so_far) {
-        (Settings::Taprio { .. }, _) | (_, LaunchTimes::Taprio) => LaunchTimes::Taprio,
-        (Settings::Etf(etf), so_far) => {
+        (Qdisc::Taprio(_), _) | (_, LaunchTimes::Taprio) => LaunchTimes::Taprio,
+        (Qdisc::Etf(etf), so_far) => {
             let early = if etf.offload { Span::ZERO } else { etf.delta };
             match so_far {
                 LaunchTimes::Etf(other) => LaunchTimes::Etf(other.max(early)),
@@ -52,11 +52,11 @@ mod tests {
             let delta = Span::from_micros(150);
             let clock = ClockId::Tai;
             let (deadline_mode, skip_sock_check) = (false, false);
-            Settings::Etf(Etf { delta, clock, offload, deadline_mode, skip_sock_check })
+            Qdisc::Etf(Etf { delta, clock, offload, deadline_mode, skip_sock_check })
         };
-        assert_eq!(of([Settings::Mq, etf(true)].iter()), LaunchTimes::Etf(Span::ZERO));
-        let both = [etf(true), etf(false), Settings::Noqueue];
+        assert_eq!(of([Qdisc::Mq, etf(true)].iter()), LaunchTimes::Etf(Span::ZERO));
+        let both = [etf(true), etf(false), Qdisc::Noqueue];
         assert_eq!(of(both.iter()), LaunchTimes::Etf(Span::from_micros(150)));
-        assert_eq!(of([Settings::PfifoFast].iter()), LaunchTimes::Ignored);
+        assert_eq!(of([Qdisc::PfifoFast].iter()), LaunchTimes::Ignored);
     }
 }

@@ -15,11 +15,10 @@ use crate::card::Channels;
 use crate::error::NetError;
 use crate::flow::{FlowPort, ForwardCounters};
 use crate::free_pages;
-use crate::netlink::qdisc::ObservedQdisc;
 use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::processing;
-use crate::qdisc::Handle;
+use crate::qdisc::{Handle, ObservedQdisc};
 use crate::threads::KernelThread;
 use crate::vtsn;
 

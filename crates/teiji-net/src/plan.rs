@@ -8,12 +8,13 @@
 //! ```
 
 mod ends;
+mod inspect;
 mod step;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
-use teiji_experiment::scenario::{Host, Nic, Port, Qdisc, Scenario, Transport, Wire};
+use teiji_experiment::scenario::{Host, Nic, Port, Scenario, Transport, Wire};
 use thiserror::Error;
 
 use crate::binding::{Binding, BindingError};
@@ -57,7 +58,7 @@ pub enum PlanError {
         /// The wire.
         wire: String,
         /// The root qdisc.
-        kind: &'static str,
+        kind: String,
         /// What the port was given.
         has: u16,
         /// What the qdisc takes.
@@ -308,11 +309,7 @@ fn queues(host: &str, port: &Port, veth: bool) -> Result<Option<u16>, PlanError>
         Some(has) if has < needs => Err(PlanError::Queues {
             host: host.to_owned(),
             wire: port.wire.clone(),
-            kind: match port.qdisc {
-                Some(Qdisc::Mqprio { .. }) => "mqprio",
-                Some(Qdisc::Taprio(_)) => "taprio",
-                _ => "qdisc",
-            },
+            kind: port.qdisc.as_ref().map_or("qdisc", |tree| tree.root.kind()).to_owned(),
             has,
             needs,
         }),

@@ -10,8 +10,8 @@ use std::fs;
 use teiji_experiment::scenario::{Policy, Port, Processing};
 use teiji_sys::sysfs::Sysfs;
 
+use crate::cause::Cause;
 use crate::cpus;
-use crate::error::Cause;
 use crate::interrupts;
 use crate::netlink::link::{self, Link};
 use crate::netlink::{KernelError, Netlink};

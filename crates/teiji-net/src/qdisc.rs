@@ -1,17 +1,28 @@
-//! Queueing disciplines as values: what is planned and what is observed speak
-//! the same type, so that the two can be compared. No I/O.
+//! Queueing disciplines: what is planned and what is observed, with a file for each kind that
+//! has its words for `tc` and its options for netlink. No I/O.
 
+mod cbs;
 mod compile;
+mod etf;
+mod fifo;
+mod mqprio;
+mod prio;
+pub mod prioflow;
+pub mod prioflow_counters;
+mod taprio;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer, de};
-use teiji_core::time::ClockId;
-use teiji_core::time::Span;
-use teiji_experiment::scenario::{Cbs, Etf, Prioflow, QueueRange, TaprioMode};
+use teiji_experiment::scenario::{Prioflow, Qdisc, QdiscTree};
 
-use crate::flow::{self, PrioflowChange};
+use crate::message::Request;
 pub use compile::{QdiscError, compile, queues_needed};
+
+/// `TCA_OPTIONS`
+const OPTIONS: u16 = 2;
+/// `TC_QOPT_MAX_QUEUE`
+const MAX_CLASSES: usize = 16;
 
 /// The handle Teiji gives a root qdisc, as the ETF study did.
 pub const ROOT_HANDLE: Handle = Handle(0x0100_0000);
@@ -73,173 +84,94 @@ impl<'de> Deserialize<'de> for Handle {
     }
 }
 
-/// The kind of a qdisc and its settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Settings {
-    /// `mqprio`: traffic classes on ranges of transmit queues.
-    Mqprio {
-        /// Traffic class of each priority.
-        map: [u8; 16],
-        /// Queues of each traffic class.
-        queues: Vec<QueueRange>,
-        /// The card does it.
-        hw: bool,
-    },
-    /// `prio`: strict bands in software.
-    Prio {
-        /// Number of bands.
-        bands: u32,
-        /// Band of each priority.
-        map: [u8; 16],
-    },
-    /// `etf`: earliest transmit time first.
-    Etf(Etf),
-    /// `taprio`: gates that open and close in a cycle.
-    Taprio {
-        /// Traffic class of each priority.
-        map: [u8; 16],
-        /// Queues of each traffic class.
-        queues: Vec<QueueRange>,
-        /// Cycles begin at this time of TAI, and whole cycles around it.
-        base_time: Span,
-        /// Length of the cycle.
-        cycle: Span,
-        /// How much longer the last cycle before a new table may become.
-        extension: Span,
-        /// Gate mask and interval of each entry.
-        entries: Vec<(u32, Span)>,
-        /// Who opens them.
-        mode: TaprioMode,
-    },
-    /// `cbs`: the credit-based shaper.
-    Cbs(Cbs),
-    /// `prioflow`: 16 levels, with flow control of the link.
-    Prioflow(Prioflow),
-    /// `pfifo`: first in, first out.
-    Pfifo {
-        /// Packets.
-        limit: u32,
-    },
-    /// `pfifo_fast`, a kernel default.
-    PfifoFast,
-    /// `fq_codel`, a kernel default.
-    FqCodel {
-        /// Packets.
-        limit: u32,
-        /// Microseconds.
-        target_us: u32,
-        /// Microseconds.
-        interval_us: u32,
-    },
-    /// `mq`, the kernel's default root of a card with several queues.
-    Mq,
-    /// `noqueue`, the kernel's default on virtual links.
-    Noqueue,
-    /// A qdisc Teiji does not decode.
-    Other {
-        /// Its kind.
-        name: String,
-    },
+/// What a file of this folder knows about its kind.
+trait Kind {
+    /// The words of `tc` after the kind, each with a space before.
+    fn words(&self) -> String;
+
+    /// Appends [`OPTIONS`] as the kernel takes them.
+    fn encode(&self, request: Request) -> Request;
+
+    /// What the kernel would refuse.
+    fn check(&self) -> Result<(), QdiscError> {
+        Ok(())
+    }
+
+    /// The module that has it; `None` where it is part of the kernel.
+    fn module(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What a driver's refusal to do it in hardware means.
+    fn not_offloaded(&self) -> Option<NotOffloaded> {
+        None
+    }
 }
 
-impl Settings {
-    /// The kind, as `tc` and the kernel spell it.
-    pub fn kind(&self) -> &str {
-        match self {
-            Self::Mqprio { .. } => "mqprio",
-            Self::Prio { .. } => "prio",
-            Self::Etf(_) => "etf",
-            Self::Taprio { .. } => "taprio",
-            Self::Cbs(_) => "cbs",
-            Self::Prioflow(_) => flow::KIND,
-            Self::Pfifo { .. } => "pfifo",
-            Self::PfifoFast => "pfifo_fast",
-            Self::FqCodel { .. } => "fq_codel",
-            Self::Mq => "mq",
-            Self::Noqueue => "noqueue",
-            Self::Other { name } => name,
-        }
-    }
+/// A driver's refusal, in parts of sentences.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotOffloaded {
+    /// What the NIC lacks, and the words that were refused.
+    pub(crate) lack: &'static str,
+    /// What works there.
+    pub(crate) instead: &'static str,
+}
 
-    /// True if the card is asked to do this itself.
-    pub fn offloaded(&self) -> bool {
-        matches!(
-            self,
-            Self::Mqprio { hw: true, .. }
-                | Self::Etf(Etf { offload: true, .. })
-                | Self::Cbs(Cbs { offload: true, .. })
-                | Self::Taprio { mode: TaprioMode::Offload, .. }
-        )
+/// The file of a kind that can be set; `None` of those that are observed only.
+fn kind(qdisc: &Qdisc) -> Option<&dyn Kind> {
+    Some(match qdisc {
+        Qdisc::Mqprio(mqprio) => mqprio,
+        Qdisc::Prio(prio) => prio,
+        Qdisc::Taprio(taprio) => taprio,
+        Qdisc::Etf(etf) => etf,
+        Qdisc::Cbs(cbs) => cbs,
+        Qdisc::Prioflow(prioflow) => prioflow,
+        Qdisc::Pfifo(pfifo) => pfifo,
+        Qdisc::FqCodel(fq_codel) => fq_codel,
+        Qdisc::PfifoFast | Qdisc::Mq | Qdisc::Noqueue | Qdisc::Other { .. } => return None,
+    })
+}
+
+/// The qdisc of this kind with the settings that the kernel shows.
+pub(crate) fn decode(kind: &str, options: &[u8]) -> Option<Qdisc> {
+    match kind {
+        "mqprio" => mqprio::decode(options).map(Qdisc::Mqprio),
+        "prio" => prio::decode(options).map(Qdisc::Prio),
+        "taprio" => taprio::decode(options).map(Qdisc::Taprio),
+        "etf" => etf::decode(options).map(Qdisc::Etf),
+        "cbs" => cbs::decode(options).map(Qdisc::Cbs),
+        Prioflow::KIND => prioflow::decode(options).map(Qdisc::Prioflow),
+        "pfifo" => fifo::decode(options).map(Qdisc::Pfifo),
+        "fq_codel" => fifo::decode_fq_codel(options).map(Qdisc::FqCodel),
+        "pfifo_fast" => Some(Qdisc::PfifoFast),
+        "mq" => Some(Qdisc::Mq),
+        "noqueue" => Some(Qdisc::Noqueue),
+        _ => None,
     }
+}
+
+/// Appends the options of `qdisc`.
+pub(crate) fn encode(qdisc: &Qdisc, request: Request) -> Request {
+    match kind(qdisc) {
+        Some(kind) => kind.encode(request),
+        None => request,
+    }
+}
+
+/// What a driver's refusal to do `qdisc` in hardware means.
+pub(crate) fn not_offloaded(qdisc: &Qdisc) -> Option<NotOffloaded> {
+    kind(qdisc)?.not_offloaded()
+}
+
+/// The kernel modules of these qdiscs.
+pub fn modules(tree: &QdiscTree) -> impl Iterator<Item = &'static str> {
+    tree.all().filter_map(|qdisc| kind(qdisc)?.module())
 }
 
 /// `tc`'s arguments: kind and options.
-impl fmt::Display for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind())?;
-        match self {
-            Self::Mqprio { map, queues, hw } => {
-                classes(f, map, queues)?;
-                write!(f, " hw {}", u8::from(*hw))
-            }
-            Self::Taprio { map, queues, base_time, cycle, extension, entries, mode } => {
-                classes(f, map, queues)?;
-                write!(f, " base-time {}", base_time.as_ns())?;
-                for (mask, interval) in entries {
-                    write!(f, " sched-entry S {mask:02x} {}", interval.as_ns())?;
-                }
-                write!(f, " cycle-time {}", cycle.as_ns())?;
-                if *extension != Span::ZERO {
-                    write!(f, " cycle-time-extension {}", extension.as_ns())?;
-                }
-                match mode {
-                    TaprioMode::Software => f.write_str(" clockid CLOCK_TAI"),
-                    TaprioMode::TxtimeAssist { txtime_delay } => {
-                        // tc's is in nanoseconds, too.
-                        let delay = txtime_delay.as_ns();
-                        write!(f, " clockid CLOCK_TAI flags 0x1 txtime-delay {delay}")
-                    }
-                    TaprioMode::Offload => f.write_str(" flags 0x2"),
-                }
-            }
-            Self::Cbs(cbs) => write!(
-                f,
-                " idleslope {} sendslope {} hicredit {} locredit {} offload {}",
-                cbs.idleslope_kbps,
-                cbs.sendslope_kbps,
-                cbs.hicredit_bytes,
-                cbs.locredit_bytes,
-                u8::from(cbs.offload)
-            ),
-            Self::Prio { bands, map } => write!(f, " bands {bands} priomap {}", joined(map)),
-            Self::Etf(etf) => {
-                write!(f, " clockid {} delta {}", etf.clock.name(), etf.delta.as_ns())?;
-                for (set, word) in [
-                    (etf.offload, " offload"),
-                    (etf.deadline_mode, " deadline_mode"),
-                    (etf.skip_sock_check, " skip_sock_check"),
-                ] {
-                    f.write_str(if set { word } else { "" })?;
-                }
-                Ok(())
-            }
-            Self::Prioflow(settings) => write!(f, "{}", PrioflowChange::from(settings)),
-            Self::Pfifo { limit } => write!(f, " limit {limit}"),
-            Self::FqCodel { limit, target_us, interval_us } => {
-                write!(f, " limit {limit} target {target_us}us interval {interval_us}us")
-            }
-            Self::PfifoFast | Self::Mq | Self::Noqueue | Self::Other { .. } => Ok(()),
-        }
-    }
-}
-
-fn classes(f: &mut fmt::Formatter<'_>, map: &[u8; 16], queues: &[QueueRange]) -> fmt::Result {
-    write!(f, " num_tc {} map {} queues", queues.len(), joined(map))?;
-    for range in queues {
-        write!(f, " {range}")?;
-    }
-    Ok(())
+pub fn words(qdisc: &Qdisc) -> String {
+    let options = kind(qdisc).map(Kind::words).unwrap_or_default();
+    format!("{}{options}", qdisc.kind())
 }
 
 fn joined(map: &[u8; 16]) -> String {
@@ -254,7 +186,7 @@ pub struct PlannedQdisc {
     /// The handle it gets; `None` lets the kernel choose.
     pub handle: Option<Handle>,
     /// What it is.
-    pub settings: Settings,
+    pub settings: Qdisc,
 }
 
 /// `tc qdisc replace dev …`'s arguments after the device.
@@ -268,11 +200,38 @@ impl fmt::Display for PlannedQdisc {
         if let Some(handle) = self.handle {
             write!(f, "handle {handle} ")?;
         }
-        write!(f, "{}", self.settings)
+        f.write_str(&words(&self.settings))
     }
 }
 
-/// The clock with this number, if Teiji knows it.
-pub(crate) fn clock(number: i32) -> Option<ClockId> {
-    [ClockId::Tai, ClockId::Realtime, ClockId::Monotonic].into_iter().find(|c| c.number() == number)
+/// A qdisc as the kernel has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedQdisc {
+    /// `0:` for the kernel's defaults.
+    pub handle: Handle,
+    /// Where it hangs.
+    pub parent: Handle,
+    /// Kind and settings.
+    pub settings: Qdisc,
+    /// Its counters.
+    pub counters: Counters,
+}
+
+/// What a qdisc counted since it was set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Bytes handed to the device.
+    pub bytes: u64,
+    /// Packets handed to the device.
+    pub packets: u64,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times a packet had to wait or, in `etf`, was late.
+    pub overlimits: u32,
+    /// Packets the device gave back.
+    pub requeues: u32,
+    /// Packets waiting now.
+    pub waiting: u32,
+    /// Bytes waiting now.
+    pub backlog_bytes: u32,
 }

@@ -5,12 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Tai};
-use teiji_sys::netns;
 use teiji_sys::tracefs::{self, Instance, Occurrence, TraceError};
-
-use crate::apply::Applied;
-use crate::error::NetError;
-use crate::interrupts;
 
 /// A minute of a card that interrupts a thousand times a second; more loses the oldest.
 const KIB_A_CPU: u32 = 16 * 1024;
@@ -57,20 +52,6 @@ pub struct Traced {
 enum Edge {
     Begins,
     Ends,
-}
-
-impl Applied {
-    /// The interrupts of the port of `host` on `wire`; none if it has none, or is not there.
-    ///
-    /// # Errors
-    /// [`NetError::Namespace`] if the host's namespace cannot be entered.
-    pub fn interrupts(&self, host: &str, wire: &str) -> Result<Vec<u32>, NetError> {
-        let (Some(port), Some(namespace)) = (self.port(host, wire), self.namespace(host)) else {
-            return Ok(Vec::new());
-        };
-        let found = netns::in_namespace(namespace, || interrupts::of(&port.ifname))?;
-        Ok(found.unwrap_or_default())
-    }
 }
 
 impl ReceiveTrace {

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use teiji_core::wire::MacAddr;
 use teiji_sys::sched::{self, Capability};
 
-use crate::error::{NO_VTSN, no_qdisc};
+use crate::explain::{NO_VTSN, no_qdisc};
 use crate::host::Host;
 use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, qdisc};

@@ -11,17 +11,12 @@ use std::fs::{self, OpenOptions};
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{Host, Policy, RtRuntime, System};
 use teiji_sys::debugfs::Debugfs;
-use teiji_sys::sched::{self, Capability};
 use thiserror::Error;
 
 use crate::before::KernelBefore;
-use crate::cpus;
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::fair_server::{self, FAIR_SERVERS, FairServer};
-use crate::free_pages;
 use crate::netlink::KernelError;
-use crate::plan::{Action, Plan};
-use crate::receive_trace;
 use crate::threads::{self, KernelThread};
 
 /// One setting of a kernel.
@@ -244,7 +239,7 @@ impl SystemSetting {
         }
     }
 
-    fn observe(&self, all: &[KernelThread]) -> Option<(String, String)> {
+    pub(crate) fn observe(&self, all: &[KernelThread]) -> Option<(String, String)> {
         let (key, _) = self.expected();
         let is = match self {
             Self::Sysctl { path, .. } => {
@@ -257,7 +252,7 @@ impl SystemSetting {
     }
 
     /// Looks whether it can be set, and remembers what there is.
-    fn inspect(
+    pub(crate) fn inspect(
         &self,
         all: &[KernelThread],
         before: &mut KernelBefore,
@@ -330,67 +325,6 @@ pub(crate) fn chrt(policy: Policy) -> String {
         Policy::Other => "chrt -o -p 0".to_owned(),
         Policy::Fifo(priority) => format!("chrt -f -p {priority}"),
         Policy::Rr(priority) => format!("chrt -r -p {priority}"),
-    }
-}
-
-impl Plan {
-    /// Looks whether this machine has what the plan changes of it, and remembers that.
-    /// Works in the calling thread's namespace.
-    pub(crate) fn inspect_system(&self) -> Result<KernelBefore, SystemRefusal> {
-        let mut before = KernelBefore::default();
-        let schedules = self.steps.iter().any(|step| match &step.action {
-            Action::System { setting } => matches!(setting, SystemSetting::Threads { .. }),
-            Action::Processing { setting, .. } => setting.schedules(),
-            _ => false,
-        });
-        if schedules && !sched::has(Capability::SysNice) {
-            return Err(SystemRefusal::NoRight);
-        }
-        self.inspect_cpus()?;
-        let all = if schedules { threads::list() } else { Vec::new() };
-        for step in &self.steps {
-            if let Action::System { setting } = &step.action {
-                setting.inspect(&all, &mut before)?;
-            }
-        }
-        if self.traced {
-            before.remember_trace(receive_trace::instance_name());
-        }
-        Ok(before)
-    }
-
-    fn inspect_cpus(&self) -> Result<(), SystemRefusal> {
-        let named = self.steps.iter().filter_map(|step| match &step.action {
-            Action::Processing { setting, .. } => Some(setting.cpus()),
-            _ => None,
-        });
-        let there = cpus::online();
-        if there.is_empty() {
-            return Ok(());
-        }
-        match named.flatten().find(|cpu| !there.contains(cpu)) {
-            Some(cpu) => Err(SystemRefusal::NoCpu { cpu, online: cpus::list(&there) }),
-            None => Ok(()),
-        }
-    }
-
-    /// What the kernel says of the settings that the plan makes.
-    pub(crate) fn observe_system(&self) -> BTreeMap<String, String> {
-        let settings = || {
-            self.steps.iter().filter_map(|step| match &step.action {
-                Action::System { setting } => Some(setting),
-                _ => None,
-            })
-        };
-        let schedules = settings().any(|s| matches!(s, SystemSetting::Threads { .. }));
-        let all = if schedules { threads::list() } else { Vec::new() };
-        let mut said: BTreeMap<_, _> =
-            settings().filter_map(|setting| setting.observe(&all)).collect();
-        if self.steps.iter().any(|step| step.action == Action::ShortFreeLists) {
-            let pages = free_pages::longest().map(|pages| pages.to_string());
-            said.extend(pages.map(|pages| (free_pages::LONGEST_AT_START.to_owned(), pages)));
-        }
-        said
     }
 }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use teiji_experiment::scenario::Policy;
 use teiji_sys::thread::{self, ThreadPolicy};
 
+use crate::cause::Cause;
 use crate::cpus;
-use crate::error::Cause;
 use crate::netlink::KernelError;
 
 /// `PF_KTHREAD` of `include/linux/sched.h`.

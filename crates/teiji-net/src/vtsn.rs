@@ -11,7 +11,7 @@ use teiji_core::time::Span;
 use teiji_experiment::scenario::{Card, Nic, Port, Wire};
 use teiji_sys::sysfs::Sysfs;
 
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::netlink::{KernelError, ethtool};
 
 /// One setting of a port.

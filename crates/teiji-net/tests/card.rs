@@ -11,10 +11,10 @@ mod common;
 use std::time::Duration;
 
 use common::{UDP4, etf, have, in_a_machine_of_its_own, pfifo, scenario, sh};
-use teiji_experiment::scenario::Qdisc;
+use teiji_experiment::scenario::QdiscTree;
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, SshConnection};
 
-fn plan(qdisc: Option<Qdisc>) -> Plan {
+fn plan(qdisc: Option<QdiscTree>) -> Plan {
     let scenario = scenario(qdisc, UDP4);
     let binding = Binding::parse("talker=c0,listener=c1", &scenario).unwrap();
     Plan::compile(&scenario, &binding).unwrap()
@@ -102,7 +102,7 @@ fn a_card_that_was_down_comes_back_down() {
 fn a_failure_midway_gives_the_cards_back() {
     with_cards(CONFIGURED, || {
         let before = state();
-        let text = take(&plan(Some(Qdisc::Leaf(etf(true))))).unwrap_err().to_string();
+        let text = take(&plan(Some(etf(true).into()))).unwrap_err().to_string();
         assert!(text.ends_with("Nothing was changed."), "{text}");
         assert_restored(&before);
     });

@@ -6,8 +6,8 @@ use common::{PAPER_MAP, UDP4, UDP6, etf, paper_mqprio, pfifo, scenario};
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{
-    Cbs, Gate, Host, Irq, LeafQdisc, Napi, Nic, Phc, Policy, Processing, Qdisc, QueueRange,
-    RtRuntime, Scenario, System, Taprio, TaprioMode, Wire, largest_frame_on_the_wire,
+    Cbs, Gate, Host, Irq, Mqprio, Napi, Nic, Phc, Policy, Prio, Processing, Qdisc, QdiscTree,
+    QueueRange, RtRuntime, Scenario, System, Taprio, TaprioMode, Wire, largest_frame_on_the_wire,
 };
 use teiji_net::{Binding, Plan};
 
@@ -83,7 +83,7 @@ fn a_vtsn_wire_prints_its_card_its_gates_and_its_credits() {
         largest_frame_on_the_wire(),
         true,
     );
-    let qdisc = Qdisc::Taprio(Taprio {
+    let root = Qdisc::Taprio(Taprio {
         map: [1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
         queues: vec![range(1, 0), range(2, 1)],
         base_time: Span::ZERO,
@@ -94,8 +94,9 @@ fn a_vtsn_wire_prints_its_card_its_gates_and_its_credits() {
             Gate { open: vec![0, 1], interval: Span::from_micros(700) },
         ],
         mode: TaprioMode::Offload,
-        classes: [(0, etf(true)), (1, LeafQdisc::Cbs(cbs.unwrap()))].into(),
     });
+    let classes = [(0, etf(true)), (1, Qdisc::Cbs(cbs.unwrap()))].into();
+    let qdisc = QdiscTree { root, classes };
     let mut scenario = scenario(Some(qdisc), UDP4);
     let wire = &mut scenario.wires[0];
     wire.nic = Nic::Vtsn;
@@ -130,12 +131,12 @@ tc -n talker qdisc replace dev line parent 100:3 cbs idleslope 20000 sendslope -
 #[test]
 fn a_class_on_several_queues_gets_its_qdisc_on_each() {
     let range = |count, offset| QueueRange { count, offset };
-    let qdisc = Qdisc::Mqprio {
+    let root = Qdisc::Mqprio(Mqprio {
         map: [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         queues: vec![range(1, 0), range(3, 1)],
         hw: true,
-        classes: [(1, etf(true))].into(),
-    };
+    });
+    let qdisc = QdiscTree { root, classes: [(1, etf(true))].into() };
     let plan = Plan::compile(&scenario(Some(qdisc), UDP4), &Binding::veth()).unwrap();
     let script = plan.script();
     for class in ["100:2", "100:3", "100:4"] {
@@ -146,7 +147,8 @@ fn a_class_on_several_queues_gets_its_qdisc_on_each() {
 
 #[test]
 fn bands_of_prio_count_from_one() {
-    let qdisc = Qdisc::Prio { bands: 3, map: PAPER_MAP, classes: [(0, etf(false))].into() };
+    let root = Qdisc::Prio(Prio { bands: 3, map: PAPER_MAP });
+    let qdisc = QdiscTree { root, classes: [(0, etf(false))].into() };
     let plan = Plan::compile(&scenario(Some(qdisc), UDP4), &Binding::veth()).unwrap();
     let script = plan.script();
     let root = "root handle 100: prio bands 3 priomap 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2";
@@ -182,19 +184,17 @@ fn qdiscs_the_kernel_cannot_be_told_are_explained() {
     };
     let mut map = PAPER_MAP;
     map[7] = 3;
-    let prio = |bands, map| Qdisc::Prio { bands, map, classes: [].into() };
+    let prio = |bands, map| QdiscTree::from(Qdisc::Prio(Prio { bands, map }));
+    let mqprio = Mqprio { map: [0; 16], queues: vec![], hw: false };
     let at = "talker's port on `line`: ";
     for (qdisc, text) in [
         (prio(3, map), "priority 7 is mapped to class 3, but the last class is 2"),
         (prio(17, PAPER_MAP), "prio with 17 bands; the kernel knows 2 to 16"),
         (
-            Qdisc::Prio { bands: 3, map: PAPER_MAP, classes: [(3, etf(false))].into() },
+            QdiscTree { classes: [(3, etf(false))].into(), ..prio(3, PAPER_MAP) },
             "a qdisc is asked for below class 3, but the last class is 2",
         ),
-        (
-            Qdisc::Mqprio { map: [0; 16], queues: vec![], hw: false, classes: [].into() },
-            "0 traffic classes; the kernel knows 1 to 16",
-        ),
+        (Qdisc::Mqprio(mqprio).into(), "0 traffic classes; the kernel knows 1 to 16"),
     ] {
         assert_eq!(error(qdisc), format!("{at}{text}"));
     }

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use common::{UDP4, UDP6, etf, have, in_a_machine_of_its_own, pfifo, scenario, sh};
 use teiji_core::wire::MacAddr;
-use teiji_experiment::scenario::Qdisc;
+use teiji_experiment::scenario::QdiscTree;
 use teiji_net::{Applied, ApplyOptions, Binding, NetError, Plan};
 use teiji_sys::netns;
 
-fn compile(qdisc: Option<Qdisc>) -> Plan {
+fn compile(qdisc: Option<QdiscTree>) -> Plan {
     Plan::compile(&scenario(qdisc, UDP4), &Binding::veth()).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn a_wire_is_made_and_ip_and_tc_see_what_was_observed() {
         assert!(port.carrier && port.state == "UP", "{port:?}");
         assert_eq!(port.driver.as_ref().unwrap().name, "veth");
         assert_eq!(port.addresses, ["10.1.0.1/24"]);
-        assert_eq!(port.qdiscs[0].settings.to_string(), "pfifo limit 77");
+        assert_eq!(teiji_net::qdisc::words(&port.qdiscs[0].settings), "pfifo limit 77");
         let info = applied.port("talker", "line").unwrap();
         assert_eq!(info.mac, MacAddr([2, 0x74, 0x65, 0x6a, 1, 1]));
         if have("ip") && have("tc") {
@@ -115,7 +115,7 @@ fn a_kernel_or_device_without_the_qdisc_is_explained_and_everything_undone() {
     in_a_machine_of_its_own(|| {
         // Fails on every kernel: without sch_etf the kind is unknown, with it
         // a veth cannot offload.
-        let error = compile(Some(Qdisc::Leaf(etf(true)))).apply().unwrap_err();
+        let error = compile(Some(etf(true).into())).apply().unwrap_err();
         let text = error.to_string();
         let NetError::Step(step) = error else { panic!("{text}") };
         let kernel = step.kernel.unwrap();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, Scenario, SendMode, Wire};
+use teiji_experiment::{Case, Experiment, Flow, Qdisc, QdiscTree, Scenario, SendMode, Wire};
 use teiji_stats::gates::{self, Windows};
 use teiji_stats::shaping::{self, Reservation};
 use teiji_stats::wire::{self, PREAMBLE};
@@ -135,11 +135,9 @@ impl<'a> Direction<'a> {
     fn launched(&self) -> BTreeSet<u16> {
         let launched = |flow: &Flow| {
             let exact = matches!(flow.mode, SendMode::LaunchTime { deadline: false, .. });
-            let leaf = qdisc(&self.case.scenario, self.host, self.wire)
-                .and_then(|qdisc| qdisc.leaf_of(self.priority(flow)));
-            flow.from == self.host
-                && exact
-                && matches!(leaf, Some(LeafQdisc::Etf(etf)) if etf.offload)
+            let etf = qdiscs(&self.case.scenario, self.host, self.wire)
+                .and_then(|qdiscs| qdiscs.etf_of(self.priority(flow)));
+            flow.from == self.host && exact && etf.is_some_and(|etf| etf.offload)
         };
         self.flows.iter().filter(|(_, flow)| launched(flow)).map(|(id, _)| *id).collect()
     }
@@ -169,8 +167,11 @@ impl<'a> Direction<'a> {
 
     /// The first case whose qdisc at this port gives something: this one, or another
     /// by name.
-    fn first_case<T>(&self, found: impl Fn(&Qdisc) -> Option<T>) -> Option<(T, Option<String>)> {
-        let of = |case: &Case| qdisc(&case.scenario, self.host, self.wire).and_then(&found);
+    fn first_case<T>(
+        &self,
+        found: impl Fn(&QdiscTree) -> Option<T>,
+    ) -> Option<(T, Option<String>)> {
+        let of = |case: &Case| qdiscs(&case.scenario, self.host, self.wire).and_then(&found);
         of(self.case).map(|found| (found, None)).or_else(|| {
             self.experiment.cases.iter().find_map(|case| Some((of(case)?, Some(case.name.clone()))))
         })
@@ -181,7 +182,7 @@ impl<'a> Direction<'a> {
         if !self.computed || !clock::is_one(self.case, self.wire) {
             return None;
         }
-        let (windows, gates_of) = self.first_case(|qdisc| windows(qdisc, self.priority(flow)))?;
+        let (windows, gates_of) = self.first_case(|qdiscs| windows(qdiscs, self.priority(flow)))?;
         // Where nobody aligned the flows with the gates, the gates are with the flows.
         let windows =
             if gates_of.is_some() { windows.beginning_at(self.first_ns) } else { windows };
@@ -195,7 +196,7 @@ impl<'a> Direction<'a> {
             return None;
         }
         let ((reservation, class), reserved_in) =
-            self.first_case(|qdisc| reservation(qdisc, self.priority(flow)))?;
+            self.first_case(|qdiscs| reservation(qdiscs, self.priority(flow)))?;
         let of_class = |id: u16| {
             let flow = self.flows.iter().find(|(own, _)| *own == id);
             flow.is_some_and(|(_, flow)| class.contains(&self.priority(flow)))
@@ -213,14 +214,14 @@ fn to_the_stamp(wire: &Wire) -> Span {
     wire.delay.unwrap_or(Span::ZERO) + wire.rate.serialisation(PREAMBLE)
 }
 
-fn qdisc<'a>(scenario: &'a Scenario, host: &str, wire: &Wire) -> Option<&'a Qdisc> {
+fn qdiscs<'a>(scenario: &'a Scenario, host: &str, wire: &Wire) -> Option<&'a QdiscTree> {
     scenario.port(host, &wire.name)?.qdisc.as_ref()
 }
 
 /// When frames of `priority` may leave.
-fn windows(qdisc: &Qdisc, priority: u8) -> Option<Windows> {
-    let Qdisc::Taprio(taprio) = qdisc else { return None };
-    let class = qdisc.class_of(priority)?;
+fn windows(qdiscs: &QdiscTree, priority: u8) -> Option<Windows> {
+    let Qdisc::Taprio(taprio) = &qdiscs.root else { return None };
+    let class = qdiscs.class_of(priority)?;
     let entries: Vec<(bool, i64)> = taprio
         .entries
         .iter()
@@ -231,15 +232,11 @@ fn windows(qdisc: &Qdisc, priority: u8) -> Option<Windows> {
 
 /// What is reserved for the class of `priority`, and the priorities in it. Each queue
 /// of the class has a shaper.
-fn reservation(qdisc: &Qdisc, priority: u8) -> Option<(Reservation, Vec<u8>)> {
-    let Some(LeafQdisc::Cbs(cbs)) = qdisc.leaf_of(priority) else { return None };
-    let class = qdisc.class_of(priority);
-    let queues = match qdisc {
-        Qdisc::Mqprio { queues, .. } => Some(queues),
-        Qdisc::Taprio(taprio) => Some(&taprio.queues),
-        Qdisc::Prio { .. } | Qdisc::Leaf(_) => None,
-    };
-    let shapers = queues
+fn reservation(qdiscs: &QdiscTree, priority: u8) -> Option<(Reservation, Vec<u8>)> {
+    let Some(Qdisc::Cbs(cbs)) = qdiscs.leaf_of(priority) else { return None };
+    let class = qdiscs.class_of(priority);
+    let shapers = qdiscs
+        .queue_ranges()
         .and_then(|queues| queues.get(usize::from(class?)))
         .map_or(1, |range| u64::from(range.count));
     let idle = u64::try_from(cbs.idleslope_kbps).ok()? * 1_000;
@@ -248,7 +245,7 @@ fn reservation(qdisc: &Qdisc, priority: u8) -> Option<(Reservation, Vec<u8>)> {
         idle: Rate::from_bps(idle * shapers),
         credit_bytes: u64::try_from(credit).ok()? * shapers,
     };
-    Some((reservation, (0..16).filter(|p| qdisc.class_of(*p) == class).collect()))
+    Some((reservation, (0..16).filter(|p| qdiscs.class_of(*p) == class).collect()))
 }
 
 #[cfg(test)]

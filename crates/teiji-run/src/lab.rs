@@ -10,9 +10,7 @@ use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji::listener::FRAMES_A_CALL;
 use teiji_core::time::Span;
-use teiji_experiment::{
-    Case, Experiment, Flow, InstructionTime, LeafQdisc, Nic, Qdisc, Scenario, Transport,
-};
+use teiji_experiment::{Case, Experiment, Flow, InstructionTime, Nic, Scenario, Transport};
 use teiji_lab::cache::{self, Cache};
 use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
@@ -307,30 +305,12 @@ fn modules(experiment: &Experiment) -> Vec<&'static str> {
             need("af_packet");
         }
         for port in case.scenario.hosts.iter().flat_map(|host| &host.ports) {
-            for module in port.qdisc.iter().flat_map(qdisc_modules) {
+            for module in port.qdisc.iter().flat_map(teiji_net::qdisc::modules) {
                 need(module);
             }
         }
     }
     names
-}
-
-/// The modules of a root qdisc and of what hangs below it.
-fn qdisc_modules(qdisc: &Qdisc) -> Vec<&'static str> {
-    let (root, leaves): (_, Vec<LeafQdisc>) = match qdisc {
-        Qdisc::Mqprio { classes, .. } => (Some("sch_mqprio"), classes.values().copied().collect()),
-        Qdisc::Prio { classes, .. } => (Some("sch_prio"), classes.values().copied().collect()),
-        Qdisc::Taprio(taprio) => (Some("sch_taprio"), taprio.classes.values().copied().collect()),
-        Qdisc::Leaf(leaf) => (None, vec![*leaf]),
-    };
-    let leaf_module = |leaf: LeafQdisc| match leaf {
-        LeafQdisc::Etf(_) => Some("sch_etf"),
-        LeafQdisc::Cbs(_) => Some("sch_cbs"),
-        LeafQdisc::Prioflow(_) => Some("prioflow"),
-        // Built into every kernel.
-        LeafQdisc::Pfifo { .. } => None,
-    };
-    root.into_iter().chain(leaves.into_iter().filter_map(leaf_module)).collect()
 }
 
 /// A file of the guest: path, mode, contents.

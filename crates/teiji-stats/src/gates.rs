@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
 
-use crate::wire::WireFrame;
+use crate::frame::WireFrame;
 
 /// When the gate of one class is open, in a cycle that repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,6 +22,7 @@ pub mod deviation;
 pub mod envelope;
 pub mod flow;
 pub mod fold;
+mod frame;
 pub mod gates;
 pub mod intervals;
 pub mod margin;

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
 
-use crate::wire::{self, WireFrame};
+use crate::frame::{self, WireFrame};
 
 /// What is reserved for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn judge(
 ) -> Option<ShapingStatistics> {
     Some(ShapingStatistics {
         frames: frames.len() as u64,
-        bandwidth_bps: wire::rate_bps(frames)?,
+        bandwidth_bps: frame::rate_bps(frames)?,
         reserved_bps: reservation.idle.as_bps(),
         burst_bytes: bucket_bytes(frames, rate, reservation.idle),
         bound_bytes: reservation.credit_bytes,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
 
+use crate::frame::WireFrame;
 use crate::median;
-use crate::wire::WireFrame;
 
 /// Rounding of two stamps and a frame's time, in ns.
 const ROUNDING_NS: i64 = 2;

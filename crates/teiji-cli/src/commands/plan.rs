@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use teiji_experiment::Case;
 use teiji_experiment::reader::Cards;
+use teiji_net::NO_VTSN;
 use teiji_net::card::{self, Refusal};
-use teiji_net::error::NO_VTSN;
 use teiji_net::{Binding, Plan, SshConnection};
 use teiji_run::experiment_file;
 

@@ -3,7 +3,7 @@
 use super::Places;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
-use crate::scenario::LeafQdisc;
+use crate::scenario::Qdisc;
 use crate::suggest::list;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
@@ -39,7 +39,7 @@ fn nothing_waits_for_a_launch_time(
     log: &Log,
 ) {
     for wire in wires {
-        if let Some(LeafQdisc::Etf(_)) = draft.leaf_at(bridge, wire, 0) {
+        if let Some(Qdisc::Etf(_)) = draft.leaf_at(bridge, wire, 0) {
             log.mistake(
                 places.port(bridge, wire, &["qdisc"]),
                 format!(

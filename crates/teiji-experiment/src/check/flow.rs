@@ -9,7 +9,7 @@ use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::log::Log;
 use crate::scenario::{
-    Etf, Gate, LeafQdisc, LevelSource, LinkMode, Qdisc, SendMode, Taprio, Transport,
+    Etf, Gate, LevelSource, LinkMode, Qdisc, QdiscTree, SendMode, Taprio, Transport,
 };
 
 /// What a thread needs from its timer to the end of `sendto`, on a quiet
@@ -30,19 +30,19 @@ pub(super) fn check(flow: &FlowDraft, draft: &ScenarioDraft, places: &Places<'_>
     let qdisc = port.qdisc.as_value();
     let leaf = qdisc.and_then(|q| q.leaf_of(priority));
     match (mode, leaf) {
-        (SendMode::OnWakeUp | SendMode::BackToBack, Some(LeafQdisc::Etf(_))) => {
+        (SendMode::OnWakeUp | SendMode::BackToBack, Some(Qdisc::Etf(_))) => {
             drops_without_launch_time(flow, priority, qdisc, places, log);
         }
-        (SendMode::LaunchTime { margin, deadline }, Some(LeafQdisc::Etf(etf))) => {
-            same_deadline_mode(flow, deadline, &etf, places, log);
-            enough_margin(flow, margin, &etf, places, log);
+        (SendMode::LaunchTime { margin, deadline }, Some(Qdisc::Etf(etf))) => {
+            same_deadline_mode(flow, deadline, etf, places, log);
+            enough_margin(flow, margin, etf, places, log);
         }
         (SendMode::LaunchTime { .. }, _) => {
             nobody_honours(flow, from, priority, qdisc, places, log);
         }
         (SendMode::OnWakeUp | SendMode::BackToBack, _) => {}
     }
-    if let Some(Qdisc::Taprio(taprio)) = qdisc {
+    if let Some(Qdisc::Taprio(taprio)) = qdisc.map(|tree| &tree.root) {
         fits_the_gate(flow, priority, taprio, draft, places, log);
     }
     let passed = draft.passed(from, wire, &flow.beyond);
@@ -75,7 +75,7 @@ fn can_be_controlled(
         }
         let leaf = draft.leaf_at(host, wire, flow.priority.unwrap_or(0));
         let linked =
-            matches!(leaf, Some(LeafQdisc::Prioflow(prioflow)) if prioflow.link != LinkMode::Off);
+            matches!(leaf, Some(Qdisc::Prioflow(prioflow)) if prioflow.link != LinkMode::Off);
         if !linked {
             log.mistake(
                 place(),
@@ -104,7 +104,7 @@ fn one_meaning_of_levels(
         wire,
         flow.priority.unwrap_or(0),
     )? {
-        LeafQdisc::Prioflow(prioflow) => Some((prioflow.source, prioflow.levels())),
+        Qdisc::Prioflow(prioflow) => Some((prioflow.source, prioflow.levels())),
         _ => None,
     };
     let Some(first) = passed.first().and_then(levels) else { return };
@@ -205,7 +205,7 @@ pub(super) fn own_ports(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
 fn drops_without_launch_time(
     flow: &FlowDraft,
     priority: u8,
-    qdisc: Option<&Qdisc>,
+    qdisc: Option<&QdiscTree>,
     places: &Places<'_>,
     log: &Log,
 ) {
@@ -278,11 +278,11 @@ fn nobody_honours(
     flow: &FlowDraft,
     from: &str,
     priority: u8,
-    qdisc: Option<&Qdisc>,
+    qdisc: Option<&QdiscTree>,
     places: &Places<'_>,
     log: &Log,
 ) {
-    let with_etf = qdisc.map(Qdisc::priorities_with_etf).unwrap_or_default();
+    let with_etf = qdisc.map(QdiscTree::priorities_with_etf).unwrap_or_default();
     if with_etf.is_empty() {
         log.warning(
             places.flow(&flow.name, "mode"),

@@ -1,10 +1,10 @@
 //! Instructions shorter than QEMU's clock can tell: which cards keep up.
 
 use super::Places;
+use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::fields::Found;
 use crate::log::Log;
-use crate::reader::Cards;
 use crate::scenario::{InstructionTime, Nic};
 use crate::tree::Table;
 

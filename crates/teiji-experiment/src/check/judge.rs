@@ -1,9 +1,9 @@
 //! What decides about the question, against the cases.
 
+use crate::cards::Cards;
 use crate::log::Log;
 use crate::read::judge::JudgeDraft;
-use crate::reader::Cards;
-use crate::scenario::{Case, Flow, Judge, JudgeBy, LeafQdisc, Nic, Qdisc, Scenario};
+use crate::scenario::{Case, Flow, Judge, JudgeBy, Nic, Qdisc, Scenario};
 use crate::suggest::{did_you_mean, list};
 
 /// The judge with its flow named where one flow decides.
@@ -179,7 +179,7 @@ fn is_shaped(scenario: &Scenario, flow: &Flow, by: JudgeBy) -> bool {
     let qdisc = scenario.port(&flow.from, &flow.wire).and_then(|port| port.qdisc.as_ref());
     let Some(qdisc) = qdisc else { return false };
     match by {
-        JudgeBy::Gates => matches!(qdisc, Qdisc::Taprio(_)),
-        _ => matches!(qdisc.leaf_of(flow.priority), Some(LeafQdisc::Cbs(_))),
+        JudgeBy::Gates => matches!(qdisc.root, Qdisc::Taprio(_)),
+        _ => matches!(qdisc.leaf_of(flow.priority), Some(Qdisc::Cbs(_))),
     }
 }

@@ -1,14 +1,16 @@
 //! A port's queues and queueing discipline against its card.
 
+use std::collections::BTreeMap;
+
 use teiji_core::time::{ClockId, Span};
 
 use super::Places;
+use crate::cards::Cards;
 use crate::draft::{PortDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::keys::qdisc::DELTAS;
 use crate::log::Log;
-use crate::reader::Cards;
-use crate::scenario::{Cbs, Etf, LeafQdisc, Nic, Qdisc, QueueRange, Taprio, TaprioMode};
+use crate::scenario::{Cbs, Etf, Mqprio, Nic, Qdisc, QdiscTree, QueueRange, Taprio, TaprioMode};
 
 pub(super) fn check(
     port: &PortDraft,
@@ -23,40 +25,22 @@ pub(super) fn check(
     };
     let port = Context { port, card, places, log };
     port.queues();
-    match &port.port.qdisc {
-        Found::Value(qdisc @ Qdisc::Mqprio { queues, hw, classes, .. }) => {
-            port.mqprio(queues, *hw);
-            port.ordinary_traffic(qdisc);
-            for (class, leaf) in classes {
-                port.class(*class, *leaf);
-            }
-        }
-        Found::Value(qdisc @ Qdisc::Prio { classes, .. }) => {
-            port.ordinary_traffic(qdisc);
-            for (class, leaf) in classes {
-                port.class(*class, *leaf);
-            }
-        }
-        Found::Value(qdisc @ Qdisc::Taprio(taprio)) => {
+    let Found::Value(tree) = &port.port.qdisc else { return };
+    match &tree.root {
+        Qdisc::Mqprio(Mqprio { queues, hw, .. }) => port.mqprio(queues, *hw),
+        Qdisc::Taprio(taprio) => {
             if port.several_queues("taprio", "Use nic = \"vtsn\" or \"igb\".") {
                 port.ranges(&taprio.queues);
             }
-            port.ordinary_traffic(qdisc);
-            port.taprio(taprio);
-            for (class, leaf) in &taprio.classes {
-                port.class(*class, *leaf);
-            }
         }
-        Found::Value(Qdisc::Leaf(LeafQdisc::Cbs(cbs))) => port.cbs(*cbs, &["qdisc"]),
-        Found::Value(Qdisc::Leaf(LeafQdisc::Etf(etf))) => {
-            port.etf(etf, &["qdisc"]);
-            port.log.warning(
-                port.at(&["qdisc", "kind"]),
-                "ETF at the root drops every frame without a launch time, ARP and neighbour discovery too",
-                "Put it below one class of mqprio (several queues) or prio (one queue).",
-            );
-        }
-        _ => {}
+        leaf => port.leaf(leaf, &["qdisc"]),
+    }
+    port.ordinary_traffic(tree);
+    if let Qdisc::Taprio(taprio) = &tree.root {
+        port.taprio(taprio, &tree.classes);
+    }
+    for (class, leaf) in &tree.classes {
+        port.leaf(leaf, &["qdisc", "classes", &class.to_string()]);
     }
 }
 
@@ -174,26 +158,34 @@ impl Context<'_> {
         }
     }
 
-    /// Whatever did not ask for a priority has priority 0.
-    fn ordinary_traffic(&self, qdisc: &Qdisc) {
-        if let (Some(LeafQdisc::Etf(_)), Some(class)) = (qdisc.leaf_of(0), qdisc.class_of(0)) {
-            self.log.warning(
-                self.at(&["qdisc", "map", "0"]),
-                format!(
-                    "priority 0 leads to class {class}, whose ETF drops every frame without a \
-                     launch time, ARP and neighbour discovery too"
-                ),
-                "Keep a class of its own for ETF.",
-            );
+    /// Frames whose sender sets no priority have priority 0.
+    fn ordinary_traffic(&self, tree: &QdiscTree) {
+        if tree.etf_of(0).is_none() {
+            return;
         }
+        let Some(class) = tree.class_of(0) else {
+            self.log.warning(
+                self.at(&["qdisc", "kind"]),
+                "ETF at the root drops every frame without a launch time, ARP and neighbour discovery too",
+                "Put it below one class of mqprio (several queues) or prio (one queue).",
+            );
+            return;
+        };
+        self.log.warning(
+            self.at(&["qdisc", "map", "0"]),
+            format!(
+                "priority 0 leads to class {class}, whose ETF drops every frame without a \
+                 launch time, ARP and neighbour discovery too"
+            ),
+            "Keep a class of its own for ETF.",
+        );
     }
 
-    fn class(&self, class: u8, leaf: LeafQdisc) {
-        let path = ["qdisc", "classes", &class.to_string()];
+    fn leaf(&self, leaf: &Qdisc, path: &[&str]) {
         match leaf {
-            LeafQdisc::Etf(etf) => self.etf(&etf, &path),
-            LeafQdisc::Cbs(cbs) => self.cbs(cbs, &path),
-            LeafQdisc::Pfifo { .. } | LeafQdisc::Prioflow(_) => {}
+            Qdisc::Etf(etf) => self.etf(etf, path),
+            Qdisc::Cbs(cbs) => self.cbs(*cbs, path),
+            _ => {}
         }
     }
 
@@ -207,7 +199,7 @@ impl Context<'_> {
         }
     }
 
-    fn taprio(&self, taprio: &Taprio) {
+    fn taprio(&self, taprio: &Taprio, classes: &BTreeMap<u8, Qdisc>) {
         let offload = taprio.mode == TaprioMode::Offload;
         if let Some(card) = self.without_offloads(offload) {
             self.log.mistake(
@@ -216,8 +208,8 @@ impl Context<'_> {
                 "Write nic = \"vtsn\", whose card has, or mode = \"software\".",
             );
         }
-        let counts = |leaf: &&LeafQdisc| matches!(leaf, LeafQdisc::Cbs(cbs) if cbs.offload);
-        if offload && taprio.classes.values().any(|leaf| counts(&leaf)) {
+        let counts = |leaf: &Qdisc| matches!(leaf, Qdisc::Cbs(cbs) if cbs.offload);
+        if offload && classes.values().any(counts) {
             self.log.mistake(
                 self.at(&["qdisc", "classes"]),
                 "the card either opens gates or counts credits, not both",
@@ -235,7 +227,7 @@ impl Context<'_> {
         }
         if let TaprioMode::TxtimeAssist { .. } = taprio.mode {
             for class in 0..u8::try_from(taprio.queues.len()).unwrap_or(u8::MAX) {
-                if !matches!(taprio.classes.get(&class), Some(LeafQdisc::Etf(_))) {
+                if !matches!(classes.get(&class), Some(Qdisc::Etf(_))) {
                     self.log.warning(
                         self.at(&["qdisc", "mode"]),
                         format!(

@@ -2,9 +2,9 @@
 //! clocks.
 
 use super::Places;
+use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
-use crate::reader::Cards;
 use crate::scenario::{Nic, Ptp, PtpRole};
 use crate::tree::Origin;
 

@@ -5,7 +5,7 @@ use teiji_core::quantity::{format_span, grouped};
 use super::Places;
 use crate::draft::{RoundTripsDraft, ScenarioDraft};
 use crate::log::Log;
-use crate::scenario::{LeafQdisc, Transport};
+use crate::scenario::{Qdisc, Transport};
 
 const HOUR_NS: i128 = 3_600 * 1_000_000_000;
 /// Beyond this, instants would leave the range of 64 bits of nanoseconds.
@@ -101,7 +101,7 @@ fn no_launch_time(one: &RoundTripsDraft, draft: &ScenarioDraft, places: &Places<
     for (host, wire) in [(&one.from, wire), (&one.to, last)] {
         let Some(host) = host else { continue };
         let qdisc = draft.port(host, wire).and_then(|port| port.qdisc.as_value());
-        if let Some(LeafQdisc::Etf(_)) = qdisc.and_then(|qdisc| qdisc.leaf_of(priority)) {
+        if let Some(Qdisc::Etf(_)) = qdisc.and_then(|qdisc| qdisc.leaf_of(priority)) {
             log.mistake(
                 places.round_trips(&one.name, "priority"),
                 format!(

@@ -2,9 +2,9 @@
 
 use teiji_core::wire::{TEIJI_UDP_PORT, VlanTag};
 
-use super::networks::Networks;
 use super::slip::is_slip;
 use crate::draft::FlowDraft;
+use crate::draft::networks::Networks;
 use crate::fields::{Fields, Found, Named};
 use crate::keys::Key;
 use crate::keys::flow::{self, Built, Mode};

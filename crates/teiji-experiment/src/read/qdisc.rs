@@ -11,7 +11,7 @@ use crate::keys::port::ROOT_QDISC;
 use crate::keys::qdisc::{self as keys, CLASS, EtfDraft, MAX_CLASSES, QDISC, QdiscKind as Kind};
 use crate::keys::{Items, Key, Section};
 use crate::log::Log;
-use crate::scenario::{LeafQdisc, Qdisc, QueueRange};
+use crate::scenario::{Mqprio, Pfifo, Prio, Qdisc, QdiscTree, QueueRange};
 use crate::suggest::list;
 use crate::tree::{Node, Value};
 
@@ -24,7 +24,7 @@ pub(super) fn read_root(
     label: &str,
     rate: Option<Rate>,
     log: &Log,
-) -> Found<Qdisc> {
+) -> Found<QdiscTree> {
     let label = format!("{}.qdisc]", label.trim_end_matches(']'));
     let fields = match port.below_named(ROOT_QDISC.name, &ROOT_QDISC.limits, label.as_str()) {
         Found::Absent => return Found::Absent,
@@ -35,8 +35,8 @@ pub(super) fn read_root(
         Some(Kind::Default) => return Found::Absent,
         Some(Kind::Mqprio) => read_mqprio(&fields, &label, rate, log),
         Some(Kind::Prio) => read_prio(&fields, &label, rate, log),
-        Some(Kind::Taprio) => taprio::read(&fields, &label, rate, log).map(Qdisc::Taprio),
-        Some(kind) => read_leaf(kind, &fields, rate, log).map(Qdisc::Leaf),
+        Some(Kind::Taprio) => taprio::read(&fields, &label, rate, log),
+        Some(kind) => read_leaf(kind, &fields, rate, log).map(QdiscTree::from),
         None => None,
     };
     qdisc.map_or(Found::Wrong, Found::Value)
@@ -59,27 +59,33 @@ fn read_kind(fields: &Fields<'_>, section: &Section, key: &Key<Kind>, log: &Log)
     Some(kind)
 }
 
-fn read_leaf(kind: Kind, fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option<LeafQdisc> {
+fn read_leaf(kind: Kind, fields: &Fields<'_>, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
     match kind {
-        Kind::Cbs => cbs::read(fields, rate, log).map(LeafQdisc::Cbs),
-        Kind::Prioflow => prioflow::read(fields).map(LeafQdisc::Prioflow),
-        Kind::Pfifo => Some(LeafQdisc::Pfifo { limit: fields.settled(&keys::LIMIT)? }),
-        _ => EtfDraft::read(fields).finish().map(LeafQdisc::Etf),
+        Kind::Cbs => cbs::read(fields, rate, log).map(Qdisc::Cbs),
+        Kind::Prioflow => prioflow::read(fields).map(Qdisc::Prioflow),
+        Kind::Pfifo => Some(Qdisc::Pfifo(Pfifo { limit: fields.settled(&keys::LIMIT)? })),
+        _ => EtfDraft::read(fields).finish().map(Qdisc::Etf),
     }
 }
 
-fn read_mqprio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
+fn read_mqprio(
+    fields: &Fields<'_>,
+    label: &str,
+    rate: Option<Rate>,
+    log: &Log,
+) -> Option<QdiscTree> {
     let classes = read_traffic_classes(fields, label, rate, log);
     let hw = fields.settled(&keys::HW);
     let TrafficClasses { map, queues, below } = classes?;
-    Some(Qdisc::Mqprio { map, queues, hw: hw?, classes: below })
+    let root = Qdisc::Mqprio(Mqprio { map, queues, hw: hw? });
+    Some(QdiscTree { root, classes: below })
 }
 
 /// What mqprio and taprio have in common.
 pub(super) struct TrafficClasses {
     pub map: [u8; 16],
     pub queues: Vec<QueueRange>,
-    pub below: BTreeMap<u8, LeafQdisc>,
+    pub below: BTreeMap<u8, Qdisc>,
 }
 
 pub(super) fn read_traffic_classes(
@@ -97,7 +103,7 @@ pub(super) fn read_traffic_classes(
     Some(TrafficClasses { map: map?, queues: queues?, below: below? })
 }
 
-fn read_prio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<Qdisc> {
+fn read_prio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) -> Option<QdiscTree> {
     let bands = fields.take(&keys::BANDS);
     let limit = bands.or_default(MAX_CLASSES);
     let what = ["band", "There are as many as `bands` says"];
@@ -114,7 +120,8 @@ fn read_prio(fields: &Fields<'_>, label: &str, rate: Option<Rate>, log: &Log) ->
     let used = map.and_then(|map| map.into_iter().max()).unwrap_or(2) + 1;
     let bands = bands.or_default(used.max(3));
     let classes = read_classes(fields, label, bands, "band", rate, log);
-    Some(Qdisc::Prio { bands: bands?, map: map?, classes: classes? })
+    let root = Qdisc::Prio(Prio { bands: bands?, map: map? });
+    Some(QdiscTree { root, classes: classes? })
 }
 
 /// The 16 numbers of a priority map, each below `count`.
@@ -233,7 +240,7 @@ fn read_classes(
     what: &str,
     rate: Option<Rate>,
     log: &Log,
-) -> Option<BTreeMap<u8, LeafQdisc>> {
+) -> Option<BTreeMap<u8, Qdisc>> {
     let mut good = !matches!(fields.table("classes", "{}"), Found::Wrong);
     let mut classes = BTreeMap::new();
     for class in fields.tables("classes", "a class") {

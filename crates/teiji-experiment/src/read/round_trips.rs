@@ -4,9 +4,9 @@ use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 
 use super::flow::{dscp_needs_ip, read_host, read_payload, read_way};
-use super::networks::Networks;
 use super::slip::is_slip;
 use crate::draft::RoundTripsDraft;
+use crate::draft::networks::Networks;
 use crate::fields::{Fields, Found, Named};
 use crate::keys::round_trips::{self, Built};
 use crate::log::Log;

@@ -7,7 +7,7 @@ use super::qdisc::{TrafficClasses, read_traffic_classes};
 use crate::fields::{Fields, Found};
 use crate::keys::qdisc::{self as keys, Opens};
 use crate::log::Log;
-use crate::scenario::{Gate, Taprio, TaprioMode};
+use crate::scenario::{Gate, Qdisc, QdiscTree, Taprio, TaprioMode};
 use crate::tree::{Node, Value};
 
 const ENTRY: &str = "{ open = [0], interval = \"300us\" }";
@@ -16,7 +16,7 @@ pub(super) fn read(
     label: &str,
     rate: Option<Rate>,
     log: &Log,
-) -> Option<Taprio> {
+) -> Option<QdiscTree> {
     let classes = read_traffic_classes(fields, label, rate, log);
     let count = classes.as_ref().map(|c| c.queues.len());
     let entries = read_entries(fields, label, count, log);
@@ -28,7 +28,7 @@ pub(super) fn read(
     let entries = entries?;
     let cycle = read_cycle(fields, cycle, &entries, log);
     let TrafficClasses { map, queues, below } = classes?;
-    Some(Taprio {
+    let root = Qdisc::Taprio(Taprio {
         map,
         queues,
         base_time: base_time?,
@@ -36,8 +36,8 @@ pub(super) fn read(
         extension: extension?,
         entries,
         mode: mode?,
-        classes: below,
-    })
+    });
+    Some(QdiscTree { root, classes: below })
 }
 
 fn read_mode(fields: &Fields<'_>, log: &Log) -> Option<TaprioMode> {

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
 
-use super::networks::Networks;
 use super::{card, qdisc};
+use crate::draft::networks::Networks;
 use crate::draft::{HostDraft, PortDraft, WireDraft};
 use crate::fields::{Fields, Found, Named, valid_name};
 use crate::keys::host::HOST;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use teiji_core::domain::Dscp;
 use teiji_core::time::Span;
 
-use super::{Flow, LeafQdisc, LevelSource, RoundTrips, Scenario, Wire};
+use super::{Flow, LevelSource, Qdisc, RoundTrips, Scenario, Wire};
 
 /// A wire, and the host that sends on it.
 type Hop<'a> = (&'a str, &'a Wire);
@@ -47,7 +47,7 @@ impl Scenario {
             return Some(Span::ZERO);
         }
         let table = match self.port(host, &wire.name)?.qdisc.as_ref()?.leaf_of(0)? {
-            LeafQdisc::Prioflow(p) if p.source == LevelSource::Dscp => p.levels(),
+            Qdisc::Prioflow(p) if p.source == LevelSource::Dscp => p.levels(),
             _ => return None,
         };
         let level = |dscp: Dscp| table.levels().get(usize::from(dscp.get())).copied();

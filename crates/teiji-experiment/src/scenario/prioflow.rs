@@ -8,6 +8,8 @@ use super::level_table::LevelTable;
 use crate::keys::prioflow::Prioflow;
 
 impl Prioflow {
+    /// The kind of the qdisc.
+    pub const KIND: &str = "prioflow";
     /// The fewest that [`Prioflow::bytes`] may be, `ETH_FRAME_LEN`: one frame has to fit.
     pub const LEAST_BYTES: u32 = 1514;
     /// The most that [`Prioflow::ring`] and [`Prioflow::room`] may be, `PRIOFLOW_RING_MAX` and

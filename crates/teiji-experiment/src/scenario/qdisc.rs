@@ -1,4 +1,4 @@
-//! Queueing disciplines, as an experiment says them.
+//! Queueing disciplines: the same types for what an experiment plans and what a kernel shows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,92 +10,178 @@ use teiji_core::time::Span;
 use crate::keys::prioflow::Prioflow;
 use crate::keys::qdisc::Etf;
 
-/// A root queueing discipline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Qdisc {
-    /// `mqprio`: traffic classes on ranges of hardware queues.
-    Mqprio {
-        /// Traffic class of each priority 0…15.
-        map: [u8; 16],
-        /// Queues of each traffic class.
-        queues: Vec<QueueRange>,
-        /// Let the card do it (`hw 1`).
-        hw: bool,
-        /// What hangs below: traffic class → qdisc on each of its queues.
-        classes: BTreeMap<u8, LeafQdisc>,
-    },
-    /// `prio`: strict bands in software, for cards with one queue.
-    Prio {
-        /// Number of bands, 2 to 16.
-        bands: u8,
-        /// Band of each priority 0…15; band 0 is served first.
-        map: [u8; 16],
-        /// What hangs below: band → qdisc.
-        classes: BTreeMap<u8, LeafQdisc>,
-    },
-    /// `taprio`: gates that open and close in a cycle (802.1Qbv).
-    Taprio(Taprio),
-    /// The same leaf as root.
-    Leaf(LeafQdisc),
+/// The queueing disciplines of a port: the root and what is below its classes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QdiscTree {
+    /// The root.
+    pub root: Qdisc,
+    /// Traffic class or band → qdisc on each of its queues.
+    pub classes: BTreeMap<u8, Qdisc>,
 }
 
-impl Qdisc {
+/// One queueing discipline with its settings, as planned and as observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Qdisc {
+    /// Traffic classes on ranges of hardware queues.
+    Mqprio(Mqprio),
+    /// Strict bands in software, for NICs with one queue.
+    Prio(Prio),
+    /// Gates that open and close in a cycle (802.1Qbv).
+    Taprio(Taprio),
+    /// Earliest `TxTime` First.
+    Etf(Etf),
+    /// Credit-based shaper (802.1Qav).
+    Cbs(Cbs),
+    /// 16 levels, with flow control of the link.
+    Prioflow(Prioflow),
+    /// First in, first out.
+    Pfifo(Pfifo),
+    /// A kernel default; observed only.
+    FqCodel(FqCodel),
+    /// A kernel default; observed only.
+    PfifoFast,
+    /// The kernel's default root of a NIC with several queues; observed only.
+    Mq,
+    /// The kernel's default on virtual links; observed only.
+    Noqueue,
+    /// One that Teiji does not decode.
+    Other {
+        /// Its kind.
+        name: String,
+    },
+}
+
+impl From<Qdisc> for QdiscTree {
+    /// The qdisc as root, with nothing below.
+    fn from(root: Qdisc) -> Self {
+        Self { root, classes: BTreeMap::new() }
+    }
+}
+
+impl QdiscTree {
     /// The traffic class or band of a priority; `None` where there are none.
     /// The kernel looks at the lowest four bits.
     pub fn class_of(&self, priority: u8) -> Option<u8> {
-        match self {
-            Self::Mqprio { map, .. }
-            | Self::Prio { map, .. }
-            | Self::Taprio(Taprio { map, .. }) => Some(map[usize::from(priority & 15)]),
-            Self::Leaf(_) => None,
-        }
+        let (Qdisc::Mqprio(Mqprio { map, .. })
+        | Qdisc::Prio(Prio { map, .. })
+        | Qdisc::Taprio(Taprio { map, .. })) = &self.root
+        else {
+            return None;
+        };
+        Some(map[usize::from(priority & 15)])
     }
 
     /// The discipline without children that frames of this priority pass, if
     /// the experiment sets one.
-    pub fn leaf_of(&self, priority: u8) -> Option<LeafQdisc> {
-        match self {
-            Self::Mqprio { classes, .. }
-            | Self::Prio { classes, .. }
-            | Self::Taprio(Taprio { classes, .. }) => {
-                classes.get(&self.class_of(priority)?).copied()
+    pub fn leaf_of(&self, priority: u8) -> Option<&Qdisc> {
+        match self.class_of(priority) {
+            Some(class) => self.classes.get(&class),
+            None => Some(&self.root),
+        }
+    }
+
+    /// The ETF that frames of this priority pass.
+    pub fn etf_of(&self, priority: u8) -> Option<&Etf> {
+        match self.leaf_of(priority) {
+            Some(Qdisc::Etf(etf)) => Some(etf),
+            _ => None,
+        }
+    }
+
+    /// The queues of each traffic class, where classes have queues.
+    pub fn queue_ranges(&self) -> Option<&[QueueRange]> {
+        match &self.root {
+            Qdisc::Mqprio(Mqprio { queues, .. }) | Qdisc::Taprio(Taprio { queues, .. }) => {
+                Some(queues)
             }
-            Self::Leaf(leaf) => Some(*leaf),
+            _ => None,
         }
     }
 
     /// The number of transmit queues it needs; `None` where it does not matter.
     pub fn queues(&self) -> Option<u16> {
-        match self {
-            Self::Mqprio { queues, .. } | Self::Taprio(Taprio { queues, .. }) => {
-                queues.iter().map(|range| range.offset.saturating_add(range.count)).max()
-            }
-            Self::Prio { .. } | Self::Leaf(_) => None,
-        }
+        self.queue_ranges()?.iter().map(|range| range.offset.saturating_add(range.count)).max()
     }
 
     /// The priorities whose frames pass an ETF.
     pub fn priorities_with_etf(&self) -> Vec<u8> {
-        (0..16).filter(|p| matches!(self.leaf_of(*p), Some(LeafQdisc::Etf(_)))).collect()
+        (0..16).filter(|priority| self.etf_of(*priority).is_some()).collect()
+    }
+
+    /// The root, then each of the others.
+    pub fn all(&self) -> impl Iterator<Item = &Qdisc> {
+        std::iter::once(&self.root).chain(self.classes.values())
     }
 }
 
-/// A queueing discipline without children.
+impl Qdisc {
+    /// The kind, as `tc` and the kernel spell it.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Mqprio(_) => "mqprio",
+            Self::Prio(_) => "prio",
+            Self::Etf(_) => "etf",
+            Self::Taprio(_) => "taprio",
+            Self::Cbs(_) => "cbs",
+            Self::Prioflow(_) => Prioflow::KIND,
+            Self::Pfifo(_) => "pfifo",
+            Self::PfifoFast => "pfifo_fast",
+            Self::FqCodel(_) => "fq_codel",
+            Self::Mq => "mq",
+            Self::Noqueue => "noqueue",
+            Self::Other { name } => name,
+        }
+    }
+
+    /// True if the NIC is to do this itself.
+    pub fn offloaded(&self) -> bool {
+        match self {
+            Self::Mqprio(mqprio) => mqprio.hw,
+            Self::Etf(etf) => etf.offload,
+            Self::Cbs(cbs) => cbs.offload,
+            Self::Taprio(taprio) => taprio.mode == TaprioMode::Offload,
+            _ => false,
+        }
+    }
+}
+
+/// `mqprio`, as in `tc-mqprio(8)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mqprio {
+    /// Traffic class of each priority 0…15.
+    pub map: [u8; 16],
+    /// Queues of each traffic class.
+    pub queues: Vec<QueueRange>,
+    /// The NIC does it (`hw 1`).
+    pub hw: bool,
+}
+
+/// `prio`, as in `tc-prio(8)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prio {
+    /// Number of bands, 2 to 16.
+    pub bands: u8,
+    /// Band of each priority 0…15; band 0 is served first.
+    pub map: [u8; 16],
+}
+
+/// `pfifo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LeafQdisc {
-    /// Earliest `TxTime` First.
-    Etf(Etf),
-    /// First in, first out, with a limit in packets.
-    Pfifo {
-        /// Packets.
-        limit: u32,
-    },
-    /// Credit-based shaper.
-    Cbs(Cbs),
-    /// 16 levels, with flow control of the link.
-    Prioflow(Prioflow),
+pub struct Pfifo {
+    /// Packets.
+    pub limit: u32,
+}
+
+/// `fq_codel`, as in `tc-fq_codel(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FqCodel {
+    /// Packets.
+    pub limit: u32,
+    /// Microseconds.
+    pub target_us: u32,
+    /// Microseconds.
+    pub interval_us: u32,
 }
 
 /// A range of hardware queues, `count@offset`.
@@ -131,12 +217,11 @@ pub struct Taprio {
     pub entries: Vec<Gate>,
     /// Who opens them.
     pub mode: TaprioMode,
-    /// What hangs below: traffic class → qdisc on each of its queues.
-    pub classes: BTreeMap<u8, LeafQdisc>,
 }
 
-/// One line of a gate table.
+/// One line of a gate table; in run folders its mask and interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, Span)", into = "(u32, Span)")]
 pub struct Gate {
     /// The traffic classes that may send; the others wait.
     pub open: Vec<u8>,
@@ -150,6 +235,18 @@ impl Gate {
         self.open
             .iter()
             .fold(0, |mask, class| mask | 1_u32.checked_shl((*class).into()).unwrap_or(0))
+    }
+}
+
+impl From<(u32, Span)> for Gate {
+    fn from((mask, interval): (u32, Span)) -> Self {
+        Self { open: (0..32).filter(|class| mask >> class & 1 == 1).collect(), interval }
+    }
+}
+
+impl From<Gate> for (u32, Span) {
+    fn from(gate: Gate) -> Self {
+        (gate.mask(), gate.interval)
     }
 }
 
@@ -237,5 +334,6 @@ mod tests {
     fn a_gate_is_a_mask_of_traffic_classes() {
         let gate = Gate { open: vec![0, 2, 15], interval: Span::from_micros(1) };
         assert_eq!(gate.mask(), 0x8005);
+        assert_eq!(Gate::from((0x8005, gate.interval)), gate);
     }
 }

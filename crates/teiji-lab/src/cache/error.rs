@@ -56,7 +56,7 @@ pub enum CacheError {
     #[error(
         "`{tool}` is not here, so this is not a Debian-like machine: give a kernel with --kernel IMAGE \
          --modules DIR, and install qemu-system-x86_64 {} or newer with your system's packages",
-        crate::qemu_install::MINIMUM
+        crate::qemu_version::MINIMUM
     )]
     NotDebian {
         /// The program that was looked for.

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, text, u32_at};
 use super::{KernelError, Netlink};
+use crate::message::{NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, text, u32_at};
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;

@@ -6,8 +6,8 @@
 //! Everything here asks the calling thread's network namespace.
 
 use super::generic::{Family, field, genlmsghdr};
-use super::message::{Request, u32_at};
 use super::{KernelError, Netlink};
+use crate::message::{Request, u32_at};
 
 const LINKMODES_GET: u8 = 4;
 const LINKMODES_SET: u8 = 5;

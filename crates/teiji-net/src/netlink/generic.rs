@@ -1,8 +1,8 @@
 //! Generic netlink: families by their name, and their multicast groups. Numbers from
 //! `include/uapi/linux/genetlink.h`.
 
-use super::message::{Request, attribute, attributes, text, u16_at, u32_at};
 use super::{KernelError, Netlink};
+use crate::message::{Request, attribute, attributes, text, u16_at, u32_at};
 
 const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;

@@ -6,10 +6,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use teiji_core::wire::MacAddr;
 
-use super::message::{
+use super::{KernelError, Netlink};
+use crate::message::{
     NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, i32_at, text, u16_at, u32_at, u64_at,
 };
-use super::{KernelError, Netlink};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;

@@ -7,13 +7,10 @@ pub(crate) mod address;
 pub(crate) mod ethtool;
 mod generic;
 pub(crate) mod link;
-pub(crate) mod message;
 pub(crate) mod neighbour;
-pub(crate) mod prioflow;
 pub(crate) mod prioflow_events;
 pub(crate) mod qdisc;
 pub(crate) mod route;
-mod taprio;
 
 use std::fmt;
 use std::io;
@@ -21,7 +18,7 @@ use std::io;
 use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
 use netlink_sys::{Socket, SocketAddr};
 
-use message::{
+use crate::message::{
     HEADER_LEN, NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_CAPPED, NLM_F_DUMP, NLM_F_DUMP_INTR, NLMSG_DONE,
     NLMSG_ERROR, Request, attribute, i32_at, messages, text, u32_at,
 };

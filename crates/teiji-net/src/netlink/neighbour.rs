@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use teiji_core::wire::MacAddr;
 
 use super::address::octets;
-use super::message::{NLM_F_CREATE, NLM_F_REPLACE, Request};
 use super::{KernelError, Netlink};
+use crate::message::{NLM_F_CREATE, NLM_F_REPLACE, Request};
 
 const RTM_NEWNEIGH: u16 = 28;
 const NDA_DST: u16 = 1;

@@ -3,9 +3,8 @@
 use teiji_core::time::{Instant, Monotonic};
 
 use super::generic::{Family, field};
-use super::message::{messages, u32_at, u64_at};
 use super::{KernelError, Netlink};
-use crate::flow_events::{FlowEvent, Happening};
+use crate::message::{messages, u32_at, u64_at};
 
 const FAMILY: &str = "prioflow";
 const GROUP: &str = "events";
@@ -17,6 +16,30 @@ const A_RECEIVE_LEVEL: u16 = 3;
 const A_TIME: u16 = 4;
 
 const ENOENT: i32 = 2;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// One of the levels is another now.
+    Levels,
+    /// The peer has paused for too long, and is ignored for as long.
+    Storm,
+}
+
+/// One event of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowEvent {
+    /// What happened.
+    pub what: Happening,
+    /// The device's index.
+    pub index: u32,
+    /// Nothing below leaves from now on.
+    pub transmit_level: u8,
+    /// The peer is asked to send nothing below from now on.
+    pub receive_level: u8,
+    /// When.
+    pub at: Instant<Monotonic>,
+}
 
 /// A socket of the calling thread's network namespace that hears them from now on.
 pub(crate) fn listen() -> Result<Netlink, KernelError> {
@@ -49,7 +72,7 @@ fn event(payload: &[u8]) -> Option<FlowEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::message::Request;
+    use crate::message::Request;
 
     #[test]
     fn an_event_is_read_and_what_is_not_known_is_skipped() {

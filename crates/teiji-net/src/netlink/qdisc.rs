@@ -1,17 +1,14 @@
 //! Queueing disciplines by netlink. Layouts from
 //! `include/uapi/linux/{rtnetlink,pkt_sched,gen_stats}.h`.
 
-use serde::{Deserialize, Serialize};
-use teiji_core::time::Span;
-use teiji_experiment::scenario::{Cbs, Etf, QueueRange};
+use teiji_experiment::scenario::{Prioflow, Qdisc};
 
-use super::message::{
-    NLM_F_CREATE, NLM_F_REPLACE, Request, attribute, attributes, i32_at, text, u16_at, u32_at,
-    u64_at,
+use super::{KernelError, Netlink};
+use crate::message::{
+    NLM_F_CREATE, NLM_F_REPLACE, Request, attribute, attributes, text, u32_at, u64_at,
 };
-use super::{KernelError, Netlink, prioflow, taprio};
-use crate::flow::{self, PrioflowChange};
-use crate::qdisc::{Handle, PlannedQdisc, Settings, clock};
+use crate::qdisc::prioflow::PrioflowChange;
+use crate::qdisc::{self, Counters, Handle, ObservedQdisc, PlannedQdisc};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
@@ -25,61 +22,15 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
 
-const TCA_ETF_PARMS: u16 = 1;
-const TC_ETF_DEADLINE_MODE_ON: u32 = 1 << 0;
-const TC_ETF_OFFLOAD_ON: u32 = 1 << 1;
-const TC_ETF_SKIP_SOCK_CHECK: u32 = 1 << 2;
-
-const TCA_CBS_PARMS: u16 = 1;
-
-const TCA_FQ_CODEL_TARGET: u16 = 1;
-const TCA_FQ_CODEL_LIMIT: u16 = 2;
-const TCA_FQ_CODEL_INTERVAL: u16 = 3;
-
 /// `struct tcmsg { u8 family, pad1; u16 pad2; s32 ifindex; u32 handle, parent,
 /// info; }`
 const TCMSG_LEN: usize = 20;
-/// `TC_QOPT_MAX_QUEUE`
-const MAX_QUEUE: usize = 16;
-
 fn tcmsg(index: u32, handle: u32, parent: u32) -> [u8; TCMSG_LEN] {
     let mut bytes = [0; TCMSG_LEN];
     bytes[4..8].copy_from_slice(&index.to_ne_bytes());
     bytes[8..12].copy_from_slice(&handle.to_ne_bytes());
     bytes[12..16].copy_from_slice(&parent.to_ne_bytes());
     bytes
-}
-
-/// A qdisc as the kernel has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObservedQdisc {
-    /// `0:` for the kernel's defaults.
-    pub handle: Handle,
-    /// Where it hangs.
-    pub parent: Handle,
-    /// Kind and settings.
-    pub settings: Settings,
-    /// Its counters.
-    pub counters: Counters,
-}
-
-/// What a qdisc counted since it was set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Bytes handed to the device.
-    pub bytes: u64,
-    /// Packets handed to the device.
-    pub packets: u64,
-    /// Packets dropped.
-    pub drops: u32,
-    /// Times a packet had to wait or, in `etf`, was late.
-    pub overlimits: u32,
-    /// Packets the device gave back.
-    pub requeues: u32,
-    /// Packets waiting now.
-    pub waiting: u32,
-    /// Bytes waiting now.
-    pub backlog_bytes: u32,
 }
 
 /// Sets a qdisc on the link with this index, in place of what is there.
@@ -107,149 +58,7 @@ fn replace_request(index: u32, qdisc: &PlannedQdisc) -> Request {
         &tcmsg(index, handle, qdisc.parent.0),
     )
     .string(TCA_KIND, qdisc.settings.kind());
-    match &qdisc.settings {
-        Settings::Mqprio { map, queues, hw } => {
-            request.attribute(TCA_OPTIONS, &mqprio_qopt(map, queues, *hw))
-        }
-        Settings::Prio { bands, map } => {
-            // struct tc_prio_qopt { int bands; u8 priomap[16]; }
-            let mut options = bands.to_ne_bytes().to_vec();
-            options.extend_from_slice(map);
-            request.attribute(TCA_OPTIONS, &options)
-        }
-        Settings::Etf(etf) => {
-            request.nested(TCA_OPTIONS, |o| o.attribute(TCA_ETF_PARMS, &etf_qopt(*etf)))
-        }
-        Settings::Taprio { map, queues, base_time, cycle, extension, entries, mode } => request
-            .nested(TCA_OPTIONS, |options| {
-                taprio::options(
-                    options,
-                    &mqprio_qopt(map, queues, false),
-                    &taprio::Table {
-                        base_time: *base_time,
-                        cycle: *cycle,
-                        extension: *extension,
-                        entries,
-                    },
-                    *mode,
-                )
-            }),
-        Settings::Cbs(cbs) => {
-            request.nested(TCA_OPTIONS, |o| o.attribute(TCA_CBS_PARMS, &cbs_qopt(*cbs)))
-        }
-        Settings::Prioflow(settings) => {
-            request.nested(TCA_OPTIONS, |o| prioflow::options(o, &settings.into()))
-        }
-        // struct tc_fifo_qopt { u32 limit; }
-        Settings::Pfifo { limit } => request.u32(TCA_OPTIONS, *limit),
-        Settings::PfifoFast
-        | Settings::FqCodel { .. }
-        | Settings::Mq
-        | Settings::Noqueue
-        | Settings::Other { .. } => request,
-    }
-}
-
-/// `struct tc_mqprio_qopt { u8 num_tc; u8 prio_tc_map[16]; u8 hw; u16 count[16],
-/// offset[16]; }`, 82 bytes.
-fn mqprio_qopt(map: &[u8; 16], queues: &[QueueRange], hw: bool) -> Vec<u8> {
-    let mut bytes = vec![u8::try_from(queues.len()).unwrap_or(u8::MAX)];
-    bytes.extend_from_slice(map);
-    bytes.push(u8::from(hw));
-    let column = |pick: fn(&QueueRange) -> u16| {
-        let mut column: Vec<u16> = queues.iter().map(pick).collect();
-        column.resize(MAX_QUEUE, 0);
-        column.into_iter().flat_map(u16::to_ne_bytes)
-    };
-    bytes.extend(column(|range| range.count));
-    bytes.extend(column(|range| range.offset));
-    bytes
-}
-
-/// Map and queues of a `struct tc_mqprio_qopt`.
-pub(super) fn parse_classes(bytes: &[u8]) -> Option<([u8; 16], Vec<QueueRange>)> {
-    let classes = usize::from(*bytes.first()?).min(MAX_QUEUE);
-    let queues = (0..classes)
-        .map(|tc| {
-            Some(QueueRange {
-                count: u16_at(bytes, 18 + 2 * tc)?,
-                offset: u16_at(bytes, 18 + 2 * MAX_QUEUE + 2 * tc)?,
-            })
-        })
-        .collect::<Option<_>>()?;
-    Some((*bytes.get(1..17)?.first_chunk()?, queues))
-}
-
-fn parse_mqprio_qopt(bytes: &[u8]) -> Option<Settings> {
-    let (map, queues) = parse_classes(bytes)?;
-    Some(Settings::Mqprio { map, queues, hw: *bytes.get(17)? != 0 })
-}
-
-/// `struct tc_cbs_qopt { u8 offload; u8 pad[3]; s32 hicredit, locredit,
-/// idleslope, sendslope; }`, credits in bytes, slopes in kbit/s.
-fn cbs_qopt(cbs: Cbs) -> Vec<u8> {
-    let mut bytes = vec![u8::from(cbs.offload), 0, 0, 0];
-    let numbers = [cbs.hicredit_bytes, cbs.locredit_bytes, cbs.idleslope_kbps, cbs.sendslope_kbps];
-    bytes.extend(numbers.into_iter().flat_map(i32::to_ne_bytes));
-    bytes
-}
-
-fn parse_cbs_qopt(bytes: &[u8]) -> Option<Settings> {
-    Some(Settings::Cbs(Cbs {
-        offload: *bytes.first()? != 0,
-        hicredit_bytes: i32_at(bytes, 4)?,
-        locredit_bytes: i32_at(bytes, 8)?,
-        idleslope_kbps: i32_at(bytes, 12)?,
-        sendslope_kbps: i32_at(bytes, 16)?,
-    }))
-}
-
-/// `struct tc_etf_qopt { s32 delta; s32 clockid; u32 flags; }`
-fn etf_qopt(etf: Etf) -> Vec<u8> {
-    let delta_ns = i32::try_from(etf.delta.as_ns()).unwrap_or(i32::MAX);
-    let flags = [
-        (etf.deadline_mode, TC_ETF_DEADLINE_MODE_ON),
-        (etf.offload, TC_ETF_OFFLOAD_ON),
-        (etf.skip_sock_check, TC_ETF_SKIP_SOCK_CHECK),
-    ];
-    let flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
-    [delta_ns.to_ne_bytes(), etf.clock.number().to_ne_bytes(), flags.to_ne_bytes()].concat()
-}
-
-fn parse_etf_qopt(bytes: &[u8]) -> Option<Settings> {
-    let flags = u32_at(bytes, 8)?;
-    Some(Settings::Etf(Etf {
-        delta: Span::from_ns(i32_at(bytes, 0)?.into()),
-        clock: clock(i32_at(bytes, 4)?)?,
-        offload: flags & TC_ETF_OFFLOAD_ON != 0,
-        deadline_mode: flags & TC_ETF_DEADLINE_MODE_ON != 0,
-        skip_sock_check: flags & TC_ETF_SKIP_SOCK_CHECK != 0,
-    }))
-}
-
-fn parse_settings(kind: &str, options: &[u8]) -> Option<Settings> {
-    let field = |kind| attribute(options, kind).and_then(|v| u32_at(v, 0));
-    match kind {
-        "mqprio" => parse_mqprio_qopt(options),
-        "prio" => Some(Settings::Prio {
-            bands: u32_at(options, 0)?,
-            map: *options.get(4..20)?.first_chunk()?,
-        }),
-        "etf" => parse_etf_qopt(attribute(options, TCA_ETF_PARMS)?),
-        "taprio" => taprio::parse(options),
-        "cbs" => parse_cbs_qopt(attribute(options, TCA_CBS_PARMS)?),
-        flow::KIND => prioflow::parse(options).map(Settings::Prioflow),
-        "pfifo" => Some(Settings::Pfifo { limit: u32_at(options, 0)? }),
-        "fq_codel" => Some(Settings::FqCodel {
-            limit: field(TCA_FQ_CODEL_LIMIT)?,
-            target_us: field(TCA_FQ_CODEL_TARGET)?,
-            interval_us: field(TCA_FQ_CODEL_INTERVAL)?,
-        }),
-        "pfifo_fast" => Some(Settings::PfifoFast),
-        "mq" => Some(Settings::Mq),
-        "noqueue" => Some(Settings::Noqueue),
-        _ => None,
-    }
+    qdisc::encode(&qdisc.settings, request)
 }
 
 fn parse_counters(stats: &[u8]) -> Counters {
@@ -284,7 +93,7 @@ fn parse(payload: &[u8]) -> Option<(u32, ObservedQdisc)> {
     let nlas = payload.get(TCMSG_LEN..)?;
     let name = text(attribute(nlas, TCA_KIND)?);
     let options = attribute(nlas, TCA_OPTIONS).unwrap_or_default();
-    let settings = parse_settings(&name, options).unwrap_or(Settings::Other { name });
+    let settings = qdisc::decode(&name, options).unwrap_or(Qdisc::Other { name });
     Some((
         u32_at(payload, 4)?,
         ObservedQdisc {
@@ -313,8 +122,8 @@ pub(crate) fn replace_prioflow(
 ) -> Result<(), KernelError> {
     let tcmsg = tcmsg(index, handle.0, Handle::ROOT.0);
     let request = Request::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, &tcmsg)
-        .string(TCA_KIND, flow::KIND);
-    netlink.change(request.nested(TCA_OPTIONS, |o| prioflow::options(o, change)))
+        .string(TCA_KIND, Prioflow::KIND);
+    netlink.change(change.encode(request))
 }
 
 /// Takes the root qdisc away.
@@ -338,7 +147,7 @@ pub(crate) struct RawPrioflow {
 pub(crate) fn list_prioflow(netlink: &mut Netlink) -> Result<Vec<RawPrioflow>, KernelError> {
     netlink.dump(&Request::new(RTM_GETQDISC, 0, &tcmsg(0, 0, 0)), |payload| {
         let nlas = payload.get(TCMSG_LEN..)?;
-        if text(attribute(nlas, TCA_KIND)?) != flow::KIND {
+        if text(attribute(nlas, TCA_KIND)?) != Prioflow::KIND {
             return None;
         }
         Some(RawPrioflow {
@@ -353,21 +162,23 @@ pub(crate) fn list_prioflow(netlink: &mut Netlink) -> Result<Vec<RawPrioflow>, K
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::message::{HEADER_LEN, messages};
+    use crate::message::{HEADER_LEN, messages};
     use crate::qdisc::ROOT_HANDLE;
-    use teiji_core::time::ClockId;
-    use teiji_experiment::scenario::TaprioMode;
+    use teiji_core::time::{ClockId, Span};
+    use teiji_experiment::scenario::{
+        Cbs, Etf, Gate, Mqprio, Pfifo, Prio, QueueRange, Taprio, TaprioMode,
+    };
 
     const PAPER_MAP: [u8; 16] = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
 
-    fn paper_mqprio() -> Settings {
+    fn paper_mqprio() -> Qdisc {
         let range = |count, offset| QueueRange { count, offset };
         let queues = vec![range(1, 0), range(1, 1), range(2, 2)];
-        Settings::Mqprio { map: PAPER_MAP, queues, hw: false }
+        Qdisc::Mqprio(Mqprio { map: PAPER_MAP, queues, hw: false })
     }
 
-    fn paper_etf() -> Settings {
-        Settings::Etf(Etf {
+    fn paper_etf() -> Qdisc {
+        Qdisc::Etf(Etf {
             delta: Span::from_micros(150),
             clock: ClockId::Tai,
             offload: true,
@@ -376,7 +187,7 @@ mod tests {
         })
     }
 
-    fn round_trip(parent: Handle, settings: Settings) -> ObservedQdisc {
+    fn round_trip(parent: Handle, settings: Qdisc) -> ObservedQdisc {
         let planned = PlannedQdisc { parent, handle: Some(ROOT_HANDLE), settings };
         let bytes = replace_request(7, &planned).finish(1, 0);
         let (index, observed) = parse(messages(&bytes).next().unwrap().payload).unwrap();
@@ -422,28 +233,35 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded_the_same() {
-        let prio = Settings::Prio { bands: 4, map: [3; 16] };
-        let cbs = Settings::Cbs(Cbs {
+        let prio = Qdisc::Prio(Prio { bands: 4, map: [3; 16] });
+        let cbs = Qdisc::Cbs(Cbs {
             idleslope_kbps: 20_000,
             sendslope_kbps: -980_000,
             hicredit_bytes: 31,
             locredit_bytes: -1_508,
             offload: true,
         });
-        let pfifo = Settings::Pfifo { limit: 77 };
+        let pfifo = Qdisc::Pfifo(Pfifo { limit: 77 });
         let taprio = [
             TaprioMode::Offload,
             TaprioMode::Software,
             TaprioMode::TxtimeAssist { txtime_delay: Span::from_micros(200) },
         ]
-        .map(|mode| Settings::Taprio {
-            map: PAPER_MAP,
-            queues: vec![QueueRange { count: 1, offset: 0 }, QueueRange { count: 3, offset: 1 }],
-            base_time: Span::from_micros(7),
-            cycle: Span::from_millis(1),
-            extension: Span::from_ns(10),
-            entries: vec![(1, Span::from_micros(300)), (6, Span::from_micros(700))],
-            mode,
+        .map(|mode| {
+            Qdisc::Taprio(Taprio {
+                map: PAPER_MAP,
+                queues: vec![
+                    QueueRange { count: 1, offset: 0 },
+                    QueueRange { count: 3, offset: 1 },
+                ],
+                base_time: Span::from_micros(7),
+                cycle: Span::from_millis(1),
+                extension: Span::from_ns(10),
+                entries: [(1, Span::from_micros(300)), (6, Span::from_micros(700))]
+                    .map(Gate::from)
+                    .into(),
+                mode,
+            })
         });
         for settings in [paper_mqprio(), paper_etf(), prio, cbs, pfifo].into_iter().chain(taprio) {
             let observed = round_trip(Handle::ROOT, settings.clone());
@@ -454,7 +272,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_named_not_refused() {
-        let observed = round_trip(Handle::ROOT, Settings::Other { name: "cake".into() });
+        let observed = round_trip(Handle::ROOT, Qdisc::Other { name: "cake".into() });
         assert_eq!(observed.settings.kind(), "cake");
         assert_eq!(observed.counters, Counters::default());
     }

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::address::octets;
-use super::message::{
+use super::{KernelError, Netlink};
+use crate::message::{
     NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, i32_at, u16_at, u32_at,
 };
-use super::{KernelError, Netlink};
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use super::{Observed, ObservedPort};
+use teiji_experiment::scenario::Qdisc;
+
 use crate::card::Channels;
-use crate::netlink::qdisc::ObservedQdisc;
 use crate::plan::{Action, Plan, PlannedPort};
 use crate::processing::ProcessingSetting;
-use crate::qdisc::{PlannedQdisc, Settings};
+use crate::qdisc::{ObservedQdisc, PlannedQdisc, words};
 use crate::vtsn::Setting;
 
 impl Observed {
@@ -106,9 +107,9 @@ impl Differences {
         self.at = port;
     }
 
-    fn compare_settings(&mut self, asked: &Settings, is: &Settings) {
+    fn compare_settings(&mut self, asked: &Qdisc, is: &Qdisc) {
         match (asked, is) {
-            (Settings::Etf(asked), Settings::Etf(is)) => {
+            (Qdisc::Etf(asked), Qdisc::Etf(is)) => {
                 self.compare("etf delta", &asked.delta, &is.delta);
                 self.compare("etf clockid", asked.clock.name(), is.clock.name());
                 for (what, asked, is) in [
@@ -120,7 +121,7 @@ impl Differences {
                 }
             }
             (asked, is) => {
-                let (asked, is) = (format!("`{asked}`"), format!("`{is}`"));
+                let (asked, is) = (format!("`{}`", words(asked)), format!("`{}`", words(is)));
                 self.compare("qdisc", &asked, &is);
             }
         }
@@ -136,14 +137,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::netlink::qdisc::Counters;
     use crate::plan::Attachment;
+    use crate::qdisc::Counters;
     use crate::qdisc::{Handle, ROOT_HANDLE};
     use teiji_core::time::{ClockId, Span};
     use teiji_experiment::scenario::Etf;
 
-    fn etf(delta_us: i64, offload: bool) -> Settings {
-        Settings::Etf(Etf {
+    fn etf(delta_us: i64, offload: bool) -> Qdisc {
+        Qdisc::Etf(Etf {
             delta: Span::from_micros(delta_us),
             clock: ClockId::Tai,
             offload,
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    fn observed(settings: Settings, parent: Handle, combined: u32) -> Observed {
+    fn observed(settings: Qdisc, parent: Handle, combined: u32) -> Observed {
         Observed {
             system: BTreeMap::new(),
             ports: vec![ObservedPort {
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_missing_qdisc_and_a_missing_port_are_differences() {
-        let elsewhere = observed(Settings::Mq, Handle::ROOT, 4);
+        let elsewhere = observed(Qdisc::Mq, Handle::ROOT, 4);
         assert_eq!(
             elsewhere.differences(&plan()),
             ["talker.line: asked for etf at 100:1, the kernel has nothing there"]
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn counters_from_before_are_taken_off() {
         let count = |n| {
-            let mut seen = observed(Settings::Mq, Handle::ROOT, 4);
+            let mut seen = observed(Qdisc::Mq, Handle::ROOT, 4);
             seen.ports[0].counters.insert("tx_late".to_owned(), n);
             seen.ports[0].rx_missed = 2 * n;
             seen

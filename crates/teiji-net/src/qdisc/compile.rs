@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use teiji_experiment::scenario::{Gate, LeafQdisc, Qdisc, QueueRange, Taprio};
+use teiji_experiment::scenario::{Mqprio, Prio, Qdisc, QdiscTree, QueueRange, Taprio};
 
-use super::{Handle, PlannedQdisc, ROOT_HANDLE, Settings};
+use super::{Handle, Kind, PlannedQdisc, ROOT_HANDLE, kind};
 
 /// Why a qdisc cannot be told to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,50 +42,33 @@ pub enum QdiscError {
     Delta(i64),
 }
 
-/// How many transmit queues a device must have for this qdisc.
-pub fn queues_needed(qdisc: &Qdisc) -> u16 {
-    match qdisc {
-        // The kernel refuses both on a device that has one queue.
-        Qdisc::Mqprio { .. } | Qdisc::Taprio(_) => qdisc.queues().unwrap_or(0).max(2),
-        Qdisc::Prio { .. } | Qdisc::Leaf(_) => 1,
+/// How many transmit queues a device must have for these qdiscs.
+pub fn queues_needed(tree: &QdiscTree) -> u16 {
+    match tree.queue_ranges() {
+        // The kernel refuses classes with queues on a device that has one queue.
+        Some(_) => tree.queues().unwrap_or(0).max(2),
+        None => 1,
     }
 }
 
-/// The steps to a root qdisc and what hangs below it, in order.
-pub fn compile(qdisc: &Qdisc) -> Result<Vec<PlannedQdisc>, QdiscError> {
-    let root =
-        |settings| PlannedQdisc { parent: Handle::ROOT, handle: Some(ROOT_HANDLE), settings };
-    match qdisc {
-        Qdisc::Mqprio { map, queues, hw, classes } => {
-            let settings = Settings::Mqprio { map: *map, queues: queues.clone(), hw: *hw };
-            below_queues(root(settings), map, queues, classes)
+/// The steps to a root qdisc and what is below it, in order.
+pub fn compile(tree: &QdiscTree) -> Result<Vec<PlannedQdisc>, QdiscError> {
+    let QdiscTree { root, classes } = tree;
+    for qdisc in tree.all() {
+        kind(qdisc).map_or(Ok(()), Kind::check)?;
+    }
+    let planned =
+        PlannedQdisc { parent: Handle::ROOT, handle: Some(ROOT_HANDLE), settings: root.clone() };
+    match root {
+        Qdisc::Mqprio(Mqprio { map, queues, .. }) | Qdisc::Taprio(Taprio { map, queues, .. }) => {
+            below_queues(planned, map, queues, classes)
         }
-        Qdisc::Taprio(taprio) => {
-            let Taprio { map, queues, base_time, cycle, extension, entries, mode, classes } =
-                taprio;
-            let settings = Settings::Taprio {
-                map: *map,
-                queues: queues.clone(),
-                base_time: *base_time,
-                cycle: *cycle,
-                extension: *extension,
-                entries: entries.iter().map(|gate: &Gate| (gate.mask(), gate.interval)).collect(),
-                mode: *mode,
-            };
-            below_queues(root(settings), map, queues, classes)
-        }
-        Qdisc::Prio { bands, map, classes } => {
-            if !(2..=16).contains(bands) {
-                return Err(QdiscError::Bands(*bands));
-            }
+        Qdisc::Prio(Prio { bands, map }) => {
             check_classes(map, classes.keys().copied(), usize::from(*bands))?;
-            let mut steps = vec![root(Settings::Prio { bands: u32::from(*bands), map: *map })];
-            for (band, leaf) in classes {
-                steps.push(child(u16::from(*band) + 1, leaf)?);
-            }
-            Ok(steps)
+            let below = classes.iter().map(|(band, leaf)| child(u16::from(*band) + 1, leaf));
+            Ok(std::iter::once(planned).chain(below).collect())
         }
-        Qdisc::Leaf(leaf) => Ok(vec![root(settings(leaf)?)]),
+        _ => Ok(vec![planned]),
     }
 }
 
@@ -94,7 +77,7 @@ fn below_queues(
     root: PlannedQdisc,
     map: &[u8; 16],
     queues: &[QueueRange],
-    classes: &BTreeMap<u8, LeafQdisc>,
+    classes: &BTreeMap<u8, Qdisc>,
 ) -> Result<Vec<PlannedQdisc>, QdiscError> {
     if !(1..=16).contains(&queues.len()) {
         return Err(QdiscError::Classes(queues.len()));
@@ -109,7 +92,7 @@ fn below_queues(
         // The classes 1… are the device's queues 0…; mqprio's traffic classes
         // themselves come after them and take no qdisc.
         for queue in range.offset..range.offset.saturating_add(range.count) {
-            steps.push(child(queue.saturating_add(1), leaf)?);
+            steps.push(child(queue.saturating_add(1), leaf));
         }
     }
     Ok(steps)
@@ -134,21 +117,6 @@ fn check_classes(
     Ok(())
 }
 
-fn child(minor: u16, leaf: &LeafQdisc) -> Result<PlannedQdisc, QdiscError> {
-    Ok(PlannedQdisc { parent: ROOT_HANDLE.class(minor), handle: None, settings: settings(leaf)? })
-}
-
-fn settings(leaf: &LeafQdisc) -> Result<Settings, QdiscError> {
-    match leaf {
-        LeafQdisc::Etf(etf) => {
-            let delta_ns = etf.delta.as_ns();
-            if !(0..=i64::from(i32::MAX)).contains(&delta_ns) {
-                return Err(QdiscError::Delta(delta_ns));
-            }
-            Ok(Settings::Etf(*etf))
-        }
-        LeafQdisc::Cbs(cbs) => Ok(Settings::Cbs(*cbs)),
-        LeafQdisc::Prioflow(settings) => Ok(Settings::Prioflow(*settings)),
-        LeafQdisc::Pfifo { limit } => Ok(Settings::Pfifo { limit: *limit }),
-    }
+fn child(minor: u16, leaf: &Qdisc) -> PlannedQdisc {
+    PlannedQdisc { parent: ROOT_HANDLE.class(minor), handle: None, settings: leaf.clone() }
 }

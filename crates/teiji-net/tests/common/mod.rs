@@ -7,7 +7,9 @@ use std::process::Command;
 
 use teiji_core::time::{ClockId, Span};
 use teiji_experiment::Experiment;
-use teiji_experiment::scenario::{Etf, LeafQdisc, Qdisc, QueueRange, Scenario, Transport};
+use teiji_experiment::scenario::{
+    Etf, Mqprio, Pfifo, Qdisc, QdiscTree, QueueRange, Scenario, Transport,
+};
 use teiji_sys::netns::{self, NetnsError};
 
 /// The ETF study's priorities: 3 → class 0, 2 → class 1, the rest → class 2.
@@ -16,7 +18,7 @@ pub const PAPER_MAP: [u8; 16] = [2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]
 /// ```text
 ///   talker ──── line ──── listener
 /// ```
-pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
+pub fn scenario(qdisc: Option<QdiscTree>, transport: Transport) -> Scenario {
     let text = "name = \"test\"\nquestion = \"?\"\n\
                 wires.line.between = [\"talker\", \"listener\"]\n\
                 [flows.cycle]\nfrom = \"talker\"\nto = \"listener\"\nperiod = \"1ms\"\n\
@@ -31,8 +33,8 @@ pub fn scenario(qdisc: Option<Qdisc>, transport: Transport) -> Scenario {
 pub const UDP4: Transport = Transport::Udp4 { port: 7788 };
 pub const UDP6: Transport = Transport::Udp6 { port: 7788 };
 
-pub fn etf(offload: bool) -> LeafQdisc {
-    LeafQdisc::Etf(Etf {
+pub fn etf(offload: bool) -> Qdisc {
+    Qdisc::Etf(Etf {
         delta: Span::from_micros(150),
         clock: ClockId::Tai,
         offload,
@@ -42,18 +44,15 @@ pub fn etf(offload: bool) -> LeafQdisc {
 }
 
 /// The ETF study's qdiscs.
-pub fn paper_mqprio(offload: bool) -> Qdisc {
+pub fn paper_mqprio(offload: bool) -> QdiscTree {
     let range = |count, offset| QueueRange { count, offset };
-    Qdisc::Mqprio {
-        map: PAPER_MAP,
-        queues: vec![range(1, 0), range(1, 1), range(2, 2)],
-        hw: false,
-        classes: BTreeMap::from([(0, etf(offload))]),
-    }
+    let queues = vec![range(1, 0), range(1, 1), range(2, 2)];
+    let root = Qdisc::Mqprio(Mqprio { map: PAPER_MAP, queues, hw: false });
+    QdiscTree { root, classes: BTreeMap::from([(0, etf(offload))]) }
 }
 
-pub fn pfifo(limit: u32) -> Qdisc {
-    Qdisc::Leaf(LeafQdisc::Pfifo { limit })
+pub fn pfifo(limit: u32) -> QdiscTree {
+    Qdisc::Pfifo(Pfifo { limit }).into()
 }
 
 /// Runs `test` in a fresh network namespace, as if it were the machine; skips

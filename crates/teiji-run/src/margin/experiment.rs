@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, Flow, LeafQdisc, Qdisc, SendMode, reader::Cards};
+use teiji_experiment::{Case, Experiment, Flow, SendMode, reader::Cards};
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::card::CardTrouble;
 use teiji_record::{ObservedCase, RunFolder};
@@ -88,11 +88,11 @@ impl Chosen {
 fn etf(case: &Case, flow: &Flow) -> Option<(Span, String)> {
     let port = case.scenario.port(&flow.from, &flow.wire)?;
     let qdisc = port.qdisc.as_ref()?;
-    let LeafQdisc::Etf(etf) = qdisc.leaf_of(flow.priority)? else { return None };
+    let etf = qdisc.etf_of(flow.priority)?;
     let table = format!("hosts.{}.ports.{}.qdisc", flow.from, flow.wire);
-    let path = match qdisc {
-        Qdisc::Leaf(_) => table,
-        _ => format!("{table}.classes.{}", qdisc.class_of(flow.priority)?),
+    let path = match qdisc.class_of(flow.priority) {
+        None => table,
+        Some(class) => format!("{table}.classes.{class}"),
     };
     Some((etf.delta, path))
 }

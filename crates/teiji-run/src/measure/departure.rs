@@ -43,9 +43,11 @@ pub fn longest_margin(scenario: &Scenario) -> Span {
 
 /// The first gate table of a scenario.
 fn gates(scenario: &Scenario) -> Option<&Taprio> {
-    scenario.hosts.iter().flat_map(|host| &host.ports).find_map(|port| match &port.qdisc {
-        Some(Qdisc::Taprio(taprio)) => Some(taprio),
-        _ => None,
+    scenario.hosts.iter().flat_map(|host| &host.ports).find_map(|port| {
+        match &port.qdisc.as_ref()?.root {
+            Qdisc::Taprio(taprio) => Some(taprio),
+            _ => None,
+        }
     })
 }
 

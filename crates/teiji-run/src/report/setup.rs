@@ -8,7 +8,7 @@ use teiji::turns::Turns;
 use teiji_experiment::{Case, Experiment, InstructionTime, Port};
 use teiji_lab::machine::SLICE_US;
 use teiji_net::observe::ObservedPort;
-use teiji_net::qdisc::{Handle, compile};
+use teiji_net::qdisc::{Handle, compile, words};
 use teiji_net::{Machine, Observed, processing, vtsn};
 use teiji_record::Manifest;
 use teiji_report::{SetupEntry, SetupSection};
@@ -211,8 +211,8 @@ fn qdiscs(port: &ObservedPort, wanted: Option<&Port>) -> Vec<SetupEntry> {
             let asked = planned.iter().find(|p| p.parent == qdisc.parent);
             SetupEntry {
                 key: place,
-                observed: qdisc.settings.to_string(),
-                asked: asked.map(|p| p.settings.to_string()),
+                observed: words(&qdisc.settings),
+                asked: asked.map(|p| words(&p.settings)),
             }
         })
         .collect()

@@ -1,9 +1,8 @@
 //! What the counters of cards, queues and sockets say became of frames.
 
-use teiji_experiment::Scenario;
+use teiji_experiment::{Qdisc, Scenario};
 use teiji_net::Observed;
 use teiji_net::observe::ObservedPort;
-use teiji_net::qdisc::Settings;
 use teiji_record::card::{CardCount, CardTrouble};
 use teiji_record::join::ListenerFacts;
 
@@ -41,12 +40,10 @@ fn count((host, wire): (&str, &str), trouble: CardTrouble, frames: u64) -> Optio
 
 /// Why a queue drops frames, if there are no other reasons (as `etf` has) and it counts nothing
 /// that another one below it counts.
-fn drops_for(settings: &Settings) -> Option<CardTrouble> {
-    match settings {
-        Settings::Pfifo { .. } | Settings::PfifoFast | Settings::Prioflow(_) => {
-            Some(CardTrouble::QueueFull)
-        }
-        Settings::FqCodel { .. } => Some(CardTrouble::QueueDelay),
+fn drops_for(qdisc: &Qdisc) -> Option<CardTrouble> {
+    match qdisc {
+        Qdisc::Pfifo(_) | Qdisc::PfifoFast | Qdisc::Prioflow(_) => Some(CardTrouble::QueueFull),
+        Qdisc::FqCodel(_) => Some(CardTrouble::QueueDelay),
         _ => None,
     }
 }

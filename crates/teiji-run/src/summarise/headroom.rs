@@ -2,7 +2,7 @@
 
 use teiji::margin::{Reading, Watch};
 use teiji_core::time::Span;
-use teiji_experiment::{Flow, LeafQdisc, Scenario, SendMode};
+use teiji_experiment::{Flow, Scenario, SendMode};
 use teiji_record::FrameRow;
 
 /// A sentence for a flow with a launch time of which a frame had less than a fifth
@@ -22,10 +22,7 @@ pub fn warning(scenario: &Scenario, flow: &Flow, rows: &[FrameRow]) -> Option<St
 /// What of the margin belongs to the ETF that the flow passes.
 fn delta(scenario: &Scenario, flow: &Flow) -> Span {
     let qdisc = scenario.port(&flow.from, &flow.wire).and_then(|port| port.qdisc.as_ref());
-    match qdisc.and_then(|qdisc| qdisc.leaf_of(flow.priority)) {
-        Some(LeafQdisc::Etf(etf)) => etf.delta,
-        _ => Span::ZERO,
-    }
+    qdisc.and_then(|qdisc| qdisc.etf_of(flow.priority)).map_or(Span::ZERO, |etf| etf.delta)
 }
 
 fn sentence(name: &str, margin: Span, delta: Span, reading: &Reading) -> Option<String> {

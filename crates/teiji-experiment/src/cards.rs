@@ -1,0 +1,12 @@
+//! Whose NICs an experiment runs on.
+
+/// Whose cards the experiment will run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cards {
+    /// Those a wire names: what they cannot do is a mistake.
+    #[default]
+    Emulated,
+    /// One's own (`--on local`, `--on ssh`): what they can do is seen when the
+    /// experiment is applied.
+    Own,
+}

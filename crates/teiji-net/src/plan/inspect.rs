@@ -1,0 +1,71 @@
+//! What a plan changes of the machine, looked at before and after.
+
+use std::collections::BTreeMap;
+
+use teiji_sys::sched::{self, Capability};
+
+use super::{Action, Plan};
+use crate::before::KernelBefore;
+use crate::system::{SystemRefusal, SystemSetting};
+use crate::{cpus, free_pages, receive_trace, threads};
+
+impl Plan {
+    /// Looks whether this machine has what the plan changes of it, and remembers that.
+    /// Works in the calling thread's namespace.
+    pub(crate) fn inspect_system(&self) -> Result<KernelBefore, SystemRefusal> {
+        let mut before = KernelBefore::default();
+        let schedules = self.steps.iter().any(|step| match &step.action {
+            Action::System { setting } => matches!(setting, SystemSetting::Threads { .. }),
+            Action::Processing { setting, .. } => setting.schedules(),
+            _ => false,
+        });
+        if schedules && !sched::has(Capability::SysNice) {
+            return Err(SystemRefusal::NoRight);
+        }
+        self.inspect_cpus()?;
+        let all = if schedules { threads::list() } else { Vec::new() };
+        for step in &self.steps {
+            if let Action::System { setting } = &step.action {
+                setting.inspect(&all, &mut before)?;
+            }
+        }
+        if self.traced {
+            before.remember_trace(receive_trace::instance_name());
+        }
+        Ok(before)
+    }
+
+    fn inspect_cpus(&self) -> Result<(), SystemRefusal> {
+        let named = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Processing { setting, .. } => Some(setting.cpus()),
+            _ => None,
+        });
+        let there = cpus::online();
+        if there.is_empty() {
+            return Ok(());
+        }
+        match named.flatten().find(|cpu| !there.contains(cpu)) {
+            Some(cpu) => Err(SystemRefusal::NoCpu { cpu, online: cpus::list(&there) }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the kernel says of the settings that the plan makes.
+    pub(crate) fn observe_system(&self) -> BTreeMap<String, String> {
+        let settings = || {
+            self.steps.iter().filter_map(|step| match &step.action {
+                Action::System { setting } => Some(setting),
+                _ => None,
+            })
+        };
+        let schedules = settings().any(|s| matches!(s, SystemSetting::Threads { .. }));
+        let all = if schedules { threads::list() } else { Vec::new() };
+        let mut said: BTreeMap<_, _> =
+            settings().filter_map(|setting| setting.observe(&all)).collect();
+        if self.steps.iter().any(|step| step.action == Action::ShortFreeLists) {
+            let pages = free_pages::longest().map(|pages| pages.to_string());
+            said.extend(pages.map(|pages| (free_pages::LONGEST_AT_START.to_owned(), pages)));
+        }
+        said
+    }
+}

@@ -1,0 +1,218 @@
+//! `prioflow`: 16 levels, with flow control of the link. Layouts from kernel/uapi/prioflow.h.
+
+use std::fmt;
+
+use teiji_core::time::Span;
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
+
+use super::{Kind, OPTIONS};
+use crate::message::{Request, attribute, u32_at};
+
+/// [`PrioflowChange::bytes`] that takes the limit away.
+pub const NO_LIMIT: u32 = u32::MAX;
+
+const LIMIT: u16 = 1;
+const BYTES: u16 = 2;
+const SOURCE: u16 = 3;
+const TABLE: u16 = 4;
+const SEND_LEVEL: u16 = 5;
+const LIFETIME_NS: u16 = 6;
+const LINK: u16 = 8;
+const RECEIVE_LEVEL: u16 = 9;
+const STORM_MS: u16 = 10;
+const REACTION_US: u16 = 11;
+const RING: u16 = 12;
+const ROOM: u16 = 13;
+
+impl Kind for Prioflow {
+    fn words(&self) -> String {
+        PrioflowChange::from(self).to_string()
+    }
+
+    fn encode(&self, request: Request) -> Request {
+        PrioflowChange::from(self).encode(request)
+    }
+
+    fn module(&self) -> Option<&'static str> {
+        Some(Self::KIND)
+    }
+}
+
+impl PrioflowChange {
+    /// Appends what is to change.
+    pub(crate) fn encode(&self, request: Request) -> Request {
+        request.nested(OPTIONS, |request| options(request, self))
+    }
+}
+
+/// What is to change of a qdisc and its link; `None` stays as it is, and in a new qdisc is
+/// the kernel's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrioflowChange {
+    /// As [`Prioflow::limit`].
+    pub limit: Option<u32>,
+    /// Most bytes that wait, or [`NO_LIMIT`].
+    pub bytes: Option<u32>,
+    /// As [`Prioflow::source`]; brings its own table.
+    pub source: Option<LevelSource>,
+    /// The level of each value of the source.
+    pub table: Option<LevelTable>,
+    /// As [`Prioflow::link`].
+    pub link: Option<LinkMode>,
+    /// As [`Prioflow::storm`].
+    pub storm: Option<Span>,
+    /// As [`Prioflow::reaction`].
+    pub reaction: Option<Span>,
+    /// As [`Prioflow::ring`].
+    pub ring: Option<u32>,
+    /// As [`Prioflow::room`].
+    pub room: Option<u32>,
+    /// Nothing below this level leaves the port; 0: all does.
+    pub send_level: Option<u8>,
+    /// The send level ends by itself after this time.
+    pub lifetime: Option<Span>,
+    /// The peer is asked to send nothing below this level; 0: it may send all.
+    pub receive_level: Option<u8>,
+}
+
+impl From<&Prioflow> for PrioflowChange {
+    fn from(settings: &Prioflow) -> Self {
+        Self {
+            limit: Some(settings.limit),
+            bytes: settings.bytes,
+            source: Some(settings.source),
+            table: settings.table,
+            link: Some(settings.link),
+            storm: Some(settings.storm),
+            reaction: Some(settings.reaction),
+            ring: Some(settings.ring),
+            room: Some(settings.room),
+            send_level: None,
+            lifetime: None,
+            receive_level: None,
+        }
+    }
+}
+
+/// `tc`'s words, each with a space before it.
+impl fmt::Display for PrioflowChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut word = |name: &str, value: Option<&dyn fmt::Display>| {
+            value.map_or(Ok(()), |value| write!(f, " {name} {value}"))
+        };
+        let units = |span: Option<Span>, unit_ns: i64| span.map(|span| span.as_ns() / unit_ns);
+        word("limit", self.limit.as_ref().map(|limit| limit as _))?;
+        word("bytes", self.bytes.as_ref().map(|bytes| bytes as _))?;
+        word("by", self.source.map(LevelSource::name).as_ref().map(|name| name as _))?;
+        word("table", self.table.as_ref().map(|table| table as _))?;
+        word("send-level", self.send_level.as_ref().map(|level| level as _))?;
+        word("for", units(self.lifetime, 1_000_000).as_ref().map(|ms| ms as _))?;
+        word("link", self.link.map(LinkMode::name).as_ref().map(|name| name as _))?;
+        word("receive-level", self.receive_level.as_ref().map(|level| level as _))?;
+        word("storm", units(self.storm, 1_000_000).as_ref().map(|ms| ms as _))?;
+        word("reaction", units(self.reaction, 1_000).as_ref().map(|us| us as _))?;
+        word("ring", self.ring.as_ref().map(|ring| ring as _))?;
+        word("room", self.room.as_ref().map(|room| room as _))
+    }
+}
+
+/// Appends what is to change.
+fn options(mut request: Request, change: &PrioflowChange) -> Request {
+    let byte = |request: Request, kind, value: Option<u8>| match value {
+        Some(value) => request.attribute(kind, &[value]),
+        None => request,
+    };
+    let word = |request: Request, kind, value: Option<u32>| match value {
+        Some(value) => request.u32(kind, value),
+        None => request,
+    };
+    // A `Span` is what the user said; the kernel refuses what is beyond its own limits.
+    let units = |span: Option<Span>, unit_ns: i64| {
+        span.map(|span| u32::try_from(span.as_ns() / unit_ns).unwrap_or(u32::MAX))
+    };
+    request = word(request, LIMIT, change.limit);
+    request = word(request, BYTES, change.bytes);
+    request = byte(request, SOURCE, change.source.map(|source| source as u8));
+    if let Some(table) = &change.table {
+        request = request.attribute(TABLE, table.levels());
+    }
+    request = byte(request, SEND_LEVEL, change.send_level);
+    if let Some(lifetime) = change.lifetime {
+        request = request.attribute(LIFETIME_NS, &lifetime.as_ns().to_ne_bytes());
+    }
+    request = byte(request, LINK, change.link.map(|link| link as u8));
+    request = byte(request, RECEIVE_LEVEL, change.receive_level);
+    request = word(request, STORM_MS, units(change.storm, 1_000_000));
+    request = word(request, REACTION_US, units(change.reaction, 1_000));
+    request = word(request, RING, change.ring);
+    word(request, ROOM, change.room)
+}
+
+/// The settings of a dump.
+pub(crate) fn decode(options: &[u8]) -> Option<Prioflow> {
+    let word = |kind| attribute(options, kind).and_then(|value| u32_at(value, 0));
+    let source = *LevelSource::ALL.get(usize::from(byte(options, SOURCE)?))?;
+    let table = LevelTable::new(attribute(options, TABLE)?).ok()?;
+    Some(Prioflow {
+        limit: word(LIMIT)?,
+        bytes: Some(word(BYTES)?).filter(|bytes| *bytes != NO_LIMIT),
+        source,
+        table: Some(table).filter(|table| *table != LevelTable::usual(source)),
+        link: *LinkMode::ALL.get(usize::from(byte(options, LINK)?))?,
+        storm: Span::from_millis(word(STORM_MS)?.into()),
+        reaction: Span::from_micros(word(REACTION_US)?.into()),
+        ring: word(RING)?,
+        room: word(ROOM)?,
+    })
+}
+
+fn byte(options: &[u8], kind: u16) -> Option<u8> {
+    attribute(options, kind)?.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::HEADER_LEN;
+
+    #[test]
+    fn a_change_reads_as_tcs_words() {
+        let change = PrioflowChange {
+            limit: Some(150),
+            bytes: Some(9000),
+            source: Some(LevelSource::Pcp),
+            table: "0,0,0,0,1,2,3,15".parse().ok(),
+            link: Some(LinkMode::MacControl),
+            storm: Some(Span::from_millis(300)),
+            send_level: Some(2),
+            lifetime: Some(Span::from_millis(70)),
+            receive_level: Some(3),
+            ..PrioflowChange::default()
+        };
+        let words = " limit 150 bytes 9000 by pcp table 0,0,0,0,1,2,3,15 send-level 2 for 70 link \
+                     mac-control receive-level 3 storm 300";
+        assert_eq!(change.to_string(), words);
+        assert_eq!(PrioflowChange::default().to_string(), "");
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_read() {
+        let settings = Prioflow {
+            limit: 150,
+            bytes: Some(90_000),
+            source: LevelSource::Pcp,
+            table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).ok(),
+            link: LinkMode::Experimental,
+            storm: Span::from_millis(300),
+            reaction: Span::from_micros(250),
+            ring: 4,
+            room: 500,
+        };
+        let change = PrioflowChange::from(&settings);
+        let bytes = options(Request::new(0, 0, &[]), &change).finish(1, 0);
+        assert_eq!(decode(&bytes[HEADER_LEN..]), Some(settings));
+        let some = PrioflowChange { send_level: Some(5), ..PrioflowChange::default() };
+        let bytes = options(Request::new(0, 0, &[]), &some).finish(1, 0);
+        assert_eq!(bytes[HEADER_LEN..], [5, 0, 5, 0, 5, 0, 0, 0], "nothing that is not said");
+    }
+}
