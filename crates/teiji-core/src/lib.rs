@@ -9,6 +9,8 @@
 //! * [`quantity`] – durations, rates and sizes as people write them,
 //! * [`cycle`] – the arithmetic of a periodic schedule,
 //! * [`domain`] – small numbers with a range, such as code points and priorities,
+//! * [`frame`] – what is known about one frame of a flow,
+//! * [`send_mode`] – when and how frames are handed to the kernel,
 //! * [`figure`] – figures of a distribution, by name,
 //! * [`cpu_time`] – how long a CPU was idle,
 //! * [`load`] – what a machine does beside, by name,
@@ -22,8 +24,10 @@ pub mod cpu_time;
 pub mod cycle;
 pub mod domain;
 pub mod figure;
+pub mod frame;
 pub mod load;
 pub mod quantity;
 pub mod reception;
+pub mod send_mode;
 pub mod time;
 pub mod wire;

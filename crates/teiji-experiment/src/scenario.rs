@@ -39,6 +39,7 @@ pub use qdisc::{
 };
 pub use requirement::{AllowedLoss, Relation, RequiredCount, RequiredFigure, Requirement};
 pub use system::{Policy, RtRuntime};
+pub use teiji_core::send_mode::SendMode;
 
 /// A question with the cases that answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -325,23 +326,4 @@ impl Transport {
         };
         (headers + u64::from(payload)).max(SHORTEST_FRAME) + AROUND_A_FRAME
     }
-}
-
-/// When and how a frame is handed to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SendMode {
-    /// Wake at the departure time and send: the paper's *normal*.
-    OnWakeUp,
-    /// One send after the other, none before its departure time: a tight loop. None is late.
-    BackToBack,
-    /// Wake one margin before the departure time and hand the frame over with
-    /// its departure time (`SO_TXTIME`): the paper's *etf*.
-    LaunchTime {
-        /// The transmission margin.
-        margin: Span,
-        /// `SOF_TXTIME_DEADLINE_MODE`: send as soon as possible but not later
-        /// than the launch time.
-        deadline: bool,
-    },
 }

@@ -1,6 +1,5 @@
 //! The columns of the records of frames.
 
-use teiji_core::reception::Reception;
 use teiji_core::time::Instant;
 
 use crate::columns::{Column, Kind, Row, as_counted, as_stored, flow, instant, seq, stamp};
@@ -57,22 +56,5 @@ impl Row for FrameRow {
         },
     ];
 
-    const EMPTY: Self = FrameRow {
-        flow: 0,
-        seq: 0,
-        scheduled: Instant::from_ns(0),
-        woke: None,
-        handed_over: None,
-        tx_sched: None,
-        tx_kernel: None,
-        tx_hardware: None,
-        wire: None,
-        rx_kernel: None,
-        rx_hardware: None,
-        taken: None,
-        reception: Reception::UNKNOWN,
-        arrival: None,
-        copies: 0,
-        fate: None,
-    };
+    const EMPTY: Self = FrameRow::planned(0, 0, Instant::from_ns(0));
 }

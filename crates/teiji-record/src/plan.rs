@@ -2,6 +2,7 @@
 //! are judged by.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, SendMode};
 
@@ -39,8 +40,13 @@ impl FlowPlan {
         }
     }
 
+    /// When its frames were to leave, and their sender to wake.
+    pub fn schedule(&self) -> Schedule {
+        Schedule { base: self.base, period: self.period, margin: self.mode.margin() }
+    }
+
     /// Departure of frame `seq`.
     pub fn departure(&self, seq: u64) -> Instant<Tai> {
-        self.base + self.period * i64::try_from(seq).unwrap_or(i64::MAX)
+        self.schedule().departure(seq)
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use teiji::{Fate, ReceiveRoom};
-use teiji_experiment::SendMode;
-use teiji_stats::{Departure, FlowStatistics, FlowTerms, FrameView, Outcome};
+use teiji_stats::{FlowStatistics, FlowTerms};
 
 use crate::fate;
 use crate::join::ListenerFacts;
@@ -17,9 +16,9 @@ impl Records {
             .flows
             .iter()
             .map(|plan| {
-                let frames = self.rows_of(plan.flow).iter().map(FrameRow::view);
-                let mut statistics = FlowStatistics::from_frames(&plan.terms(&self.facts), frames);
-                for row in self.rows_of(plan.flow) {
+                let rows = self.rows_of(plan.flow);
+                let mut statistics = FlowStatistics::from_frames(&plan.terms(&self.facts), rows);
+                for row in rows {
                     if let Some(Fate::SendFailed(errno)) = row.fate {
                         *statistics.send_errors.entry(fate::errno_name(errno)).or_default() += 1;
                     }
@@ -50,40 +49,10 @@ impl FlowPlan {
     pub fn terms(&self, facts: &Facts) -> FlowTerms {
         FlowTerms {
             period: self.period,
-            departure: match self.mode {
-                SendMode::OnWakeUp => Departure::OnWakeUp,
-                SendMode::BackToBack => Departure::BackToBack,
-                SendMode::LaunchTime { margin, .. } => Departure::LaunchTime { margin },
-            },
+            mode: self.mode,
             stamps_requested: self.tx_stamps,
             foreign: facts.foreign(self.flow),
             wire_resolution: facts.wire_resolution,
-        }
-    }
-}
-
-impl FrameRow {
-    /// The row as the statistics see it.
-    pub fn view(&self) -> FrameView {
-        FrameView {
-            seq: self.seq,
-            scheduled: self.scheduled,
-            woke: self.woke,
-            handed_over: self.handed_over,
-            tx_sched: self.tx_sched,
-            tx_kernel: self.tx_kernel,
-            tx_hardware: self.tx_hardware,
-            wire: self.wire,
-            rx_kernel: self.rx_kernel,
-            rx_hardware: self.rx_hardware,
-            arrival: self.arrival,
-            copies: self.copies,
-            outcome: match self.fate {
-                None => Outcome::Accepted,
-                Some(Fate::Missed) => Outcome::Missed,
-                Some(Fate::Invalid) => Outcome::Invalid,
-                Some(Fate::SendFailed(_)) => Outcome::SendFailed,
-            },
         }
     }
 }
@@ -94,8 +63,8 @@ mod tests {
     use teiji_stats::Vantage;
 
     use super::*;
-    use crate::columns::Row;
     use crate::{About, Sighting, join};
+    use teiji_core::send_mode::SendMode;
 
     #[test]
     fn each_flow_is_judged_by_its_own_rows() {
@@ -128,13 +97,5 @@ mod tests {
         assert_eq!((range("steady"), range("shaky")), (Some(0), Some(140)));
         assert_eq!(statistics["shaky"].counts.planned, 4);
         assert!(records.rows_of(1).is_empty());
-    }
-
-    #[test]
-    fn the_kernels_word_on_a_frame_becomes_its_outcome() {
-        let outcome = |fate| FrameRow { fate, ..FrameRow::EMPTY }.view().outcome;
-        assert_eq!(outcome(None), Outcome::Accepted);
-        assert_eq!(outcome(Some(Fate::Missed)), Outcome::Missed);
-        assert_eq!(outcome(Some(Fate::SendFailed(105))), Outcome::SendFailed);
     }
 }

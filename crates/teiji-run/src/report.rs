@@ -17,7 +17,7 @@ use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary, json};
 use teiji_report::ranking;
 use teiji_report::units::Glyphs;
 use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
-use teiji_stats::{FlowStatistics, FrameView, Vantage};
+use teiji_stats::{FlowStatistics, Vantage};
 
 use crate::experiment_file;
 use crate::limits;
@@ -147,8 +147,7 @@ fn points_of(
 ) -> Points {
     let period = teiji_core::time::Span::from_ns(statistics.period_ns);
     let rows = records.rows_of(flow);
-    let views = || rows.iter().map(teiji_record::FrameRow::view);
-    let start = views().find_map(|view: FrameView| view.stamp_ns(vantage)).unwrap_or(0);
+    let start = rows.iter().find_map(|row| vantage.stamp_ns(row)).unwrap_or(0);
     let mut points = Points {
         case: String::new(),
         seed: 0,
@@ -159,9 +158,9 @@ fn points_of(
         seq: Vec::new(),
         of: 0,
     };
-    for (seq, deviation) in teiji_stats::fold::interval_deviations(period, vantage, views()) {
+    for (seq, deviation) in teiji_stats::fold::interval_deviations(period, vantage, rows) {
         let at = usize::try_from(seq).ok().and_then(|seq| rows.get(seq));
-        let Some(stamp) = at.and_then(|row| row.view().stamp_ns(vantage)) else { continue };
+        let Some(stamp) = at.and_then(|row| vantage.stamp_ns(row)) else { continue };
         points.t_ns.push(stamp - start);
         points.deviation_ns.push(deviation);
         points.seq.push(seq);
@@ -172,13 +171,12 @@ fn points_of(
 
 /// Makes of intervals departures: the earliest of all is `earliest_ns` after its plan.
 fn by_schedule(points: &mut Points, vantage: Vantage, rows: &[FrameRow], earliest_ns: i64) {
-    let views = rows.iter().map(FrameRow::view);
-    let (deviations, _) = teiji_stats::fold::schedule_deviations(vantage, views);
+    let (deviations, _) = teiji_stats::fold::schedule_deviations(vantage, rows);
     let Some(least) = deviations.iter().map(|(_, deviation)| *deviation).min() else { return };
-    let start = rows.iter().find_map(|row| row.view().stamp_ns(vantage)).unwrap_or(0);
+    let start = rows.iter().find_map(|row| vantage.stamp_ns(row)).unwrap_or(0);
     let at = |seq: &u64| {
         let row = usize::try_from(*seq).ok().and_then(|seq| rows.get(seq));
-        row.and_then(|row| row.view().stamp_ns(vantage)).unwrap_or(start) - start
+        row.and_then(|row| vantage.stamp_ns(row)).unwrap_or(start) - start
     };
     points.seq = deviations.iter().map(|(seq, _)| *seq).collect();
     points.t_ns = points.seq.iter().map(at).collect();

@@ -3,103 +3,26 @@
 
 use std::collections::BTreeMap;
 
-use teiji_core::time::{Capture, Instant, Phc, Span, Tai};
+use teiji_core::frame::{Fate, FrameRow};
+use teiji_core::send_mode::SendMode;
+use teiji_core::time::{Instant, Span, Tai};
 
 use crate::flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
 use crate::{Deviation, Intervals, Missed, Series, median};
-
-/// What the statistics need to know of one frame.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameView {
-    /// Sequence number, from 0.
-    pub seq: u64,
-    /// When it was meant to be on the wire.
-    pub scheduled: Instant<Tai>,
-    /// When its sender woke; `None` if the talker never came to it.
-    pub woke: Option<Instant<Tai>>,
-    /// When the send call returned.
-    pub handed_over: Option<Instant<Tai>>,
-    /// Entered the qdisc.
-    pub tx_sched: Option<Instant<Tai>>,
-    /// Handed to the card by its driver.
-    pub tx_kernel: Option<Instant<Tai>>,
-    /// Left the card.
-    pub tx_hardware: Option<Instant<Phc>>,
-    /// Seen by the analyser.
-    pub wire: Option<Instant<Capture>>,
-    /// Arrived in the receiving kernel.
-    pub rx_kernel: Option<Instant<Tai>>,
-    /// Arrived at the receiving card.
-    pub rx_hardware: Option<Instant<Phc>>,
-    /// Position in the order of arrival, from 0.
-    pub arrival: Option<u64>,
-    /// Copies that arrived.
-    pub copies: u32,
-    /// What the sending kernel said became of it.
-    pub outcome: Outcome,
-}
-
-impl FrameView {
-    /// The frame `seq` of which nothing is known but when it was meant to leave.
-    pub const fn planned(seq: u64, scheduled: Instant<Tai>) -> Self {
-        Self {
-            seq,
-            scheduled,
-            woke: None,
-            handed_over: None,
-            tx_sched: None,
-            tx_kernel: None,
-            tx_hardware: None,
-            wire: None,
-            rx_kernel: None,
-            rx_hardware: None,
-            arrival: None,
-            copies: 0,
-            outcome: Outcome::Accepted,
-        }
-    }
-}
-
-/// What the sending kernel said became of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing: it was accepted, as far as the kernel told.
-    Accepted,
-    /// ETF dropped it: its launch time had passed.
-    Missed,
-    /// ETF dropped it: its launch time was unusable.
-    Invalid,
-    /// The send call failed.
-    SendFailed,
-}
 
 /// How a flow was meant to be sent, and what is known beside its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowTerms {
     /// Distance between two departures.
     pub period: Span,
-    /// When a frame is handed to the kernel.
-    pub departure: Departure,
+    /// When and how a frame is handed to the kernel.
+    pub mode: SendMode,
     /// Transmit stamps were asked for.
     pub stamps_requested: bool,
     /// Packets on the flow's socket that were not test frames.
     pub foreign: u64,
     /// Resolution of the analyser's stamps, where it is known.
     pub wire_resolution: Option<Span>,
-}
-
-/// When a frame is handed to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
-    /// At its departure time.
-    OnWakeUp,
-    /// As soon as the one before has been, but not before its departure time.
-    BackToBack,
-    /// This margin before its departure time, which the kernel keeps.
-    LaunchTime {
-        /// The transmission margin.
-        margin: Span,
-    },
 }
 
 impl FlowTerms {
@@ -110,70 +33,51 @@ impl FlowTerms {
     /// sender that passes it has overrun its cycle.
     /// One that is sent back to back has none.
     pub(crate) fn deadline(&self, scheduled: Instant<Tai>) -> Option<Instant<Tai>> {
-        match self.departure {
-            Departure::OnWakeUp => Some(scheduled + self.period),
-            Departure::BackToBack => None,
-            Departure::LaunchTime { .. } => Some(scheduled),
+        match self.mode {
+            SendMode::OnWakeUp => Some(scheduled + self.period),
+            SendMode::BackToBack => None,
+            SendMode::LaunchTime { .. } => Some(scheduled),
         }
     }
 
     pub(crate) fn planned_wake(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
-        match self.departure {
-            Departure::OnWakeUp | Departure::BackToBack => scheduled,
-            Departure::LaunchTime { margin } => scheduled - margin,
-        }
+        scheduled - self.mode.margin()
     }
 }
 
-impl FrameView {
-    /// The stamp taken at a vantage, in nanoseconds of that vantage's clock.
-    pub fn stamp_ns(&self, vantage: Vantage) -> Option<i64> {
-        match vantage {
-            Vantage::Wire => self.wire.map(Instant::as_ns),
-            Vantage::RxHardware => self.rx_hardware.map(Instant::as_ns),
-            Vantage::TxHardware => self.tx_hardware.map(Instant::as_ns),
-            Vantage::RxKernel => self.rx_kernel.map(Instant::as_ns),
-            Vantage::TxKernel => self.tx_kernel.map(Instant::as_ns),
+impl Vantage {
+    /// A frame's stamp taken here, in nanoseconds of this vantage's clock.
+    pub fn stamp_ns(self, frame: &FrameRow) -> Option<i64> {
+        match self {
+            Self::Wire => frame.wire.map(Instant::as_ns),
+            Self::RxHardware => frame.rx_hardware.map(Instant::as_ns),
+            Self::TxHardware => frame.tx_hardware.map(Instant::as_ns),
+            Self::RxKernel => frame.rx_kernel.map(Instant::as_ns),
+            Self::TxKernel => frame.tx_kernel.map(Instant::as_ns),
         }
-    }
-
-    /// The kernel took it.
-    fn was_sent(&self) -> bool {
-        self.handed_over.is_some() && self.outcome != Outcome::SendFailed
-    }
-
-    /// The kernel took it and did not say that it dropped it.
-    fn should_have_left(&self) -> bool {
-        self.was_sent() && self.outcome == Outcome::Accepted
     }
 }
 
 impl FlowStatistics {
     /// Computes the statistics of one flow from its frames in order of
     /// sequence number, the frames that never were sent among them.
-    pub fn from_frames<I>(terms: &FlowTerms, frames: I) -> Self
-    where
-        I: IntoIterator<Item = FrameView>,
-        I::IntoIter: Clone,
-    {
-        let frames = frames.into_iter();
+    pub fn from_frames(terms: &FlowTerms, frames: &[FrameRow]) -> Self {
         let mut vantages = BTreeMap::new();
         for vantage in Vantage::ALL {
-            if let Some(statistics) = at_vantage(terms, vantage, frames.clone()) {
+            if let Some(statistics) = at_vantage(terms, vantage, frames) {
                 vantages.insert(vantage, statistics);
             }
         }
-        let wake_up =
-            frames.clone().filter_map(|f| Some(f.woke? - terms.planned_wake(f.scheduled)));
-        let hand_over = frames.clone().filter_map(|f| Some(f.handed_over? - f.woke?));
+        let wake_up = frames.iter().filter_map(|f| Some(f.woke? - terms.planned_wake(f.scheduled)));
+        let hand_over = frames.iter().filter_map(|f| Some(f.handed_over? - f.woke?));
         Self {
-            counts: counts(terms, frames.clone()),
+            counts: counts(terms, frames),
             period_ns: terms.period.as_ns(),
-            judged_at: judge(&frames),
+            judged_at: judge(frames),
             vantages,
             wake_up: wake_up.map(Span::as_ns).collect::<Series>().finish(),
             hand_over: hand_over.map(Span::as_ns).collect::<Series>().finish(),
-            missed: Missed::of(terms, frames.clone()),
+            missed: Missed::of(terms, frames),
             send_errors: BTreeMap::new(),
         }
     }
@@ -184,12 +88,12 @@ impl FlowStatistics {
 pub fn interval_deviations(
     period: Span,
     vantage: Vantage,
-    frames: impl IntoIterator<Item = FrameView>,
+    frames: &[FrameRow],
 ) -> impl Iterator<Item = (u64, i64)> {
     let mut intervals = Intervals::default();
     frames
-        .into_iter()
-        .filter_map(move |frame| Some((frame.seq, frame.stamp_ns(vantage)?)))
+        .iter()
+        .filter_map(move |frame| Some((frame.seq, vantage.stamp_ns(frame)?)))
         .flat_map(move |(seq, at_ns)| intervals.push(seq, at_ns))
         .flatten()
         .map(move |interval| (interval.seq, interval.deviation_ns(period.as_ns())))
@@ -198,13 +102,10 @@ pub fn interval_deviations(
 /// The deviation of each stamped frame from its schedule, in nanoseconds, with
 /// its sequence number; centred on their median if the vantage's clock has an
 /// unknown offset to TAI. The second value says whether they are centred.
-pub fn schedule_deviations(
-    vantage: Vantage,
-    frames: impl IntoIterator<Item = FrameView>,
-) -> (Vec<(u64, i64)>, bool) {
+pub fn schedule_deviations(vantage: Vantage, frames: &[FrameRow]) -> (Vec<(u64, i64)>, bool) {
     let mut deviations: Vec<(u64, i64)> = frames
-        .into_iter()
-        .filter_map(|f| Some((f.seq, f.stamp_ns(vantage)?.saturating_sub(f.scheduled.as_ns()))))
+        .iter()
+        .filter_map(|f| Some((f.seq, vantage.stamp_ns(f)?.saturating_sub(f.scheduled.as_ns()))))
         .collect();
     if vantage.clock_is_tai() {
         return (deviations, false);
@@ -220,15 +121,15 @@ pub fn schedule_deviations(
 fn at_vantage(
     terms: &FlowTerms,
     vantage: Vantage,
-    frames: impl Iterator<Item = FrameView> + Clone,
+    frames: &[FrameRow],
 ) -> Option<VantageStatistics> {
-    let (schedule, centred) = schedule_deviations(vantage, frames.clone());
+    let (schedule, centred) = schedule_deviations(vantage, frames);
     let schedule: Option<Deviation> =
         schedule.into_iter().map(|(_, d)| d).collect::<Series>().finish();
     let interval: Series =
-        interval_deviations(terms.period, vantage, frames.clone()).map(|(_, d)| d).collect();
+        interval_deviations(terms.period, vantage, frames).map(|(_, d)| d).collect();
     schedule.as_ref()?;
-    let unseen = frames.filter(|frame| frame.stamp_ns(vantage).is_none()).count() as u64;
+    let unseen = frames.iter().filter(|frame| vantage.stamp_ns(frame).is_none()).count() as u64;
     let resolution = terms.wire_resolution.filter(|_| vantage == Vantage::Wire);
     Some(VantageStatistics {
         interval: interval.finish(),
@@ -242,14 +143,13 @@ fn at_vantage(
 /// The best vantage that stamped nearly all frames that arrived (99 %), or,
 /// where nothing arrived, that should have left; failing that, the one with
 /// most stamps.
-fn judge(frames: &(impl Iterator<Item = FrameView> + Clone)) -> Option<Vantage> {
-    let stamped = |vantage: Vantage, among: fn(&FrameView) -> bool| {
-        frames.clone().filter(|f| among(f) && f.stamp_ns(vantage).is_some()).count()
+fn judge(frames: &[FrameRow]) -> Option<Vantage> {
+    let stamped = |vantage: Vantage, among: fn(&FrameRow) -> bool| {
+        frames.iter().filter(|f| among(f) && vantage.stamp_ns(f).is_some()).count()
     };
-    let arrived: fn(&FrameView) -> bool = |f| f.copies > 0;
-    let among =
-        if frames.clone().any(|f| arrived(&f)) { arrived } else { FrameView::should_have_left };
-    let all = frames.clone().filter(among).count();
+    let arrived: fn(&FrameRow) -> bool = |f| f.copies > 0;
+    let among = if frames.iter().any(arrived) { arrived } else { FrameRow::should_have_left };
+    let all = frames.iter().filter(|f| among(f)).count();
     Vantage::ALL.into_iter().find(|v| all > 0 && stamped(*v, among) * 100 >= all * 99).or_else(
         || {
             let by_stamps = Vantage::ALL.map(|v| (stamped(v, |_| true), v));
@@ -260,9 +160,9 @@ fn judge(frames: &(impl Iterator<Item = FrameView> + Clone)) -> Option<Vantage> 
     )
 }
 
-fn counts(terms: &FlowTerms, frames: impl Iterator<Item = FrameView> + Clone) -> Counts {
+fn counts(terms: &FlowTerms, frames: &[FrameRow]) -> Counts {
     let mut counts = Counts { foreign: terms.foreign, ..Counts::default() };
-    for frame in frames.clone() {
+    for frame in frames {
         counts.planned += 1;
         counts.sent += u64::from(frame.was_sent());
         counts.received += u64::from(frame.copies > 0);
@@ -271,14 +171,14 @@ fn counts(terms: &FlowTerms, frames: impl Iterator<Item = FrameView> + Clone) ->
         let deadline = terms.deadline(frame.scheduled);
         let late = |at: Instant<Tai>| deadline.is_some_and(|deadline| at > deadline);
         counts.late += u64::from(frame.handed_over.is_some_and(late));
-        match frame.outcome {
-            Outcome::Accepted => {}
-            Outcome::Missed => counts.dropped_missed += 1,
-            Outcome::Invalid => counts.dropped_invalid += 1,
-            Outcome::SendFailed => counts.send_failed += 1,
+        match frame.fate {
+            None => {}
+            Some(Fate::Missed) => counts.dropped_missed += 1,
+            Some(Fate::Invalid) => counts.dropped_invalid += 1,
+            Some(Fate::SendFailed(_)) => counts.send_failed += 1,
         }
     }
-    counts.reordered = reordered(frames.clone());
+    counts.reordered = reordered(frames);
     if terms.stamps_requested {
         counts.tx_stamps_missing = tx_stamps_missing(frames);
     }
@@ -287,8 +187,8 @@ fn counts(terms: &FlowTerms, frames: impl Iterator<Item = FrameView> + Clone) ->
 
 /// Frames that arrived after one with a higher sequence number: type-P
 /// reordered in the sense of RFC 4737, section 3.3.
-fn reordered(frames: impl Iterator<Item = FrameView>) -> u64 {
-    let arrivals: Vec<u64> = frames.filter_map(|f| f.arrival).collect();
+fn reordered(frames: &[FrameRow]) -> u64 {
+    let arrivals: Vec<u64> = frames.iter().filter_map(|f| f.arrival).collect();
     let mut earliest_later_frame = u64::MAX;
     let mut reordered = 0;
     for arrival in arrivals.into_iter().rev() {
@@ -300,19 +200,19 @@ fn reordered(frames: impl Iterator<Item = FrameView>) -> u64 {
 
 /// Frames that should have left and lack a transmit stamp: any at all, or one
 /// of a kind that other frames of the flow got.
-fn tx_stamps_missing(frames: impl Iterator<Item = FrameView> + Clone) -> u64 {
+fn tx_stamps_missing(frames: &[FrameRow]) -> u64 {
     let kinds =
-        |f: &FrameView| [f.tx_sched.is_some(), f.tx_kernel.is_some(), f.tx_hardware.is_some()];
+        |f: &FrameRow| [f.tx_sched.is_some(), f.tx_kernel.is_some(), f.tx_hardware.is_some()];
     let mut offered = [false; 3];
-    for frame in frames.clone() {
-        let got = kinds(&frame);
+    for frame in frames {
+        let got = kinds(frame);
         for (offered, got) in offered.iter_mut().zip(got) {
             *offered |= got;
         }
     }
     let nothing_offered = offered == [false; 3];
-    let lacks = |f: &FrameView| nothing_offered || kinds(f) != offered;
-    frames.filter(|f| f.should_have_left() && lacks(f)).count() as u64
+    let lacks = |f: &FrameRow| nothing_offered || kinds(f) != offered;
+    frames.iter().filter(|f| f.should_have_left() && lacks(f)).count() as u64
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use super::*;
 const PERIOD: i64 = 1_000_000;
 const BASE: i64 = 1_800_000_000_000_000_000;
 
-fn terms(departure: Departure) -> FlowTerms {
+fn terms(mode: SendMode) -> FlowTerms {
     FlowTerms {
         period: Span::from_ns(PERIOD),
-        departure,
+        mode,
         stamps_requested: false,
         foreign: 0,
         wire_resolution: None,
@@ -16,44 +16,38 @@ fn terms(departure: Departure) -> FlowTerms {
 }
 
 fn launch_time() -> FlowTerms {
-    terms(Departure::LaunchTime { margin: Span::from_micros(400) })
+    terms(SendMode::LaunchTime { margin: Span::from_micros(400), deadline: false })
 }
 
 /// A frame that went through: woke 5 µs late, sent 2 µs later, on the wire
 /// `deviation_ns` off its time, by an analyser whose clock is 7 s off.
-fn frame(seq: u64, deviation_ns: i64) -> FrameView {
+fn frame(seq: u64, deviation_ns: i64) -> FrameRow {
     let scheduled = Instant::from_ns(BASE + PERIOD * i64::try_from(seq).unwrap());
     let woke = scheduled - Span::from_micros(395);
-    FrameView {
-        seq,
-        scheduled,
+    FrameRow {
         woke: Some(woke),
         handed_over: Some(woke + Span::from_micros(2)),
-        tx_sched: None,
-        tx_kernel: None,
-        tx_hardware: None,
         wire: Some(Instant::from_ns(scheduled.as_ns() + 7_000_000_000 + deviation_ns)),
         rx_kernel: Some(scheduled + Span::from_ns(60_000 + deviation_ns)),
-        rx_hardware: None,
         arrival: Some(seq),
         copies: 1,
-        outcome: Outcome::Accepted,
+        ..FrameRow::planned(0, seq, scheduled)
     }
 }
 
-fn unsent(seq: u64) -> FrameView {
+fn unsent(seq: u64) -> FrameRow {
     let stampless = frame(seq, 0);
-    FrameView { woke: None, handed_over: None, ..lost(&stampless) }
+    FrameRow { woke: None, handed_over: None, ..lost(&stampless) }
 }
 
-fn lost(frame: &FrameView) -> FrameView {
-    FrameView { wire: None, rx_kernel: None, arrival: None, copies: 0, ..*frame }
+fn lost(frame: &FrameRow) -> FrameRow {
+    FrameRow { wire: None, rx_kernel: None, arrival: None, copies: 0, ..*frame }
 }
 
 #[test]
 fn intervals_and_schedule_are_judged_on_the_wire() {
     let frames = [frame(0, 0), frame(1, 10), frame(2, -20), frame(3, 0)];
-    let statistics = FlowStatistics::from_frames(&launch_time(), frames);
+    let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
     assert_eq!(statistics.judged_at, Some(Vantage::Wire));
     let wire = &statistics.vantages[&Vantage::Wire];
     let interval = wire.interval.as_ref().unwrap();
@@ -71,7 +65,7 @@ fn intervals_and_schedule_are_judged_on_the_wire() {
 #[test]
 fn a_gap_in_the_sequence_gives_no_interval() {
     let frames = [frame(0, 0), frame(1, 0), lost(&frame(2, 0)), frame(3, 0), frame(4, 0)];
-    let statistics = FlowStatistics::from_frames(&launch_time(), frames);
+    let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
     let interval = statistics.vantages[&Vantage::Wire].interval.clone().unwrap();
     assert_eq!((interval.count, interval.range_ns), (2, 0));
     assert_eq!(statistics.counts.lost, 1);
@@ -80,7 +74,7 @@ fn a_gap_in_the_sequence_gives_no_interval() {
 #[test]
 fn a_frame_that_comes_after_the_next_one_shows_in_both_of_its_intervals() {
     let frames = [frame(0, 0), frame(1, 0), frame(2, 1_002_000), frame(3, 0), frame(4, 0)];
-    let statistics = FlowStatistics::from_frames(&launch_time(), frames);
+    let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
     let interval = statistics.vantages[&Vantage::Wire].interval.clone().unwrap();
     assert_eq!((interval.count, interval.min_ns, interval.max_ns), (4, -1_002_000, 1_002_000));
 }
@@ -90,14 +84,14 @@ fn every_frame_is_counted_once_for_what_became_of_it() {
     let frames = [
         frame(0, 0),
         lost(&frame(1, 0)),
-        FrameView { outcome: Outcome::Missed, ..lost(&frame(2, 0)) },
-        FrameView { outcome: Outcome::Invalid, ..lost(&frame(3, 0)) },
-        FrameView { outcome: Outcome::SendFailed, ..lost(&frame(4, 0)) },
-        FrameView { copies: 3, ..frame(5, 0) },
+        FrameRow { fate: Some(Fate::Missed), ..lost(&frame(2, 0)) },
+        FrameRow { fate: Some(Fate::Invalid), ..lost(&frame(3, 0)) },
+        FrameRow { fate: Some(Fate::SendFailed(105)), ..lost(&frame(4, 0)) },
+        FrameRow { copies: 3, ..frame(5, 0) },
         unsent(6),
     ];
     let statistics =
-        FlowStatistics::from_frames(&FlowTerms { foreign: 9, ..launch_time() }, frames);
+        FlowStatistics::from_frames(&FlowTerms { foreign: 9, ..launch_time() }, &frames);
     let expected = Counts {
         planned: 7,
         sent: 5,
@@ -119,47 +113,48 @@ fn every_frame_is_counted_once_for_what_became_of_it() {
 #[test]
 fn a_frame_is_reordered_if_a_later_one_came_before_it() {
     let order = [0, 3, 1, 2, 4];
-    let frames = order.map(|seq: u64| FrameView {
+    let frames = order.map(|seq: u64| FrameRow {
         arrival: Some(order[usize::try_from(seq).unwrap()]),
         ..frame(seq, 0)
     });
     // Arrivals by sequence number: 0, 3, 1, 2, 4. Frame 1 came after 2 and 3.
     let mut frames = frames;
     frames.sort_by_key(|f| f.seq);
-    assert_eq!(FlowStatistics::from_frames(&launch_time(), frames).counts.reordered, 1);
+    assert_eq!(FlowStatistics::from_frames(&launch_time(), &frames).counts.reordered, 1);
 }
 
 #[test]
 fn late_means_past_the_launch_time_or_past_the_next_departure() {
     let handed_over = |after_ns: i64| {
         let f = frame(0, 0);
-        FrameView { handed_over: Some(f.scheduled + Span::from_ns(after_ns)), ..f }
+        FrameRow { handed_over: Some(f.scheduled + Span::from_ns(after_ns)), ..f }
     };
     let late = |terms: FlowTerms, after_ns| {
-        FlowStatistics::from_frames(&terms, [handed_over(after_ns)]).counts.late
+        FlowStatistics::from_frames(&terms, &[handed_over(after_ns)]).counts.late
     };
     assert_eq!(late(launch_time(), 0), 0);
     assert_eq!(late(launch_time(), 1), 1);
-    assert_eq!(late(terms(Departure::OnWakeUp), PERIOD), 0);
-    assert_eq!(late(terms(Departure::OnWakeUp), PERIOD + 1), 1);
-    assert_eq!(late(terms(Departure::BackToBack), 9 * PERIOD), 0);
+    assert_eq!(late(terms(SendMode::OnWakeUp), PERIOD), 0);
+    assert_eq!(late(terms(SendMode::OnWakeUp), PERIOD + 1), 1);
+    assert_eq!(late(terms(SendMode::BackToBack), 9 * PERIOD), 0);
 }
 
 #[test]
 fn on_wake_up_the_latency_counts_from_the_departure() {
     let f = frame(0, 0);
-    let f = FrameView { woke: Some(f.scheduled + Span::from_ns(77)), ..f };
-    let statistics = FlowStatistics::from_frames(&terms(Departure::OnWakeUp), [f]);
+    let f = FrameRow { woke: Some(f.scheduled + Span::from_ns(77)), ..f };
+    let statistics = FlowStatistics::from_frames(&terms(SendMode::OnWakeUp), &[f]);
     assert_eq!(statistics.wake_up.unwrap().max_ns, 77);
 }
 
 #[test]
 fn a_vantage_that_missed_too_many_frames_is_no_judge() {
-    let without_wire = |f: FrameView| FrameView { wire: None, ..f };
+    let without_wire = |f: FrameRow| FrameRow { wire: None, ..f };
     let frames = (0..100).map(|seq| frame(seq, 0));
     let judged = |blind: u64| {
         let frames = frames.clone().map(|f| if f.seq < blind { without_wire(f) } else { f });
-        FlowStatistics::from_frames(&launch_time(), frames).judged_at
+        let frames: Vec<FrameRow> = frames.collect();
+        FlowStatistics::from_frames(&launch_time(), &frames).judged_at
     };
     assert_eq!(
         [0, 1, 2, 100].map(judged),
@@ -174,27 +169,27 @@ fn a_vantage_that_missed_too_many_frames_is_no_judge() {
 
 #[test]
 fn without_arrivals_the_best_stamped_vantage_judges() {
-    let tx_only = |f: FrameView| FrameView { tx_kernel: Some(f.scheduled), ..lost(&f) };
+    let tx_only = |f: FrameRow| FrameRow { tx_kernel: Some(f.scheduled), ..lost(&f) };
     let frames = [tx_only(frame(0, 0)), tx_only(frame(1, 0)), lost(&frame(2, 0))];
-    let statistics = FlowStatistics::from_frames(&launch_time(), frames);
+    let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
     assert_eq!(statistics.judged_at, Some(Vantage::TxKernel));
-    let nothing = FlowStatistics::from_frames(&launch_time(), [unsent(0)]);
+    let nothing = FlowStatistics::from_frames(&launch_time(), &[unsent(0)]);
     assert_eq!((nothing.judged_at, nothing.vantages.len()), (None, 0));
 }
 
 #[test]
 fn missing_transmit_stamps_are_counted_by_the_kinds_that_came() {
     let stamped =
-        |f: FrameView| FrameView { tx_sched: Some(f.scheduled), tx_kernel: Some(f.scheduled), ..f };
+        |f: FrameRow| FrameRow { tx_sched: Some(f.scheduled), tx_kernel: Some(f.scheduled), ..f };
     let frames = [
         stamped(frame(0, 0)),
-        FrameView { tx_kernel: None, ..stamped(frame(1, 0)) },
-        FrameView { outcome: Outcome::Missed, ..lost(&frame(2, 0)) },
+        FrameRow { tx_kernel: None, ..stamped(frame(1, 0)) },
+        FrameRow { fate: Some(Fate::Missed), ..lost(&frame(2, 0)) },
         frame(3, 0),
     ];
     let missing = |stamps_requested| {
         let terms = FlowTerms { stamps_requested, ..launch_time() };
-        FlowStatistics::from_frames(&terms, frames).counts.tx_stamps_missing
+        FlowStatistics::from_frames(&terms, &frames).counts.tx_stamps_missing
     };
     assert_eq!((missing(true), missing(false)), (2, 0));
 }
@@ -203,7 +198,7 @@ fn missing_transmit_stamps_are_counted_by_the_kinds_that_came() {
 fn the_analysers_resolution_is_stated_at_the_wire() {
     let resolution = |ns| {
         let terms = FlowTerms { wire_resolution: Some(Span::from_ns(ns)), ..launch_time() };
-        let statistics = FlowStatistics::from_frames(&terms, [frame(0, 0)]);
+        let statistics = FlowStatistics::from_frames(&terms, &[frame(0, 0)]);
         assert_eq!(statistics.vantages[&Vantage::RxKernel].resolution_ns, None);
         statistics.vantages[&Vantage::Wire].resolution_ns
     };

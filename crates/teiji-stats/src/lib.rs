@@ -40,7 +40,7 @@ pub use delay::{DelayCounts, DelayStatistics, PointCounts};
 pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};
 pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
-pub use fold::{Departure, FlowTerms, FrameView, Outcome};
+pub use fold::FlowTerms;
 pub use gates::GateStatistics;
 pub use intervals::Intervals;
 pub use margin::{Misses, Recommendation, Stations};

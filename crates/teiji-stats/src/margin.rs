@@ -21,9 +21,8 @@ pub use forecast::{just_below, late_at_most};
 pub use misses::{Misses, refuted};
 pub use recommendation::{MemberBounds, Recommendation, supported_by};
 
+use teiji_core::frame::{Fate, FrameRow};
 use teiji_core::time::Span;
-
-use crate::fold::{FrameView, Outcome};
 
 /// By how much a missed frame was late, at least.
 const BARELY: Span = Span::from_ns(1);
@@ -56,20 +55,16 @@ impl Stations {
     /// The stretches of frames that woke `margin` before their departure. `delta`
     /// is that of the ETF they passed; without one a release begins when the
     /// frame enters the qdisc.
-    pub fn of(
-        frames: impl IntoIterator<Item = FrameView>,
-        margin: Span,
-        delta: Option<Span>,
-    ) -> Self {
+    pub fn of(frames: &[FrameRow], margin: Span, delta: Option<Span>) -> Self {
         let mut stations = Self::default();
         for frame in frames {
-            let accepted = frame.outcome == Outcome::Accepted;
+            let accepted = frame.fate.is_none();
             stations.dropped += u64::from(!accepted);
             let (Some(woke), Some(sched)) = (frame.woke, frame.tx_sched) else {
                 stations.unstamped += u64::from(accepted && frame.handed_over.is_some());
                 continue;
             };
-            let missed = frame.outcome == Outcome::Missed;
+            let missed = frame.fate == Some(Fate::Missed);
             stations.cut_short += u64::from(missed);
             // A missed frame was still in the qdisc when its launch time passed.
             let card = frame.tx_kernel.or(missed.then_some(frame.scheduled + BARELY));

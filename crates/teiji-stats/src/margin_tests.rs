@@ -10,18 +10,22 @@ const MARGIN: Span = Span::from_micros(400);
 const DELTA: Span = Span::from_micros(150);
 
 /// A frame that wakes and is handed over and released with these latencies.
-fn frame(seq: u64, wake_up: i64, hand_over: i64, release: i64) -> FrameView {
+fn frame(seq: u64, wake_up: i64, hand_over: i64, release: i64) -> FrameRow {
     let scheduled: Instant<Tai> =
         Instant::from_ns(1_000_000_000) + Span::from_millis(1) * i64::try_from(seq).unwrap();
     let woke = scheduled - MARGIN + Span::from_ns(wake_up);
     let sched = woke + Span::from_ns(hand_over);
-    FrameView {
+    FrameRow {
         woke: Some(woke),
         handed_over: Some(sched + Span::from_micros(1)),
         tx_sched: Some(sched),
         tx_kernel: Some(sched.max(scheduled - DELTA) + Span::from_ns(release)),
-        ..FrameView::planned(seq, scheduled)
+        ..FrameRow::planned(0, seq, scheduled)
     }
+}
+
+fn stations(frames: u64, delta: Option<Span>, frame: impl Fn(u64) -> FrameRow) -> Stations {
+    Stations::of(&(0..frames).map(frame).collect::<Vec<_>>(), MARGIN, delta)
 }
 
 #[test]
@@ -29,25 +33,25 @@ fn each_stretch_is_measured_from_where_it_begins() {
     // The second frame comes to the qdisc 300 µs after its wake-up: delta, 250 µs
     // after it, has begun, and the release counts from the entry.
     let frames = [frame(0, 10_000, 5_000, 7_000), frame(1, 290_000, 10_000, 3_000)];
-    let stations = Stations::of(frames, MARGIN, Some(DELTA));
+    let stations = Stations::of(&frames, MARGIN, Some(DELTA));
     assert_eq!(stations.wake_up(), [10_000, 290_000]);
     assert_eq!(stations.hand_over(), [5_000, 10_000]);
     assert_eq!(stations.to_qdisc(), [15_000, 300_000]);
     assert_eq!(stations.release(), [7_000, 3_000]);
-    let without_etf = Stations::of(frames, MARGIN, None);
+    let without_etf = Stations::of(&frames, MARGIN, None);
     assert_eq!(without_etf.release(), [242_000, 3_000]);
 }
 
 #[test]
 fn every_miss_has_its_reason() {
-    let with = |outcome| FrameView { outcome, ..frame(0, 1, 1, 1) };
+    let with = |fate| FrameRow { fate, ..frame(0, 1, 1, 1) };
     let frames = [
         frame(0, 1_000, 1_000, 1_000),
         frame(1, 1_000, 1_000, 150_001),
-        with(Outcome::Invalid),
-        with(Outcome::Missed),
-        with(Outcome::SendFailed),
-        FrameView {
+        with(Some(Fate::Invalid)),
+        with(Some(Fate::Missed)),
+        with(Some(Fate::SendFailed(105))),
+        FrameRow {
             woke: None,
             handed_over: None,
             tx_sched: None,
@@ -55,31 +59,30 @@ fn every_miss_has_its_reason() {
             ..frame(5, 0, 0, 0)
         },
     ];
-    let misses = Misses::of(frames);
+    let misses = Misses::of(&frames);
     let expected = Misses { frames: 6, invalid: 1, missed: 1, send_failed: 1, late: 1, unsent: 1 };
     assert_eq!((misses, misses.total()), (expected, 5));
 }
 
 #[test]
 fn frames_without_stamps_are_counted_not_guessed() {
-    let without = FrameView { tx_kernel: None, ..frame(0, 5, 5, 5) };
-    let dropped = FrameView { outcome: Outcome::Missed, ..without };
-    let stations = Stations::of([without, dropped], MARGIN, Some(DELTA));
+    let without = FrameRow { tx_kernel: None, ..frame(0, 5, 5, 5) };
+    let dropped = FrameRow { fate: Some(Fate::Missed), ..without };
+    let stations = Stations::of(&[without, dropped], MARGIN, Some(DELTA));
     assert_eq!((stations.count(), stations.unstamped, stations.dropped), (2, 1, 1));
     // The dropped one waited for at least the whole of delta.
     assert_eq!((stations.release(), stations.cut_short), (vec![150_001], 1));
-    let nothing = Stations::of([without], MARGIN, Some(DELTA));
+    let nothing = Stations::of(&[without], MARGIN, Some(DELTA));
     assert_eq!(Recommendation::of(&[nothing], 0.1), None);
 }
 
 #[test]
 fn the_margin_is_the_sum_of_both_bounds_in_whole_microseconds() {
     // In an order without clusters of large values, 1000 frames: wake-up 1 to 1000 × 100 ns, release 2 µs to 11.99 µs.
-    let frames = (0..1_000).map(|k| {
+    let stations = stations(1_000, Some(DELTA), |k| {
         let late = i64::try_from(k * 619 % 1_000).unwrap();
         frame(k, (late + 1) * 100, 0, 2_000 + late * 10)
     });
-    let stations = Stations::of(frames, MARGIN, Some(DELTA));
     let recommended = Recommendation::of(std::slice::from_ref(&stations), 0.02).unwrap();
     // By order statistics for 1 %, four of 1000 may lie above: 99.6 µs, 11.95 µs.
     assert_eq!((recommended.reached, recommended.delta_ns), (true, 12_000));
@@ -90,7 +93,7 @@ fn the_margin_is_the_sum_of_both_bounds_in_whole_microseconds() {
 
 #[test]
 fn too_few_samples_lower_the_claim_instead_of_making_it() {
-    let stations = Stations::of((0..500).map(|k| frame(k, 9_000, 1_000, 2_000)), MARGIN, None);
+    let stations = stations(500, None, |k| frame(k, 9_000, 1_000, 2_000));
     let recommended = Recommendation::of(std::slice::from_ref(&stations), 1e-6).unwrap();
     assert!(!recommended.reached && recommended.to_qdisc.upper_ns().is_some());
     assert_eq!(recommended.refused, Some(NoFit::TooFew));
@@ -100,8 +103,8 @@ fn too_few_samples_lower_the_claim_instead_of_making_it() {
 
 #[test]
 fn just_below_is_where_the_measured_frames_begin_to_be_late() {
-    let frames = (0..1_000).map(|k| frame(k, i64::try_from(k).unwrap() * 100, 0, 1_000));
-    let stations = Stations::of(frames, MARGIN, Some(DELTA));
+    let stations =
+        stations(1_000, Some(DELTA), |k| frame(k, i64::try_from(k).unwrap() * 100, 0, 1_000));
     let members = [stations.clone()];
     let (margin, delta) = just_below(&members, MARGIN, DELTA, 10).unwrap();
     // Frame k reaches the card after k × 100 ns + 1 µs.
@@ -115,12 +118,9 @@ fn just_below_is_where_the_measured_frames_begin_to_be_late() {
 fn the_worst_member_decides() {
     // Two members, of which one is handed over in 10 to 20 µs, the other in 30 to 40 µs.
     let member = |least: i64| {
-        Stations::of(
-            (0..1_000)
-                .map(|k| frame(k, least + i64::try_from(k * 619 % 1_000).unwrap() * 10, 0, 1_000)),
-            MARGIN,
-            Some(DELTA),
-        )
+        stations(1_000, Some(DELTA), |k| {
+            frame(k, least + i64::try_from(k * 619 % 1_000).unwrap() * 10, 0, 1_000)
+        })
     };
     let members = [member(10_000), member(30_000)];
     let recommended = Recommendation::of(&members, 0.04).unwrap();
@@ -171,8 +171,7 @@ fn the_default_probability_is_reached_by_the_frames_it_is_chosen_for() {
             continue;
         }
         // Nothing but order statistics: no two latencies differ enough for a fit.
-        let steady = (0..frames).map(|seq| frame(seq, 5_000, 1_000, 3_000));
-        let steady = Stations::of(steady, MARGIN, Some(DELTA));
+        let steady = stations(frames, Some(DELTA), |seq| frame(seq, 5_000, 1_000, 3_000));
         let found = Recommendation::of(&[steady], probability).unwrap();
         assert!(found.reached, "{frames}");
     }

@@ -1,9 +1,9 @@
 //! How frames missed their time: told by those frames alone.
 
 use serde::{Deserialize, Serialize};
-use teiji_core::time::Span;
+use teiji_core::frame::{Fate, FrameRow};
 
-use crate::fold::{Departure, FlowTerms, FrameView, Outcome};
+use crate::fold::FlowTerms;
 
 /// The frames of a flow that were handed over after their deadline, or that ETF dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,12 +29,9 @@ pub struct HandOver {
 
 impl Missed {
     /// None if no frame missed its time.
-    pub(crate) fn of(terms: &FlowTerms, frames: impl Iterator<Item = FrameView>) -> Option<Self> {
-        let margin = match terms.departure {
-            Departure::LaunchTime { margin } => margin,
-            Departure::OnWakeUp | Departure::BackToBack => Span::ZERO,
-        };
-        let one = |frame: FrameView| {
+    pub(crate) fn of(terms: &FlowTerms, frames: &[FrameRow]) -> Option<Self> {
+        let margin = terms.mode.margin();
+        let one = |frame: &FrameRow| {
             let (woke, handed_over) = (frame.woke?, frame.handed_over?);
             let deadline = terms.deadline(frame.scheduled)?;
             let planned = terms.planned_wake(frame.scheduled);
@@ -42,7 +39,7 @@ impl Missed {
                 woke_ns: (woke - planned).as_ns(),
                 handed_over_ns: (handed_over - planned).as_ns(),
             });
-            let dropped = matches!(frame.outcome, Outcome::Missed | Outcome::Invalid);
+            let dropped = matches!(frame.fate, Some(Fate::Missed | Fate::Invalid));
             let left = (latest.is_none() && dropped).then(|| (deadline - handed_over).as_ns());
             (latest.is_some() || left.is_some()).then_some(Self {
                 margin_ns: margin.as_ns(),
@@ -51,7 +48,7 @@ impl Missed {
                 least_left_ns: left,
             })
         };
-        frames.filter_map(one).reduce(Self::and)
+        frames.iter().filter_map(one).reduce(Self::and)
     }
 
     /// The frames of both.
@@ -69,36 +66,37 @@ impl Missed {
 
 #[cfg(test)]
 mod tests {
-    use teiji_core::time::Instant;
+    use teiji_core::send_mode::SendMode;
+    use teiji_core::time::{Instant, Span};
 
     use super::*;
 
     /// Woken and handed over so long after the planned wake-up, 600 µs before its departure.
-    fn frame(woke_us: i64, handed_over_us: i64, outcome: Outcome) -> FrameView {
+    fn frame(woke_us: i64, handed_over_us: i64, fate: Option<Fate>) -> FrameRow {
         let scheduled = Instant::from_ns(1_000_000);
         let after = |us: i64| Some(scheduled - Span::from_micros(600 - us));
         let (woke, handed_over) = (after(woke_us), after(handed_over_us));
-        FrameView { woke, handed_over, outcome, ..FrameView::planned(0, scheduled) }
+        FrameRow { woke, handed_over, fate, ..FrameRow::planned(0, 0, scheduled) }
     }
 
-    fn told(frames: &[FrameView]) -> Option<Missed> {
+    fn told(frames: &[FrameRow]) -> Option<Missed> {
         let terms = FlowTerms {
             period: Span::from_millis(1),
-            departure: Departure::LaunchTime { margin: Span::from_micros(600) },
+            mode: SendMode::LaunchTime { margin: Span::from_micros(600), deadline: false },
             stamps_requested: false,
             foreign: 0,
             wire_resolution: None,
         };
-        Missed::of(&terms, frames.iter().copied())
+        Missed::of(&terms, frames)
     }
 
     #[test]
     fn only_frames_that_missed_their_time_tell_why() {
         // The longest wake-up is of a frame that was on time.
-        let on_time = frame(90, 100, Outcome::Accepted);
+        let on_time = frame(90, 100, None);
         assert_eq!(told(&[on_time]), None);
-        let late = [frame(20, 612, Outcome::Invalid), frame(27, 640, Outcome::Accepted)];
-        let in_time = [frame(5, 200, Outcome::Missed), frame(5, 250, Outcome::Missed)];
+        let late = [frame(20, 612, Some(Fate::Invalid)), frame(27, 640, None)];
+        let in_time = [frame(5, 200, Some(Fate::Missed)), frame(5, 250, Some(Fate::Missed))];
         let expected = Missed {
             margin_ns: 600_000,
             latest: Some(HandOver { woke_ns: 27_000, handed_over_ns: 640_000 }),

@@ -49,11 +49,12 @@ pub use busy_poll::NoBusyPoll;
 pub use cycle::{Cycle, Wake};
 pub use listener::Listener;
 pub use margin::Margin;
-pub use record::{Fate, ListenerLog, ReceiveRoom, RxRecord, Silence, TalkerLog, TxRecord};
+pub use record::{ListenerLog, ReceiveRoom, RxRecord, Silence, TalkerLog, TxRecord};
 pub use roundtrip::{Reflector, Requester, RequesterLog, RoundTrip};
 pub use scheduling::{Scheduled, Scheduling};
 pub use stop::{Deadline, StopFlag};
 pub use talker::Talker;
+pub use teiji_core::frame::Fate;
 pub use units::Spans;
 
 pub use teiji_core::cycle::Schedule;

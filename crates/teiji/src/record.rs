@@ -1,6 +1,7 @@
 //! What a talker and a listener remember of each frame.
 
 use serde::{Deserialize, Serialize};
+use teiji_core::frame::Fate;
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Phc, Tai};
 
@@ -23,18 +24,6 @@ pub struct TxRecord {
     pub tx_hardware: Option<Instant<Phc>>,
     /// Why the kernel refused or dropped it, if it said so.
     pub fate: Option<Fate>,
-}
-
-/// Why a frame did not get through, as the sending kernel reported it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fate {
-    /// ETF: its launch time had passed (`SO_EE_CODE_TXTIME_MISSED`).
-    Missed,
-    /// ETF: its launch time was unusable (`SO_EE_CODE_TXTIME_INVALID_PARAM`).
-    Invalid,
-    /// The send call failed with this errno.
-    SendFailed(i32),
 }
 
 /// Everything a talker remembers of its run.

@@ -9,9 +9,10 @@ mod error;
 mod ledger;
 mod run;
 
-pub use config::{Destination, LaunchMode, TalkerConfig, TxStamps};
+pub use config::{Destination, TalkerConfig, TxStamps};
 pub use error::TalkerError;
 pub use run::{Prepared, Ready, run};
+pub use teiji_core::send_mode::LaunchMode;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

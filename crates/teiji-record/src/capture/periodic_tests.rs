@@ -177,10 +177,12 @@ fn intervals_under_loss_copies_and_reordering_are_those_of_the_frames_by_number(
 
 #[test]
 fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
-    use teiji_stats::{Departure, FlowStatistics, FlowTerms, FrameView};
+    use teiji_core::frame::FrameRow;
+    use teiji_core::send_mode::SendMode;
+    use teiji_stats::{FlowStatistics, FlowTerms};
     let analysis = found(&capture(troubled_flow()));
-    let mut rows: Vec<FrameView> = (0..20_000_i64)
-        .map(|k| FrameView::planned(k.unsigned_abs(), Instant::from_ns(37_000_000_000 + MS * k)))
+    let mut rows: Vec<FrameRow> = (0..20_000_i64)
+        .map(|k| FrameRow::planned(0, k.unsigned_abs(), Instant::from_ns(37_000_000_000 + MS * k)))
         .collect();
     for (at, frame) in troubled_flow() {
         let probe = wire::parse(&frame).unwrap().probe().unwrap();
@@ -189,12 +191,12 @@ fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
     }
     let terms = FlowTerms {
         period: Span::from_ns(MS),
-        departure: Departure::OnWakeUp,
+        mode: SendMode::OnWakeUp,
         stamps_requested: false,
         foreign: 0,
         wire_resolution: None,
     };
-    let run = FlowStatistics::from_frames(&terms, rows);
+    let run = FlowStatistics::from_frames(&terms, &rows);
     let run = run.vantages[&teiji_stats::Vantage::Wire].interval.clone().unwrap();
     assert_eq!(interval(&analysis), &run);
 }

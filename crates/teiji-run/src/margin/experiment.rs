@@ -242,9 +242,9 @@ impl Bench for FlowBench<'_> {
                 }
                 records => records.with_context(|| format!("case {} seed {seed}", case.name))?,
             };
-            let views = || records.rows_of(*id).iter().map(teiji_record::FrameRow::view);
-            let stations = Stations::of(views(), margin, Some(delta));
-            let mut misses = Misses::of(views());
+            let rows = records.rows_of(*id);
+            let stations = Stations::of(rows, margin, Some(delta));
+            let mut misses = Misses::of(rows);
             if let Some(observed) = manifest.observed.get(&case.name, *seed) {
                 misses.late = misses.late.max(late_in_the_card(observed, flow));
                 trial.loads = together(std::mem::take(&mut trial.loads), observed.loads.clone());

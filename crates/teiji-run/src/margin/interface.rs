@@ -9,7 +9,7 @@ use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::SendMode;
-use teiji_record::{FlowPlan, FrameRow, join};
+use teiji_record::{FlowPlan, join};
 use teiji_stats::{Misses, Stations};
 
 use super::{Bench, Etf, Member, Trial};
@@ -74,11 +74,10 @@ impl Bench for InterfaceBench {
         };
         let incomplete = log.interrupted;
         let joined = join(&[plan], &[log], &[], []);
-        let views = || joined.rows.iter().map(FrameRow::view);
         Ok(Trial {
             members: vec![Member {
-                stations: Stations::of(views(), margin, self.delta),
-                misses: Misses::of(views()),
+                stations: Stations::of(&joined.rows, margin, self.delta),
+                misses: Misses::of(&joined.rows),
             }],
             loads,
             folder: None,

@@ -1,7 +1,7 @@
 //! The search on a made-up machine, whose latencies may grow from one run to the next.
 
+use teiji_core::frame::{Fate, FrameRow};
 use teiji_core::time::{Instant, Tai};
-use teiji_stats::{FrameView, Outcome};
 
 use super::*;
 
@@ -23,7 +23,7 @@ impl Machine {
         Self { runs: runs.to_vec(), etf: Etf::Ours, generous }
     }
 
-    fn frame(&self, seq: u64, margin: Span, delta: Span, round: u64) -> FrameView {
+    fn frame(&self, seq: u64, margin: Span, delta: Span, round: u64) -> FrameRow {
         let (before, way) = self.runs[usize::try_from(round).unwrap().min(self.runs.len() - 1)];
         let spread = |k: u64| i64::try_from(seq * k % FRAMES).unwrap();
         let scheduled: Instant<Tai> =
@@ -31,18 +31,18 @@ impl Machine {
         let woke = scheduled - margin;
         let sched = woke + Span::from_ns(before - spread(619));
         let card = sched.max(scheduled - delta) + Span::from_ns(way - spread(367));
-        let outcome = match () {
-            () if sched > scheduled => Outcome::Invalid,
-            () if card > scheduled => Outcome::Missed,
-            () => Outcome::Accepted,
+        let fate = match () {
+            () if sched > scheduled => Some(Fate::Invalid),
+            () if card > scheduled => Some(Fate::Missed),
+            () => None,
         };
-        FrameView {
+        FrameRow {
             woke: Some(woke),
             handed_over: Some(sched),
             tx_sched: Some(sched),
-            tx_kernel: (outcome == Outcome::Accepted).then_some(card),
-            outcome,
-            ..FrameView::planned(seq, scheduled)
+            tx_kernel: fate.is_none().then_some(card),
+            fate,
+            ..FrameRow::planned(0, seq, scheduled)
         }
     }
 }
@@ -53,8 +53,8 @@ impl Bench for Machine {
             let frames: Vec<_> =
                 (0..FRAMES).map(|seq| self.frame(seq, margin, delta, round)).collect();
             Member {
-                stations: Stations::of(frames.iter().copied(), margin, Some(delta)),
-                misses: Misses::of(frames),
+                stations: Stations::of(&frames, margin, Some(delta)),
+                misses: Misses::of(&frames),
             }
         };
         Ok(Trial {

@@ -6,7 +6,6 @@ use teiji_experiment::{Qdisc, Scenario, Taprio};
 use teiji_sys::clock;
 
 use crate::measure::Setup;
-use crate::measure::flow_roles::margin;
 
 /// From "everybody is ready" to the first wake-up.
 const LEAD: Span = Span::from_millis(100);
@@ -38,7 +37,7 @@ pub fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
 
 /// The longest margin of all flows.
 pub fn longest_margin(scenario: &Scenario) -> Span {
-    scenario.flows.iter().map(margin).max().unwrap_or(Span::ZERO)
+    scenario.flows.iter().map(|flow| flow.mode.margin()).max().unwrap_or(Span::ZERO)
 }
 
 /// The first gate table of a scenario.

@@ -6,10 +6,10 @@ use std::os::fd::BorrowedFd;
 use anyhow::{Context, bail};
 use teiji::Scheduling;
 use teiji::listener::{ExpectedFlow, ListenerConfig, Pause, Source};
-use teiji::talker::{Destination, LaunchMode, TalkerConfig, TxStamps};
+use teiji::talker::{Destination, TalkerConfig, TxStamps};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::{Flow, Rests, Scenario, SendMode, Transport};
+use teiji_experiment::{Flow, Rests, Scenario, Transport};
 use teiji_net::Applied;
 
 /// Both ends of one flow.
@@ -57,11 +57,6 @@ impl<'a> FlowRoles<'a> {
             ),
         };
         let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
-        let launch = match flow.mode {
-            SendMode::OnWakeUp | SendMode::BackToBack => None,
-            SendMode::LaunchTime { deadline: false, .. } => Some(LaunchMode::Exact),
-            SendMode::LaunchTime { deadline: true, .. } => Some(LaunchMode::Deadline),
-        };
         let talker = TalkerConfig {
             interface: from.ifname,
             destination,
@@ -69,7 +64,7 @@ impl<'a> FlowRoles<'a> {
             payload: flow.payload,
             priority: flow.priority,
             dscp: flow.dscp,
-            launch,
+            launch: flow.mode.launch(),
             stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
             flow_control: flow.flow_control,
             scheduling: Scheduling {
@@ -107,7 +102,7 @@ impl<'a> FlowRoles<'a> {
 
 /// When its frames leave, and how long before that it wakes.
 pub fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
-    Schedule { base: base + flow.offset, period: flow.period, margin: margin(flow) }
+    Schedule { base: base + flow.offset, period: flow.period, margin: flow.mode.margin() }
 }
 
 /// How long what waits may take when the last frame has been sent: in a slow reader's
@@ -117,12 +112,4 @@ pub fn time_to_drain(scenario: &Scenario, flow: &Flow) -> Span {
     const LOOKS: i64 = 90;
     let reader = flow.listener_pause.map_or(Span::ZERO, |pause| pause * LOOKS);
     if flow.beyond.is_empty() { reader } else { reader + scenario.longest_wait() }
-}
-
-/// How long before a departure its sender wakes.
-pub fn margin(flow: &Flow) -> Span {
-    match flow.mode {
-        SendMode::OnWakeUp | SendMode::BackToBack => Span::ZERO,
-        SendMode::LaunchTime { margin, .. } => margin,
-    }
 }

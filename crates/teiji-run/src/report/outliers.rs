@@ -115,16 +115,12 @@ fn absence(row: &FrameRow, plan: &FlowPlan) -> Option<String> {
 
 /// How late the sender woke, in ns.
 fn wake_up_latency(row: &FrameRow, plan: &FlowPlan) -> Option<i64> {
-    let margin = match plan.mode {
-        SendMode::OnWakeUp | SendMode::BackToBack => Span::ZERO,
-        SendMode::LaunchTime { margin, .. } => margin,
-    };
-    Some((row.woke? - (row.scheduled - margin)).as_ns())
+    Some((row.woke? - (row.scheduled - plan.mode.margin())).as_ns())
 }
 
 /// From its schedule until a frame was seen, in ns; the clocks may differ.
 fn delay(row: &FrameRow, vantage: Vantage) -> Option<i64> {
-    Some(row.view().stamp_ns(vantage)?.saturating_sub(row.scheduled.as_ns()))
+    Some(vantage.stamp_ns(row)?.saturating_sub(row.scheduled.as_ns()))
 }
 
 /// Which of two frames made the interval what it is, and whether waking did.
@@ -172,7 +168,6 @@ fn wire_offset(rows: &[FrameRow], mode: SendMode) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use teiji_core::reception::Reception;
 
     use super::*;
     use teiji_experiment::Experiment;
@@ -212,31 +207,18 @@ mod tests {
             .map(|(seq, delay)| {
                 let scheduled = seq * MS;
                 FrameRow {
-                    flow: 0,
-                    seq: seq.unsigned_abs(),
-                    scheduled: Instant::from_ns(scheduled),
                     woke: tai(scheduled + delay.unwrap_or(800) / 4 * 3),
                     handed_over: tai(scheduled + delay.unwrap_or(700)),
-                    tx_sched: None,
                     tx_kernel: delay.and_then(|delay| tai(scheduled + delay)),
-                    tx_hardware: None,
                     // The capture's clock is 5 s ahead and the wire 100 ns away, or more.
                     wire: delay.map(|d| Instant::from_ns(scheduled + d + 5_000_000_100)),
-                    rx_kernel: None,
-                    rx_hardware: None,
-                    taken: None,
-                    reception: Reception::UNKNOWN,
-                    arrival: None,
                     copies: u32::from(delay.is_some()),
                     fate: delay.is_none().then_some(Fate::Missed),
+                    ..FrameRow::planned(0, seq.unsigned_abs(), Instant::from_ns(scheduled))
                 }
             })
             .collect();
-        let intervals = teiji_stats::fold::interval_deviations(
-            plan.period,
-            Vantage::Wire,
-            rows.iter().map(FrameRow::view),
-        );
+        let intervals = teiji_stats::fold::interval_deviations(plan.period, Vantage::Wire, &rows);
         let (seq, deviation_ns): (Vec<u64>, Vec<i64>) = intervals.unzip();
         let points = Points {
             case: "c".to_owned(),
@@ -339,7 +321,7 @@ mod tests {
             tx_kernel: Some(row.scheduled - Span::from_ns(300_000)),
             rx_kernel: Some(row.scheduled + Span::from_ns(300)),
             wire: Some(Instant::from_ns(row.scheduled.as_ns() + 200 + 5 * MS)),
-            ..row.clone()
+            ..*row
         };
         let rows: Vec<FrameRow> = records.rows.iter().map(early).collect();
         let margin = Span::from_ns(400_000);

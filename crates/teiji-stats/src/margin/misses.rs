@@ -4,8 +4,8 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::frame::{Fate, FrameRow};
 
-use crate::fold::{FrameView, Outcome};
 use crate::tail::CONFIDENCE;
 use crate::tail::order::ln_at_most;
 
@@ -28,16 +28,16 @@ pub struct Misses {
 
 impl Misses {
     /// Counts what became of frames.
-    pub fn of(frames: impl IntoIterator<Item = FrameView>) -> Self {
+    pub fn of(frames: &[FrameRow]) -> Self {
         let mut misses = Self::default();
         for frame in frames {
             misses.frames += 1;
-            match frame.outcome {
-                Outcome::Invalid => misses.invalid += 1,
-                Outcome::Missed => misses.missed += 1,
-                Outcome::SendFailed => misses.send_failed += 1,
-                Outcome::Accepted if frame.handed_over.is_none() => misses.unsent += 1,
-                Outcome::Accepted => {
+            match frame.fate {
+                Some(Fate::Invalid) => misses.invalid += 1,
+                Some(Fate::Missed) => misses.missed += 1,
+                Some(Fate::SendFailed(_)) => misses.send_failed += 1,
+                None if frame.handed_over.is_none() => misses.unsent += 1,
+                None => {
                     let at = frame.tx_kernel.or(frame.tx_sched);
                     misses.late += u64::from(at.is_some_and(|at| at > frame.scheduled));
                 }

@@ -1,6 +1,7 @@
 //! What a talker is told: where to, how, and how it is scheduled.
 
 use std::net::SocketAddr;
+use teiji_core::send_mode::LaunchMode;
 
 use teiji_core::domain::{Dscp, Level};
 use teiji_core::wire::{MacAddr, VlanTag};
@@ -66,16 +67,6 @@ pub enum Destination {
         /// An 802.1Q tag to put in front.
         vlan: Option<VlanTag>,
     },
-}
-
-/// What a launch time means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaunchMode {
-    /// The frame leaves at this instant.
-    Exact,
-    /// The frame leaves as soon as possible, but not later
-    /// (`SOF_TXTIME_DEADLINE_MODE`).
-    Deadline,
 }
 
 /// Transmit time stamps to ask for.

@@ -11,12 +11,13 @@
 //! and after a failure it is left out rather than put to a frame by guess.
 
 use teiji_core::cycle::Schedule;
+use teiji_core::frame::Fate;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_sys::socket::event::Stamps;
 use teiji_sys::socket::{LaunchError, TxEvent, TxStampKind};
 
 use super::{TalkerError, TxStamps};
-use crate::record::{Fate, TxRecord};
+use crate::record::TxRecord;
 
 /// Distinct relations of numbers to frames that are remembered. A new one is
 /// needed only when a failure used up no number.

@@ -1,0 +1,91 @@
+//! What is known about one frame of a flow: the record everything else is computed from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reception::Reception;
+use crate::time::{Capture, Instant, Phc, Tai};
+
+/// Everything known about one frame. A missing stamp is `None`, never 0; a
+/// lost frame is a row without arrival, not a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameRow {
+    /// Flow identifier: index in the scenario.
+    pub flow: u16,
+    /// Sequence number, from 0.
+    pub seq: u64,
+    /// When it was meant to be on the wire.
+    pub scheduled: Instant<Tai>,
+    /// When its sender woke; `None` if the talker never came to it.
+    pub woke: Option<Instant<Tai>>,
+    /// When the send call returned.
+    pub handed_over: Option<Instant<Tai>>,
+    /// `SOF_TIMESTAMPING_TX_SCHED`: entered the qdisc.
+    pub tx_sched: Option<Instant<Tai>>,
+    /// `SOF_TIMESTAMPING_TX_SOFTWARE`: handed to the card by the driver.
+    pub tx_kernel: Option<Instant<Tai>>,
+    /// `SOF_TIMESTAMPING_TX_HARDWARE`: left the card.
+    pub tx_hardware: Option<Instant<Phc>>,
+    /// Seen by the analyser.
+    pub wire: Option<Instant<Capture>>,
+    /// Arrived in the receiving kernel (first copy).
+    pub rx_kernel: Option<Instant<Tai>>,
+    /// Arrived at the receiving card (first copy).
+    pub rx_hardware: Option<Instant<Phc>>,
+    /// The receiving program had it (first copy).
+    pub taken: Option<Instant<Tai>>,
+    /// Its way through the receiving kernel, where that was traced (first copy).
+    pub reception: Reception,
+    /// Position in the order of arrival, over all flows of the listener, from
+    /// 0 (first copy).
+    pub arrival: Option<u64>,
+    /// Copies that arrived; 0 for a lost frame.
+    pub copies: u32,
+    /// Why the kernel refused or dropped it, if it said so.
+    pub fate: Option<Fate>,
+}
+
+impl FrameRow {
+    /// The frame `seq` of `flow` of which nothing is known but when it was meant to leave.
+    pub const fn planned(flow: u16, seq: u64, scheduled: Instant<Tai>) -> Self {
+        Self {
+            flow,
+            seq,
+            scheduled,
+            woke: None,
+            handed_over: None,
+            tx_sched: None,
+            tx_kernel: None,
+            tx_hardware: None,
+            wire: None,
+            rx_kernel: None,
+            rx_hardware: None,
+            taken: None,
+            reception: Reception::UNKNOWN,
+            arrival: None,
+            copies: 0,
+            fate: None,
+        }
+    }
+
+    /// The kernel took it.
+    pub fn was_sent(&self) -> bool {
+        self.handed_over.is_some() && !matches!(self.fate, Some(Fate::SendFailed(_)))
+    }
+
+    /// The kernel took it and did not report that it dropped it.
+    pub fn should_have_left(&self) -> bool {
+        self.handed_over.is_some() && self.fate.is_none()
+    }
+}
+
+/// Why a frame did not get through, as the sending kernel reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// ETF: its launch time had passed (`SO_EE_CODE_TXTIME_MISSED`).
+    Missed,
+    /// ETF: its launch time was unusable (`SO_EE_CODE_TXTIME_INVALID_PARAM`).
+    Invalid,
+    /// The send call failed with this errno.
+    SendFailed(i32),
+}
