@@ -1,6 +1,8 @@
 //! The JSON Schema of experiment files against a validator that Teiji has nothing to do with.
 //! Needs Python with jsonschema: `$TEIJI_PYTHON`, or `python3`.
 
+mod mistake_files;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -99,8 +101,13 @@ fn every_experiment_of_the_repository_is_valid() {
 
 #[test]
 fn a_value_of_a_wrong_type_or_out_of_range_is_refused() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes");
-    let files = REFUSED.map(|name| folder.join(format!("{name}.toml")));
+    let whole = tempfile::tempdir().unwrap();
+    let files = REFUSED.map(|name| {
+        let file = format!("{name}.toml");
+        let path = whole.path().join(&file);
+        fs::write(&path, mistake_files::read(&mistake_files::folder().join(file))).unwrap();
+        path
+    });
     let Some(verdicts) = validate(&files) else { return };
     assert_eq!(verdicts.len(), files.len());
     for (file, verdict) in verdicts {
