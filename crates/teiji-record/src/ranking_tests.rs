@@ -12,22 +12,13 @@ use super::*;
 /// `longest_us`, 200 of each; `lost` requests more have no reply.
 fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
     let interval = (0..=200).map(|i| jitter_us * 5 * i).collect::<Series>().finish();
-    let seen = VantageStatistics {
-        interval,
-        unseen: 0,
-        schedule: None,
-        centred: false,
-        resolution_ns: None,
-    };
+    let seen = VantageStatistics { interval, ..VantageStatistics::default() };
     let flow = FlowStatistics {
         counts: Counts { planned: 201, sent: 201, received: 201, ..Counts::default() },
         period_ns: 1_000_000,
         judged_at: Some(Vantage::Wire),
         vantages: BTreeMap::from([(Vantage::Wire, seen)]),
-        wake_up: None,
-        hand_over: None,
-        missed: None,
-        send_errors: BTreeMap::new(),
+        ..FlowStatistics::default()
     };
     let round = |received| RoundView {
         sent: Instant::from_ns(0),

@@ -1,9 +1,7 @@
 //! Run folders made, found again, and things that are none.
 
-use std::collections::BTreeMap;
-
 use super::*;
-use crate::summary::{self, Testbed};
+use crate::summary::Testbed;
 use crate::{FlowPlan, join, manifest};
 use teiji_core::time::{Instant, Span};
 
@@ -47,42 +45,14 @@ fn summary() -> Summary {
     };
     let records = Records { about, facts: joined.facts, rows: joined.rows };
     let member = crate::MemberSummary {
-        round_trips: BTreeMap::new(),
         seed: 1,
         records: Some(RunFolder::records_name("normal", 1)),
-        capture: None,
         flows: records.statistics(),
         incomplete: true,
-        wire: BTreeMap::default(),
-        clocks: Vec::new(),
-        rooms: BTreeMap::default(),
-        bridge_rooms: Vec::new(),
-        blocking: BTreeMap::default(),
-        delays: BTreeMap::default(),
-        cards: Vec::new(),
         ..crate::MemberSummary::default()
     };
-    let case = crate::CaseSummary {
-        name: "normal".to_owned(),
-        about: String::new(),
-        paper_result: None,
-        members: vec![member],
-    };
-    Summary {
-        verdicts: Vec::new(),
-        ranking: None,
-        periodic: Vec::new(),
-        schema: summary::SCHEMA.to_owned(),
-        experiment: "etf".to_owned(),
-        question: "Is it?".to_owned(),
-        judge: teiji_experiment::Judge::default(),
-        background: Vec::new(),
-        paper: None,
-        paper_differences: Vec::new(),
-        testbed: Testbed::Lab,
-        cases: vec![case],
-        warnings: vec![],
-    }
+    let case = crate::CaseSummary::new("normal", vec![member]);
+    Summary { question: "Is it?".to_owned(), ..Summary::new("etf", Testbed::Lab, vec![case]) }
 }
 
 #[test]

@@ -61,6 +61,25 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The summary of `cases`, with nothing else known.
+    pub fn new(experiment: impl Into<String>, testbed: Testbed, cases: Vec<CaseSummary>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            experiment: experiment.into(),
+            question: String::new(),
+            judge: Judge::default(),
+            background: Vec::new(),
+            paper: None,
+            paper_differences: Vec::new(),
+            testbed,
+            cases,
+            periodic: Vec::new(),
+            warnings: Vec::new(),
+            verdicts: Vec::new(),
+            ranking: None,
+        }
+    }
+
     /// Reads the file, if it is of this version.
     pub fn read(path: &Path) -> Result<Self, JsonFileError> {
         json::read(path, SCHEMA)
@@ -114,6 +133,13 @@ pub struct CaseSummary {
     /// The members of the ensemble, one per seed, in order. A member that
     /// failed is not here but in [`Summary::warnings`].
     pub members: Vec<MemberSummary>,
+}
+
+impl CaseSummary {
+    /// The members of the case `name`, with nothing else known.
+    pub fn new(name: impl Into<String>, members: Vec<MemberSummary>) -> Self {
+        Self { name: name.into(), about: String::new(), paper_result: None, members }
+    }
 }
 
 /// One case at one seed.

@@ -33,21 +33,12 @@ fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
     };
     MemberSummary {
         seed,
-        records: None,
-        capture: None,
         flows: BTreeMap::new(),
         round_trips: BTreeMap::from([(
             "ask".to_owned(),
             RoundStatistics::from_rounds(&terms, rounds),
         )]),
         wire: BTreeMap::new(),
-        rooms: BTreeMap::default(),
-        bridge_rooms: Vec::new(),
-        blocking: BTreeMap::default(),
-        delays: BTreeMap::default(),
-        cards: Vec::new(),
-        incomplete: false,
-        clocks: Vec::new(),
         ..MemberSummary::default()
     }
 }
@@ -96,9 +87,7 @@ fn member_that_lost(seed: u64, lost: u64) -> MemberSummary {
     let at_wire = VantageStatistics {
         interval: [-13, 0, 13].into_iter().collect::<Series>().finish(),
         unseen: lost,
-        schedule: None,
-        centred: false,
-        resolution_ns: None,
+        ..VantageStatistics::default()
     };
     let received = 500 - lost;
     let counts = Counts { planned: 500, sent: 500, received, lost, ..Counts::default() };
@@ -170,12 +159,7 @@ fn flow(received: u64, rate_bps: Option<u64>) -> (FlowStatistics, WireStatistics
     let flow = FlowStatistics {
         counts: Counts { planned: 9, sent: 9, received, lost: 9 - received, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: None,
-        vantages: BTreeMap::new(),
-        wake_up: None,
-        hand_over: None,
-        missed: None,
-        send_errors: BTreeMap::new(),
+        ..FlowStatistics::default()
     };
     (flow, WireStatistics { rate_bps, ..WireStatistics::default() })
 }

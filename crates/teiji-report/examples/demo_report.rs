@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use teiji_record::summary::{SCHEMA, Testbed};
+use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_report::{Outlier, Paper, Points, Replay, Report, SetupEntry, SetupSection, Stamp, html};
 use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
@@ -59,10 +59,7 @@ fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
     let mut numbers = Numbers(99);
     let at_wire = VantageStatistics {
         interval: series(deviations.iter().copied()).finish(),
-        unseen: 0,
-        schedule: None,
-        centred: false,
-        resolution_ns: None,
+        ..VantageStatistics::default()
     };
     FlowStatistics {
         counts,
@@ -71,8 +68,7 @@ fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
         vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
         wake_up: series((0..FRAMES).map(|_| 7_000 + numbers.bell(400.0).abs())).finish(),
         hand_over: series((0..FRAMES).map(|_| 15_000 + numbers.bell(900.0).abs())).finish(),
-        missed: None,
-        send_errors: BTreeMap::default(),
+        ..FlowStatistics::default()
     }
 }
 
@@ -115,22 +111,7 @@ fn cases() -> (Vec<CaseSummary>, Vec<Points>) {
             let mut thinned = points(name, seed, "status", status);
             thinned.thin(4_000);
             all.push(thinned);
-            MemberSummary {
-                round_trips: BTreeMap::new(),
-                seed,
-                records: None,
-                capture: None,
-                flows,
-                incomplete: false,
-                wire: BTreeMap::default(),
-                clocks: Vec::new(),
-                rooms: BTreeMap::default(),
-                bridge_rooms: Vec::new(),
-                blocking: BTreeMap::default(),
-                delays: BTreeMap::default(),
-                cards: Vec::new(),
-                ..MemberSummary::default()
-            }
+            MemberSummary { seed, flows, ..MemberSummary::default() }
         });
         CaseSummary {
             name: name.to_owned(),
@@ -190,19 +171,10 @@ fn main() -> ExitCode {
     };
     let (cases, points) = cases();
     let summary = Summary {
-        verdicts: Vec::new(),
-        ranking: None,
-        periodic: Vec::new(),
-        schema: SCHEMA.to_owned(),
-        experiment: "demo".to_owned(),
         question: "Does a launch time make periodic sending tighter than a plain send?".to_owned(),
-        judge: teiji_experiment::Judge::default(),
-        background: Vec::new(),
         paper: Some("etf".to_owned()),
-        paper_differences: Vec::new(),
-        testbed: Testbed::Lab,
-        cases,
         warnings: vec!["Every figure on this page is made up.".to_owned()],
+        ..Summary::new("demo", Testbed::Lab, cases)
     };
     let page = html::render(&Report {
         summary: &summary,

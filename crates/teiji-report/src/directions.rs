@@ -189,12 +189,7 @@ mod tests {
     use crate::comparison::Measure;
 
     fn case(name: &str, key: &str) -> CaseSummary {
-        CaseSummary {
-            name: name.to_owned(),
-            about: String::new(),
-            paper_result: Some(key.to_owned()),
-            members: Vec::new(),
-        }
+        CaseSummary { paper_result: Some(key.to_owned()), ..CaseSummary::new(name, Vec::new()) }
     }
 
     /// A case whose deviations reach `max_us`, in each of its members.

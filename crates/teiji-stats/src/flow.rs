@@ -62,7 +62,7 @@ pub struct FlowStatistics {
 }
 
 /// Deviations seen at one vantage point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VantageStatistics {
     /// Deviation from the period of each [interval](crate::intervals).
     pub interval: Option<Deviation>,

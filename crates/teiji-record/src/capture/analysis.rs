@@ -12,7 +12,7 @@ use teiji_stats::{Envelope, FlowStatistics};
 use super::CaptureError;
 use super::flow_key::{Filter, FlowKey};
 use super::reader::Format;
-use crate::summary::{self, CaseSummary, MemberSummary, PeriodicFlow, Summary, Testbed};
+use crate::summary::{CaseSummary, MemberSummary, PeriodicFlow, Summary, Testbed};
 
 /// Frames a flow needs to be found by itself.
 const FEWEST_FRAMES: usize = 8;
@@ -166,26 +166,12 @@ impl CaptureAnalysis {
             flows: BTreeMap::from([(flow.clone(), self.statistics.clone())]),
             ..MemberSummary::default()
         };
-        let case = CaseSummary {
-            name: "capture".to_owned(),
-            about: flow,
-            paper_result: None,
-            members: vec![member],
-        };
+        let case = CaseSummary { about: flow, ..CaseSummary::new("capture", vec![member]) };
         Summary {
-            verdicts: Vec::new(),
-            ranking: None,
-            schema: summary::SCHEMA.to_owned(),
-            experiment: name.to_owned(),
             question: "How regular is the periodic flow in this capture?".to_owned(),
-            judge: teiji_experiment::Judge::default(),
-            background: Vec::new(),
-            paper: None,
-            paper_differences: Vec::new(),
-            testbed: Testbed::Capture,
-            cases: vec![case],
             periodic: self.periodic.clone(),
             warnings: self.warnings.clone(),
+            ..Summary::new(name, Testbed::Capture, vec![case])
         }
     }
 }

@@ -19,7 +19,7 @@ use super::identity::Identity;
 use super::matching::{Matched, Matches, Sighted, matches};
 use super::reader::{CaptureReader, Notes};
 use super::warnings::{delay_warnings, notes_warnings, sentence};
-use crate::summary::{self, CaseSummary, MemberSummary, Summary, Testbed};
+use crate::summary::{CaseSummary, MemberSummary, Summary, Testbed};
 
 /// A capture: what it is called, and how to begin reading it.
 pub struct Source<'a> {
@@ -259,26 +259,11 @@ impl DelayAnalysis {
             delays: delays.collect::<BTreeMap<_, _>>(),
             ..MemberSummary::default()
         };
-        let case = CaseSummary {
-            name: name.clone(),
-            about: String::new(),
-            paper_result: None,
-            members: vec![member],
-        };
+        let case = CaseSummary::new(name.clone(), vec![member]);
         Summary {
-            schema: summary::SCHEMA.to_owned(),
-            experiment: name,
             question: "How long do frames take from the first point to the second?".to_owned(),
-            judge: teiji_experiment::Judge::default(),
-            background: Vec::new(),
-            paper: None,
-            paper_differences: Vec::new(),
-            testbed: Testbed::Capture,
-            cases: vec![case],
-            periodic: Vec::new(),
             warnings: self.warnings.clone(),
-            verdicts: Vec::new(),
-            ranking: None,
+            ..Summary::new(name, Testbed::Capture, vec![case])
         }
     }
 }

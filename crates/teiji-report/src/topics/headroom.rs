@@ -138,12 +138,8 @@ mod tests {
             bridge_rooms: vec![port(asks.into(), 200 + asks)],
             ..MemberSummary::default()
         };
-        let case = CaseSummary {
-            name: "controlled".to_owned(),
-            about: String::new(),
-            paper_result: None,
-            members: vec![member(2, 90_000), member(3, 80_000), MemberSummary::default()],
-        };
+        let members = vec![member(2, 90_000), member(3, 80_000), MemberSummary::default()];
+        let case = CaseSummary::new("controlled", members);
         let rows = rows_of(&case);
         let ports = bridge_rows_of(&case);
         assert_eq!(ports.len(), 1);

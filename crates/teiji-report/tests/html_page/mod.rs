@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use teiji_core::activity::{Activity, CpuActivity, ThreadActivity};
 use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
-use teiji_record::summary::{SCHEMA, Testbed};
+use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_report::{
     Band, MarginRun, MarginSearch, OffsetSeries, Outlier, Paper, Points, Replay, Report,
@@ -33,10 +33,8 @@ fn statistics(deviations: &[i64]) -> FlowStatistics {
     let series: Series = deviations.iter().copied().collect();
     let at_wire = VantageStatistics {
         interval: series.finish(),
-        unseen: 0,
-        schedule: None,
-        centred: false,
         resolution_ns: Some(1_000),
+        ..VantageStatistics::default()
     };
     let wake_up: Series = (7_000..8_000).collect();
     FlowStatistics {
@@ -45,9 +43,7 @@ fn statistics(deviations: &[i64]) -> FlowStatistics {
         judged_at: Some(Vantage::Wire),
         vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
         wake_up: wake_up.finish(),
-        hand_over: None,
-        missed: None,
-        send_errors: BTreeMap::default(),
+        ..FlowStatistics::default()
     }
 }
 
@@ -57,21 +53,11 @@ fn case(name: &str, deviations: &[i64]) -> CaseSummary {
         about: "about </script> it".to_owned(),
         paper_result: Some(name.to_owned()),
         members: vec![MemberSummary {
-            round_trips: BTreeMap::new(),
             seed: 1,
-            records: None,
-            capture: None,
             flows: BTreeMap::from([("cycle".to_owned(), statistics(deviations))]),
-            incomplete: false,
-            wire: BTreeMap::default(),
-            clocks: Vec::new(),
-            rooms: BTreeMap::default(),
-            bridge_rooms: Vec::new(),
-            blocking: BTreeMap::default(),
-            delays: BTreeMap::default(),
-            cards: Vec::new(),
             activity: activity(),
             cpu_time: BTreeMap::from([(0, CpuTime { elapsed: ELAPSED, idle: IDLE })]),
+            ..MemberSummary::default()
         }],
     }
 }
@@ -110,19 +96,15 @@ pub fn page() -> String {
 pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
     let (wide, narrow) = (deviations(20_000), deviations(500));
     let mut summary = Summary {
-        verdicts: Vec::new(),
-        ranking: None,
-        periodic: Vec::new(),
-        schema: SCHEMA.to_owned(),
-        experiment: "synthetic <data>".to_owned(),
         question: NASTY.to_owned(),
-        judge: teiji_experiment::Judge::default(),
-        background: Vec::new(),
         paper: Some("etf".to_owned()),
         paper_differences: vec!["It has <other> queues.".to_owned()],
-        testbed: Testbed::Lab,
-        cases: vec![case("normal", &wide), case("etf", &narrow)],
         warnings: vec!["A warning with <angle> brackets.".to_owned()],
+        ..Summary::new(
+            "synthetic <data>",
+            Testbed::Lab,
+            vec![case("normal", &wide), case("etf", &narrow)],
+        )
     };
     change(&mut summary);
     html::render(&Report {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji_record::summary::{SCHEMA, Testbed};
+use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
 
@@ -31,10 +31,7 @@ pub fn flow(vantage: Vantage, deviations: &[i64]) -> FlowStatistics {
         } else {
             BTreeMap::from([(vantage, seen)])
         },
-        wake_up: None,
-        hand_over: None,
-        missed: None,
-        send_errors: BTreeMap::default(),
+        ..FlowStatistics::default()
     }
 }
 
@@ -47,20 +44,8 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
         members: (1..)
             .zip(flows)
             .map(|(seed, flow)| MemberSummary {
-                round_trips: BTreeMap::new(),
                 seed,
-                records: None,
-                capture: None,
                 flows: BTreeMap::from([("cycle".to_owned(), flow)]),
-                incomplete: false,
-                wire: BTreeMap::default(),
-                clocks: Vec::new(),
-                rooms: BTreeMap::default(),
-                bridge_rooms: Vec::new(),
-                blocking: BTreeMap::default(),
-                delays: BTreeMap::default(),
-                cards: Vec::new(),
-                activity: teiji_core::activity::Activity::default(),
                 ..MemberSummary::default()
             })
             .collect(),
@@ -70,23 +55,14 @@ pub fn case(name: &str, flows: Vec<FlowStatistics>) -> CaseSummary {
 /// A run in the laboratory with the first study beside it.
 pub fn run(cases: Vec<CaseSummary>) -> Summary {
     Summary {
-        verdicts: Vec::new(),
-        ranking: None,
-        periodic: Vec::new(),
-        schema: SCHEMA.to_owned(),
-        experiment: "etf".to_owned(),
         question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),
-        judge: teiji_experiment::Judge::default(),
-        background: Vec::new(),
         paper: Some("etf".to_owned()),
-        paper_differences: Vec::new(),
-        testbed: Testbed::Lab,
-        cases,
         warnings: vec![
             "The laboratory emulates the card: it shows what the software does, not what a piece \
              of silicon does."
                 .to_owned(),
         ],
+        ..Summary::new("etf", Testbed::Lab, cases)
     }
 }
 
