@@ -109,7 +109,7 @@ fn timelines_are_the_records(folder: &Path) {
                 "woke" => row.woke.map(At::as_ns),
                 "handed over" => row.handed_over.map(At::as_ns),
                 "entered the qdisc" => row.tx_sched.map(At::as_ns),
-                "given to the card" => row.tx_kernel.map(At::as_ns),
+                "handed to the NIC" => row.tx_kernel.map(At::as_ns),
                 "on the wire" => row.wire.map(At::as_ns),
                 "arrived in the kernel" => row.rx_kernel.map(At::as_ns),
                 other => panic!("an instant that the records do not have: {other}"),
@@ -176,7 +176,7 @@ fn an_emulated_cards_capture_tells_the_same_as_the_records_and_its_replay_is_ide
     let out = dir.path().to_str().unwrap();
     let run = teiji(&["run", "experiments/etf-igb.toml", "--set", FEW, "--out", out]);
     assert_eq!(run.code, 0, "{}\n{}", run.out, run.err);
-    assert!(run.out.contains("emulates the card"), "{}", run.out);
+    assert!(run.out.contains("emulates the NIC"), "{}", run.out);
     let first = run_folder(dir.path());
     let summary = summary(dir.path());
     for case in ["normal", "etf"] {

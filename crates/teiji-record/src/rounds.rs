@@ -68,7 +68,7 @@ impl RoundPlan {
 /// What is known of round trips beside the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundFacts {
-    /// Replies that came twice.
+    /// Replies that arrived twice.
     pub duplicated: u64,
     /// Packets that reached either end and belonged to no round trip.
     pub foreign: u64,

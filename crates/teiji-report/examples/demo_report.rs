@@ -128,7 +128,7 @@ fn outlier() -> Outlier {
         ("scheduled", 0),
         ("woke", 7_200),
         ("handed over", 61_000),
-        ("given to the card", 62_300),
+        ("handed to the NIC", 62_300),
         ("arrived in the kernel", 71_900),
     ];
     Outlier {

@@ -63,9 +63,9 @@ fn columns<'a>(ranking: &'a Ranking, glyphs: &'a Glyphs) -> Vec<Column<'a>> {
 pub fn rule(ranking: &Ranking, glyphs: &Glyphs) -> String {
     let share = |share: f64| percent(share, glyphs);
     format!(
-        "In brackets the rank; of several seeds the worst counts. Chosen is the first case that \
-         loses no more frames and requests than {}, is not worse than it by more than {} in range \
-         or round trips, and leaves all but {} of its throughput.",
+        "Ranks are in parentheses; the worst seed counts. The choice is the first case \
+         that loses no more frames and requests than {}, is at most {} worse in range and round \
+         trips, and keeps all but {} of the throughput.",
         ranking.baseline,
         share(MUCH),
         share(MOST_LOST)
@@ -87,9 +87,7 @@ pub fn advice(ranking: &Ranking, glyphs: &Glyphs) -> String {
 /// What to do and what it trades. Full sentences; the first names the case.
 pub fn sentences(summary: &Summary, ranking: &Ranking, glyphs: &Glyphs) -> Vec<String> {
     let Some(best) = chosen(ranking) else {
-        return vec![
-            "Nothing: each case is worse than the one without remedy in something.".to_owned(),
-        ];
+        return vec!["Nothing: each case is worse than the baseline in some figure.".to_owned()];
     };
     let about = |name: &str| {
         let found = summary.cases.iter().find(|case| case.name == name);
@@ -98,7 +96,7 @@ pub fn sentences(summary: &Summary, ranking: &Ranking, glyphs: &Glyphs) -> Vec<S
     };
     let mut said = vec![format!("{}.", about(&best.case))];
     if best.case == ranking.baseline {
-        said.push("What is better in one thing here is worse in another.".to_owned());
+        said.push("Each other case is better in one figure and worse in another.".to_owned());
     } else {
         let figures = figures(best, before(ranking), glyphs);
         said.push(format!("Against {}: {}.", ranking.baseline, figures.join("; ")));
@@ -117,7 +115,7 @@ pub fn sentences(summary: &Summary, ranking: &Ranking, glyphs: &Glyphs) -> Vec<S
         .filter_map(|(what, other)| Some(format!("{} has {what}", (*other)?)))
         .collect();
     if !better.is_empty() {
-        said.push(format!("What it gives up: {}.", better.join("; ")));
+        said.push(format!("Trade-off: {}.", better.join("; ")));
     }
     said
 }

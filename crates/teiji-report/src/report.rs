@@ -294,7 +294,7 @@ pub mod station {
     /// The kernel queues it.
     pub const QDISC: &str = "entered the qdisc";
     /// The driver has told the card.
-    pub const CARD: &str = "given to the card";
+    pub const CARD: &str = "handed to the NIC";
     /// The analyser sees it.
     pub const WIRE: &str = "on the wire";
     /// The same, where the analyser's clock was brought to the schedule's by an estimate.

@@ -1,4 +1,4 @@
-//! Sentences about what became of the frames and where the truth was taken.
+//! Sentences about lost, late and dropped frames, and about timestamp points.
 
 use teiji_record::summary::Testbed;
 use teiji_stats::{Counts, Part, RoundCounts, Station, Vantage};
@@ -10,8 +10,8 @@ use crate::units::{Glyphs, count, duration, number};
 pub const fn vantage(at: Vantage) -> &'static str {
     match at {
         Vantage::Wire => "on the wire",
-        Vantage::RxHardware => "at the receiving card",
-        Vantage::TxHardware => "at the sending card",
+        Vantage::RxHardware => "at the receiving NIC",
+        Vantage::TxHardware => "at the sending NIC",
         Vantage::RxKernel => "in the receiving kernel",
         Vantage::TxKernel => "at the hand-over to the driver",
     }
@@ -32,15 +32,16 @@ pub const fn part(part: Part) -> &'static str {
 }
 
 /// What the parts of a round trip are.
-pub const PARTS: &str = "There: from the send call to the responder's kernel. Responder: from \
-                         there to its send call. Back: from there to the asking kernel. Wake-up: \
-                         from there until the asking program has the reply.";
+pub const PARTS: &str = "There: from the requester's send call to the responder's kernel. \
+                         Responder: from there to its send call. Back: from there to the \
+                         requester's kernel. Wake-up: from there until the requester has the \
+                         reply.";
 
 /// What of them the trace of the responder's kernel tells.
-pub const PARTS_WITHIN: &str = "Of there: softirq, from the responder's interrupt to the softirq \
-                                that takes the request from the card, and polling, from then to \
-                                the kernel's stamp. Of responder: socket, from there to its \
-                                waking, and answer, from then to its send call.";
+pub const PARTS_WITHIN: &str = "Parts of there: softirq, from the responder's interrupt to the \
+                                softirq that polls the NIC, and polling, from then to the \
+                                kernel's timestamp. Parts of responder: socket, from there to \
+                                its wake-up, and answer, from then to its send call.";
 
 /// What the sender's own stretches are.
 pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the sender runs. \
@@ -48,22 +49,23 @@ pub const SENDER: &str = "Wake-up latency: from the planned wake-up until the se
 
 /// What the stations of a frame's way are.
 pub const STATIONS: &str = "To the wire: from the wake-up to the frame's beginning on the wire, \
-                            through send call, queueing discipline and ring; the wait for a launch \
-                            time is in it. Of that, with transmit stamps: queueing discipline, from \
-                            its entry to the driver, and card, from there to the wire. Received: \
-                            from the frame's end at the receiver to its kernel's stamp; of that, \
-                            where the kernel was traced: interrupt, to the card's interrupt, if the \
-                            frame needed one; softirq, from then to the softirq that takes frames \
-                            from the card; polling, from then to the stamp. Delivered: from the \
-                            stamp until the program has it; of that, traced: socket, to the \
-                            program's waking, and its wake-up, from then on.";
+                            through send call, queueing discipline and ring, including the wait \
+                            for a launch time. With transmit timestamps, its parts: queueing \
+                            discipline, from the entry to the driver, and NIC, from there to the \
+                            wire. Received: from the frame's end at the receiver to its kernel's \
+                            timestamp. With a trace of that kernel, its parts: interrupt, to the \
+                            NIC's interrupt, if the frame needed one; softirq, from then to the \
+                            softirq that polls the NIC; polling, from then to the timestamp. \
+                            Delivered: from the timestamp until the program has the frame. With \
+                            a trace, its parts: socket, to the program's wake-up, and wake-up, \
+                            from then on.";
 
 /// A stretch of a frame's way.
 pub const fn station(station: Station) -> &'static str {
     match station {
         Station::ToWire => "to the wire",
         Station::Qdisc => "queueing discipline",
-        Station::Card => "card",
+        Station::Card => "NIC",
         Station::Receive => "received",
         Station::Interrupt => "interrupt",
         Station::Softirq => "softirq",
@@ -109,7 +111,7 @@ pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
     let place = match comparison.common_vantage() {
         Some(v) => vantage(v).to_owned(),
         None if comparison.deviations().next().is_none() => return "never seen".to_owned(),
-        None => "each case at another place".to_owned(),
+        None => "each case at another timestamp point".to_owned(),
     };
     let what = if comparison.common_vantage() == Some(Vantage::Wire) { "capture" } else { "stamp" };
     match comparison.resolution_ns() {
@@ -128,13 +130,12 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
     let mut out = Vec::new();
     match comparison.common_vantage() {
         Some(Vantage::RxKernel) => out.push(
-            "The stamps are the receiving kernel's: they measure the receiver as well as the \
-             sender."
+            "The timestamps are the receiving kernel's: they include delays of the receiver."
                 .to_owned(),
         ),
         Some(Vantage::TxKernel) => out.push(
-            "The stamps are taken at the hand-over to the driver: what the card does later is \
-             not in them."
+            "The timestamps are taken at the hand-over to the driver: delays in the NIC are not \
+             included."
                 .to_owned(),
         ),
         None if comparison.measure == Measure::RoundTrip => {}
@@ -145,7 +146,7 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
                 .filter_map(|c| Some(format!("{} {}", c.case.name, vantage(c.vantage?))))
                 .collect();
             out.push(format!(
-                "The cases were not seen at the same place ({}): do not compare their figures.",
+                "The cases have different timestamp points ({}): do not compare their figures.",
                 places.join(", ")
             ));
         }
@@ -153,8 +154,8 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
     }
     if let Some(ns) = comparison.resolution_ns().filter(|ns| *ns > 1) {
         out.push(format!(
-            "An interval is the difference of two stamps of {} resolution: figures up to {} may \
-             come from the stamps alone.",
+            "An interval is the difference of two timestamps of {} resolution: figures up to {} \
+             may be an effect of the resolution alone.",
             duration(ns as f64, glyphs),
             duration(2.0 * ns as f64, glyphs)
         ));
@@ -188,7 +189,7 @@ pub fn survivors(comparison: &Comparison) -> String {
         Measure::Interval | Measure::Schedule | Measure::Delay => "frames",
     };
     format!(
-        "No time is known of {} {what}: the figures are of the others.",
+        "Of {} {what} no time is known: the figures are of the other {what}.",
         lost(comparison.testbed)
     )
 }
@@ -216,7 +217,7 @@ fn round_shortfalls(c: &RoundCounts, timeout_ns: i64, glyphs: &Glyphs) -> Vec<St
         ));
     } else if unanswered > 0 {
         let of = format!("{} of {}", count(unanswered, glyphs), requests(c.sent));
-        out.push(format!("{of} got no reply; each waited {timeout} for it."));
+        out.push(format!("{of} got no reply within {timeout}."));
     }
     if c.late > 0 {
         out.push(format!(
@@ -227,10 +228,9 @@ fn round_shortfalls(c: &RoundCounts, timeout_ns: i64, glyphs: &Glyphs) -> Vec<St
         ));
     }
     if c.send_failed > 0 {
-        let were = were(c.send_failed);
-        out.push(format!("{} {were} not taken by the kernel.", requests(c.send_failed)));
+        out.push(format!("The kernel refused to send {}.", requests(c.send_failed)));
     }
-    for (n, what) in [(c.duplicated, "came twice"), (c.foreign, "belonged to no round trip")] {
+    for (n, what) in [(c.duplicated, "arrived twice"), (c.foreign, "belonged to no round trip")] {
         if n > 0 {
             let packets = if n == 1 { "packet" } else { "packets" };
             out.push(format!("{} {packets} {what}.", count(n, glyphs)));
@@ -256,9 +256,9 @@ pub fn blocking(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
         let bound_ns = shortest_ns.saturating_add(blocked.as_ns());
         let time = |ns: i64| duration(ns as f64, glyphs);
         Some(format!(
-            "{}: a frame of a lower level may be under way on each wire of the way, {} together. With \
-             the shortest round trip of all cases, {}, that makes a bound of {}; the longest took \
-             {}, {} times that.",
+            "{}: a frame of a lower level may be in transmission on each wire of the path, {} in \
+             all. With the shortest round trip of all cases, {}, the bound is {}; the longest round \
+             trip took {}, {} times the bound.",
             view.case.name,
             time(blocked.as_ns()),
             time(shortest_ns),
@@ -331,14 +331,14 @@ pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<
     }
     if c.tx_stamps_missing > 0 {
         out.push(format!(
-            "{} transmit stamp{} never came.",
+            "{} transmit timestamp{} missing.",
             count(c.tx_stamps_missing, glyphs),
             if c.tx_stamps_missing == 1 { "" } else { "s" }
         ));
     }
     if c.foreign > 0 {
         out.push(format!(
-            "{} foreign packet{} came to the socket and {} left out.",
+            "{} foreign packet{} arrived at the socket and {} left out.",
             count(c.foreign, glyphs),
             if c.foreign == 1 { "" } else { "s" },
             were(c.foreign)
@@ -347,16 +347,16 @@ pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<
     out
 }
 
-/// The frames that missed their time, with the reasons the kernel gave.
 /// The kernel's name of an error, with what it means for a frame.
 fn send_error(name: &str) -> String {
     match name {
-        "EAGAIN" => "EAGAIN, the socket's send buffer was full of frames that waited".to_owned(),
+        "EAGAIN" => "EAGAIN, the socket's send buffer was full".to_owned(),
         "ENOBUFS" => "ENOBUFS, the queueing discipline dropped it".to_owned(),
         other => other.to_owned(),
     }
 }
 
+/// The frames that missed their time, with the kernel's reasons.
 fn late_frames(view: &CaseView, glyphs: &Glyphs) -> Option<String> {
     let c = view.counts();
     let dropped = c.dropped();
@@ -422,7 +422,7 @@ pub fn advice(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
         out.push(if latest.woke_ns.saturating_mul(2) >= latest.handed_over_ns {
             "A higher realtime priority or a quieter CPU shortens the wake-up.".to_owned()
         } else {
-            "Most of that is the send call, and what had the CPU meanwhile.".to_owned()
+            "Most of that is the send call, and other threads on the CPU meanwhile.".to_owned()
         });
     }
     if let Some(left) = missed.least_left_ns {
@@ -435,13 +435,15 @@ pub fn advice(view: &CaseView, glyphs: &Glyphs) -> Vec<String> {
         ));
         if c.dropped_missed > 0 {
             out.push(
-                "A longer delta lets ETF begin earlier, so that its timer may be later.".to_owned(),
+                "A longer delta starts ETF's timer earlier, so the timer may be late by \
+                 more."
+                    .to_owned(),
             );
         }
         if c.dropped_invalid > 0 && missed.latest.is_none() {
             out.push(
-                "ETF takes a frame only with a launch time ahead of its clock: look at the \
-                 flow's mode and at the qdisc's clock."
+                "ETF accepts a frame only if its launch time is in the future of its clock: \
+                 check the flow's mode and the qdisc's clock."
                     .to_owned(),
             );
         }

@@ -89,18 +89,18 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
         "Tail",
         "wake-up latency",
         "What the kernel did",
-        "receiving ended by its budget on CPU 0",
-        "bytes that a ring of talker.line may hold (BQL), at the end",
+        "polls ended by the budget on CPU 0",
+        "BQL limit of talker.line at the end, bytes",
         "028</td>",
-        "ksoftirqd/0 was woken",
+        "wake-ups of ksoftirqd/0",
         "234</td>",
-        "ksoftirqd/0 ran",
+        "run time of ksoftirqd/0",
         "4.5",
         "Outliers",
         "frame #7",
         "It woke &lt;late&gt;.",
         "Set-up as observed",
-        "asked for: 4",
+        "configured: 4",
         "Warnings",
         "teiji run --replay x",
         "What this does not prove",
@@ -191,7 +191,7 @@ fn every_element_is_closed_in_order() {
 #[test]
 fn a_setting_that_is_not_as_asked_for_is_marked_at_the_top_too() {
     let page = markup(&page());
-    assert!(page.contains("Set-up (1 thing not as asked for)"));
+    assert!(page.contains("Set-up (1 setting not as configured)"));
     assert!(page.contains("class=\"differs\""));
 }
 

@@ -499,10 +499,11 @@ fn round_trips_above_all_flows_are_held_against_their_bound() {
     summary.cases[0].members[0].blocking = [("ask".to_owned(), Span::from_micros(900))].into();
     let told = render(&summary, &Options { width: 1_000, ..WIDE });
     let told = told.replace(['\u{a0}', '\u{202f}'], " ");
-    let said = "may be under way on each wire of the way, 900 µs together. With the shortest round trip of \
-                all cases, 112 µs, that makes a bound of 1.01 ms; the longest took 5.1 ms, 5.04 times that.";
+    let said = "may be in transmission on each wire of the path, 900 µs in all. With the shortest round \
+                trip of all cases, 112 µs, the bound is 1.01 ms; the longest round trip took 5.1 ms, \
+                5.04 times the bound.";
     assert!(told.contains(said), "{told}");
-    assert_eq!(told.matches("under way").count(), 1, "of the other case nothing is known");
+    assert_eq!(told.matches("in transmission").count(), 1, "of the other case nothing is known");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
             None => return Ok(binding),
             Some(port) if started.elapsed() > CARDS_PATIENCE => {
                 let there: Vec<&String> = cards.values().collect();
-                bail!("no card appeared for {port}; the guest has {there:?}");
+                bail!("no NIC appeared for {port}; the guest has {there:?}");
             }
             Some(_) => std::thread::sleep(Duration::from_millis(50)),
         }

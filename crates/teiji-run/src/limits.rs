@@ -13,12 +13,11 @@ pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String>
         Testbed::Local => vec![local(summary).to_owned()],
         Testbed::Capture if summary.cases.iter().any(is_of_two_points) => vec![
             "Two captures show the wire at two points: what happens between them is inferred. A \
-             frame that one lacks may have been lost on the way, or by the capture."
+             frame that is missing in one may have been lost on the way, or by the capture."
                 .to_owned(),
         ],
         Testbed::Capture => vec![
-            "A capture shows the wire at one point; what the sender meant to do is inferred."
-                .to_owned(),
+            "A capture shows the wire at one point; the sender's schedule is inferred.".to_owned(),
         ],
     };
     let single = summary.cases.iter().all(|case| case.members.len() <= 1);
@@ -54,16 +53,15 @@ fn laboratory(cards: &[Nic], instruction: &str) -> Vec<String> {
     let mut limits = Vec::new();
     if cards.contains(&Nic::Vtsn) {
         limits.push(
-            "The cards are vtsn, software in the guest: a frame is on the wire when its MAC has \
-             computed that it is. A real card adds the delay and jitter of its own parts, which \
-             no figure here contains."
+            "The NICs are vtsn, software in the guest, whose MAC computes when a frame is on the \
+             wire. A real NIC adds delay and jitter of its own, which no figure here contains."
                 .to_owned(),
         );
     }
     if cards.iter().any(|nic| Nic::EMULATED.contains(nic)) {
         limits.push(
-            "The cards are emulated by QEMU: a frame is on the wire when the driver has told the \
-             card of it. A real card adds its own delay and jitter, and may keep launch times."
+            "QEMU emulates the NICs: a frame is on the wire when the driver has handed it to the \
+             NIC. A real NIC adds its own delay and jitter, and may support launch times."
                 .to_owned(),
         );
     }
@@ -79,10 +77,10 @@ fn local(summary: &Summary) -> &'static str {
     let mut judged = members.flat_map(|member| member.flows.values()).map(|flow| flow.judged_at);
     let by_cards = |at| matches!(at, Some(Vantage::RxHardware | Vantage::TxHardware));
     if judged.clone().next().is_some() && judged.all(by_cards) {
-        "The stamps are the cards' own: what lies between stamp and wire is not in them."
+        "The timestamps are the NICs' own: delays between timestamp and wire are not included."
     } else {
-        "The stamps are taken in software by the machine that is measured: its own delays are in \
-         them."
+        "The timestamps are taken in software by the machine under test: its own delays are \
+         included."
     }
 }
 
@@ -91,8 +89,8 @@ fn local(summary: &Summary) -> &'static str {
 pub fn caveat(lab: bool, made: Option<&Experiment>) -> String {
     let text = match made {
         _ if lab => {
-            "The laboratory emulates the card: it shows what the software does, not what a piece \
-             of silicon does."
+            "The laboratory emulates the NIC: the figures show the software and are not \
+             representative of real NICs."
         }
         Some(experiment) => {
             return format!(
@@ -134,7 +132,8 @@ mod tests {
     fn wires_are_called_what_they_are_made_of() {
         let called = |nic: &str| {
             let text = format!(
-                "name = \"x\"\nquestion = \"?\"\n[wires.line]\nbetween = [\"a\", \"b\"]\nnic = \"{nic}\"\n\
+                "name = \"x\"\nquestion = \"?\"\n[wires.line]\nbetween = [\"a\", \"b\"]\nnic = \
+                 \"{nic}\"\n\
                  [flows.f]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 5\n"
             );
             caveat(false, Some(&Experiment::parse(&text, "x.toml").unwrap()))

@@ -160,7 +160,7 @@ pub fn run(
     if stop.is_stopped() {
         remarks
             .warnings
-            .push("The run was interrupted; it shows what was measured until then.".to_owned());
+            .push("The run was interrupted: it shows the part that was measured.".to_owned());
     }
     let missing = |(member, error): &(&Member<'_>, anyhow::Error)| {
         ((member.case.name.clone(), member.seed), format!("{error:#}"))
@@ -391,8 +391,8 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
         cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
         icount_shift: first.instruction.shift(),
         slowdown: first.instruction.slowdown(),
-        seed_meaning: "phase of the first departure within the kernel's tick, slots of the cards \
-                       on the bus, QEMU's random numbers"
+        seed_meaning: "phase of the first departure within the kernel's tick, bus slots of the \
+                       NICs, QEMU's random numbers"
             .to_owned(),
     })
 }

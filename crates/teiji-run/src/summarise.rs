@@ -47,12 +47,13 @@ pub fn read(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Found> {
     let why = match folder.read_summary() {
         Ok(summary) => return Ok(Found { summary, remade: false }),
         Err(RunFolderError::NoSummary { .. }) => {
-            "The run ended before it was summed up; this was made from its records afterwards."
+            "The run ended before its summary was written; this summary was made from its records."
                 .to_owned()
         }
         Err(RunFolderError::Json(JsonFileError::Older { found, .. })) => {
             format!(
-                "An older Teiji summed up this run (`{found}`); this was made from its records."
+                "An older Teiji wrote the summary of this run (`{found}`); this one was made \
+                 from its records."
             )
         }
         Err(error @ RunFolderError::Json(JsonFileError::Invalid { .. })) => {

@@ -94,7 +94,8 @@ pub enum AnalyzeError {
     Capture(#[from] CaptureError),
     /// The period asked for cannot be.
     #[error(
-        "--period {0} is no distance between two frames; write one above zero, for example --period 1ms"
+        "--period {0} is no distance between two frames; write one above zero, for example \
+         --period 1ms"
     )]
     Period(Span),
     /// There is no periodic flow in it.
@@ -126,7 +127,7 @@ fn no_flow(
         (_, false, Some(period)) => {
             format!("no flow among {among} frames has a period of {period}")
         }
-        (_, true, _) => format!("no periodic flow among {among} frames is as asked for"),
+        (_, true, _) => format!("no periodic flow among {among} frames matches the options"),
         (_, false, None) => format!("no periodic flow among {among} frames"),
     };
     if let Some(damage) = damage {
@@ -145,7 +146,8 @@ fn no_flow(
         }
         text.push_str(match (filtered, period) {
             (true, _) => {
-                "\nChange or leave out --flow, --src, --dst, --vlan, --ethertype, --interface or --period."
+                "\nChange or leave out --flow, --src, --dst, --vlan, --ethertype, --interface or \
+                 --period."
             }
             (false, Some(_)) => "\nChange --period, or leave it out: it is found.",
             (false, None) => {

@@ -93,7 +93,8 @@ fn no_match(
     if filtered && considered.contains(&0) {
         let none = if considered[0] == 0 { first } else { second };
         return format!(
-            "no frame of {none} is as asked for ({several}); change or leave out --flow, --src, \
+            "no frame of {none} matches the options ({several}); change or leave out --flow, \
+             --src, \
              --dst, --vlan, --ethertype or --interface"
         );
     }

@@ -312,7 +312,7 @@ fn a_capture_without_the_flow_lists_what_is_there_and_the_next_step() {
     assert!(lines[3].starts_with("Point at one with --src"), "{error}");
     let filter = Filter { flow: Some(5), ..Filter::default() };
     let error = analyze(&file[..], &Options { filter, period: None }).unwrap_err().to_string();
-    assert!(error.contains("is as asked for") && error.contains("Change or leave out --flow"));
+    assert!(error.contains("matches the options") && error.contains("Change or leave out --flow"));
     let empty = capture(Vec::new());
     let error = analyze(&empty[..], &Options::default()).unwrap_err().to_string();
     assert_eq!(error, "the capture holds no Ethernet frame with a time stamp");

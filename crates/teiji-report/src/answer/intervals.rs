@@ -32,7 +32,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         several => {
             if comparison.common_vantage().is_none() {
                 return plain(
-                    "No answer: the cases were not seen at the same place, so their figures \
+                    "No answer: the cases have different timestamp points, so their figures \
                      cannot be compared."
                         .to_owned(),
                 );

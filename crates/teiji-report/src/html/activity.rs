@@ -19,8 +19,8 @@ pub fn activity(report: &Report<'_>, out: &mut String) {
     open("activity", "What the kernel did", out);
     let _ = writeln!(
         out,
-        "<p class=\"note\">System-wide, over the whole case. Waited: ready to run, \
-         while another thread ran.{members}</p>\n\
+        "<p class=\"note\">System-wide, over the whole case. Wait time: runnable, while \
+         another thread ran.{members}</p>\n\
          <div class=\"wide\"><table>\n<thead><tr><th></th>"
     );
     for case in &report.summary.cases {

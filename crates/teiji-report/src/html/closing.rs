@@ -16,9 +16,9 @@ pub fn setup(report: &Report<'_>, out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "<section id=\"setup\">\n<h2>Set-up as observed</h2>\n<p class=\"note\">Read back from the \
-         running system, not copied from the experiment. Where something else was asked for, it \
-         is marked.</p>"
+        "<section id=\"setup\">\n<h2>Set-up as observed</h2>\n<p class=\"note\">Read back from \
+         the running system, not copied from the experiment. Settings that differ from the \
+         experiment are marked.</p>"
     );
     for (index, section) in report.setup.iter().enumerate() {
         part(section, index < OPEN, out);
@@ -31,7 +31,7 @@ fn part(section: &SetupSection, first: bool, out: &mut String) {
     let open = if first || differing > 0 { " open" } else { "" };
     let flag = match differing {
         0 => String::new(),
-        n => format!("<span class=\"flag\">{n} not as asked for</span>"),
+        n => format!("<span class=\"flag\">{n} not as configured</span>"),
     };
     let _ =
         writeln!(out, "<details{open}>\n<summary>{}{flag}</summary>\n<dl>", text(&section.title));
@@ -39,7 +39,7 @@ fn part(section: &SetupSection, first: bool, out: &mut String) {
         let observed = text(&entry.observed);
         let value = match entry.asked.as_ref().filter(|_| entry.differs()) {
             Some(asked) => {
-                format!("<dd class=\"differs\">{observed}<em>asked for: {}</em></dd>", text(asked))
+                format!("<dd class=\"differs\">{observed}<em>configured: {}</em></dd>", text(asked))
             }
             None => format!("<dd>{observed}</dd>"),
         };

@@ -57,8 +57,8 @@ fn contents(report: &Report<'_>, above: &[Block], below: &[Block], out: &mut Str
     let differing = report.setup.iter().flat_map(|s| &s.entries).filter(|e| SetupEntry::differs(e));
     let setup = match differing.count() {
         0 => "Set-up".to_owned(),
-        1 => "Set-up (1 thing not as asked for)".to_owned(),
-        n => format!("Set-up ({} things not as asked for)", count(n as u64, GLYPHS)),
+        1 => "Set-up (1 setting not as configured)".to_owned(),
+        n => format!("Set-up ({} settings not as configured)", count(n as u64, GLYPHS)),
     };
     let warnings = match report.summary.warnings.len() {
         1 => "1 warning".to_owned(),

@@ -68,7 +68,7 @@ pub fn advice(comparison: &Comparison<'_>, screen: &mut Screen) {
         said
     };
     if sentences(comparison, said, screen) && comparison.testbed != Testbed::Capture {
-        screen.wrapped("Which frames, and their ways: the report, \"Outliers\".", 2, 4);
+        screen.wrapped("The report lists the frames and their timestamps (\"Outliers\").", 2, 4);
     }
 }
 

@@ -46,20 +46,18 @@ pub fn rows(summary: &Summary, glyphs: &Glyphs) -> Vec<ActivityRow> {
         add(format!("frames received on CPU {cpu}"), count, &|look| {
             Some(look.cpus.get(cpu)?.frames)
         });
-        add(format!("receiving ended by its budget on CPU {cpu}"), count, &|look| {
+        add(format!("polls ended by the budget on CPU {cpu}"), count, &|look| {
             Some(look.cpus.get(cpu)?.squeezed)
         });
-        add(format!("frames dropped, the backlog of CPU {cpu} was full"), count, &|look| {
+        add(format!("frames dropped by the full backlog of CPU {cpu}"), count, &|look| {
             Some(look.cpus.get(cpu)?.dropped)
         });
     }
     for port in all().flat_map(|look| look.requeues.keys()).collect::<BTreeSet<_>>() {
-        add(format!("given back to the qdisc by {port}"), count, &|look| {
-            look.requeues.get(port).copied()
-        });
+        add(format!("requeues at {port}"), count, &|look| look.requeues.get(port).copied());
     }
     for port in all().flat_map(|look| look.byte_limits.keys()).collect::<BTreeSet<_>>() {
-        add(format!("bytes that a ring of {port} may hold (BQL), at the end"), count, &|look| {
+        add(format!("BQL limit of {port} at the end, bytes"), count, &|look| {
             look.byte_limits.get(port).copied()
         });
     }
@@ -69,9 +67,9 @@ pub fn rows(summary: &Summary, glyphs: &Glyphs) -> Vec<ActivityRow> {
         let of = |look: &Activity, what: &dyn Fn(&ThreadActivity) -> u64| {
             look.threads.get(name).map(what)
         };
-        add(format!("{name} was woken"), count, &|look| of(look, &|thread| thread.wakeups));
-        add(format!("{name} ran"), time, &|look| of(look, &|thread| ns(thread.ran)));
-        add(format!("{name} waited"), time, &|look| of(look, &|thread| ns(thread.waited)));
+        add(format!("wake-ups of {name}"), count, &|look| of(look, &|thread| thread.wakeups));
+        add(format!("run time of {name}"), time, &|look| of(look, &|thread| ns(thread.ran)));
+        add(format!("wait time of {name}"), time, &|look| of(look, &|thread| ns(thread.waited)));
     }
     rows
 }

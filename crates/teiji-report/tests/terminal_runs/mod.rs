@@ -58,8 +58,8 @@ pub fn run(cases: Vec<CaseSummary>) -> Summary {
         question: "Does a launch time (ETF) make periodic sending more regular?".to_owned(),
         paper: Some("etf".to_owned()),
         warnings: vec![
-            "The laboratory emulates the card: it shows what the software does, not what a piece \
-             of silicon does."
+            "The laboratory emulates the NIC: the figures show the software and are not \
+             representative of real NICs."
                 .to_owned(),
         ],
         ..Summary::new("etf", Testbed::Lab, cases)

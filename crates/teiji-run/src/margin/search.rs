@@ -49,7 +49,8 @@ pub fn measure(
     let (found, at, with, check, confirmed) = loop {
         let Some(found) = Recommendation::of(&seen, probability) else {
             anyhow::bail!(
-                "no frame has both of the kernel's transmit stamps, so nothing is known of its way; \
+                "no frame has both of the kernel's transmit stamps, so nothing is known of its \
+                 way; \
                  does the driver take software time stamps (`ethtool -T`)?"
             );
         };
@@ -231,7 +232,7 @@ fn stretches(members: &[Stations], found: &Recommendation) -> Vec<Stretch> {
         ("wake-up", all.wake_up(), None),
         ("hand-over, woken to qdisc", all.hand_over(), None),
         ("both together", all.to_qdisc(), upper(&found.to_qdisc)),
-        ("qdisc and driver, due to card", all.release(), upper(&found.release)),
+        ("qdisc and driver, due to NIC", all.release(), upper(&found.release)),
     ]
     .into_iter()
     .filter_map(|(name, samples, bound_ns)| {

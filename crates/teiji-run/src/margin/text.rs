@@ -94,7 +94,7 @@ pub(super) fn recommendation(findings: &Findings) -> String {
     if !found.reached {
         let _ = writeln!(
             out,
-            "{} samples do not support {}: {}.\n{}\nWhat they do support is {}:",
+            "{} samples do not support {}: {}.\n{}\nThey support {}:",
             found.to_qdisc.samples,
             probability(findings.wanted_probability),
             why_not(findings),
@@ -131,7 +131,7 @@ pub(super) fn recommendation(findings: &Findings) -> String {
     );
     let _ = writeln!(
         out,
-        "  to the card:  {}{}",
+        "  to the NIC:   {}{}",
         evidence_of(&found.release),
         spread(found.members.iter().map(|own| own.release_ns))
     );
@@ -173,12 +173,12 @@ fn next_step(findings: &Findings) -> String {
     let lasts = u128::from(needed) * u128::from(findings.period_ns.unsigned_abs()) / 1_000_000_000;
     let here = u128::from(needed) * u128::from(findings.cost_ns) / 1_000_000_000;
     let here = if findings.testbed == "lab" {
-        format!("{}, which take about {} to simulate here", duration(lasts), duration(here))
+        format!("{}, about {} of simulation here", duration(lasts), duration(here))
     } else {
         duration(lasts)
     };
     format!(
-        "Next step: `--frames {needed}` ({here}, for each run), or be content with what follows: \
+        "Next step: `--frames {needed}` ({here}, for each run), or accept the following: \
          `--probability {:.1e}`.",
         findings.recommendation.probability
     )
@@ -202,7 +202,8 @@ fn evidence_of(bound: &TailBound) -> String {
     match (&bound.fit, bound.order_ns) {
         (_, Some(order)) => format!("order statistics give {}{clusters}", ns(order)),
         (Ok(fit), None) => format!(
-            "generalised Pareto, shape {:.2}, over the {} samples above {} (fit p = {:.2}): likely {}, \
+            "generalised Pareto, shape {:.2}, over the {} samples above {} (fit p = {:.2}): \
+             likely {}, \
              at most {}{clusters}",
             fit.shape,
             fit.exceedances,
@@ -239,8 +240,8 @@ pub(super) fn checks(findings: &Findings) -> String {
         if sees > findings.recommendation.probability {
             let _ = writeln!(
                 out,
-                "  (its {frames} frames would show a probability above {}; for less the margin rests on \
-                 what was measured)",
+                "  (its {frames} frames would show a probability above {}; below that the margin \
+                 relies on the measurement)",
                 probability(sees)
             );
         }

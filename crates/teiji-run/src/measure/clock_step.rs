@@ -49,9 +49,10 @@ impl TaiOffset {
 /// What a step means for the figures, and what to do.
 pub fn warning(step: Span) -> String {
     format!(
-        "CLOCK_TAI was set by {step} during the measurement: departures and wake-ups are planned on \
-         it, so the figures around that instant are not valid; keep NTP, PTP or whoever it was from \
-         stepping the clock, and run it again."
+        "CLOCK_TAI was set by {step} during the measurement: departures and wake-ups are planned \
+         on \
+         it, so the figures around that instant are not valid; prevent NTP, PTP or other \
+         programs from stepping the clock, and run it again."
     )
 }
 

@@ -102,8 +102,8 @@ pub fn problems(reports: &[LoadReport]) -> impl Iterator<Item = String> + '_ {
     reports.iter().filter_map(|report| {
         let problem = report.problem.as_ref()?;
         Some(format!(
-            "the load `{}` did not run as it should: {problem}; what was measured is not valid \
-             under it",
+            "the load `{}` did not run as it should: {problem}, so the measurement is not valid \
+             under this load",
             report.kind
         ))
     })

@@ -205,7 +205,7 @@ fn port_clock(host: &Host, index: usize, applied: &Applied) -> anyhow::Result<Po
     let info = applied.port(&host.name, &port.wire).with_context(missing)?;
     let namespace = namespace(host, applied)?;
     let sysfs = netns::in_namespace(namespace.as_fd(), teiji_sys::sysfs::Sysfs::open)?
-        .context("cannot read what the cards' clocks show")?;
+        .context("cannot read the clocks of the NICs")?;
     Ok(PortClock::new(format!("{}.{}", host.name, port.wire), info.ifname, Arc::new(sysfs)))
 }
 

@@ -64,8 +64,8 @@ impl Tracing {
         }
         if traced.lost > 0 {
             logs.warnings.push(format!(
-                "The trace of the receiving kernel had no room for {} events, the oldest: the \
-                 first frames' way through it is not known.",
+                "The trace of the receiving kernel lost its {} oldest events: for the first \
+                 frames it has no data.",
                 traced.lost
             ));
         }

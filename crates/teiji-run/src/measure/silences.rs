@@ -48,7 +48,7 @@ impl Silences {
             }
             if lost {
                 logs.warnings.push(
-                    "Levels changed more often than could be heard: some times of silence are not \
+                    "Levels changed faster than their events could be read: some pauses are not \
                      known."
                         .to_owned(),
                 );

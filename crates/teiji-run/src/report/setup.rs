@@ -191,7 +191,7 @@ fn settings(port: &ObservedPort, asked: Option<&Case>) -> Vec<SetupEntry> {
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     if !counted.is_empty() {
-        entries.push(entry("the card's counters, during the measurement", counted.join(", ")));
+        entries.push(entry("the NIC's counters, during the measurement", counted.join(", ")));
     }
     entries
 }

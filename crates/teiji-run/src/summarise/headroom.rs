@@ -35,8 +35,8 @@ fn sentence(name: &str, margin: Span, delta: Span, reading: &Reading) -> Option<
     let kernel =
         if delta > Span::ZERO { format!(" before ETF's delta of {delta}") } else { String::new() };
     Some(format!(
-        "Flow {name} came close to using up its margin: {left}{kernel}; {} of {} frames had less \
-         than a fifth left, {} of them nothing. `teiji margin` tells which margin lasts.",
+        "Flow {name} nearly used up its margin: {left}{kernel}; {} of {} frames had less than a \
+         fifth left, {} of them nothing. `teiji margin` finds a margin that is long enough.",
         reading.low, reading.frames, reading.used_up
     ))
 }

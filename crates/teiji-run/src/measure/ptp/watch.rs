@@ -52,7 +52,7 @@ impl PortClock {
     }
 
     fn knob(&self, knob: &str) -> anyhow::Result<String> {
-        let failed = || format!("cannot read what the clock of {} shows", self.name);
+        let failed = || format!("cannot read the clock of {}", self.name);
         let sysfs = self.sysfs.as_ref().with_context(failed)?;
         sysfs.read(&format!("class/net/{}/vtsn/{knob}", self.ifname)).with_context(failed)
     }
