@@ -31,7 +31,7 @@ pub enum Exit {
 
 /// The table for `--help`.
 pub const HELP: &str = "Exit codes:
-  0    everything asked for was done
+  0    success
   1    something failed; the last line says what, and what to do
   2    a mistake in the command line or in a file it names
   3    a run ended, but part of it is missing (what was measured is kept)

@@ -230,10 +230,10 @@ fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
         assert!(warnings[0].as_str().unwrap().contains(why), "{rebuilt}");
         assert_eq!(warnings[1..], *summary["warnings"].as_array().unwrap());
     };
-    rebuilt("The run ended before it was summed up");
+    rebuilt("The run ended before its summary was written");
     // In the form of an older version, whose fields meant something else.
     fs::write(format!("{folder}/summary.json"), "{\"schema\": \"teiji-summary/1\"}").unwrap();
-    rebuilt("An older Teiji summed up this run (`teiji-summary/1`)");
+    rebuilt("An older Teiji wrote the summary of this run (`teiji-summary/1`)");
     fs::remove_dir_all(format!("{folder}/records")).unwrap();
     fs::remove_file(format!("{folder}/summary.json")).unwrap();
     let nothing = teiji(&["report", folder]);
@@ -378,7 +378,7 @@ fn a_period_that_is_not_the_flows_is_questioned() {
     let analyze = |period: &str| teiji(&["analyze", path.to_str().unwrap(), "--period", period]);
     let right = analyze("1ms");
     assert!(!right.out.contains("seems"), "{}", right.out);
-    assert_eq!(right.out.matches("resolution").count(), 2, "head and caveat: {}", right.out);
+    assert_eq!(right.out.matches("resolution").count(), 3, "head and caveat: {}", right.out);
     let near = analyze("900us");
     assert!(near.out.contains("seems to have a period of 1 ms"), "{}", near.out);
     let far = analyze("2ms");

@@ -98,7 +98,7 @@ impl Qemu {
         let devices = qemu.ask(&["-M", "none", "-device", "help"])?;
         for device in DEVICES {
             if !devices.contains(&format!("name \"{device}\"")) {
-                return Err(format!("{shown} {} has no card {device}", qemu.version));
+                return Err(format!("{shown} {} has no NIC {device}", qemu.version));
             }
         }
         Ok(qemu)
@@ -188,7 +188,7 @@ mod tests {
         fake(dir.path(), "7.2.0", all);
         assert!(Qemu::of_system(path).unwrap_err().ends_with("is 7.2.0"));
         fake(dir.path(), "10.1.0", "name \"e1000e\" name \"rtl8139\"");
-        assert!(Qemu::of_system(path).unwrap_err().contains("no card igb"));
+        assert!(Qemu::of_system(path).unwrap_err().contains("no NIC igb"));
         fake(dir.path(), "10.1.0", all);
         let qemu = Qemu::of_system(path).unwrap();
         assert_eq!(qemu.version.to_string(), "10.1.0");

@@ -70,7 +70,7 @@ pub enum VmError {
         console: Vec<String>,
     },
     /// Somebody ended QEMU with a signal.
-    #[error("somebody ended the guest's QEMU with a signal ({by}); run it again")]
+    #[error("the guest's QEMU was ended by a signal ({by}); run it again")]
     Terminated {
         /// What QEMU said of it.
         by: String,
@@ -110,8 +110,8 @@ fn memory(status: ExitStatus, stderr: &str) -> &'static str {
         "; this machine has too little free memory for a guest: end other programs, or run fewer \
          guests at once with --jobs 1"
     } else if status.signal() == Some(libc::SIGKILL) {
-        "; somebody killed it, or the kernel did because memory was short (`dmesg` says so): then \
-         end other programs, or run fewer guests at once with --jobs 1"
+        "; it was killed by a user, or by the kernel for lack of memory (see `dmesg`): end other \
+         programs, or run fewer guests at once with --jobs 1"
     } else {
         ""
     }
@@ -295,7 +295,7 @@ mod tests {
         };
         let by = "qemu-system-x86_64: terminating on signal 2 from pid 7 (<unknown process>)";
         let text = ended(&format!("{by}\n"));
-        assert!(text.contains("with a signal") && text.contains("from pid 7"), "{text}");
+        assert!(text.contains("by a signal") && text.contains("from pid 7"), "{text}");
         assert!(!text.contains("hung"), "{text}");
         assert!(ended("").contains("hung"));
     }
@@ -309,7 +309,7 @@ mod tests {
         let short =
             said(1 << 8, "-accel tcg: allocate 1 bytes for jit buffer: Cannot allocate memory");
         assert!(short.contains("too little free memory for a guest: end other"), "{short}");
-        assert!(said(libc::SIGKILL, "").contains("because memory was short"));
+        assert!(said(libc::SIGKILL, "").contains("lack of memory"));
         assert!(!said(1 << 8, "no such device").contains("memory"));
     }
 }

@@ -122,12 +122,14 @@ pub enum Refusal {
     },
     /// It is no Ethernet interface.
     #[error(
-        "{0} is not an Ethernet interface, so it cannot be the end of a wire; choose a NIC (`ip link`)"
+        "{0} is not an Ethernet interface, so it cannot be the end of a wire; choose a NIC (`ip \
+         link`)"
     )]
     NotEthernet(String),
     /// It is used.
     #[error(
-        "{ifname} is in use: it {}. Choose another NIC, or give --take to take {ifname} for the run{}; the run puts all of this back at its end",
+        "{ifname} is in use: it {}. Choose another NIC, or give --take to take {ifname} for the \
+         run{}; the run puts all of this back at its end",
         usage::list(.uses),
         if .uses.iter().any(|used| matches!(used, Use::Ssh(_))) {
             " (the connection stalls meanwhile: start it with `nohup` or in tmux)"
@@ -143,7 +145,8 @@ pub enum Refusal {
     },
     /// It belongs to a bond or the like.
     #[error(
-        "{ifname} is a member of {master}, which would lose it; take it out first (`ip link set {ifname} nomaster`) or choose another NIC"
+        "{ifname} is a member of {master}, which would lose it; take it out first (`ip link set \
+         {ifname} nomaster`) or choose another NIC"
     )]
     Member {
         /// The card.
@@ -153,7 +156,8 @@ pub enum Refusal {
     },
     /// Another interface rests on it.
     #[error(
-        "{ifname} carries {upper}, which would lose its NIC; remove it first (`ip link del {upper}`) or choose another NIC"
+        "{ifname} carries {upper}, which would lose its NIC; remove it first (`ip link del \
+         {upper}`) or choose another NIC"
     )]
     Carries {
         /// The card.
@@ -163,7 +167,8 @@ pub enum Refusal {
     },
     /// A qdisc that would be lost.
     #[error(
-        "{ifname} has a configured qdisc ({kind} {handle}), which would be lost; remove it first (`tc qdisc del dev {ifname} {place}`) or choose another NIC"
+        "{ifname} has a configured qdisc ({kind} {handle}), which would be lost; remove it first \
+         (`tc qdisc del dev {ifname} {place}`) or choose another NIC"
     )]
     Qdisc {
         /// The card.
@@ -429,7 +434,7 @@ pub(crate) fn set_queues(ifname: &str, queues: u16, tx_queues: u32) -> Result<()
         Err(error) => {
             let has = if tx_queues == 1 { "one".to_owned() } else { tx_queues.to_string() };
             return Err(format!(
-                "{wanted} transmit queues are asked for, it has {has}, and {error}"
+                "the plan needs {wanted} transmit queues, it has {has}, and {error}"
             ));
         }
     };
@@ -446,7 +451,7 @@ pub(crate) fn set_queues(ifname: &str, queues: u16, tx_queues: u32) -> Result<()
     } else {
         let most = channels.max_combined.max(channels.max_tx);
         return Err(format!(
-            "{wanted} transmit queues are asked for, its driver offers at most {most}"
+            "the plan needs {wanted} transmit queues, its driver offers at most {most}"
         ));
     }
     ethtool::set_channels(ifname, &channels).map_err(|e| e.to_string())

@@ -22,10 +22,11 @@ const EADDRNOTAVAIL: i32 = 99;
 
 /// Next step for a card that has fewer transmit queues than `mqprio` takes.
 const FEW_QUEUES: &str =
-    "Use `prio` instead of `mqprio`, other queue ranges, or a card with several transmit queues.";
+    "Use `prio` instead of `mqprio`, other queue ranges, or a NIC with several transmit queues.";
 
 /// Next step where a wire is `vtsn` and the kernel knows no such link.
-pub const NO_VTSN: &str = "This kernel has no `vtsn` module: build and load it (kernel/vtsn/README.md), \
+pub const NO_VTSN: &str = "This kernel has no `vtsn` module: build and load it \
+                           (kernel/vtsn/README.md), \
      or run with --on lab, which does both.";
 
 /// Next step where the kernel knows no `prioflow`.
@@ -38,7 +39,8 @@ pub(crate) fn no_qdisc(kind: &str) -> String {
         return NO_PRIOFLOW.to_owned();
     }
     format!(
-        "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on lab."
+        "This kernel has no `{kind}` qdisc: load it with `modprobe sch_{kind}`, or run with --on \
+         lab."
     )
 }
 
@@ -110,14 +112,17 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
                 _ => "The kernel takes no such value; the one before is still there.".to_owned(),
             })
         }
-        (ENOENT, None, Action::Processing { setting: ProcessingSetting::Xps(_), .. }) => Some(
-            "A card with one transmit queue has nothing to choose: leave `xps` out.".to_owned(),
-        ),
-        (ENOENT, None, Action::Processing { .. }) => {
-            Some("This kernel does not have it: leave it out, or take a newer one.".to_owned())
+        (ENOENT, None, Action::Processing { setting: ProcessingSetting::Xps(_), .. }) => {
+            Some("A NIC with one transmit queue has no XPS: leave `xps` out.".to_owned())
         }
+        (ENOENT, None, Action::Processing { .. }) => Some(
+            "This kernel does not have this setting: leave it out, or use a newer \
+                  kernel."
+                .to_owned(),
+        ),
         (EIO | EINVAL, None, Action::Processing { .. }) => Some(
-            "The driver, or a CPU that is not there, forbids it: leave it out, or write other CPUs."
+            "The driver refuses it, or names a CPU that does not exist: leave it out, or write \
+             other CPUs."
                 .to_owned(),
         ),
         (EPERM | EACCES, _, _) => {
@@ -153,9 +158,11 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
         (EADDRNOTAVAIL, None, Action::Pair { .. }) => {
             Some("A MAC address must be a unicast address and not all zeros.".to_owned())
         }
-        (ENODEV, _, _) => {
-            Some("The interface went away meanwhile; look with `ip link` and try again.".to_owned())
-        }
+        (ENODEV, _, _) => Some(
+            "The interface was removed during set-up; check `ip link` and try \
+                  again."
+                .to_owned(),
+        ),
         _ => None,
     }
 }

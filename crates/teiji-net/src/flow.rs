@@ -32,7 +32,7 @@ pub enum FlowError {
     NoModule,
     /// Somebody has set another qdisc.
     #[error(
-        "{ifname} has the qdisc `{kind}`, which somebody has set: remove it first \
+        "{ifname} has the qdisc `{kind}`, which is not a kernel default: remove it first \
          (tc qdisc del dev {ifname} root)"
     )]
     Taken {

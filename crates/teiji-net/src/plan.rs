@@ -50,7 +50,8 @@ pub enum PlanError {
     },
     /// Fewer queues than the qdisc takes.
     #[error(
-        "{host}'s port on `{wire}` has {has} transmit queues, its {kind} needs {needs}; set queues = {needs} or change the ranges"
+        "{host}'s port on `{wire}` has {has} transmit queues, its {kind} needs {needs}; set \
+         queues = {needs} or change the ranges"
     )]
     Queues {
         /// The host.
@@ -76,7 +77,9 @@ pub enum PlanError {
     },
     /// A veth pair has no interrupts.
     #[error(
-        "{host}'s port on `{wire}` would be the end of a veth pair, which has no interrupts: leave `irq` out, write nic = \"vtsn\", bind the wire to cards (--bind), or run with --on lab"
+        "{host}'s port on `{wire}` would be the end of a veth pair, which has no interrupts: \
+         leave `irq` out, write nic = \"vtsn\", bind the wire to NICs (--bind), or run with --on \
+         lab"
     )]
     NoInterrupts {
         /// The host.

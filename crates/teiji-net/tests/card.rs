@@ -117,7 +117,7 @@ fn too_few_queues_are_explained_and_the_cards_given_back() {
             text.contains("`ip netns exec talker ethtool -L c0 combined 4` failed: "),
             "{text}"
         );
-        assert!(text.contains("4 transmit queues are asked for, its driver offers"), "{text}");
+        assert!(text.contains("the plan needs 4 transmit queues, its driver offers"), "{text}");
         assert!(text.contains("Use `prio` instead"), "{text}");
         assert_restored(&before);
     });

@@ -63,8 +63,10 @@ fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
         "ip link set dev enp3s0 netns talker",
         "ip netns exec talker ethtool -L enp3s0 combined 4",
         "ip -n talker addr add fd74:656a:1::1/64 dev enp3s0 nodad",
-        "tc -n talker qdisc replace dev enp3s0 parent 100:1 etf clockid CLOCK_TAI delta 150000 offload",
-        "ip -n talker neigh replace fd74:656a:1::2 lladdr $(ip netns exec listener cat /sys/class/net/enp4s0/address) dev enp3s0 nud permanent",
+        "tc -n talker qdisc replace dev enp3s0 parent 100:1 etf clockid CLOCK_TAI delta 150000 \
+         offload",
+        "ip -n talker neigh replace fd74:656a:1::2 lladdr $(ip netns exec listener cat \
+         /sys/class/net/enp4s0/address) dev enp3s0 nud permanent",
         "ip netns exec listener sysctl -qw net.ipv6.conf.default.accept_dad=0",
         "# ip -n listener link set dev enp4s0 netns $$",
     ] {
@@ -192,7 +194,7 @@ fn qdiscs_the_kernel_cannot_be_told_are_explained() {
         (prio(17, PAPER_MAP), "prio with 17 bands; the kernel knows 2 to 16"),
         (
             QdiscTree { classes: [(3, etf(false))].into(), ..prio(3, PAPER_MAP) },
-            "a qdisc is asked for below class 3, but the last class is 2",
+            "there is a qdisc below class 3, but the last class is 2",
         ),
         (Qdisc::Mqprio(mqprio).into(), "0 traffic classes; the kernel knows 1 to 16"),
     ] {
@@ -207,13 +209,15 @@ fn bindings_that_make_no_sense_are_explained() {
     for (text, message) in [
         (
             "enp3s0",
-            "`enp3s0` is no binding; write HOST=INTERFACE, or HOST.WIRE=INTERFACE, for example talker=enp3s0",
+            "`enp3s0` is no binding; write HOST=INTERFACE, or HOST.WIRE=INTERFACE, for example \
+             talker=enp3s0",
         ),
         ("speaker=enp3s0", "the experiment has no host `speaker`; it has talker, listener"),
         ("talker.cable=enp3s0", "host `talker` has no port on a wire `cable`; it is on line"),
         (
             "talker=enp3s0",
-            "wire `line` has an interface at talker but none at listener; a cable has two ends: add listener=INTERFACE",
+            "wire `line` has an interface at talker but none at listener; a cable has two ends: \
+             add listener=INTERFACE",
         ),
         (
             "talker=enp3s0,listener=enp3s0",
@@ -222,7 +226,8 @@ fn bindings_that_make_no_sense_are_explained() {
         ("talker=a,talker=b", "talker.line is bound twice, to `a` and to `b`; drop one of the two"),
         (
             "talker=enp3s0:1",
-            "`enp3s0:1` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them",
+            "`enp3s0:1` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip \
+             link` lists them",
         ),
     ] {
         assert_eq!(error(text, &scenario), message);
@@ -298,22 +303,37 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "sysctl -qw net.core.netdev_budget=200",
         "sysctl -qw net.core.netdev_budget_usecs=12000",
         "sysctl -qw net.core.dev_weight=32",
-        "if [ -e /sys/kernel/debug/sched/fair_server ]; then sysctl -qw kernel.sched_rt_runtime_us=-1; for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done; else sysctl -qw kernel.sched_rt_runtime_us=-1; fi",
+        "if [ -e /sys/kernel/debug/sched/fair_server ]; then sysctl -qw \
+         kernel.sched_rt_runtime_us=-1; for f in \
+         /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done; else sysctl -qw \
+         kernel.sched_rt_runtime_us=-1; fi",
         "sysctl -qw vm.percpu_pagelist_high_fraction=1000",
-        "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do taskset -c $c dd if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done",
+        "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do taskset -c $c dd \
+         if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done",
         "chrt -f -p 1 $(pgrep -x ksoftirqd/1)",
         "chrt -o -p 0 $(pgrep -x ktimers/1)",
         &format!("{line} 2 > /sys/class/net/line/napi_defer_hard_irqs'"),
-        "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/tx-*; do echo 3028 > $q/byte_queue_limits/limit_max; done'",
+        "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/tx-*; do echo 3028 > \
+         $q/byte_queue_limits/limit_max; done'",
         "ip netns exec talker ip link set line gso_max_size 4000",
         &format!("{line} 20000 > /sys/class/net/line/gro_flush_timeout'"),
-        "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/rx-*; do echo 00000002 > $q/rps_cpus; done'",
-        "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do echo 0-1 > /proc/irq/$i/smp_affinity_list; done",
-        "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do for t in $(pgrep \"^irq/$i-\"); do chrt -f -p 50 $t; done; done",
-        "before_ksoftirqd_1=$(for t in $(pgrep -x ksoftirqd/1); do echo $t $(chrt -p $t | sed 's/.*: //'); done)",
-        "# echo \"$before_ksoftirqd_1\" | while read t policy priority; do case $policy in SCHED_FIFO*) chrt -f -p $priority $t;; SCHED_RR*) chrt -r -p $priority $t;; *) chrt -o -p 0 $t;; esac; done",
-        "before_real_time=$(sysctl -n kernel.sched_rt_runtime_us; for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do if [ -e $f ]; then echo $f $(cat $f); fi; done)",
-        "# echo \"$before_real_time\" | while read f runtime; do if [ \"$runtime\" ]; then echo $runtime > $f; fi; done; sysctl -qw kernel.sched_rt_runtime_us=$(echo \"$before_real_time\" | head -n 1)",
+        "ip netns exec talker sh -c 'for q in /sys/class/net/line/queues/rx-*; do echo 00000002 \
+         > $q/rps_cpus; done'",
+        "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do echo 0-1 > \
+         /proc/irq/$i/smp_affinity_list; done",
+        "for i in $(ip netns exec talker cat /sys/class/net/line/vtsn/irq); do for t in $(pgrep \
+         \"^irq/$i-\"); do chrt -f -p 50 $t; done; done",
+        "before_ksoftirqd_1=$(for t in $(pgrep -x ksoftirqd/1); do echo $t $(chrt -p $t | sed \
+         's/.*: //'); done)",
+        "# echo \"$before_ksoftirqd_1\" | while read t policy priority; do case $policy in \
+         SCHED_FIFO*) chrt -f -p $priority $t;; SCHED_RR*) chrt -r -p $priority $t;; *) chrt -o \
+         -p 0 $t;; esac; done",
+        "before_real_time=$(sysctl -n kernel.sched_rt_runtime_us; for f in \
+         /sys/kernel/debug/sched/fair_server/cpu*/runtime; do if [ -e $f ]; then echo $f $(cat \
+         $f); fi; done)",
+        "# echo \"$before_real_time\" | while read f runtime; do if [ \"$runtime\" ]; then echo \
+         $runtime > $f; fi; done; sysctl -qw kernel.sched_rt_runtime_us=$(echo \
+         \"$before_real_time\" | head -n 1)",
     ] {
         assert!(script.lines().any(|line| line == expected), "{expected}\n{script}");
     }

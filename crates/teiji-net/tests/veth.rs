@@ -174,9 +174,9 @@ fn differences_between_plan_and_kernel_are_sentences() {
         assert_eq!(
             applied.observe().unwrap().differences(&plan),
             [
-                "talker.line: asked for address 10.1.0.1/24, the kernel has none",
+                "talker.line: addresses: none, configured: 10.1.0.1/24",
                 "talker.line: line has no carrier (DOWN)",
-                "talker.line at root: asked for qdisc `pfifo limit 77`, the kernel says `pfifo limit 10`",
+                "talker.line at root: qdisc: `pfifo limit 10`, configured: `pfifo limit 77`",
                 "listener.line: line has no carrier (DOWN)",
             ]
         );

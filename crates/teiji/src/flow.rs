@@ -55,7 +55,8 @@ pub enum FlowError {
     NotUdp,
     /// The senders' room is taken.
     #[error(
-        "a send buffer of {buffer} bytes takes {reserve} bytes of room, and {reserved} of {room} are \
+        "a send buffer of {buffer} bytes takes {reserve} bytes of room, and {reserved} of {room} \
+         are \
          taken: make SO_SNDBUF smaller or the sysctl net.prioflow.send_room larger"
     )]
     NoRoom {
@@ -70,8 +71,8 @@ pub enum FlowError {
     },
     /// The receive buffer is too small for what is in flight.
     #[error(
-        "{frames} frames can still come after asking for silence and take {headroom} bytes, but the \
-         receive buffer has {buffer}: make SO_RCVBUF larger, or the link's reaction and ring smaller"
+        "{frames} frames can arrive after XOFF and take {headroom} bytes, but the receive buffer \
+         has {buffer}: increase SO_RCVBUF, or reduce the link's reaction and ring"
     )]
     NoHeadroom {
         /// Frames in flight.

@@ -68,7 +68,7 @@ fn schedules_that_make_no_sense_are_refused() {
     let Some(wire) = Wire::new() else { return };
     let config = wire::talker(udp(RX_UDP4));
     let error = refusal(&wire, &config, 0, &schedule(Span::ZERO)).to_string();
-    assert_eq!(error, "0 frames were asked for; ask for at least one");
+    assert_eq!(error, "the number of frames is 0; it must be at least 1");
     let standstill = Schedule { base: now(), period: Span::ZERO, margin: Span::ZERO };
     let error = refusal(&wire, &config, 1, &standstill).to_string();
     assert!(error.starts_with("a period of 0 s never ends"), "{error}");

@@ -18,7 +18,8 @@ pub enum CacheError {
     NoHome,
     /// The cache folder may not be written by this user.
     #[error(
-        "no permission to write {}: make it yours (sudo chown -R \"$USER\" {}) or set XDG_CACHE_HOME=DIR",
+        "no permission to write {}: make it yours (sudo chown -R \"$USER\" {}) or set \
+         XDG_CACHE_HOME=DIR",
         .path.display(), .path.display()
     )]
     Permission {
@@ -54,7 +55,8 @@ pub enum CacheError {
     },
     /// apt or dpkg is not there.
     #[error(
-        "`{tool}` is not here, so this is not a Debian-like machine: give a kernel with --kernel IMAGE \
+        "`{tool}` is not here, so this is not a Debian-like machine: give a kernel with --kernel \
+         IMAGE \
          --modules DIR, and install qemu-system-x86_64 {} or newer with your system's packages",
         crate::qemu_version::MINIMUM
     )]
@@ -70,7 +72,8 @@ pub enum CacheError {
     },
     /// The package server could not be reached.
     #[error(
-        "no way to the package server while fetching {what} ({said}): check the network, or fetch once \
+        "cannot reach the package server while fetching {what} ({said}): check the network, or \
+         fetch once \
          on a connected machine and copy {}", .dir.display()
     )]
     NoNetwork {
@@ -83,7 +86,8 @@ pub enum CacheError {
     },
     /// apt hangs.
     #[error(
-        "apt has been silent for {seconds} s while fetching {what} and was ended: check the network and \
+        "apt has been silent for {seconds} s while fetching {what} and was ended: check the \
+         network and \
          the room on the disk, then try again"
     )]
     Silent {
@@ -94,7 +98,8 @@ pub enum CacheError {
     },
     /// A package or index does not carry a valid signature of Debian.
     #[error(
-        "apt does not trust the package server while fetching {what} ({said}): check this machine's clock \
+        "apt does not trust the package server while fetching {what} ({said}): check this \
+         machine's clock \
          and update debian-archive-keyring"
     )]
     Untrusted {
@@ -105,7 +110,8 @@ pub enum CacheError {
     },
     /// The server, or a proxy on the way to it, does not give it to this machine.
     #[error(
-        "the package server, or a proxy before it, refused {what} ({said}): look at the proxy that apt \
+        "the package server, or a proxy before it, refused {what} ({said}): look at the proxy \
+         that apt \
          uses (apt-config dump | grep -i proxy; http_proxy) and at what this network allows"
     )]
     Refused {
@@ -116,7 +122,8 @@ pub enum CacheError {
     },
     /// The certificate of the server is not trusted.
     #[error(
-        "the certificate of the package server is not trusted while fetching {what} ({said}): if a proxy \
+        "the certificate of the package server is not trusted while fetching {what} ({said}): if \
+         a proxy \
          or this network has a CA of its own, copy its certificate to \
          /usr/local/share/ca-certificates/NAME.crt and run update-ca-certificates as root"
     )]
@@ -128,7 +135,8 @@ pub enum CacheError {
     },
     /// The server's index and its files differ: it is in the middle of an update, or stale.
     #[error(
-        "the package server is being updated, or its mirror is out of date ({said}): try again in a few \
+        "the package server is being updated, or its mirror is out of date ({said}): try again \
+         in a few \
          minutes, or name another mirror in /etc/apt/sources.list"
     )]
     MirrorChanging {

@@ -1,4 +1,4 @@
-//! Where the kernel has something else than was asked for.
+//! Where the kernel has another setting than the plan.
 
 use std::fmt;
 
@@ -43,17 +43,16 @@ struct Differences {
 impl Differences {
     fn compare<T: PartialEq + fmt::Display + ?Sized>(&mut self, what: &str, asked: &T, is: &T) {
         if asked != is {
-            self.found.push(format!("{}: asked for {what} {asked}, the kernel says {is}", self.at));
+            self.found.push(format!("{}: {what}: {is}, configured: {asked}", self.at));
         }
     }
 
     fn compare_said(&mut self, what: &str, asked: &String, said: Option<&String>) {
         match said {
             Some(is) => self.compare(what, asked, is),
-            None => self.found.push(format!(
-                "{}: asked for {what} {asked}, the driver says nothing of it",
-                self.at
-            )),
+            None => self
+                .found
+                .push(format!("{}: {what}: unknown to the driver, configured: {asked}", self.at)),
         }
     }
 
@@ -65,7 +64,7 @@ impl Differences {
             let address = format!("{ip}/{prefix}");
             if !is.addresses.contains(&address) {
                 self.found.push(format!(
-                    "{}: asked for address {address}, the kernel has {}",
+                    "{}: addresses: {}, configured: {address}",
                     self.at,
                     if is.addresses.is_empty() { "none".into() } else { is.addresses.join(", ") }
                 ));
@@ -95,10 +94,8 @@ impl Differences {
     fn compare_qdisc(&mut self, asked: &PlannedQdisc, there: &[ObservedQdisc]) {
         let Some(is) = there.iter().find(|q| q.parent == asked.parent) else {
             let kind = asked.settings.kind();
-            self.found.push(format!(
-                "{}: asked for {kind} at {}, the kernel has nothing there",
-                self.at, asked.parent
-            ));
+            self.found
+                .push(format!("{}: no qdisc at {}, configured: {kind}", self.at, asked.parent));
             return;
         };
         let port = std::mem::take(&mut self.at);
@@ -225,9 +222,9 @@ mod tests {
         assert_eq!(
             other.differences(&plan()),
             [
-                "talker.line: asked for transmit queues 4, the kernel says 2",
-                "talker.line at 100:1: asked for etf delta 150 µs, the kernel says 200 µs",
-                "talker.line at 100:1: asked for etf offload on, the kernel says off",
+                "talker.line: transmit queues: 2, configured: 4",
+                "talker.line at 100:1: etf delta: 200 µs, configured: 150 µs",
+                "talker.line at 100:1: etf offload: off, configured: on",
             ]
         );
     }
@@ -237,7 +234,7 @@ mod tests {
         let elsewhere = observed(Qdisc::Mq, Handle::ROOT, 4);
         assert_eq!(
             elsewhere.differences(&plan()),
-            ["talker.line: asked for etf at 100:1, the kernel has nothing there"]
+            ["talker.line: no qdisc at 100:1, configured: etf"]
         );
         assert_eq!(
             Observed::default().differences(&plan()),
@@ -251,7 +248,7 @@ mod tests {
         slow.ports[0].settings.insert("speed (Mbit/s)".to_owned(), "100".to_owned());
         assert_eq!(
             slow.differences(&plan()),
-            ["talker.line: asked for speed (Mbit/s) 1000, the kernel says 100"]
+            ["talker.line: speed (Mbit/s): 100, configured: 1000"]
         );
     }
 

@@ -27,7 +27,7 @@ pub enum QdiscError {
         last: usize,
     },
     /// A qdisc hangs below a class that does not exist.
-    #[error("a qdisc is asked for below class {class}, but the last class is {last}")]
+    #[error("there is a qdisc below class {class}, but the last class is {last}")]
     Child {
         /// The class.
         class: u8,

@@ -36,7 +36,7 @@ pub enum TalkerError {
     #[error(transparent)]
     Flow(#[from] FlowError),
     /// No frames to send.
-    #[error("0 frames were asked for; ask for at least one")]
+    #[error("the number of frames is 0; it must be at least 1")]
     NoFrames,
     /// The records do not fit into memory.
     #[error("the records of {frames} frames do not fit into memory; ask for fewer frames")]
@@ -55,7 +55,8 @@ pub enum TalkerError {
     },
     /// The frame is too long for the interface.
     #[error(
-        "a payload of {payload} bytes is too long for {interface}; use {limit} or less, or raise its MTU"
+        "a payload of {payload} bytes is too long for {interface}; use {limit} or less, or raise \
+         its MTU"
     )]
     PayloadTooLong {
         /// What was asked for, in bytes.
@@ -78,7 +79,8 @@ pub enum TalkerError {
     },
     /// High priorities need a right.
     #[error(
-        "no right to socket priority {priority}: above 6, CAP_NET_ADMIN is needed; run as root or use 0 to 6"
+        "no right to socket priority {priority}: above 6, CAP_NET_ADMIN is needed; run as root \
+         or use 0 to 6"
     )]
     NoPriorityRight {
         /// What was asked for.
@@ -86,7 +88,8 @@ pub enum TalkerError {
     },
     /// Raw frames need a right.
     #[error(
-        "no right to raw Ethernet frames: CAP_NET_RAW is missing; run as root or with sudo, or use UDP"
+        "no right to raw Ethernet frames: CAP_NET_RAW is missing; run as root or with sudo, or \
+         use UDP"
     )]
     NoRawRight,
     /// The kernel has no such sockets.

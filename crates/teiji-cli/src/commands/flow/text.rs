@@ -38,7 +38,8 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
     if let Some(at_most) = status.beyond_ring() {
         let _ = writeln!(
             text,
-            "  warning: nothing stops what is in the transmit ring, up to {} frames, and a peer with \
+            "  warning: nothing stops what is in the transmit ring, up to {} frames, and a peer \
+             with \
              the same settings keeps room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
              queues/tx-N/byte_queue_limits/limit_max for each of its queues, or --ring {at_most} at the \
              peer",
@@ -177,8 +178,8 @@ fn forward(forward: &ForwardCounters, glyphs: &Glyphs, text: &mut String) {
     if forward.room > 0 {
         let _ = writeln!(
             text,
-            "  forwarded from here: room for {} frames a level, of it {} for what still comes; \
-             asked {}{}",
+            "  forwarded from here: room for {} frames per level, {} of them headroom; XOFF sent \
+             {}{}",
             count(forward.room.into(), glyphs),
             count(forward.headroom.into(), glyphs),
             count(forward.asks, glyphs),
@@ -337,7 +338,7 @@ mod tests {
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
   level frames: 3 sent, 2 received
   not obeyed: 1 were older than one before
-  forwarded from here: room for 426 frames a level, of it 213 for what still comes; asked 2x
+  forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
   forwarded to here: at most 200 waited of one port and level, 0 beyond their room
 "
         );

@@ -37,7 +37,8 @@ pub(super) fn of(counts: &Counts, context: &Context) -> Vec<String> {
     if uncounted(counts, judged_by, context.counted.as_ref()) > 0 {
         all.extend(context.counted.as_ref().map(|counted| {
             format!(
-                "{} counted only {} transmitted packets: the others wait in a queue or were dropped, \
+                "{} counted only {} transmitted packets: the others wait in a queue or were \
+                 dropped, \
                  and without --no-stamps talk says which; is {} there (`ip neighbour`)?",
                 context.interface, counted.sent, context.destination
             )
@@ -125,8 +126,9 @@ fn dropped(counts: &Counts, context: &Context, all: &mut Vec<String>) {
     }
     if counts.no_timestamp_before_qdisc > 0 {
         all.push(format!(
-            "the kernel has not passed those frames to {interface}, most likely because nobody \
-             answers for {destination} (`ip neighbour`); is that host there?"
+            "the kernel has not passed those frames to {interface}, most likely because \
+             {destination} does not answer ARP or neighbour discovery (`ip neighbour`); is that \
+             host up?"
         ));
     }
     if counts.no_timestamp_after_qdisc > 0 {
