@@ -52,40 +52,39 @@ fn loads() -> Vec<&'static str> {
 section! {
     section FILE of "(top of the file)";
     keys {
-        /// names run folders: lower-case letters, digits and `-`
+        /// name of the run folders: lower-case letters, digits and `-`
         const NAME: String = "name", name("\"etf\""), Absent::Required("\"etf\"");
-        /// what the experiment asks, one sentence; stands at the top of the report
+        /// the question of the experiment, one sentence; at the top of the report
         const QUESTION: String =
             "question", text(QUESTION_EXAMPLE), Absent::Required(QUESTION_EXAMPLE);
-        /// whose published figures stand beside the result (`papers/`)
+        /// the paper whose published figures the report shows beside the result (`papers/`)
         const PAPER: &'static str =
             "paper", one_of(&PAPER_NAMES), Absent::Means("none");
-        /// in what the set-up differs from the paper's, one sentence each; beside the figures in
-        /// the report
+        /// differences between the set-up and the paper's, one sentence each; the report shows them
+        /// beside the figures
         const PAPER_DIFFERENCES: Items =
             "paper-differences", list(Item::Text, DIFFERENCES), Absent::Means("`[]`");
-        /// seed of the laboratory when the command line gives none
+        /// seed of the laboratory, if the command line gives none
         const SEED: u64 = "seed", int(0, u64::MAX), Absent::Default(1);
-        /// whose figures, and which, answer the question
+        /// the flow, and the figures of it, that answer the question
         const JUDGED: Keys = "judge",
             table(&JUDGE, "{ flow = \"cycle\", by = \"interval\" }"),
             Absent::Means("the intervals of the first flow");
-        /// how long the laboratory's processor takes for an instruction; less than 1 ns only where
-        /// all cards are vtsn
+        /// time per instruction of the laboratory's CPU; less than 1 ns only if all NICs are vtsn
         const INSTRUCTION: InstructionTime = "instruction", (), Absent::Means("`\"2ns\"`");
         /// the wires, `[wires.NAME]`
         const WIRES: Tables = "wires", &WIRE, Absent::Required("{}");
-        /// what is special about a host, `[hosts.NAME]`; hosts exist by being named in a wire
+        /// settings of hosts, `[hosts.NAME]`; wires define the hosts by naming them
         const HOSTS: Tables = "hosts", &HOST, Absent::Means("`{}`");
-        /// what is sent, `[flows.NAME]`
+        /// periodic flows, `[flows.NAME]`
         const FLOWS: Tables = "flows", &FLOW, Absent::Means("`{}`");
         /// request/response tests, `[round-trips.NAME]`; a case has flows, round trips, or both
         const ROUND_TRIP_TABLES: Tables = "round-trips", &ROUND_TRIPS, Absent::Means("`{}`");
-        /// background load, in ordinary threads
+        /// background loads, in ordinary threads
         const LOADS: Items = "loads", list(Item::OneOf(loads), "[\"cpu\"]"), Absent::Means("none");
-        /// what every case must fulfil, such as `"range <= 20us"`; decides over the exit code
+        /// requirements of every case, such as `"range <= 20us"`; they determine the exit code
         const REQUIRE: Items = "require", list(Item::Text, REQUIREMENTS), Absent::Means("none");
-        /// what is compared, `[cases.NAME]`
+        /// the cases to compare, `[cases.NAME]`
         const CASES: Tables = "cases", &CASE, Absent::Means("one case, `default`");
     }
 }
@@ -95,18 +94,19 @@ impl Choice for JudgeBy {}
 section! {
     section JUDGE of "judge = { … } of the file";
     keys {
-        /// the flow that decides, or the round trips
+        /// the flow, or the round trips, that answer the question
         const JUDGED_FLOW: String = "flow", name("\"cycle\""), Absent::Means(
             "interval, shaping: the first flow that is no background; schedule: all of these; \
              gates: all flows; round-trip: the first round trips"
         );
-        /// interval, round-trip: the two cases that the answer compares, the baseline first
+        /// interval, round-trip: the two cases to compare, the baseline first
         const COMPARED: Items = "cases",
             list(Item::Name, "[\"normal\", \"etf\"]").length(2, 2),
             Absent::Means("`normal` (or the first case), and the best of the others");
-        /// how regular its intervals are, how close its departures are to the planned ones,
-        /// whether its frames leave within their class's gates (taprio), whether its class keeps
-        /// to bandwidth and burst (cbs), whether all frames arrive, or how long round trips take
+        /// `interval`: regularity of the intervals; `schedule`: deviation of the departures from
+        /// the schedule; `gates`: frames within the gates of their class (taprio); `shaping`:
+        /// bandwidth and burst of the class (cbs); `loss`: arrival of all frames; `round-trip`:
+        /// duration of the round trips
         const BY: JudgeBy = "by",
             one_of(&[
                 ("interval", JudgeBy::Interval),
@@ -120,7 +120,7 @@ section! {
                 JudgeBy::Interval,
                 "`\"interval\"`; where there are no flows, `\"round-trip\"`"
             );
-        /// the cases are remedies for one situation: rank them, and give the best one as a file
+        /// the cases are remedies for one situation: rank them, and write the best one to a file
         const RANK: bool = "rank", (), Absent::Default(false);
     }
 }
@@ -128,13 +128,13 @@ section! {
 section! {
     section CASE of "[cases.NAME]";
     keys {
-        /// one line for people
+        /// description of the case, one line
         const ABOUT: String = "about", text("\"wake and send\""), Absent::Means("empty");
-        /// the key under `[result.…]` of the paper's figures this case stands beside
+        /// key under `[result.…]` of the paper's figures that belong to this case
         const CASE_PAPER: String = "paper", text("\"normal\""), Absent::Means("none");
-        /// another case to start from; its `about` and `paper` are not inherited
+        /// the case to start from; its `about` and `paper` are not inherited
         const INHERITS: String = "inherits", name("\"normal\""), Absent::Means("the file itself");
-        /// the kernel it runs on in the laboratory
+        /// the laboratory's kernel for this case
         const KERNEL: String = "kernel",
             form(
                 "`\"debian:VERSION\"` or `\"debian:VERSION-rt\"`",

@@ -21,7 +21,7 @@ pub(crate) const REALTIME: Int<RtPriority> = int(RtPriority::LEAST, RtPriority::
     .why("SCHED_FIFO has the priorities 1 to 99; leave the key out for ordinary scheduling.");
 pub(crate) const UDP_PORTS: Int<u16> = int(1, u16::MAX).why("UDP ports have 16 bits.");
 pub(crate) const CPUS: Int<u16> = int(0, u16::MAX).why("CPUs count from 0.");
-/// How long a receiving thread may poll.
+/// Busy-poll times of a receiving thread.
 pub(crate) const BUSY_POLL: Time = time("\"50us\"")
     .within(Span::from_micros(1), Span::from_secs(1))
     .whole_micros()
@@ -57,7 +57,7 @@ section! {
     given {
         /// Letters, digits and `-`.
         name: String,
-        /// The wires behind the first, where bridges pass it on.
+        /// The further wires of the path, over bridges.
         #[serde(default)]
         beyond: Vec<String>,
     }
@@ -66,7 +66,7 @@ section! {
         from: String,
         /// The receiving host.
         to: String,
-        /// The wire it leaves by.
+        /// The first wire of its path.
         wire: String,
         /// Bytes after the transport's header (UDP payload, or Ethernet payload),
         /// at least [`Probe::LEN`].
@@ -82,27 +82,26 @@ section! {
     keys {
         /// the sending host
         const FROM: String = "from", name("\"talker\""), Absent::Required("\"talker\"");
-        /// the receiving host: a neighbour, or beyond bridges
+        /// the receiving host: a neighbour, or a host behind bridges
         const TO: String = "to", name("\"listener\""), Absent::Required("\"listener\"");
-        /// the wire it leaves by
+        /// the first wire of its path
         const WIRE: String =
             "wire", name("\"line\""), Absent::Means("the only one that leads there");
-        /// distance between two departures
+        /// interval between two departures
         period: Span =
             "period", time("\"1ms\"").positive().refused(no_period), Absent::Required("\"1ms\"");
-        /// how many frames are sent
+        /// number of frames
         frames: u64 = "frames",
             int(1, u64::MAX).why("A flow sends at least one frame."),
             Absent::Required("60_000");
-        /// its departures are this much later than those of a flow without; all flows begin
-        /// together
+        /// delay of its departures after those of a flow without `offset`; all flows start together
         offset: Span = "offset",
             time("\"100us\"").not_negative().refused(before_the_others),
             Absent::Default(Span::ZERO);
-        /// bytes behind the UDP or Ethernet header: at least the 24 of the test header, at most
-        /// 1472 (udp4), 1452 (udp6) or 1500 (ethernet)
+        /// bytes after the UDP or Ethernet header: at least the 24 of the test header, at most 1472
+        /// (udp4), 1452 (udp6) or 1500 (ethernet)
         const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1500), Absent::Default(64);
-        /// how the frame is built
+        /// frame format
         const TRANSPORT: Built = "transport",
             one_of(&[
                 ("udp4", Built::Udp4),
@@ -115,9 +114,9 @@ section! {
             "port", UDP_PORTS, Absent::Means("`7788`, one more for each flow before it");
         /// ethernet: 802.1Q tag
         const TAG: Keys = "vlan", table(&VLAN, "{ pcp = 5, id = 10 }"), Absent::Means("untagged");
-        /// send when the thread wakes; or one send after the other, none sooner than its period
-        /// says and none late; or hand over one margin earlier with the departure time
-        /// (`SO_TXTIME`)
+        /// `on-wake-up`: send when the thread wakes; `back-to-back`: send one frame after the
+        /// other, none before its scheduled departure, and none counts as late; `launch-time`: hand
+        /// over each frame one margin before its departure, with the launch time (`SO_TXTIME`)
         const MODE: Mode = "mode",
             one_of(&[
                 ("on-wake-up", Mode::OnWakeUp),
@@ -125,16 +124,16 @@ section! {
                 ("launch-time", Mode::LaunchTime),
             ]),
             Absent::Default(Mode::OnWakeUp);
-        /// launch-time: how long before departure the thread wakes; longer than ETF's `delta`, may
-        /// be longer than the period
+        /// launch-time: time from the thread's wake-up to the departure; longer than ETF's `delta`,
+        /// may be longer than the period
         const MARGIN: Span = "margin",
             time("\"400us\"").positive().refused(no_margin),
             Absent::Means("required for launch-time");
-        /// launch-time: send as soon as possible, at the latest at the launch time
+        /// launch-time: transmit as soon as possible, at the latest at the launch time
         const DEADLINE: bool = "deadline", (), Absent::Default(false);
         /// `SO_PRIORITY`: selects the class
         priority: u8 = "priority", PRIORITIES, Absent::Default(0);
-        /// udp4, udp6: differentiated services code point, in every frame; prioflow's level is a
+        /// udp4, udp6: differentiated services code point of every frame; prioflow's level is a
         /// quarter of it
         dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);
         /// `SCHED_FIFO` priority of the sending thread
@@ -142,38 +141,38 @@ section! {
         /// `SCHED_FIFO` priority of the receiving thread
         listener_realtime: Option<RtPriority> =
             "listener-realtime", REALTIME, Absent::Means("ordinary scheduling");
-        /// the receiving thread polls the card for this long before it waits (`SO_BUSY_POLL`)
+        /// busy-poll time of the receiving thread before it waits (`SO_BUSY_POLL`)
         listener_busy_poll: Option<Span> = "listener-busy-poll", BUSY_POLL, Absent::Means("none");
-        /// a slow reader: the receiving program rests for this long after each look at its socket,
-        /// which takes 32 frames at most
+        /// a slow reader: processing delay of the receiving program after each read of its socket;
+        /// one read takes 32 frames at most
         listener_pause: Option<Span> =
             "listener-pause", time("\"5ms\"").positive().refused(no_pause), Absent::Means("none");
-        /// the rests are random, exponentially distributed with `listener-pause` as their mean;
-        /// the same ones in each run
+        /// random processing delays, exponentially distributed with the mean `listener-pause`; the
+        /// same ones in each run
         const PAUSE_RANDOM: bool = "listener-pause-random", (), Absent::Default(false);
-        /// bytes of the receiving socket's buffer (`SO_RCVBUF`; the kernel doubles it); with
-        /// 106 496 a program has what it has by default
+        /// size of the receiving socket's buffer, in bytes (`SO_RCVBUF`; the kernel doubles it);
+        /// 106 496 is what a program has by default
         listener_buffer: Option<u32> [serde(default)] = "listener-buffer",
             int(2_048, 1 << 30).why("The kernel knows no smaller one."),
-            Absent::Means("plenty: 4 194 304");
+            Absent::Means("4 194 304");
         /// follow each frame through the receiving kernel, by its tracepoints: interrupt, softirq,
-        /// wake-up; costs time at each of them; with `flow-control` note when its port asks for
-        /// silence, too
+        /// wake-up; each of them costs time; with `flow-control` also record when its port sends
+        /// XOFF
         listener_trace: bool [serde(default)] = "listener-trace", (), Absent::Default(false);
-        /// udp4, udp6: both ends take part in prioflow at this level: a send waits where there is
-        /// no room, and the listener has its peer wait before its buffer overflows; all ports on
-        /// the way need the qdisc `prioflow` with a `link`, and over a bridge a level that the
-        /// frame carries (`dscp`)
+        /// udp4, udp6: both sockets opt in to prioflow at this level: a send waits for space in the
+        /// queue, and the listener's port pauses its peer before the socket's buffer overflows; all
+        /// ports on the path need the qdisc `prioflow` with a `link`, and over a bridge the frame
+        /// must carry its level (`dscp`)
         flow_control: Option<Level> = "flow-control",
             int(Level::LEAST, Level::HIGHEST_PAUSED)
-                .why("Level 15 is never paused; leave the key out for a flow that takes no part."),
+                .why("Level 15 is never paused; leave the key out for a flow without flow control."),
             Absent::Means("none");
-        /// CPU of the sending thread, if it is not its host's
+        /// CPU of the sending thread, if not its host's
         cpu: Option<u16> = "cpu", CPUS, Absent::Means("any");
-        /// ask the kernel when each frame was sent; costs time between two frames
+        /// transmit timestamps of each frame from the kernel; they cost time between two frames
         tx_stamps: bool = "tx-stamps", (), Absent::Default(false);
-        /// it is background load: one line per case; late or failed sends of it do not fail the
-        /// run
+        /// the flow is background load: one line per case in the report; its late or failed sends
+        /// do not fail the run
         background: bool = "background", (), Absent::Default(false);
     }
 }

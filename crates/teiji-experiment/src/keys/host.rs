@@ -37,22 +37,22 @@ section! {
         name: String,
         /// One port per wire the host is on.
         ports: Vec<Port>,
-        /// Its part in clock synchronisation; `None`: its clocks run free.
+        /// Its role in clock synchronisation; `None`: its clocks run free.
         ptp: Option<Ptp>,
         /// Priorities, budgets and limits of its kernel.
         system: System,
     }
     keys {
-        /// an ordinary Linux bridge between its ports, without spanning tree: nobody sends or
-        /// receives on it, its ports have no addresses, and all that bridges join is one network;
+        /// an ordinary Linux bridge between its ports, without spanning tree: no flow starts or
+        /// ends on it, its ports have no addresses, and bridges join their wires to one network;
         /// forwarded frames have priority 0
         bridge: bool [serde(default)] = "bridge", (), Absent::Default(false);
-        /// the CPU of its threads, interrupts and timers; the laboratory has as many as are named
-        /// (virtual ones)
+        /// CPU of its threads, interrupts and timers; the laboratory has as many virtual CPUs as
+        /// the file names
         cpu: Option<u16> = "cpu", CPUS, Absent::Means("any");
         /// its end of each wire, `[hosts.NAME.ports.WIRE]`
         const PORTS: Tables = "ports", &PORT, Absent::Means("`{}`");
-        /// its part in clock synchronisation
+        /// its role in clock synchronisation
         const PTP_PART: Ptp = "ptp",
             table(&PTP, "{ role = \"slave\" }"), Absent::Means("none: its clocks run free");
         /// threads, budgets and limits of its kernel, `[hosts.NAME.system]`
@@ -66,11 +66,12 @@ impl Choice for PtpRole {}
 impl Choice for PtpProfile {}
 
 section! {
-    /// A host's part in clock synchronisation (IEEE 1588, IEEE 802.1AS).
+    /// A host's role in clock synchronisation (IEEE 1588, IEEE 802.1AS).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     struct Ptp, draft PtpDraft, section PTP of "ptp = { … } of a host";
     keys {
-        /// its clock is the time of all, follows, or follows on one port and leads on the others
+        /// `grandmaster`: its clock is the reference; `slave`: follows; `boundary`: follows on one
+        /// port and leads on the others
         role: PtpRole = "role",
             one_of(&[
                 ("grandmaster", PtpRole::Grandmaster),
@@ -78,14 +79,14 @@ section! {
                 ("boundary", PtpRole::Boundary),
             ]),
             Absent::Required("\"slave\"");
-        /// IEEE 1588's default profile (end-to-end delay, once a second) or IEEE 802.1AS (peer
-        /// delay, eight times a second)
+        /// IEEE 1588's default profile (end-to-end delay, once per second) or IEEE 802.1AS (peer
+        /// delay, eight times per second)
         profile: PtpProfile = "profile",
             one_of(&[("default", PtpProfile::Default), ("gptp", PtpProfile::Gptp)]),
             Absent::Default(PtpProfile::Default);
-        /// the system's clock, which all hosts share, follows this host's card (`phc2sys`)
+        /// the system clock, which all hosts share, follows this host's NIC (`phc2sys`)
         system_clock: bool = "system-clock", (), Absent::Default(false);
-        /// the CPU of its `ptp4l` and `phc2sys`
+        /// CPU of its `ptp4l` and `phc2sys`
         cpu: Option<u16> [serde(default)] = "cpu", CPUS, Absent::Means("any");
     }
 }
@@ -97,8 +98,8 @@ section! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct System, draft SystemDraft, section SYSTEM of "[hosts.NAME.system]";
     keys {
-        /// the threads `ksoftirqd/N`, which take over softirqs that nobody finishes; of the host's
-        /// CPU, or of all
+        /// the threads `ksoftirqd/N`, which take over unfinished softirqs; of the host's CPU, or of
+        /// all CPUs
         ksoftirqd: Option<Policy> = "ksoftirqd",
             Scheduling::OfThread(table(&THREAD, "{ priority = 1 }")),
             Absent::Means("as it is: not real-time");
@@ -106,26 +107,26 @@ section! {
         ktimers: Option<Policy> = "ktimers",
             Scheduling::OfThread(table(&THREAD, "{ priority = 1 }")),
             Absent::Means("as it is: `fifo`, 1");
-        /// frames that one receive softirq takes before `ksoftirqd` goes on
+        /// frames that one receive softirq processes before `ksoftirqd` continues
         /// (`net.core.netdev_budget`)
         netdev_budget: Option<u32> =
             "netdev-budget", int(1, MAX_INT), Absent::Means("as it is: 300");
-        /// for how long it does; newer kernels take two ticks at least
+        /// time limit of one receive softirq; newer kernels use two ticks at least
         /// (`net.core.netdev_budget_usecs`)
         netdev_budget_time: Option<Span> =
             "netdev-budget-time", micros("\"8ms\""), Absent::Means("as it is: `\"8ms\"`");
-        /// frames that it takes from the backlog, and hands to the card, in one go
+        /// frames that the softirq takes from the backlog, and hands to the NIC, in one batch
         /// (`net.core.dev_weight`)
         dev_weight: Option<u32> = "dev-weight", int(1, MAX_INT), Absent::Means("as it is: 64");
-        /// how long real-time threads may run of each second while ordinary ones want the CPU:
-        /// what is left of the second goes to the fair server of each CPU (6.12 and newer), or
-        /// limits all real-time threads (`kernel.sched_rt_runtime_us`, before)
+        /// time per second that real-time threads may run while ordinary threads are ready: from
+        /// 6.12 on the rest of the second goes to the fair server of each CPU; before,
+        /// `kernel.sched_rt_runtime_us` limits all real-time threads
         rt_runtime: Option<RtRuntime> = "rt-runtime",
             micros("\"950ms\", or \"unlimited\""), Absent::Means("as it is: `\"950ms\"`");
-        /// a CPU keeps at most a zone's pages divided by this to itself (but four batches), and
-        /// gives back no more at once; whoever frees a frame may be the one who does that
-        /// (`vm.percpu_pagelist_high_fraction`). What it keeps too many is given back before the
-        /// first frame
+        /// length of each CPU's list of free pages: at most the zone's pages divided by this (at
+        /// least four batches), and the CPU returns no more than that at once; the thread that
+        /// frees a frame may have to do it (`vm.percpu_pagelist_high_fraction`). Surplus pages are
+        /// returned before the first frame
         pagelist_high_fraction: Option<u32> = "pagelist-high-fraction",
             int(LEAST_FRACTION, MAX_INT), Absent::Means("as it is: by the kernel's own rule");
     }
@@ -203,10 +204,10 @@ impl Value for Policy {
 section! {
     section THREAD of "ksoftirqd, ktimers = { … } of a system";
     keys {
-        /// its scheduling policy; `other` is not real-time. A case that changes it starts from an
-        /// empty table
+        /// scheduling policy; `other` is not real-time. A case that changes it starts from an empty
+        /// table
         const POLICY: Policy = "policy", Scheduling::Beside, Absent::Means("`\"fifo\"`");
-        /// its real-time priority
+        /// real-time priority
         const PRIORITY: RtPriority =
             "priority", THREAD_PRIORITIES, Absent::Means("required for fifo and rr");
     }

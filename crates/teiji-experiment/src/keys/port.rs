@@ -1,4 +1,4 @@
-//! `[hosts.NAME.ports.WIRE]`: a host's end of a wire, and its card.
+//! `[hosts.NAME.ports.WIRE]`: a host's end of a wire, and its NIC.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -24,7 +24,7 @@ const MODERATION_TIMES: Time =
 const MAX_PPB: i64 = 1_000_000;
 /// The kernel keeps offsets of the clock in 64 bits of nanoseconds.
 const MAX_OFFSET: Span = Span::from_secs(1_000_000_000);
-/// As long as anybody waits for something to happen.
+/// Longest useful wait for an event.
 const MAX_LIFE: Span = Span::from_secs(3_600);
 
 const fn part(section: &'static Section) -> PartOf {
@@ -41,10 +41,11 @@ pub static PORT: Section = Section {
 section! {
     section END of "[hosts.NAME.ports.WIRE]";
     keys {
-        /// its MAC address; a real card keeps its own
+        /// its MAC address; a real NIC keeps its own
         const MAC: MacAddr = "mac", (), Absent::Means("`02:74:65:6a:WIRE:END`");
-        /// its address in a /24; a wire is a network, and so is what bridges join, with the number
-        /// of its first wire; wires and ends count from 1; the ports of a bridge have none
+        /// its address in a /24. Each wire is a network; wires that bridges join are one network
+        /// with the number of the first; wires and ends count from 1; the ports of a bridge have
+        /// none
         const IPV4: Ipv4Addr = "ipv4", (), Absent::Means("`10.NETWORK.0.END`");
         /// its address in a /64
         const IPV6: Ipv6Addr = "ipv6", (), Absent::Means("`fd74:656a:NETWORK::END`");
@@ -79,22 +80,22 @@ section! {
             Absent::Described(Moderation { rx: None, tx: None }, "the driver's choice");
         /// vtsn: send and obey 802.3x PAUSE (`ethtool -A`)
         pause: Option<bool> = "pause", (), Absent::Means("the driver's choice");
-        /// vtsn: how the port's hardware clock starts and runs
+        /// vtsn: offset, drift and wander of the port's hardware clock
         phc: Phc = "phc",
             table(&PHC, "{ offset = \"1ms\", drift = \"20ppm\" }"),
             Absent::Described(
                 Phc { offset: None, drift_ppb: None, wander_ppb: None, wander_period: None },
-                "like true time"
+                "no offset, no drift"
             );
-        /// vtsn: the card keeps launch times to this; the i210 to 32 ns
+        /// vtsn: resolution of launch times; the i210 has 32 ns
         launch_resolution: Option<Span> = "launch-resolution",
             time("\"32ns\"").within(Span::from_ns(1), Span::from_millis(1)),
             Absent::Means("`\"1ns\"`");
-        /// vtsn: how many transmit stamps may be under way; real cards have 1 to 4
+        /// vtsn: transmit timestamps in flight at most; real NICs have 1 to 4
         stamp_slots: Option<u16> = "stamp-slots",
             int(0, 4_096).why("0 means any number."), Absent::Means("`0`, any number");
-        /// vtsn: from so long after the flows' start on, nothing that it sends arrives, as when
-        /// its host dies; what is sent to it still does
+        /// vtsn: time from the flows' start after which none of its frames arrives, as when its
+        /// host dies; frames to it still arrive
         dies_after: Option<Span> = "dies-after",
             time("\"500ms\"").within(Span::ZERO, MAX_LIFE), Absent::Means("never");
     }
@@ -105,9 +106,9 @@ section! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct Ring, draft RingDraft, section RING of "ring = { … } of a port";
     keys {
-        /// frames that may wait in each transmit queue; the driver rounds up to a power of two
+        /// size of each transmit ring, in frames; the driver rounds up to a power of two
         tx: Option<u32> = "tx", RING_SIZES, Absent::Means("the driver's choice");
-        /// frames that may wait to be received
+        /// size of the receive ring, in frames
         rx: Option<u32> = "rx", RING_SIZES, Absent::Means("the driver's choice");
     }
 }
@@ -115,14 +116,14 @@ section! {
 from_table!(Ring, RingDraft);
 
 section! {
-    /// How long an interrupt waits for further frames.
+    /// Interrupt moderation (coalescing).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct Moderation, draft ModerationDraft,
         section MODERATION of "moderation = { … } of a port";
     keys {
-        /// after a received frame
+        /// delay of the interrupt after reception of a frame
         rx: Option<Span> = "rx", MODERATION_TIMES, Absent::Means("the driver's choice");
-        /// after a sent frame
+        /// delay of the interrupt after transmission of a frame
         tx: Option<Span> = "tx", MODERATION_TIMES, Absent::Means("the driver's choice");
     }
 }
@@ -134,15 +135,15 @@ section! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct Phc, draft PhcDraft, section PHC of "phc = { … } of a port";
     keys {
-        /// it starts this much ahead of `CLOCK_TAI`
+        /// lead over `CLOCK_TAI` at the start
         offset: Option<Span> = "offset",
             time("\"1ms\"").within(Span::from_ns(-MAX_OFFSET.as_ns()), MAX_OFFSET),
             Absent::Means("`0`");
-        /// it runs this much too fast
+        /// rate error; positive: too fast
         drift_ppb: Option<i64> = "drift", Ratio { least: -MAX_PPB }, Absent::Means("`0`");
-        /// its rate swings up and down by this much …
+        /// amplitude of the rate's slow swing
         wander_ppb: Option<i64> = "wander", Ratio { least: 0 }, Absent::Means("`0`");
-        /// … once within this time
+        /// period of the rate's slow swing
         wander_period: Option<Span> = "wander-period",
             time("\"10s\"").within(Span::from_millis(1), Span::from_secs(86_400)).whole_millis(),
             Absent::Means("the driver's choice");

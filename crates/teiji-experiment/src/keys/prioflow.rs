@@ -34,7 +34,7 @@ section! {
     keys {
         /// pause frame type, in both directions: level frames, PFC or PAUSE
         link: LinkMode = "link", one_of(&LINKS), Absent::Default(LinkMode::Off);
-        /// what a frame's level is taken from
+        /// source of a frame's level
         source: LevelSource = "by",
             one_of(&[
                 ("dscp", LevelSource::Dscp),
@@ -43,12 +43,12 @@ section! {
                 ("priority", LevelSource::Priority),
             ]),
             Absent::Default(LevelSource::Dscp);
-        /// the level of each value of that: 64 for dscp, 16 for tos and priority, 8 for pcp
+        /// level of each value of the source: 64 for dscp, 16 for tos and priority, 8 for pcp
         table: Option<LevelTable> [serde(default)] =
             "table", (), Absent::Means("the kernel module's");
-        /// how many packets may wait
+        /// queue limit in packets
         limit: u32 = "limit", PACKETS, Absent::Default(1000);
-        /// how many bytes may wait
+        /// queue limit in bytes
         bytes: Option<u32> [serde(default)] = "bytes",
             int(Prioflow::LEAST_BYTES, u32::MAX - 1), Absent::Means("no limit");
         /// pause-storm watchdog timeout: after a longer pause the peer's pause requests are
@@ -59,18 +59,18 @@ section! {
                 .whole_millis()
                 .refused(multiples),
             Absent::Default(Span::from_millis(10_000));
-        /// longest time from asking the peer for silence to its last frame, rings aside
+        /// longest time from sending XOFF to the peer's last frame, without the frames in rings
         reaction: Span = "reaction",
             time("\"2ms\"")
                 .within(Span::from_micros(1), Prioflow::LONGEST_REACTION)
                 .whole_micros()
                 .refused(multiples),
             Absent::Default(Span::from_micros(1000));
-        /// most frames that wait in the peer's transmit ring and the own receive ring
+        /// most frames in the peer's transmit ring and the own receive ring
         ring: u32 = "ring", int(1, Prioflow::MOST_FRAMES), Absent::Default(64);
-        /// frames of a level that came in by this port of a bridge and may wait in another
+        /// bridge: most frames of one level received on this port and queued at another
         room: u32 = "room",
-            int(1, Prioflow::MOST_FRAMES), Absent::Described(0, "as many as are needed");
+            int(1, Prioflow::MOST_FRAMES), Absent::Described(0, "as many as needed");
     }
 }
 
@@ -120,7 +120,7 @@ impl Value for LevelTable {
     }
 }
 
-/// How a port of a profile is linked: flow control is what a profile is for.
+/// Pause frame type of a port of a profile. Its default enables flow control.
 const PROFILE_LINK: Key<LinkMode> = Key::new(
     "link",
     one_of(&LINKS),
@@ -128,8 +128,8 @@ const PROFILE_LINK: Key<LinkMode> = Key::new(
     "pause frame type, in both directions: level frames, PFC or PAUSE",
 );
 
-/// A port of a flow-control profile, a file of its own (docs/flow-profiles.md): a `prioflow`, as
-/// an experiment's ports have it.
+/// A port of a flow-control profile (docs/flow-profiles.md). Its keys are those of the qdisc
+/// `prioflow` in an experiment.
 pub static PROFILE_PORT: Section = Section {
     header: "[ports.INTERFACE]",
     own: &[&PROFILE_LINK],

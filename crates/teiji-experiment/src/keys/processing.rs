@@ -21,15 +21,15 @@ const MIN_GSO: u32 = 2_000;
 const MAX_GSO: u32 = 65_536;
 
 section! {
-    /// Who processes the frames of a port, and where; how many may lie in its card.
+    /// Threads and CPUs that process a port's frames; limits of its NIC's queues.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct Processing, draft ProcessingDraft, section PROCESSING of "[hosts.NAME.ports.WIRE]";
     keys {
-        /// its interrupts and their threads
+        /// interrupts and their threads
         irq: Irq = "irq",
             table(&IRQ, "{ priority = 50 }"),
             Absent::Described(Irq { policy: None, cpus: None }, "as they are");
-        /// how the kernel polls it: in threads or softirqs, with interrupts or without
+        /// NAPI polling: in threads or softirqs, with interrupts or without
         napi: Napi = "napi",
             table(&NAPI, "{ threaded = true, priority = 40 }"),
             Absent::Described(
@@ -42,16 +42,16 @@ section! {
                 },
                 "as it is"
             );
-        /// the CPUs that process what any receive queue got (`rps_cpus`)
+        /// CPUs that process the frames of all receive queues (`rps_cpus`)
         rps: Option<Vec<u16>> = "rps", (), Absent::Means("none");
-        /// for each transmit queue from the first on, the CPUs that choose it (`xps_cpus`)
+        /// for each transmit queue from the first on, the CPUs that use it (`xps_cpus`)
         xps: Option<Vec<Vec<u16>>> = "xps", (), Absent::Means("the driver's choice");
         /// BQL limit of each transmit queue (`byte_queue_limits/limit_max`)
         bql: Option<u32> = "bql",
             int(1, MAX_BQL).why("It is a number of bytes, such as 3028 for two full frames."),
             Absent::Means("as it is");
-        /// most bytes that TCP hands over in one piece, which may keep the wire until its end
-        /// (`ip link set gso_max_size`)
+        /// largest segment in bytes that TCP hands over at once, which may occupy the wire until
+        /// its end (`ip link set gso_max_size`)
         gso_max_size: Option<u32> [serde(default)] = "gso-max-size",
             int(MIN_GSO, MAX_GSO).why("65536 is what the kernel begins with."),
             Absent::Means("as it is");
@@ -63,14 +63,13 @@ section! {
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct Irq, draft IrqDraft, section IRQ of "irq = { … } of a port";
     keys {
-        /// scheduling of the threads `irq/NUMBER-…`; with PREEMPT_RT every interrupt has one
+        /// scheduling policy of the threads `irq/NUMBER-…`; with PREEMPT_RT every interrupt has one
         policy: Option<Policy> =
             "policy", Scheduling::Beside, Absent::Means("`\"fifo\"` with a priority");
-        /// their real-time priority; 50 unless somebody changed it
+        /// their real-time priority; the kernel's default is 50
         const IRQ_PRIORITY: RtPriority =
             "priority", THREAD_PRIORITIES, Absent::Means("required for fifo and rr");
-        /// where they are handled (`/proc/irq/NUMBER/smp_affinity_list`); their threads go with
-        /// them
+        /// CPUs that handle them (`/proc/irq/NUMBER/smp_affinity_list`), and run their threads
         cpus: Option<Vec<u16>> =
             "cpus", (), Absent::Means("the CPU of its host in the laboratory");
     }
@@ -79,26 +78,26 @@ section! {
 from_table!(Irq, IrqDraft);
 
 section! {
-    /// How a port is polled (NAPI).
+    /// NAPI polling of a port.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct Napi, draft NapiDraft, section NAPI of "napi = { … } of a port";
     keys {
         /// poll in threads `napi/PORT-NUMBER` instead of in softirqs
         threaded: Option<bool> =
             "threaded", (), Absent::Means("`true` with one of the next three");
-        /// scheduling of these threads
+        /// scheduling policy of these threads
         policy: Option<Policy> =
             "policy", Scheduling::Beside, Absent::Means("`\"fifo\"` with a priority");
         /// their real-time priority
         const NAPI_PRIORITY: RtPriority =
             "priority", THREAD_PRIORITIES, Absent::Means("required for fifo and rr");
-        /// where they run
+        /// CPUs of these threads
         cpus: Option<Vec<u16>> = "cpus", (), Absent::Means("any");
-        /// poll this often without finding frames before interrupts come on again
+        /// number of polls without frames before the kernel enables interrupts again
         /// (`napi_defer_hard_irqs`)
         defer_hard_irqs: Option<u32> =
             "defer-hard-irqs", int(0, i32::MAX.unsigned_abs()), Absent::Means("as it is: 0");
-        /// distance of these polls (`gro_flush_timeout`)
+        /// interval of these polls (`gro_flush_timeout`)
         gro_flush_timeout: Option<Span> = "gro-flush-timeout",
             // A frame that waits longer is lost to every protocol.
             time("\"20us\"").within(Span::ZERO, Span::from_secs(1)).refused(no_flush),

@@ -11,7 +11,7 @@ use super::value::{Choice, Int, int, one_of, rate};
 use super::{Absent, Key, PartOf, Section, section};
 use crate::scenario::largest_frame_on_the_wire;
 
-/// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`, `TCQ_PRIO_BANDS`), one a
+/// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`, `TCQ_PRIO_BANDS`), one per
 /// priority.
 pub(crate) const MAX_CLASSES: u8 = 16;
 /// The kernel keeps ETF's delta in 32 signed bits of nanoseconds, …
@@ -147,9 +147,9 @@ section! {
             list(Item::Form("`\"COUNT@OFFSET\"`", "^[0-9]+@[0-9]+$"), QUEUES_EXAMPLE)
                 .length(1, MAX_CLASSES as usize),
             Absent::Required(QUEUES_EXAMPLE);
-        /// let the card do it
+        /// hardware offload (`hw 1`)
         const HW: bool = "hw", (), Absent::Default(false);
-        /// what hangs below a class or band, `[….qdisc.classes.NUMBER]`
+        /// queueing discipline below a class or band, `[….qdisc.classes.NUMBER]`
         const CLASSES: Tables = "classes", &CLASS, Absent::Means("`{}`");
     }
 }
@@ -168,7 +168,7 @@ section! {
     }
 }
 
-/// Who opens the gates, without settings.
+/// Gate control, without its settings.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Opens {
     Software,
@@ -183,13 +183,13 @@ section! {
     keys {
         same MAP;
         same QUEUES;
-        /// the gates, one after the other
+        /// the gate table, one entry after the other
         const ENTRIES: Items = "entries",
             // No switch has longer tables; the kernel's message has 64 KiB.
             list(Item::Table(&GATE), ENTRIES_EXAMPLE).length(1, 1_024),
             Absent::Required(ENTRIES_EXAMPLE);
-        /// who opens the gates: the kernel's timer, launch times that an ETF below keeps, or the
-        /// card
+        /// `software`: a kernel timer opens the gates; `txtime-assist`: launch times and an `etf`
+        /// below replace the gates; `offload`: the NIC opens the gates
         const MODE: Opens = "mode",
             one_of(&[
                 ("software", Opens::Software),
@@ -197,16 +197,16 @@ section! {
                 ("offload", Opens::Offload),
             ]),
             Absent::Default(Opens::Software);
-        /// cycles begin at this time of TAI and whole cycles before and after; the first departure
-        /// of the flows falls onto the beginning of a cycle
+        /// a cycle begins at this TAI time, and at whole cycles before and after; the first
+        /// departure of the flows is at the beginning of a cycle
         const BASE_TIME: Span = "base-time",
             time("\"0us\"").not_negative().refused(negative), Absent::Default(Span::ZERO);
-        /// length of the cycle; a shorter one cuts the last entries
+        /// length of the cycle; a shorter cycle cuts the last entries
         const CYCLE: Span = "cycle", time("\"1ms\""), Absent::Means("the sum of the intervals");
-        /// how much longer the last cycle may become before a new table takes over
+        /// longest extension of the last cycle before a new table takes effect
         const EXTENSION: Span = "extension",
             time("\"10us\"").not_negative().refused(negative), Absent::Default(Span::ZERO);
-        /// how long a frame may take from the qdisc to the card
+        /// longest time of a frame from the qdisc to the NIC
         const TXTIME_DELAY: Span = "txtime-delay",
             time("\"200us\"").within(Span::ZERO, MAX_INTERVAL).refused(negative),
             Absent::Means("required for txtime-assist");
@@ -217,10 +217,10 @@ section! {
 section! {
     section GATE of "entries = [{ … }] of taprio";
     keys {
-        /// the traffic classes that may send; the others wait
+        /// traffic classes with open gates; the others wait
         const OPEN: Items =
             "open", list(Item::Number(MAX_CLASSES - 1), "[0]"), Absent::Required("[0]");
-        /// for how long
+        /// duration of the entry
         const INTERVAL: Span = "interval",
             time("\"300us\"").within(Span::from_ns(1), MAX_INTERVAL).refused(no_interval),
             Absent::Required("\"300us\"");
@@ -234,10 +234,10 @@ section! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     struct Etf, draft EtfDraft, section ETF of "kind = \"etf\"";
     keys {
-        /// a frame goes to the card this long before its launch time. Without offload it *leaves*
-        /// that early
+        /// time before the launch time at which a frame goes to the NIC. Without offload the NIC
+        /// *transmits* it that early
         delta: Span = "delta", DELTAS, Absent::Required("\"150us\"");
-        /// the clock of launch times; the kernel accepts TAI only
+        /// clock of launch times; the kernel accepts TAI only
         clock: ClockId = "clock",
             one_of(&[
                 ("tai", ClockId::Tai),
@@ -246,7 +246,7 @@ section! {
             ])
             .possible(1),
             Absent::Default(ClockId::Tai);
-        /// the card keeps the launch time
+        /// the NIC transmits at the launch time
         offload: bool = "offload", (), Absent::Default(false);
         /// launch times are deadlines; must agree with the flow's `deadline`
         deadline_mode: bool = "deadline", (), Absent::Default(false);
@@ -258,7 +258,7 @@ section! {
 section! {
     section PFIFO of "kind = \"pfifo\"";
     keys {
-        /// how many packets may wait
+        /// queue limit in packets
         const LIMIT: u32 = "limit", PACKETS, Absent::Default(1000);
     }
 }
@@ -266,24 +266,25 @@ section! {
 section! {
     section CBS of "kind = \"cbs\"";
     keys {
-        /// the share of the wire it is meant to have; slopes and credits follow from it and the
-        /// wire's rate, with one largest frame of others in the way
+        /// bandwidth of the class; slopes and credits follow from it and the wire's rate, and allow
+        /// for one largest frame of other classes
         const BANDWIDTH: Rate = "bandwidth",
             rate("\"20Mbit/s\""), Absent::Means("required for cbs, or the four below");
-        /// with bandwidth: bytes of the largest frame of the class, with preamble, FCS and gap
+        /// with bandwidth: size of the largest frame of the class in bytes, with preamble, FCS and
+        /// gap
         const MAX_FRAME: u32 = "max-frame",
             int(SHORTEST, 65_535)
                 .why("It counts preamble, FCS and gap: 1538 at most without jumbo frames."),
             Absent::Default(largest_frame_on_the_wire());
-        /// credit gained while waiting, in kbit/s
+        /// credit gained while frames wait, in kbit/s
         const IDLESLOPE: i32 = "idleslope", POSITIVE, Absent::Means("from `bandwidth`");
-        /// credit spent while sending, in kbit/s, negative
+        /// credit spent during transmission, in kbit/s, negative
         const SENDSLOPE: i32 = "sendslope", NEGATIVE, Absent::Means("from `bandwidth`");
-        /// most credit, in bytes
+        /// highest credit, in bytes
         const HICREDIT: i32 = "hicredit", POSITIVE, Absent::Means("from `bandwidth`");
-        /// least credit, in bytes, negative
+        /// lowest credit, in bytes, negative
         const LOCREDIT: i32 = "locredit", NEGATIVE, Absent::Means("from `bandwidth`");
-        /// the card counts the credit; of the laboratory's cards only vtsn can
+        /// the NIC counts the credit; of the laboratory's NICs only vtsn can
         const CBS_OFFLOAD: bool = "offload", (), Absent::Default(false);
     }
 }

@@ -25,25 +25,25 @@ pub(crate) enum Built {
 impl Choice for Built {}
 
 section! {
-    /// Round trips from one host to another in the same network and back: a requester asks, a
-    /// responder answers at once.
+    /// Round trips between two hosts of one network: a requester sends requests, a responder
+    /// replies at once.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct RoundTrips, draft RoundTripsDraft, section ROUND_TRIPS of "[round-trips.NAME]";
     given {
         /// Letters, digits and `-`; no flow of the scenario has it.
         name: String,
-        /// The wires behind the first, where bridges pass them on.
+        /// The further wires of the path, over bridges.
         #[serde(default)]
         beyond: Vec<String>,
     }
     made {
-        /// The asking host.
+        /// The requester's host.
         from: String,
-        /// The answering host.
+        /// The responder's host.
         to: String,
-        /// The wire they leave by.
+        /// The first wire of the requests' path.
         wire: String,
-        /// How long a reply is waited for; at most the period.
+        /// Longest wait for a reply; at most the period.
         timeout: Span,
         /// Bytes of UDP payload, at least [`Echo::LEN`].
         payload: u16,
@@ -51,29 +51,30 @@ section! {
         transport: Transport,
     }
     keys {
-        /// the asking host
+        /// the requester's host
         const FROM: String = "from", name("\"talker\""), Absent::Required("\"talker\"");
-        /// the answering host: a neighbour, or beyond bridges
+        /// the responder's host: a neighbour, or a host behind bridges
         const TO: String = "to", name("\"listener\""), Absent::Required("\"listener\"");
-        /// the wire they leave by
+        /// the first wire of the requests' path
         const WIRE: String =
             "wire", name("\"line\""), Absent::Means("the only one that leads there");
-        /// how many requests
+        /// number of requests
         count: u64 = "count",
             int(1, u64::MAX).why("At least one request is sent."),
             Absent::Required("10_000");
-        /// distance between two requests; without it the next one follows the reply, or the
+        /// interval between two requests; without it the next request follows the reply, or the
         /// time-out
         period: Option<Span> =
             "period", time("\"1ms\"").positive().refused(no_period), Absent::Means("none");
-        /// how long a reply is waited for; a lost one costs this, is counted, and ends nothing
+        /// longest wait for a reply; a lost reply costs this time and counts as lost, and the run
+        /// continues
         const TIMEOUT: Span = "timeout",
             time("\"100ms\"").positive().refused(no_timeout),
             Absent::Means("`\"1s\"`, or the period if that is shorter");
-        /// bytes behind the UDP header, of request and reply: at least the 48 of their headers, at
+        /// bytes after the UDP header, of request and reply: at least the 48 of their headers, at
         /// most 1472 (udp4) or 1452 (udp6)
         const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1472), Absent::Default(64);
-        /// how the frames are built
+        /// frame format
         const TRANSPORT: Built = "transport",
             one_of(&[("udp4", Built::Udp4), ("udp6", Built::Udp6)]),
             Absent::Default(Built::Udp4);
@@ -85,12 +86,12 @@ section! {
         /// differentiated services code point of requests and replies; prioflow's level is a
         /// quarter of it
         dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);
-        /// `SCHED_FIFO` priority of the asking thread
+        /// `SCHED_FIFO` priority of the requester's thread
         realtime: Option<RtPriority> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
-        /// `SCHED_FIFO` priority of the answering thread
+        /// `SCHED_FIFO` priority of the responder's thread
         responder_realtime: Option<RtPriority> =
             "responder-realtime", REALTIME, Absent::Means("ordinary scheduling");
-        /// the answering thread polls the card for this long before it waits (`SO_BUSY_POLL`)
+        /// busy-poll time of the responder's thread before it waits (`SO_BUSY_POLL`)
         responder_busy_poll: Option<Span> [serde(default)] =
             "responder-busy-poll", BUSY_POLL, Absent::Means("none");
         /// follow each request through the responder's kernel, as `listener-trace` of a flow does

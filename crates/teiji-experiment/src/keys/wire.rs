@@ -34,15 +34,15 @@ section! {
         const BETWEEN: Items = "between",
             list(Item::Name, "[\"talker\", \"listener\"]").length(2, 2),
             Absent::Required("[\"talker\", \"listener\"]");
-        /// the card the laboratory puts at both ends; `--on local` uses veth (for `vtsn` a vtsn
-        /// pair) or your interfaces instead
+        /// NIC at both ends in the laboratory; `--on local` uses veth (for `vtsn` a vtsn pair) or
+        /// your interfaces instead
         nic: Nic = "nic",
             one_of(&NICS), Absent::Default(Nic::Igb);
-        /// vtsn: bits per second on the wire, both ways
+        /// vtsn: bit rate of the wire, in both directions
         const RATE: Rate = "rate",
             rates("\"1Gbit/s\"", &["10Mbit/s", "100Mbit/s", "1Gbit/s", "2.5Gbit/s", "10Gbit/s"]),
             Absent::Means("`\"1Gbit/s\"`");
-        /// vtsn: propagation from one end to the other; 5 ns a metre of cable
+        /// vtsn: propagation delay; 5 ns per metre of cable
         delay: Option<Span> = "delay",
             // Light takes longer to the moon: 1.3 s.
             time("\"500ns\"").within(Span::ZERO, Span::from_secs(1)),
