@@ -1,5 +1,4 @@
-//! `teiji analyze`: the table and plots of a capture that somebody recorded, or of
-//! two with the same frames.
+//! `teiji analyze`: table and plots of a capture, or of two captures of the same frames.
 
 mod between;
 
@@ -22,15 +21,15 @@ use crate::terminal;
 
 /// Analyse the periodic flows in a capture (pcap or pcapng).
 ///
-/// Finds the periodic flows, lists them if there are several, and gives the
-/// deviation of each interval from the period of one: the one that the options
-/// select, else test frames before others, round periods before odd ones, more
-/// frames before fewer. One pass; memory does not grow with the file.
+/// Finds the periodic flows, lists them if there are several, and gives the deviation of each
+/// interval from the period of one flow: the one that the options select; without options, test
+/// frames before others, round periods before odd ones, more frames before fewer. Reads the file
+/// once; memory does not grow with the file.
 ///
-/// With a second capture: the delay of the same frames from the first to the
-/// second. Test frames are matched by their numbers, IP packets by what stays as
-/// it is on the way, other frames by addresses and payload; equal frames are told
-/// apart by time. A difference between the two captures' clocks is in every delay.
+/// With a second capture: the delay of the same frames from the first to the second. Matches test
+/// frames by their numbers, IP packets by the fields that forwarding does not change, other frames
+/// by addresses and payload; equal frames by time. Every delay contains the offset between the two
+/// captures' clocks.
 #[derive(clap::Args)]
 pub struct Args {
     /// The capture; `-` for standard input.
@@ -59,8 +58,7 @@ pub struct Args {
     /// Only frames of this interface of a pcapng file, counted from 0.
     #[arg(long, value_name = "N")]
     interface: Option<u32>,
-    /// Put these published figures beside the result: CASE of PAPER, for
-    /// example etf.normal.
+    /// Show these published figures beside the result: PAPER.CASE, for example etf.normal.
     #[arg(long, value_name = "PAPER.CASE", value_parser = paper)]
     paper: Option<(String, String)>,
     /// Write the report with plots to this file.
@@ -152,7 +150,7 @@ fn conclude(
     Ok(Exit::Success)
 }
 
-/// What a capture is called.
+/// Name of a capture.
 fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| "capture".to_owned(), |n| n.to_string_lossy().into_owned())
 }
@@ -168,7 +166,7 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     Ok(Box::new(file))
 }
 
-/// The envelope as points: of a bucket of several the smallest and the largest.
+/// The envelope as points: the smallest and the largest of each bucket.
 fn points(analysis: &CaptureAnalysis, summary: &Summary) -> Points {
     let case = &summary.cases[0];
     let flow = case.members[0].flows.keys().next().cloned().unwrap_or_default();

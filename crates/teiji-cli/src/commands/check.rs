@@ -17,15 +17,15 @@ use crate::overrides::Overrides;
 
 /// Check experiment files and explain every mistake, with file, line and fix.
 ///
-/// With `--on local` also check what this machine lacks to run them: rights, qdiscs and
-/// links of its kernel, ptp4l and phc2sys. Exits with 2 for a mistake in a file, and with 1
-/// if this machine lacks something.
+/// With `--on local` also check what this machine lacks to run them: privileges, qdiscs and links
+/// of its kernel, ptp4l and phc2sys. Exits with 2 for a mistake in a file, and with 1 if this
+/// machine lacks something.
 #[derive(clap::Args)]
 pub struct Args {
     /// The experiment files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Where the experiment is to run.
+    /// Where the experiment will run.
     #[arg(long, value_enum, default_value_t = On::Lab)]
     on: On,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Args {
 enum On {
     /// In the laboratory, on emulated NICs.
     Lab,
-    /// On this machine; what real NICs can do is checked when it runs.
+    /// On this machine; the run checks the capabilities of real NICs.
     Local,
 }
 

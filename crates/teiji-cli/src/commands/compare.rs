@@ -1,4 +1,4 @@
-//! `teiji compare`: two runs side by side, and whether the later one is worse than allowed.
+//! `teiji compare`: two runs side by side, and whether the second is worse than allowed.
 
 use std::path::{Path, PathBuf};
 
@@ -16,19 +16,19 @@ use crate::terminal;
 /// Compare two runs case by case.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run folder to compare with.
+    /// The run folder of the baseline.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// The run folder that is compared.
+    /// The run folder to compare with it.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
     /// Exit with 4 if this is true of a case that both runs have; may be given several times.
     ///
-    /// `FIGURE [of NAME] RELATION FACTORx`, for example "range > 1.2x": AFTER's range is more
-    /// than 1.2 times BEFORE's. Figures and relations (except =) are those of `require` in
-    /// experiment files. What was not measured in both runs, or at different places, fails;
-    /// so does a time of a case that lost more frames than before, unless a limit on `lost`
-    /// allows for that. Of several seeds the median counts.
+    /// `FIGURE [of NAME] RELATION FACTORx`, for example "range > 1.2x": AFTER's range is more than
+    /// 1.2 times BEFORE's. Figures and relations (except =) are those of `require` in experiment
+    /// files. A figure fails if one run does not have it, or if the runs have it at different
+    /// timestamp points. A time also fails in a case that lost more frames than before, unless a
+    /// limit on `lost` allows that. With several seeds the median counts.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Threshold>,
     /// Write the comparison with plots to this file.

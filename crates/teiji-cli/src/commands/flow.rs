@@ -1,4 +1,4 @@
-//! `teiji flow`: flow control of a port, set, taken away and looked at.
+//! `teiji flow`: sets, removes and shows the flow control of ports.
 
 mod profile;
 mod text;
@@ -23,14 +23,14 @@ use crate::interrupt;
 use crate::output;
 use crate::terminal;
 
-/// How long an event may wait for its line.
+/// Longest delay between an event and its line.
 const LOOK_EVERY: Span = Span::from_millis(50);
 
-/// Give ports priority levels and flow control, so that nothing is lost, and look at them.
+/// Set up and show lossless flow control: priority levels and pauses on Ethernet ports.
 ///
-/// The qdisc `prioflow` has 16 strict levels. With a link, a receiver whose buffer fills
-/// has the other end of the wire wait. Needs the kernel module (kernel/prioflow/README.md).
-/// Programs take part by socket options: `teiji::flow` in Rust, kernel/uapi/prioflow.h in C.
+/// The qdisc `prioflow` has 16 strict levels. With a link, a receiver whose buffer fills pauses the
+/// other end of the wire. Needs the kernel module (kernel/prioflow/README.md). Programs opt in by
+/// socket options: `teiji::flow` in Rust, kernel/uapi/prioflow.h in C.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -39,36 +39,36 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Make prioflow the port's qdisc, with a link; or change what is set.
+    /// Make prioflow the port's qdisc, with a link, or change its settings.
     ///
-    /// The other end of the wire needs it, too. What is not named stays as it is; in a new
-    /// qdisc it is the default. A qdisc that somebody else has set is not replaced.
+    /// The other end of the wire needs it, too. Settings that are not given keep their values; a
+    /// new qdisc has the defaults. A qdisc of another origin is not replaced.
     Enable(Enable),
-    /// Take it away; the kernel's own qdisc comes back.
+    /// Remove prioflow; the kernel's default qdisc comes back.
     Disable {
         /// The interface.
         interface: String,
     },
-    /// Show levels, counters and what is asked of the peer.
+    /// Show levels, counters and pauses.
     Status {
-        /// The interfaces; all that have it if not given.
+        /// The interfaces. Default: all that have prioflow.
         interfaces: Vec<String>,
-        /// Levels where nothing has happened, too, and the table of levels.
+        /// Show unused levels, too, and the table of levels.
         #[arg(long)]
         all: bool,
-        /// As JSON; times in nanoseconds.
+        /// Print JSON; times in nanoseconds.
         #[arg(long)]
         json: bool,
     },
-    /// Print what is set now as a profile, which `enable --profile` sets again.
+    /// Print the current settings as a profile for `enable --profile`.
     ///
-    /// As after the next start of the machine: docs/flow-profiles.md.
+    /// A profile keeps settings across reboots: docs/flow-profiles.md.
     Profile {
-        /// The interfaces; all that have it if not given.
+        /// The interfaces. Default: all that have prioflow.
         interfaces: Vec<String>,
     },
-    /// Print a line for each interval: levels in force, packets a second by level, losses; or
-    /// one for each change of the levels.
+    /// Print a line per interval: levels in force, packets per second and level, losses; or a line
+    /// per change of a level.
     ///
     /// Ends with Ctrl-C, or after `--for`.
     Watch(Watch),
@@ -79,51 +79,51 @@ struct Enable {
     /// The interface.
     #[arg(required_unless_present = "profile")]
     interface: Option<String>,
-    /// Set what this file says of ports and their settings, of all of them or of none
-    /// (docs/flow-profiles.md); nothing else can be said beside it.
+    /// Apply this profile to all of its ports, or to none (docs/flow-profiles.md). Takes no other
+    /// options.
     #[arg(long, value_name = "FILE", exclusive = true)]
     profile: Option<PathBuf>,
-    /// Pause frame type: off, level frames as mac-control (ethertype 0x8808) or experimental (0x88B5, for cards that keep 0x8808 to themselves),
-    /// or, standard equipment, by pfc or pause. A new qdisc has mac-control.
+    /// Pause frame type: off; level frames as mac-control (ethertype 0x8808) or experimental
+    /// (0x88B5, for NICs that consume 0x8808); pfc or pause for standard equipment. A new qdisc has
+    /// mac-control.
     #[arg(long, value_name = "MODE", value_parser = named(LinkMode::ALL, LinkMode::name))]
     link: Option<LinkMode>,
-    /// What a frame's level is taken from: dscp (the default), tos, pcp or priority.
+    /// Source of a frame's level: dscp (the default), tos, pcp or priority.
     #[arg(long, value_name = "SOURCE", value_parser = named(LevelSource::ALL, LevelSource::name))]
     by: Option<LevelSource>,
-    /// The level of each value of that, 0 first, with commas between: 64 for dscp, 16 for tos
-    /// and priority, 8 for pcp. `--by` without it brings the usual one.
+    /// Level of each value of the source, from 0 on, separated by commas: 64 for dscp, 16 for tos
+    /// and priority, 8 for pcp. `--by` without `--table` sets the default table.
     #[arg(long, value_name = "LEVELS", value_parser = LevelTable::from_str)]
     table: Option<LevelTable>,
-    /// Most packets that wait; those of sockets that opted in are beside it.
+    /// Queue limit in packets; packets of sockets that opted in do not count.
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Most bytes that wait, 1514 at least, or `none`, as at first; those of sockets that opted
-    /// in are beside it.
+    /// Queue limit in bytes, 1514 at least, or `none` (the default); packets of sockets that opted
+    /// in do not count.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     bytes: Option<u32>,
     /// Pause-storm watchdog timeout: after a longer pause the peer's pause requests are
     /// ignored for as long; 0: no watchdog. 10 s by default.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     storm: Option<Span>,
-    /// Longest time from asking the peer for silence to its last frame, rings aside: what
-    /// receivers keep room for. 1 ms by default.
+    /// Longest time from sending XOFF to the peer's last frame, without the frames in rings:
+    /// determines the receivers' headroom. 1 ms by default.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     reaction: Option<Span>,
-    /// Most frames that wait in the peer's transmit ring and the own receive ring. 64 by
-    /// default.
+    /// Most frames in the peer's transmit ring and the own receive ring. 64 by default.
     #[arg(long, value_name = "FRAMES", value_parser = frames())]
     ring: Option<u32>,
-    /// Frames of a level that came in by this port of a bridge and may wait in another; 0, the
-    /// default: as many as are needed.
+    /// Bridge: most frames of one level received on this port and queued at another; 0, the
+    /// default: as many as needed.
     #[arg(long, value_name = "FRAMES", value_parser = frames())]
     room: Option<u32>,
-    /// Send nothing below this level, by hand; 0 sends all.
+    /// Set the transmit level by hand: the port sends nothing below it; 0: it sends all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
     send_level: Option<u8>,
-    /// The send level ends by itself after this time; without it, when somebody ends it.
+    /// End the transmit level after this time. Without `--for` it stays until it is changed.
     #[arg(long = "for", value_name = "DURATION", value_parser = span, requires = "send_level")]
     lifetime: Option<Span>,
-    /// Ask the peer to send nothing below this level, by hand; 0: it may send all.
+    /// Set the receive level by hand: the peer sends nothing below it; 0: it may send all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
     receive_level: Option<u8>,
 }
@@ -135,8 +135,8 @@ struct Watch {
     /// The interval.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1s")]
     every: Span,
-    /// A line for each change of a level, and for each peer that has paused for too long, with
-    /// the kernel's time of it.
+    /// Print a line per change of a level and per trip of the pause-storm watchdog, with the
+    /// kernel's timestamp.
     #[arg(long, conflicts_with = "every")]
     events: bool,
     /// End after this time.

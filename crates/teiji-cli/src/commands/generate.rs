@@ -22,17 +22,17 @@ pub struct Args {
 enum What {
     /// Write one man page per subcommand into a folder.
     Man {
-        /// The folder; it is made if missing.
+        /// The folder; created if missing.
         folder: PathBuf,
     },
-    /// Print the completions for a shell, for example
-    /// `teiji generate completions bash > /etc/bash_completion.d/teiji`.
+    /// Print the completions for a shell, for example `teiji generate completions bash >
+    /// /etc/bash_completion.d/teiji`.
     Completions {
         /// The shell.
         shell: Shell,
     },
-    /// Print the JSON Schema of experiment files, with which an editor (taplo, Even Better TOML)
-    /// completes and checks them: `teiji generate schema > experiment.schema.json`.
+    /// Print the JSON Schema of experiment files, for completion and checks in editors (taplo, Even
+    /// Better TOML): `teiji generate schema > experiment.schema.json`.
     Schema,
 }
 

@@ -15,9 +15,9 @@ use crate::output;
 
 /// Join the records of a talker and a listener into one report of both ends.
 ///
-/// Reads what `teiji talk --csv` and `teiji listen --csv` printed, and says for each quantity
-/// which clocks it compares: transmission after the schedule, path delay from NIC to NIC,
-/// arrival after the schedule, lost frames, missing timestamps, missed deadlines.
+/// Reads the output of `teiji talk --csv` and `teiji listen --csv`. Reports transmission after the
+/// schedule, path delay from NIC to NIC, arrival after the schedule, lost frames, missing
+/// timestamps and missed deadlines, and for each quantity the clocks that it compares.
 #[derive(clap::Args)]
 pub struct Args {
     /// The output of `teiji talk --csv`.
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     } else if flows.len() > 1 {
         let flows: Vec<String> = flows.iter().map(u16::to_string).collect();
         mistake!(
-            "{} has the flows {}; say which with --flow",
+            "{} has the flows {}; select one with --flow",
             args.listener.display(),
             flows.join(", ")
         );
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let report = match Report::of(&sent, &received, args.deadline) {
         Ok(report) => report,
         Err(seq) => mistake!(
-            "frame {seq} has another schedule in {} than in {}: they are of different runs",
+            "frame {seq} has different schedules in {} and {}: the files are of different runs",
             args.listener.display(),
             args.talker.display()
         ),

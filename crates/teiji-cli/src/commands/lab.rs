@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
 
-/// Look after the laboratory: what it needs is fetched once and cached.
+/// Manage the laboratory: its cache, kernel modules, shell and test scripts.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -27,9 +27,9 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Show what is cached, and whether it is intact.
+    /// List the cache, and check whether it is intact.
     Status,
-    /// Fetch what is missing, and ask Debian for newer versions.
+    /// Download missing entries and newer versions from Debian.
     Fetch(KernelArgs),
     /// Remove unreferenced cache entries.
     Clean {
@@ -37,21 +37,21 @@ enum What {
         #[arg(long)]
         all: bool,
     },
-    /// Build Teiji's kernel modules, and print where they are.
+    /// Build Teiji's kernel modules, and print their paths.
     Build(build::Args),
-    /// Open a shell in a guest with two network cards on a wire.
+    /// Open a shell in a guest with two NICs on a wire.
     ///
     /// `poweroff`, or leaving the shell, ends it.
     Shell(shell::Args),
-    /// Run test scripts for a kernel module in a guest, and judge its kernel.
+    /// Run test scripts for a kernel module in a guest, and check its kernel log.
     Suite(suite::Args),
 }
 
 #[derive(clap::Args)]
 struct KernelArgs {
-    /// The kernel: debian:6.12-rt (the default), debian:6.1-rt, debian:6.12, …,
-    /// debian:newest-rt; debug-rt or debug, which find mistakes in modules and are built
-    /// first; or the path of an image, with --modules.
+    /// The kernel: debian:6.12-rt (the default), debian:6.1-rt, debian:6.12, …, debian:newest-rt;
+    /// debug-rt or debug (built first; they find errors in modules); or the path of an image, with
+    /// --modules.
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
     /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.

@@ -1,4 +1,4 @@
-//! `teiji listen`: receives test frames and says what arrived, alone.
+//! `teiji listen`: receives test frames and reports what arrived, without an experiment.
 
 mod csv;
 mod interval;
@@ -24,34 +24,35 @@ use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
-/// Receive test frames and say what arrived, and how regularly.
+/// Receive test frames and report arrivals, losses and intervals.
 ///
-/// Ends with Ctrl-C (exit code 130), or after `--for`; exit code 1 if nothing arrived. Prints
-/// a line for each second meanwhile (`--every`), and a summary at the end. Timestamps are the
-/// receiving kernel's, and the NIC's where it has them.
+/// Ends with Ctrl-C (exit code 130), or after `--for`; exits with 1 if nothing arrived. Prints a
+/// line per second (`--every`), and a summary at the end. Timestamps are the receiving kernel's,
+/// and the NIC's if it has them.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command")]
 pub struct Args {
-    /// The interface to receive from; all interfaces if not given.
+    /// The receiving interface. Default: all interfaces.
     interface: Option<String>,
     /// UDP port.
     #[arg(long, value_name = "PORT", default_value_t = TEIJI_UDP_PORT)]
     port: u16,
-    /// UDP address to bind; all addresses, IPv4 and IPv6, if not given.
+    /// UDP address to bind. Default: all addresses, IPv4 and IPv6.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<IpAddr>,
     /// Receive raw Ethernet frames instead of UDP.
     #[arg(long, conflicts_with_all = ["port", "address"], requires = "interface")]
     ethernet: bool,
-    /// Have the peer wait before the socket's buffer overflows: frames of this level and
-    /// below (`teiji flow`).
+    /// Opt in to flow control for levels up to this one: pause the peer before the socket's buffer
+    /// overflows (`teiji flow`).
     #[arg(long, value_name = "LEVEL", conflicts_with = "ethernet",
           value_parser = paused_level)]
     flow_control: Option<Level>,
-    /// Rest for this long after each look at the socket, which takes 32 frames at most.
+    /// Simulate a slow reader: wait this long after each read of the socket, which takes 32 frames
+    /// at most.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     pause: Option<Span>,
-    /// Rest at random, exponentially distributed with `--pause` as the mean.
+    /// Wait at random, exponentially distributed with the mean `--pause`.
     #[arg(long, requires = "pause")]
     pause_random: bool,
     #[command(flatten)]
@@ -59,23 +60,23 @@ pub struct Args {
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
-    /// SCHED_FIFO priority, 1 to 99; ordinary scheduling if not given.
+    /// SCHED_FIFO priority, 1 to 99. Default: ordinary scheduling.
     #[arg(long, value_name = "PRIORITY")]
     realtime: Option<RtPriority>,
-    /// The CPU to run on.
+    /// CPU of the receiving thread.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
-    /// Print a line for each flow this often: frames, lost ones, range of the intervals, and
+    /// Print a line per flow at this interval: frames, lost frames, range of the intervals,
     /// latency. 0: only the summary.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1s")]
     every: Span,
     /// Count arrivals later than this after their schedule.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     deadline: Option<Span>,
-    /// Print one line of CSV for each arrival, while they come, instead of the summary.
+    /// Print one line of CSV per arrival, at once, instead of the summary.
     #[arg(long)]
     csv: bool,
-    /// Print intervals and summary as JSON, one object a line.
+    /// Print intervals and summary as JSON, one object per line.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `teiji margin`: how long before its departure a frame must be prepared.
+//! `teiji margin`: time before its departure at which a frame must be ready.
 
 use std::path::{Path, PathBuf};
 
@@ -20,28 +20,26 @@ use crate::progress::Progress;
 
 /// Measure the transmission margin and ETF delta that a miss probability needs.
 ///
-/// Sends frames with much time to spare and takes their way apart: wake-up,
-/// hand-over to the qdisc, qdisc and driver. Then it recommends a margin and a
-/// delta, checks them in a run of their own, goes on with a longer margin if they do
-/// not hold, and shows what happens with shorter ones.
-/// TARGET is an experiment file with a launch-time flow, or an interface of this
-/// machine, which is used as it is set up: its frames go to the other end of the
-/// cable only. Exits with 1 if no margin was found that holds, 3 if what was measured
-/// does not support the probability or a load did not run. See docs/margin.md.
+/// Sends frames with a long margin and measures each part of their path: wake-up, hand-over to the
+/// qdisc, qdisc and driver. Then it recommends a margin and a delta, checks them in another run,
+/// tries a longer margin if they do not hold, and shows how many frames are late with shorter ones.
+/// TARGET is an experiment file with a launch-time flow, or an interface of this machine, which is
+/// used as it is set up: its frames go to the other end of the cable only. Exits with 1 if no
+/// margin held, with 3 if the frames do not support the probability or a load did not run. See
+/// docs/margin.md.
 #[derive(clap::Args)]
 pub struct Args {
     /// An experiment file, or an interface of this machine.
     target: String,
-    /// The share of frames that may miss their time; if not given, the least power of ten
-    /// that the frames support: 0.001 with 60 000.
+    /// Share of frames that may miss their time. Default: the least power of ten that the frames
+    /// support: 0.001 with 60 000.
     #[arg(long, value_name = "P")]
     probability: Option<f64>,
-    /// Background load: cpu, timer, memory, disk, udp-tx, udp-rx,
-    /// tcp-tx, tcp-rx, udp or tcp (both ways); several with commas.
+    /// Background load: cpu, timer, memory, disk, udp-tx, udp-rx, tcp-tx, tcp-rx, udp or tcp (both
+    /// directions); several with commas.
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     load: Vec<String>,
-    /// How many frames each run sends, shared out among its members; for an
-    /// interface 60 000 if not given.
+    /// Frames per run, divided among its members. Default for an interface: 60 000.
     #[arg(long, value_name = "N")]
     frames: Option<u64>,
     /// Where to run an experiment file.
@@ -50,29 +48,29 @@ pub struct Args {
     /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
-    /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection);
-    /// all of that is put back at the end.
+    /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection), and
+    /// restore all of that at the end.
     #[arg(long)]
     take: bool,
-    /// The case; the first with a launch-time flow if not given.
+    /// The case. Default: the first with a launch-time flow.
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// The flow; the first with a launch time if not given.
+    /// The flow. Default: the first with a launch time.
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
     #[command(flatten)]
     overrides: Overrides,
-    /// A start for each, several with commas; four from the experiment's own seed on
-    /// if not given. The worst of them decides.
+    /// Seeds, separated by commas: one member per seed; the worst member determines the margin.
+    /// Default: four, from the experiment's seed on.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     seed: Vec<u64>,
     /// The guest's kernel, as in `teiji run`.
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
-    /// The folder in which the runs' folders are made.
+    /// The folder for the runs' folders.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
-    /// Interface: distance between two frames.
+    /// Interface: interval between two frames.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
     period: Span,
     /// Interface: `SO_PRIORITY`, which selects the class.
@@ -81,11 +79,11 @@ pub struct Args {
     /// Interface: `SCHED_FIFO` priority of the sending thread.
     #[arg(long, value_name = "PRIORITY", default_value = "80")]
     realtime: RtPriority,
-    /// Interface: the delta of the etf qdisc that this priority passes. Without it
-    /// frames are sent without launch times, as an interface without ETF needs.
+    /// Interface: the delta of the etf qdisc of this priority. Without it frames have no launch
+    /// times, as an interface without ETF needs.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     delta: Option<Span>,
-    /// Where to leave the margin for `Margin::calibrated`.
+    /// File for the margin, which `Margin::calibrated` reads.
     #[arg(long, value_name = "FILE", default_value = "teiji-margin.json")]
     save: PathBuf,
     /// Print the findings as JSON.
@@ -115,7 +113,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(exit(&findings))
 }
 
-/// Interfaces have no extension and no place in the file system.
+/// Distinguishes a file from an interface: an interface has no extension and is not in the file
+/// system.
 fn is_file(target: &Path) -> bool {
     target.is_file() || target.extension().is_some_and(|extension| extension == "toml")
 }

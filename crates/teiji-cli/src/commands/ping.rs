@@ -1,4 +1,4 @@
-//! `teiji ping`: measures round trips to a reflector, alone.
+//! `teiji ping`: measures round trips to a reflector, without an experiment.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -19,28 +19,28 @@ use crate::output;
 
 /// Measure round trips to a `teiji reflect` on any machine.
 ///
-/// Asks again as soon as the reply is there, or every `--period`. A request
-/// without reply costs one time-out and is counted; it ends nothing. The time
-/// counts from before the send call until the program has the reply; what the
-/// reflector's host took is shown beside it.
+/// Sends the next request when the reply arrives, or every `--period`. A request without reply
+/// costs one time-out, counts as lost, and the measurement continues. The round trip is the time
+/// from before the send call until the program has the reply; the processing delay of the
+/// reflector's host is shown beside it.
 #[derive(clap::Args)]
 pub struct Args {
     /// The reflector: an IP address, with port as 10.0.0.2:7789.
     destination: String,
-    /// The interface to ask through; the routes decide if not given.
+    /// The sending interface. Default: the one that the routing table selects.
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// How many requests.
+    /// Number of requests.
     #[arg(long, value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Distance between two requests; as fast as replies come if not given.
+    /// Interval between two requests. Default: the next request follows the reply.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     period: Option<Span>,
-    /// How long to wait for a reply; 1 s, or the period if that is shorter.
+    /// Longest wait for a reply. Default: 1 s, or the period if that is shorter.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     timeout: Option<Span>,
-    /// Bytes of payload.
+    /// Payload size.
     #[arg(long, value_name = "BYTES", default_value_t = 122)]
     payload: u16,
     /// SO_PRIORITY of the requests, which qdiscs map to queues.
@@ -49,14 +49,13 @@ pub struct Args {
     /// Differentiated services code point of the requests, 0 to 63.
     #[arg(long, value_name = "N", default_value_t)]
     dscp: Dscp,
-    /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
-    /// not given.
+    /// SCHED_FIFO priority, 1 to 99, with locked memory. Default: ordinary scheduling.
     #[arg(long, value_name = "PRIORITY")]
     realtime: Option<RtPriority>,
-    /// The CPU to run on.
+    /// CPU of the requesting thread.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
-    /// Print one line of CSV for each request instead of the summary.
+    /// Print one line of CSV per request instead of the summary.
     #[arg(long)]
     csv: bool,
     /// Print the summary as JSON.
@@ -132,7 +131,7 @@ fn csv(log: &RequesterLog) -> String {
     text
 }
 
-/// What a measurement comes down to. Times in ns.
+/// Result of a measurement. Times in ns.
 #[derive(Serialize)]
 struct Summary {
     requests: usize,
@@ -160,7 +159,7 @@ impl Summary {
         }
     }
 
-    /// Whether nobody answered.
+    /// Whether no reply arrived.
     fn is_silent(&self) -> bool {
         self.lost == self.requests && self.requests > 0
     }
@@ -192,7 +191,7 @@ fn series(log: &RequesterLog, of: fn(&RoundTrip) -> Option<Span>) -> Option<Devi
     series.finish()
 }
 
-/// The figures of a series, one a line.
+/// The figures of a series, one per line.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of i64 nanoseconds fits in one")]
 fn lines(name: &str, series: &Deviation) -> String {
     let mut text = String::new();

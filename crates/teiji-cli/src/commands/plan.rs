@@ -17,9 +17,9 @@ use crate::plan_text;
 
 /// Print what a run would change on this machine, as plain commands.
 ///
-/// The output is a shell script: pasted into a root shell it makes the same set-up, with
-/// ptp4l and phc2sys where clocks are synchronised. Of several cases each is undone before
-/// the next; the last one stays, and the last lines, as comments, undo it.
+/// The output is a shell script. In a root shell it makes the same set-up, with ptp4l and phc2sys
+/// if the experiment synchronises clocks. It undoes each case before the next; the last case stays,
+/// and the last lines, as comments, undo it.
 #[derive(clap::Args)]
 pub struct Args {
     /// The experiment file.
@@ -71,7 +71,7 @@ fn plan_of(case: &Case, bind: &str) -> anyhow::Result<(Binding, Plan)> {
     Ok((binding, plan))
 }
 
-/// Why a run would not take the interfaces; one that is no NIC at all is an error.
+/// Reasons why a run would refuse the interfaces; an interface that is no NIC is an error.
 fn refusals(binding: &Binding) -> Result<Vec<Refusal>, Refusal> {
     let ssh = SshConnection::current();
     let mut refusals = Vec::new();

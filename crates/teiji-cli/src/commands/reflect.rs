@@ -1,4 +1,4 @@
-//! `teiji reflect`: answers round-trip requests, alone.
+//! `teiji reflect`: replies to round-trip requests, without an experiment.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -15,37 +15,37 @@ use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
-/// Answer the requests of `teiji ping`, at once and at a stated priority.
+/// Reply to the requests of `teiji ping`, at once and at a stated priority.
 ///
 /// Ends with Ctrl-C, or after `--for`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The interface to answer on; all interfaces if not given.
+    /// The interface to reply on. Default: all interfaces.
     interface: Option<String>,
     /// UDP port.
     #[arg(long, value_name = "PORT", default_value_t = TEIJI_ECHO_PORT)]
     port: u16,
-    /// UDP address to bind; all addresses, IPv4 and IPv6, if not given.
+    /// UDP address to bind. Default: all addresses, IPv4 and IPv6.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<IpAddr>,
     /// SO_PRIORITY of the replies, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
-    /// Differentiated services code point of the replies, 0 to 63, whatever the requests have.
+    /// Differentiated services code point of the replies, 0 to 63, independent of that of the
+    /// requests.
     #[arg(long, value_name = "N", default_value_t)]
     dscp: Dscp,
-    /// Poll the card for this long before waiting for a request (`SO_BUSY_POLL`), whole
+    /// Poll the NIC for this long before waiting for a request (`SO_BUSY_POLL`), in whole
     /// microseconds.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     busy_poll: Option<Span>,
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
-    /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
-    /// not given.
+    /// SCHED_FIFO priority, 1 to 99, with locked memory. Default: ordinary scheduling.
     #[arg(long, value_name = "PRIORITY")]
     realtime: Option<RtPriority>,
-    /// The CPU to run on.
+    /// CPU of the replying thread.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
 }

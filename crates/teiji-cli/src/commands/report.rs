@@ -1,4 +1,4 @@
-//! `teiji report`: tells a run again.
+//! `teiji report`: prints the result of a run again.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,9 @@ use crate::exit::Exit;
 use crate::output;
 use crate::terminal;
 
-/// Print the result of runs again, and write their reports anew.
+/// Print the results of runs again, and rewrite their reports.
 ///
-/// A run that ended before it was summed up, or that an older Teiji summed up in another form, is
-/// summed up from its records.
+/// If a run has no summary, or one of an older format, Teiji computes it from the records.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run folders.

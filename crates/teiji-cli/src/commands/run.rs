@@ -23,12 +23,12 @@ use crate::overrides::{self, Overrides};
 use crate::progress::Progress;
 use crate::terminal;
 
-/// Run an experiment and report what came of it.
+/// Run an experiment and report the result.
 ///
-/// In the laboratory (the default) each case runs on a real PREEMPT_RT kernel
-/// in a virtual machine whose time is virtual: the same program, kernel and seed
-/// give the same records, bit for bit, on every machine. With `--on local` it runs on this
-/// machine, over a veth pair or, with `--bind`, over real network cards.
+/// In the laboratory (the default) each case runs on a real PREEMPT_RT kernel in a virtual machine
+/// with virtual time: the same program, kernel and seed give the same records, bit for bit, on
+/// every machine. With `--on local` it runs on this machine, over a veth pair or, with `--bind`,
+/// over real NICs.
 #[derive(clap::Args)]
 pub struct Args {
     /// The experiment file.
@@ -40,22 +40,22 @@ pub struct Args {
     /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
-    /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection);
-    /// all of that is put back at the end.
+    /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection), and
+    /// restore all of that at the end.
     #[arg(long)]
     take: bool,
-    /// Only this case; may be given several times.
+    /// Run only this case; may be given several times.
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
     #[command(flatten)]
     overrides: Overrides,
-    /// The seed; the experiment's own if not given.
+    /// The seed. Default: the experiment's.
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// An ensemble: every case at each of these seeds, and their spread.
+    /// Run every case with each of these seeds (an ensemble), and report the spread.
     #[arg(long, value_name = "FIRST..LAST", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
-    /// Repeat this run, and say whether the records are identical.
+    /// Repeat this run, and check whether the records are identical.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "on", "bind", "set"])]
     replay: Option<PathBuf>,
     /// The guest's kernel: debian:6.12-rt (the default), debian:6.1-rt,
@@ -65,13 +65,13 @@ pub struct Args {
     /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.
     #[arg(long, value_name = "DIR")]
     modules: Option<PathBuf>,
-    /// Virtual machines at a time; as many as processors if not given.
+    /// Virtual machines that run at the same time. Default: the number of CPUs.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Most real time that one virtual machine may take, for example 10min.
+    /// Longest real time of one virtual machine, for example 10min.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wall_limit: Option<Duration>,
-    /// The folder in which the run's folder is made.
+    /// The folder for the run's folder.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
     #[arg(
@@ -111,7 +111,7 @@ impl Place {
 #[derive(Clone, Debug)]
 struct Seeds(Vec<u64>);
 
-/// More members than anybody waits for; most likely a slip.
+/// More members than is practical; most likely a typing mistake.
 const MOST_SEEDS: u64 = 10_000;
 
 fn parse_seeds(text: &str) -> Result<Seeds, String> {
@@ -234,7 +234,7 @@ fn jobs(args: &Args) -> usize {
     args.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// What must be said again, beside the experiment file, to repeat the run.
+/// Options, besides the experiment file, that repeat the run.
 fn repeat_arguments(args: &Args) -> Vec<String> {
     let mut words = Vec::new();
     let mut pair = |key: &str, value: &str| words.extend([key.to_owned(), value.to_owned()]);

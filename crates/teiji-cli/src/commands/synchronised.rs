@@ -16,19 +16,19 @@ use super::quantity::span;
 use crate::exit::mistake;
 use crate::output;
 
-/// The clocks are close enough when they were for so many looks in a row …
+/// The clocks are close enough after this many good readings in a row …
 const LOOKS: u32 = 4;
-/// … this far apart.
+/// … at this interval.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// When the clocks are close enough to begin.
 #[derive(clap::Args)]
 pub struct Sync {
-    /// Wait before the start until the PHC of the interface is within this of `CLOCK_TAI`, and
-    /// ptp4l's offset from its master, if `pmc` can read it, is as small.
+    /// Wait before the start until the interface's PHC is within this time of `CLOCK_TAI`, and
+    /// ptp4l within this time of its master, if `pmc` can read its offset.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     sync_within: Option<Span>,
-    /// Give up waiting after this time.
+    /// Fail after this waiting time.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "60s",
           requires = "sync_within")]
     sync_limit: Span,
@@ -47,7 +47,7 @@ impl Sync {
             );
         }
         let Some(interface) = interface else {
-            mistake!("--sync-within needs an interface, whose PHC it looks at");
+            mistake!("--sync-within needs an interface: it reads the PHC of the interface");
         };
         let Some(index) = ethtool::timestamp_info(interface)?.phc_index else {
             mistake!("{interface} has no PHC; leave --sync-within out");
@@ -93,17 +93,17 @@ fn state(interface: &str, ahead: Span, ptp4l: Option<Ptp4l>) -> String {
     format!("the PHC of {interface} is {distance} {where_to} CLOCK_TAI; {ptp4l}")
 }
 
-/// What the local `ptp4l` knows of the time.
+/// State of the local `ptp4l`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ptp4l {
     /// It follows a master, or is the grandmaster. Before that its offset is 0.
     has_time: bool,
-    /// From its master.
+    /// Offset from its master.
     offset: Span,
 }
 
 impl Ptp4l {
-    /// By linuxptp's `pmc`; `None` if there is no `pmc`, no `ptp4l`, or no right to ask it.
+    /// Read by linuxptp's `pmc`; `None` without `pmc`, `ptp4l` or permission.
     fn look() -> Option<Self> {
         // ptp4l answers its own transportSpecific only: 0, or 1 with the gPTP profile.
         ["0", "1"].into_iter().find_map(|transport| {

@@ -1,4 +1,4 @@
-//! `teiji talk`: sends test frames on schedule, alone.
+//! `teiji talk`: sends test frames on schedule, without an experiment.
 
 mod advice;
 mod csv;
@@ -33,44 +33,44 @@ use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 
-/// How often a talker says that its margin is nearly used up.
+/// Interval of the warnings that the margin is nearly used up.
 const WARN_EVERY: Duration = Duration::from_secs(1);
 /// Send test frames on schedule to a listener on any machine.
 ///
-/// Wakes at absolute times of CLOCK_TAI. With `--margin` each frame carries its
-/// launch time, which an `etf` or `taprio` qdisc on the interface keeps;
-/// without, the frame is sent on wake-up. Ends with exit code 3 if any frame was late,
-/// dropped, refused or without transmit timestamp, and with 1 if none was transmitted.
+/// Wakes at absolute times of CLOCK_TAI. With `--margin` each frame carries its launch time for an
+/// `etf` or `taprio` qdisc on the interface; without `--margin` it sends on wake-up. Exits with 3
+/// if any frame was late, dropped, refused or without transmit timestamp, and with 1 if none was
+/// transmitted.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command")]
 pub struct Args {
-    /// The interface to send from.
+    /// The sending interface.
     interface: String,
-    /// Where to: an IP address, with port as 10.0.0.2:7788, or a MAC address
-    /// for raw Ethernet frames.
+    /// Destination: an IP address, with port as 10.0.0.2:7788, or a MAC address for raw Ethernet
+    /// frames.
     destination: String,
-    /// Distance between two frames.
+    /// Interval between two frames.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
     period: Span,
-    /// How many frames.
+    /// Number of frames.
     #[arg(long, value_name = "N", default_value_t = 60_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     frames: u64,
-    /// Send with launch times, prepared so long before: the transmission margin.
+    /// Send with launch times, and hand over each frame this long before: the transmission margin.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     margin: Option<Span>,
-    /// The `delta` of the etf qdisc, which has no part in waking and handing over:
-    /// with it the warning that the margin is nearly used up is exact.
+    /// The `delta` of the etf qdisc, for an exact warning that the margin is nearly used up:
+    /// hand-over must end `delta` before the launch time.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "0", requires = "margin")]
     delta: Span,
-    /// The launch time is a deadline: send as soon as possible before it.
+    /// Use the launch time as a deadline: transmit as soon as possible, at the latest then.
     #[arg(long, requires = "margin")]
     deadline: bool,
-    /// How late a frame may be transmitted to be on time; with `--margin` also how early. One
-    /// period if not given, with `--margin` a tenth of it.
+    /// Count a frame as on time up to this long after its schedule; with `--margin` also this long
+    /// before. Default: one period, with `--margin` a tenth of it.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     tolerance: Option<Span>,
-    /// Bytes of payload.
+    /// Payload size.
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     payload: u16,
     /// SO_PRIORITY, which qdiscs map to queues.
@@ -79,19 +79,18 @@ pub struct Args {
     /// Differentiated services code point of UDP frames, 0 to 63.
     #[arg(long, value_name = "N", default_value_t)]
     dscp: Dscp,
-    /// Wait where a prioflow queue has no room, instead of losing frames: for levels up to
-    /// this one (`teiji flow`).
+    /// Opt in to flow control for levels up to this one: wait while the prioflow queue is full,
+    /// instead of losing frames (`teiji flow`).
     #[arg(long, value_name = "LEVEL")]
     flow_control: Option<Level>,
     /// Tag raw Ethernet frames: VLAN identifier and priority code point, ID or
     /// ID:PCP.
     #[arg(long, value_name = "ID[:PCP]", value_parser = vlan)]
     vlan: Option<VlanTag>,
-    /// SCHED_FIFO priority, 1 to 99, with locked memory; ordinary scheduling if
-    /// not given.
+    /// SCHED_FIFO priority, 1 to 99, with locked memory. Default: ordinary scheduling.
     #[arg(long, value_name = "PRIORITY")]
     realtime: Option<RtPriority>,
-    /// The CPU to run on.
+    /// CPU of the sending thread.
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
     #[command(flatten)]
@@ -99,10 +98,10 @@ pub struct Args {
     /// Flow identifier in the test header.
     #[arg(long, value_name = "N", default_value_t = 0)]
     flow: u16,
-    /// Ask for no transmit time stamps.
+    /// Request no transmit timestamps.
     #[arg(long)]
     no_stamps: bool,
-    /// Print one line of CSV for each frame instead of the summary.
+    /// Print one line of CSV per frame instead of the summary.
     #[arg(long)]
     csv: bool,
     /// Print the summary as JSON.
@@ -305,7 +304,7 @@ impl Drop for Warner {
     }
 }
 
-/// What is new since `told` frames were told of.
+/// The frames after the first `told`, which were reported before.
 fn warning(reading: &Reading, told: u64) -> String {
     let frames = reading.low - told;
     let least = reading.least.unwrap_or(Span::ZERO);

@@ -8,7 +8,7 @@ use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::progress::Progress;
 
-/// Build Teiji's kernel modules, and print where they are.
+/// Build Teiji's kernel modules, and print their paths.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -16,7 +16,7 @@ pub struct Args {
     /// Build this module only; may be given several times.
     #[arg(long, value_name = "NAME")]
     module: Vec<String>,
-    /// Take warnings for errors and keep nothing: for those who change a module.
+    /// Treat warnings as errors, and keep no result: for developers of a module.
     #[arg(long)]
     check: bool,
 }

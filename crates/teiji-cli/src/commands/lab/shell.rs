@@ -17,14 +17,14 @@ use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::progress::Progress;
 
-/// Open a shell in a guest with two network cards on a wire.
+/// Open a shell in a guest with two NICs on a wire.
 ///
 /// `poweroff`, or leaving the shell, ends it.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     kernel: KernelArgs,
-    /// The cards.
+    /// The NICs.
     #[arg(long, default_value = "igb", value_parser = nic)]
     nic: Nic,
     /// Put this file into the guest's /root; may be given several times.
@@ -37,25 +37,25 @@ pub struct Args {
     /// they need; may be given several times.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
-    /// Let the tc or ip of the package iproute2 know this module's options: a plug-in's
-    /// source below kernel/, as `prioflow/tc/q_prioflow.c`; may be given several times.
+    /// Add this plug-in to the tc or ip of the package iproute2: a source file below kernel/, as
+    /// `prioflow/tc/q_prioflow.c`; may be given several times.
     #[arg(long, value_name = "SOURCE")]
     plugin: Vec<String>,
-    /// Copy this file out of the guest when its shell has ended, with its name, into the
-    /// folder of --into; may be given several times. A relative path begins in /root.
+    /// Copy this file out of the guest to the folder of --into when the shell ends; may be given
+    /// several times. A relative path begins in /root.
     #[arg(long, value_name = "PATH")]
     fetch: Vec<String>,
-    /// The folder into which --fetch copies.
+    /// The target folder of --fetch.
     #[arg(long, value_name = "DIR", default_value = ".", requires = "fetch")]
     into: PathBuf,
     /// Virtual CPUs.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
     cpus: u16,
-    /// Let the guest's time run freely: deterministic, idle time is skipped.
+    /// Run in virtual time: deterministic, without idle time.
     #[arg(long)]
     virtual_time: bool,
-    /// Run this command in the guest instead of a shell, then switch off. A single
-    /// word is a line of shell: -- 'ip link; uname'.
+    /// Run this command in the guest instead of a shell, then power off. A single word is a shell
+    /// command line: -- 'ip link; uname'.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `teiji lab suite`: runs test scripts for kernel modules in one guest, and judges its kernel.
+//! `teiji lab suite`: runs test scripts for kernel modules in one guest, and checks its kernel log.
 
 mod scripts;
 mod steps;
@@ -31,41 +31,40 @@ use teiji_run::lab::{
 
 /// Memory of the guest.
 const MEMORY_MIB: u32 = 512;
-/// Words for the kernel: what it merely warns of must not go unnoticed.
+/// Kernel parameters that turn warnings into failures.
 const KERNEL_WORDS: [&str; 2] = ["panic_on_warn=1", "loglevel=5"];
 
-/// Run test scripts for a kernel module in a guest, and judge its kernel.
+/// Run test scripts for a kernel module in a guest, and check its kernel log.
 ///
-/// CONTRIBUTING.md says how scripts are written.
+/// CONTRIBUTING.md describes how to write scripts.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     kernel: KernelArgs,
-    /// Most real time the guest may take, in seconds.
+    /// Longest real time for the guest, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
     wall_limit: u64,
-    /// Virtual CPUs, at least; scripts say how many they need.
+    /// Virtual CPUs, at least; a script may request more.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
     cpus: u16,
-    /// Another seed is another course of events: the kernel's own random delays and
-    /// addresses, and where in a tick the scripts start.
+    /// Seed of the kernel's random delays and addresses, and of the scripts' start within a tick.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Build the module in this folder, whose name is the module's; may be given several
+    /// Build the module in this folder; the folder has the module's name. May be given several
     /// times.
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
     /// Put this file into the guest's /root; may be given several times.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Leave out the scripts that say they take long.
+    /// Skip the scripts that are marked as long.
     #[arg(long)]
     short: bool,
-    /// Show all that the scripts print, not only the end of what a failed one did.
+    /// Show the whole output of all scripts, not only the end of a failed script's output.
     #[arg(long)]
     show_output: bool,
-    /// Scripts, or folders whose `*.sh` are the scripts. The `*.inc` beside them
-    /// are there to be sourced as /suite/NAME.inc.
+    /// Scripts, or folders with scripts (`*.sh`). Scripts can source the `*.inc` files of a folder
+    /// as /suite/NAME.inc.
     #[arg(required = true, value_name = "SCRIPT")]
     scripts: Vec<PathBuf>,
 }
