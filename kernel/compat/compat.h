@@ -80,11 +80,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_offload_extack(offload)	((offload)->extack)
 #endif
 
-/* 6.2: an extack may hold numbers; @text is what it says without. */
+/*
+ * 6.2: an extack may hold numbers; @text is what it says without. Either begins with the
+ * module's name.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-#define compat_ext_ack(extack, text, ...)	NL_SET_ERR_MSG(extack, text)
+#define compat_ext_ack(extack, text, ...)	NL_SET_ERR_MSG_MOD(extack, text)
 #else
-#define compat_ext_ack(extack, text, ...)	NL_SET_ERR_MSG_FMT(extack, __VA_ARGS__)
+#define compat_ext_ack(extack, text, ...)	NL_SET_ERR_MSG_FMT_MOD(extack, __VA_ARGS__)
 #endif
 
 /* 6.3: mqprio may check the queue counts for the driver. */

@@ -167,8 +167,8 @@ int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 react
 		return 0;
 	if (room > headroom)
 		return 0;
-	compat_ext_ack(extack, "prioflow: more frames can come after asking for silence than the room holds",
-		       "prioflow: room for %u frames, but %u can come after asking for silence",
+	compat_ext_ack(extack, "more frames can come after asking for silence than the room holds",
+		       "room for %u frames, but %u can come after asking for silence",
 		       room, headroom);
 	return -ENOBUFS;
 }
@@ -205,7 +205,7 @@ int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *e
 	for (slot = 0; slot < PRIOFLOW_SLOTS && rtnl_dereference(net->by_slot[slot]); slot++)
 		;
 	if (slot == PRIOFLOW_SLOTS) {
-		NL_SET_ERR_MSG(extack, "prioflow: 64 devices of a namespace can have a link, and have one");
+		NL_SET_ERR_MSG_MOD(extack, "64 devices of a namespace can have a link, and have one");
 		return -ENOSPC;
 	}
 	port->forward.slot = slot;

@@ -129,7 +129,7 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 	int err;
 
 	if (!prioflow_link_possible(port->dev)) {
-		NL_SET_ERR_MSG(extack, "prioflow: flow control is between the ends of one wire: this device has none; use the Ethernet ports below it");
+		NL_SET_ERR_MSG_MOD(extack, "flow control is between the ends of one wire: this device has none; use the Ethernet ports below it");
 		return -EOPNOTSUPP;
 	}
 	link->hook = (struct nf_hook_ops) {
@@ -145,12 +145,12 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 		return err;
 	err = dev_mc_add(port->dev, prioflow_address);
 	if (err) {
-		NL_SET_ERR_MSG(extack, "prioflow: the device does not take the address of flow control frames");
+		NL_SET_ERR_MSG_MOD(extack, "the device does not take the address of flow control frames");
 		goto err_forward;
 	}
 	err = nf_register_net_hook(dev_net(port->dev), &link->hook);
 	if (err) {
-		NL_SET_ERR_MSG(extack, "prioflow: the kernel gives no netfilter ingress hook, which receives flow control frames");
+		NL_SET_ERR_MSG_MOD(extack, "the kernel gives no netfilter ingress hook, which receives flow control frames");
 		goto err_address;
 	}
 	return 0;
@@ -241,7 +241,7 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 		return 0;
 	prioflow_link_measure(port);
 	if (prioflow_link_is_standard(mode) && link->too_fast) {
-		NL_SET_ERR_MSG(extack, "prioflow: on a wire this fast the longest pause ends before it can be repeated; use level frames");
+		NL_SET_ERR_MSG_MOD(extack, "on a wire this fast the longest pause ends before it can be repeated; use level frames");
 		return -EOPNOTSUPP;
 	}
 	if (!before) {

@@ -34,12 +34,12 @@ static int prioflow_parse_map(struct prioflow_map *map, struct nlattr *tb[],
 	if (!table)
 		return 0;
 	if (nla_len(table) != prioflow_map_entries(map->source)) {
-		NL_SET_ERR_MSG(extack, "prioflow: the table has not as many entries as its source has values");
+		NL_SET_ERR_MSG_MOD(extack, "the table has not as many entries as its source has values");
 		return -EINVAL;
 	}
 	for (i = 0; i < nla_len(table); i++) {
 		if (((u8 *)nla_data(table))[i] > PRIOFLOW_TOP_LEVEL) {
-			NL_SET_ERR_MSG(extack, "prioflow: levels are 0 to 15");
+			NL_SET_ERR_MSG_MOD(extack, "levels are 0 to 15");
 			return -ERANGE;
 		}
 	}
@@ -61,17 +61,17 @@ static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *
 
 	if (tb[TCA_PRIOFLOW_LIFETIME]) {
 		if (!tb[TCA_PRIOFLOW_SEND_LEVEL]) {
-			NL_SET_ERR_MSG(extack, "prioflow: a lifetime needs a send level to end");
+			NL_SET_ERR_MSG_MOD(extack, "a lifetime needs a send level to end");
 			return -EINVAL;
 		}
 		if (nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) > S64_MAX / 2) {
-			NL_SET_ERR_MSG(extack, "prioflow: the lifetime is beyond 146 years");
+			NL_SET_ERR_MSG_MOD(extack, "the lifetime is beyond 146 years");
 			return -ERANGE;
 		}
 	}
 	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL] && nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]) &&
 	    mode == PRIOFLOW_LINK_OFF) {
-		NL_SET_ERR_MSG(extack, "prioflow: a receive level needs a link that tells it to the peer");
+		NL_SET_ERR_MSG_MOD(extack, "a receive level needs a link that tells it to the peer");
 		return -EINVAL;
 	}
 	/* What is not said stays, and may fit no more. */

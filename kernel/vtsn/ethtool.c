@@ -76,7 +76,7 @@ static int vtsn_set_ringparam(struct net_device *dev, struct ethtool_ringparam *
 			      struct netlink_ext_ack *extack)
 {
 	if (ring->tx_pending < VTSN_MIN_RING || ring->rx_pending < VTSN_MIN_RING) {
-		NL_SET_ERR_MSG(extack, "vtsn: a ring has at least 4 entries");
+		NL_SET_ERR_MSG_MOD(extack, "a ring has at least 4 entries");
 		return -EINVAL;
 	}
 	/* A power of two, so that indices may run freely. */
@@ -129,7 +129,7 @@ static int vtsn_set_coalesce(struct net_device *dev, struct ethtool_coalesce *co
 	    coalesce->tx_coalesce_usecs > VTSN_MAX_COALESCE_US ||
 	    coalesce->rx_max_coalesced_frames > VTSN_MAX_RING ||
 	    coalesce->tx_max_coalesced_frames > VTSN_MAX_RING) {
-		NL_SET_ERR_MSG(extack, "vtsn: interrupts wait for at most 10000 us or 4096 frames");
+		NL_SET_ERR_MSG_MOD(extack, "interrupts wait for at most 10000 us or 4096 frames");
 		return -ERANGE;
 	}
 	now_raw = vtsn_wire_enter(port->wire, &flags);

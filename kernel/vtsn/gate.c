@@ -26,19 +26,19 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 	size_t i;
 
 	if (!offload->num_entries || offload->num_entries > VTSN_MAX_GATE_ENTRIES) {
-		NL_SET_ERR_MSG(extack, "vtsn: the gate list must have 1 to 1024 entries");
+		NL_SET_ERR_MSG_MOD(extack, "the gate list must have 1 to 1024 entries");
 		return ERR_PTR(-EINVAL);
 	}
 	if (!offload->cycle_time || offload->cycle_time > S64_MAX / 4) {
-		NL_SET_ERR_MSG(extack, "vtsn: the cycle time is zero or beyond 73 years");
+		NL_SET_ERR_MSG_MOD(extack, "the cycle time is zero or beyond 73 years");
 		return ERR_PTR(-ERANGE);
 	}
 	if (offload->cycle_time_extension > S64_MAX / 4) {
-		NL_SET_ERR_MSG(extack, "vtsn: the cycle time extension is beyond 73 years");
+		NL_SET_ERR_MSG_MOD(extack, "the cycle time extension is beyond 73 years");
 		return ERR_PTR(-ERANGE);
 	}
 	if (offload->base_time < 0 || offload->base_time > S64_MAX / 2) {
-		NL_SET_ERR_MSG(extack, "vtsn: the base time is negative or beyond the year 2116");
+		NL_SET_ERR_MSG_MOD(extack, "the base time is negative or beyond the year 2116");
 		return ERR_PTR(-ERANGE);
 	}
 
@@ -51,12 +51,12 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 	schedule->always_open = ~0U;
 	for (i = 0; i < offload->num_entries && start < offload->cycle_time; i++) {
 		if (offload->entries[i].command != TC_TAPRIO_CMD_SET_GATES) {
-			NL_SET_ERR_MSG(extack, "vtsn: only the command S (set gates) is supported");
+			NL_SET_ERR_MSG_MOD(extack, "only the command S (set gates) is supported");
 			kfree(schedule);
 			return ERR_PTR(-EOPNOTSUPP);
 		}
 		if (!offload->entries[i].interval) {
-			NL_SET_ERR_MSG(extack, "vtsn: an entry of the gate list lasts 0 ns");
+			NL_SET_ERR_MSG_MOD(extack, "an entry of the gate list lasts 0 ns");
 			kfree(schedule);
 			return ERR_PTR(-EINVAL);
 		}

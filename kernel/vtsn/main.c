@@ -106,11 +106,11 @@ static int vtsn_validate(struct nlattr *tb[], struct nlattr *data[],
 {
 	if (tb[IFLA_ADDRESS]) {
 		if (nla_len(tb[IFLA_ADDRESS]) != ETH_ALEN) {
-			NL_SET_ERR_MSG(extack, "vtsn: an address has 6 bytes");
+			NL_SET_ERR_MSG_MOD(extack, "an address has 6 bytes");
 			return -EINVAL;
 		}
 		if (!is_valid_ether_addr(nla_data(tb[IFLA_ADDRESS]))) {
-			NL_SET_ERR_MSG(extack, "vtsn: a port's address must be a unicast address");
+			NL_SET_ERR_MSG_MOD(extack, "a port's address must be a unicast address");
 			return -EADDRNOTAVAIL;
 		}
 	}
@@ -122,7 +122,7 @@ static int vtsn_configure(struct net_device *dev, struct nlattr *tb[],
 			  struct netlink_ext_ack *extack)
 {
 	if (dev->num_tx_queues != VTSN_MAX_QUEUES || dev->num_rx_queues != 1) {
-		NL_SET_ERR_MSG(extack, "vtsn: the number of queues is set by ethtool -L");
+		NL_SET_ERR_MSG_MOD(extack, "the number of queues is set by ethtool -L");
 		return -EINVAL;
 	}
 	if (!tb[IFLA_ADDRESS])
@@ -145,7 +145,7 @@ static struct net_device *vtsn_new_peer(struct net *net, struct net_device *dev,
 		strscpy(name, VTSN_NAME "%d", IFNAMSIZ);
 		assigned = NET_NAME_ENUM;
 	} else if (snprintf(name, IFNAMSIZ, "%sp", dev->name) >= IFNAMSIZ) {
-		NL_SET_ERR_MSG(extack, "vtsn: the name leaves no room for the peer's p; name the peer");
+		NL_SET_ERR_MSG_MOD(extack, "the name leaves no room for the peer's p; name the peer");
 		return ERR_PTR(-EINVAL);
 	}
 
@@ -278,11 +278,11 @@ static int vtsn_fill_info(struct sk_buff *message, const struct net_device *dev)
 static const struct nla_policy vtsn_policy[VTSN_INFO_MAX + 1] = {
 	[VTSN_INFO_PEER]	= { .len = sizeof(struct ifinfomsg) },
 	[VTSN_INFO_RATE_MBPS]	= { .type = NLA_REJECT,
-				    .reject_message = "vtsn: the rate is set by ethtool -s" },
+				    .reject_message = VTSN_NAME ": the rate is set by ethtool -s" },
 	[VTSN_INFO_DELAY_NS]	= { .type = NLA_REJECT,
-				    .reject_message = "vtsn: the delay is set in sysfs" },
+				    .reject_message = VTSN_NAME ": the delay is set in sysfs" },
 	[VTSN_INFO_PHC_INDEX]	= { .type = NLA_REJECT,
-				    .reject_message = "vtsn: the kernel numbers PTP clocks" },
+				    .reject_message = VTSN_NAME ": the kernel numbers PTP clocks" },
 };
 
 struct rtnl_link_ops vtsn_link_ops = {

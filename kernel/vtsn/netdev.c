@@ -541,7 +541,7 @@ static int vtsn_hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_conf
 
 	err = vtsn_set_stamping(vtsn_port(dev), &tx_type, &rx_filter);
 	if (err)
-		NL_SET_ERR_MSG(extack, "vtsn: one-step time stamping is not supported");
+		NL_SET_ERR_MSG_MOD(extack, "one-step time stamping is not supported");
 	config->rx_filter = rx_filter;
 	return err;
 }

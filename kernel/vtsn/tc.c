@@ -30,19 +30,18 @@ static int vtsn_check_mqprio(struct net_device *dev, const struct tc_mqprio_qopt
 	u32 i;
 
 	if (offload->mode != TC_MQPRIO_MODE_DCB && offload->mode != TC_MQPRIO_MODE_CHANNEL) {
-		NL_SET_ERR_MSG(extack, "vtsn: unknown mqprio mode");
+		NL_SET_ERR_MSG_MOD(extack, "unknown mqprio mode");
 		return -EOPNOTSUPP;
 	}
 	if (offload->shaper != TC_MQPRIO_SHAPER_DCB ||
 	    offload->flags & (TC_MQPRIO_F_MIN_RATE | TC_MQPRIO_F_MAX_RATE)) {
-		NL_SET_ERR_MSG(extack, "vtsn: mqprio's rates are not supported; use cbs on a queue");
+		NL_SET_ERR_MSG_MOD(extack, "mqprio's rates are not supported; use cbs on a queue");
 		return -EOPNOTSUPP;
 	}
 	for (i = 0; i < qopt->num_tc; i++) {
 		if (!qopt->count[i] ||
 		    qopt->offset[i] + qopt->count[i] > dev->real_num_tx_queues) {
-			NL_SET_ERR_MSG(extack,
-				       "vtsn: a class without queues, or with queues the port has not");
+			NL_SET_ERR_MSG_MOD(extack, "a class without queues, or with queues the port has not");
 			return -EINVAL;
 		}
 	}
@@ -123,7 +122,7 @@ static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offlo
 	if (!compat_taprio_is_replace(offload))
 		return -EOPNOTSUPP;
 	if (vtsn_has_shaper(port)) {
-		NL_SET_ERR_MSG(extack, "vtsn: gates and credit-based shapers exclude each other");
+		NL_SET_ERR_MSG_MOD(extack, "gates and credit-based shapers exclude each other");
 		return -EBUSY;
 	}
 	schedule = vtsn_schedule_new(offload, extack);
