@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: which level a frame has.
+ * prioflow: the level of a frame.
  *
- * What the network itself needs is always at the top: frames for link-local group
- * addresses (flow control, PTP, spanning tree, LLDP), flow control of our own, ARP,
- * IPv6 neighbour discovery and multicast listener reports, PTP over UDP. All other
- * frames are looked up in a table that the administrator chooses.
+ * Network control is always at the top level: frames to link-local group addresses (flow
+ * control, PTP, spanning tree, LLDP), level frames, ARP, IPv6 neighbour discovery and
+ * multicast listener reports, PTP over UDP. A table of the administrator's gives the level
+ * of all other frames.
  */
 #include <linux/etherdevice.h>
 #include <linux/icmpv6.h>
@@ -34,8 +34,8 @@ u32 prioflow_map_entries(u8 source)
 	}
 }
 
-/* Follows a change of the map's table. */
-void prioflow_map_settle(struct prioflow_map *map)
+/* Updates the lookup by traffic class after a change of the table. */
+void prioflow_map_update(struct prioflow_map *map)
 {
 	u32 class;
 
@@ -46,7 +46,7 @@ void prioflow_map_settle(struct prioflow_map *map)
 				       map->level[class >> 2] : map->level[(class >> 1) & 15];
 }
 
-/* The source with its default table. */
+/* Sets the source and its default table. */
 void prioflow_map_init(struct prioflow_map *map, u8 source)
 {
 	u32 i;
@@ -64,7 +64,7 @@ void prioflow_map_init(struct prioflow_map *map, u8 source)
 			map->level[i] = i;
 		}
 	}
-	prioflow_map_settle(map);
+	prioflow_map_update(map);
 }
 
 static bool prioflow_is_ptp(struct sk_buff *skb, int offset)
@@ -75,7 +75,7 @@ static bool prioflow_is_ptp(struct sk_buff *skb, int offset)
 	return udp && prioflow_is_ptp_port(udp->dest);
 }
 
-/* Neighbour discovery and multicast listener reports, without which nothing arrives. */
+/* Neighbour discovery and multicast listener reports. */
 static bool prioflow_is_discovery(struct sk_buff *skb, int offset)
 {
 	u8 *type, buffer;
@@ -88,7 +88,7 @@ static bool prioflow_is_discovery(struct sk_buff *skb, int offset)
 	       *type == ICMPV6_MLD2_REPORT;
 }
 
-/* The protocol within all VLAN tags, and where its header is. */
+/* The protocol behind all VLAN tags, and the offset of its header. */
 static noinline __be16 prioflow_protocol_within(struct sk_buff *skb, int *offset)
 {
 	__be16 protocol = skb->protocol;
@@ -106,8 +106,8 @@ static noinline __be16 prioflow_protocol_within(struct sk_buff *skb, int *offset
 	return protocol;
 }
 
-/* Whether the network itself needs an IP packet; and its traffic class. */
-static bool prioflow_needs_ipv4(struct sk_buff *skb, int offset, u8 *class)
+/* Whether an IP packet is network control; also its traffic class. */
+static bool prioflow_is_control_ipv4(struct sk_buff *skb, int offset, u8 *class)
 {
 	struct iphdr *ip, buffer;
 
@@ -119,7 +119,7 @@ static bool prioflow_needs_ipv4(struct sk_buff *skb, int offset, u8 *class)
 	       prioflow_is_ptp(skb, offset + ip->ihl * 4);
 }
 
-static noinline bool prioflow_needs_ipv6(struct sk_buff *skb, int offset, u8 *class)
+static noinline bool prioflow_is_control_ipv6(struct sk_buff *skb, int offset, u8 *class)
 {
 	struct ipv6hdr *ip, buffer;
 	__be16 fragment;
@@ -155,17 +155,17 @@ u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 {
 	int offset = skb_network_offset(skb);
 	__be16 protocol = skb->protocol;
-	u8 class = 0;	/* none: no IP, or a broken header */
+	u8 class = 0;	/* not IP, or a broken header */
 
 	if (eth_type_vlan(protocol))
 		protocol = prioflow_protocol_within(skb, &offset);
 	switch (protocol) {
 	case htons(ETH_P_IP):
-		if (prioflow_needs_ipv4(skb, offset, &class))
+		if (prioflow_is_control_ipv4(skb, offset, &class))
 			return PRIOFLOW_TOP_LEVEL;
 		break;
 	case htons(ETH_P_IPV6):
-		if (prioflow_needs_ipv6(skb, offset, &class))
+		if (prioflow_is_control_ipv6(skb, offset, &class))
 			return PRIOFLOW_TOP_LEVEL;
 		break;
 	case htons(ETH_P_PAUSE):

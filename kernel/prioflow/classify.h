@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * prioflow: the level of a plain packet, as nearly all are: IPv4 without options, for no
- * group of the link's own, in one piece. Inline, because each packet passes it; classify.c
- * decides for all that may be something else.
+ * prioflow: the level of a plain packet, as nearly all are: IPv4 without options, not to a
+ * link-local group address, headers in the linear part. Inline, because it runs for each
+ * packet; classify.c handles all others.
  */
 #ifndef PRIOFLOW_CLASSIFY_H
 #define PRIOFLOW_CLASSIFY_H
@@ -21,22 +21,22 @@ static __always_inline bool prioflow_is_ptp_port(__be16 port)
 	return port == htons(PRIOFLOW_PTP_EVENT) || port == htons(PRIOFLOW_PTP_GENERAL);
 }
 
-/* A qdisc is given frames from their Ethernet header on. */
+/* In a qdisc skb->data is the Ethernet header. */
 static __always_inline bool prioflow_is_plain(const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
-	/* Below zero, if the header is not in the first piece at all. */
+	/* Negative if the header is not in the linear part. */
 	int octets = skb_tail_pointer(skb) - (const u8 *)ip;
 
 	return skb->protocol == htons(ETH_P_IP) &&
 	       octets >= (int)(sizeof(*ip) + sizeof(struct udphdr)) &&
 	       *(const u8 *)ip == 0x45 &&
-	       /* Another protocol, or a fragment, may have these octets there by chance. */
+	       /* Another protocol or a fragment may match by chance: classify.c tells. */
 	       !prioflow_is_ptp_port(((const struct udphdr *)(ip + 1))->dest) &&
 	       !is_link_local_ether_addr(skb->data);
 }
 
-/* The qdisc's lock. */
+/* The qdisc lock. */
 static __always_inline u32 prioflow_level_of(const struct prioflow_map *map, struct sk_buff *skb)
 {
 	if (likely(map->reads_class && prioflow_is_plain(skb)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: events, for monitors, by generic netlink: a device's levels are others now, or
- * its peer is ignored. Told in the device's network namespace only.
+ * prioflow: events for monitors, by generic netlink: a device's level has changed, or the
+ * pause-storm watchdog ignores its peer. Sent in the device's network namespace only.
  */
 #include <net/genetlink.h>
 
@@ -11,7 +11,7 @@ static const struct genl_multicast_group prioflow_groups[] = {
 	{ .name = PRIOFLOW_GENL_EVENTS },
 };
 
-/* It takes no requests. */
+/* Events only: the family has no requests. */
 static struct genl_family prioflow_family __ro_after_init = {
 	.name		= PRIOFLOW_GENL_NAME,
 	.version	= PRIOFLOW_GENL_VERSION,
@@ -21,7 +21,7 @@ static struct genl_family prioflow_family __ro_after_init = {
 	.n_mcgrps	= ARRAY_SIZE(prioflow_groups),
 };
 
-/* Tells whoever listens. Without memory nobody is told. The port's lock. */
+/* Sends an event to all listeners; to none without memory. The port's lock. */
 void prioflow_event(const struct prioflow_port *port, u8 command, u64 now_ns)
 {
 	struct net *net = dev_net(port->dev);

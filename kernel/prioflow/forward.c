@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: frames that a bridge forwards, charged to the port that brought them.
+ * prioflow: frames that a bridge forwards, charged to their ingress port.
  *
- * A bridge cannot wait. So a frame from a port with a link is not dropped where it waits
- * for another port: it is beside the limit, and counts against the room that its port has
- * in this queue at its level. When as much of the room is left as can still come after
- * asking, the port asks its peer for silence up to that level; and no more when half of the
- * rest has left. A flooded frame counts in each queue in which a copy of it waits. The top
- * level is never silenced, so it has no room of this kind.
+ * A bridge cannot block its senders. So a frame from a port with a link is protected in the
+ * egress queue: it is exempt from the limit, and counts against the room that its ingress
+ * port has in this queue at its level. When the rest of the room is the headroom (in-flight
+ * frames after XOFF), the port sends XOFF up to that level; when half of the other part has
+ * left, XON. A flooded frame counts in each queue that holds a copy. The top level is never
+ * paused, so it has no such room.
  *
- * Counted is from the qdisc's enqueue to its dequeue: what the card's ring holds then is
- * not more than the ring, and needs no room here. A port may go before its frames have, and
- * another take its slot: each ask carries the serial of the port that was asked.
+ * A frame counts from the qdisc's enqueue to its dequeue; the NIC's ring needs no room here.
+ * A port may be freed before its frames, and another take its slot: each XOFF carries the
+ * serial of the port that has sent it.
  */
 #include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
@@ -20,10 +20,10 @@
 #include "../compat/compat.h"
 #include "prioflow.h"
 
-/* Octets on the wire of the smallest frame. */
+/* Smallest frame, octets on the wire. */
 #define PRIOFLOW_SMALLEST	(ETH_ZLEN + PRIOFLOW_WIRE_OVERHEAD)
 
-/* The port of the namespace with a link that has this number. RCU. */
+/* The port with a link that has this interface index, or NULL. RCU. */
 static struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int ifindex)
 {
 	struct prioflow_port *port;
@@ -34,19 +34,19 @@ static struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int
 	return NULL;
 }
 
-/* Has the peer asked for the highest level that a queue wants silenced. The port's lock. */
-static void prioflow_forward_settle(struct prioflow_port *port)
+/* Requests the highest level that a queue has in XOFF from the peer. The port's lock. */
+static void prioflow_forward_request(struct prioflow_port *port)
 {
 	struct prioflow_forward *forward = &port->forward;
 	u8 level;
 
-	for (level = PRIOFLOW_TOP_LEVEL; level && !forward->asking[level - 1]; level--)
+	for (level = PRIOFLOW_TOP_LEVEL; level && !forward->xoff_queues[level - 1]; level--)
 		;
-	prioflow_port_want(port, PRIOFLOW_FOR_FORWARDED, level);
+	prioflow_port_request(port, PRIOFLOW_FOR_FORWARDED, level);
 }
 
-/* The port's frames at a level have come to the high mark. The qdisc's lock. */
-static void prioflow_forward_above(struct prioflow_port *port, struct prioflow_account *account,
+/* The port's frames at a level have reached the high mark: XOFF. The qdisc lock. */
+static void prioflow_forward_xoff(struct prioflow_port *port, struct prioflow_account *account,
 				   u8 level)
 {
 	struct prioflow_forward *forward = &port->forward;
@@ -54,20 +54,20 @@ static void prioflow_forward_above(struct prioflow_port *port, struct prioflow_a
 	spin_lock_bh(&port->lock);
 	if (account->serial != forward->serial) {
 		account->serial = forward->serial;
-		account->asked = 0;
+		account->xoff = 0;
 	}
-	/* Without a serial the link is being switched off. */
-	if (forward->serial && !(account->asked & BIT(level))) {
-		account->asked |= BIT(level);
-		forward->asking[level]++;
-		forward->asks++;
-		prioflow_forward_settle(port);
+	/* Without a serial the link is being disabled. */
+	if (forward->serial && !(account->xoff & BIT(level))) {
+		account->xoff |= BIT(level);
+		forward->xoff_queues[level]++;
+		forward->pause_requests++;
+		prioflow_forward_request(port);
 	}
 	spin_unlock_bh(&port->lock);
 }
 
-/* If the port's frames at a level are down to the low mark, it asks no more. The qdisc's lock. */
-static void prioflow_forward_below(struct prioflow_net *net, u32 slot,
+/* XON if the port's frames at a level are down to the low mark. The qdisc lock, or a purge. */
+static void prioflow_forward_check_xon(struct prioflow_net *net, u32 slot,
 				   struct prioflow_account *account, u8 level)
 {
 	struct prioflow_port *port;
@@ -76,13 +76,13 @@ static void prioflow_forward_below(struct prioflow_net *net, u32 slot,
 	port = rcu_dereference(net->by_slot[slot]);
 	if (port && account->frames[level] && account->frames[level] > READ_ONCE(port->forward.low))
 		goto unlock;
-	account->asked &= ~BIT(level);
+	account->xoff &= ~BIT(level);
 	if (!port)
 		goto unlock;
 	spin_lock_bh(&port->lock);
 	if (account->serial == port->forward.serial) {
-		port->forward.asking[level]--;
-		prioflow_forward_settle(port);
+		port->forward.xoff_queues[level]--;
+		prioflow_forward_request(port);
 	}
 	spin_unlock_bh(&port->lock);
 unlock:
@@ -90,9 +90,9 @@ unlock:
 }
 
 /*
- * Charges a frame that came by a port, and that a bridge forwards, to that port. Returns the
- * port's slot and one; 0 if the frame is none of these, or beyond the room: then it is
- * treated as any other. The qdisc's lock.
+ * Charges a frame that a bridge forwards to its ingress port. Returns the port's slot + 1; 0
+ * if the frame is not forwarded from a port with a link, or exceeds the room: then it is
+ * droppable. The qdisc lock.
  */
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level)
 {
@@ -110,54 +110,54 @@ u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 leve
 	account = &q->account[port->forward.slot];
 	frames = account->frames[level];
 	if (frames >= READ_ONCE(port->forward.room)) {
-		q->beyond++;
+		q->over_limit++;
 		goto unlock;
 	}
 	account->frames[level] = ++frames;
 	q->most_forwarded = max(q->most_forwarded, frames);
 	slot = port->forward.slot + 1;
 	if (frames >= READ_ONCE(port->forward.high) &&
-	    (!(account->asked & BIT(level)) ||
+	    (!(account->xoff & BIT(level)) ||
 	     account->serial != READ_ONCE(port->forward.serial)))
-		prioflow_forward_above(port, account, level);
+		prioflow_forward_xoff(port, account, level);
 unlock:
 	rcu_read_unlock();
 	return slot;
 }
 
-/* A frame leaves that was charged to the port of this slot. The qdisc's lock. */
+/* Uncharges a frame of the port in this slot. The qdisc lock. */
 void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level)
 {
 	struct prioflow_account *account = &q->account[slot];
 
 	account->frames[level]--;
-	if (unlikely(account->asked & BIT(level)))
-		prioflow_forward_below(q->port->net, slot, account, level);
+	if (unlikely(account->xoff & BIT(level)))
+		prioflow_forward_check_xon(q->port->net, slot, account, level);
 }
 
-/* All frames leave at once. The qdisc's lock, or nobody else has the qdisc any more. */
+/* Uncharges all frames. The qdisc lock, or the qdisc is being destroyed. */
 void prioflow_forward_purge(struct prioflow_sched *q)
 {
 	u32 slot, level;
 
 	for (slot = 0; slot < PRIOFLOW_SLOTS; slot++) {
 		struct prioflow_account *account = &q->account[slot];
-		unsigned long asked = account->asked;
+		unsigned long xoff = account->xoff;
 
 		memset(account->frames, 0, sizeof(account->frames));
-		for_each_set_bit(level, &asked, PRIOFLOW_LEVELS)
-			prioflow_forward_below(q->port->net, slot, account, level);
+		for_each_set_bit(level, &xoff, PRIOFLOW_LEVELS)
+			prioflow_forward_check_xon(q->port->net, slot, account, level);
 	}
 }
 
-/* What can still come by the port after asking, in frames of the smallest size. RTNL. */
+/* In-flight frames after XOFF, of the smallest size. RTNL. */
 static int prioflow_forward_headroom(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 				     u32 *headroom)
 {
 	return prioflow_port_in_flight(port, reaction_us, ring, PRIOFLOW_SMALLEST, headroom);
 }
 
-/* Whether a room holds what can come after asking, and one frame more. RTNL. */
+/* Whether the room is larger than the headroom. RTNL. */
 int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 reaction_us, u32 ring,
 			   struct netlink_ext_ack *extack)
 {
@@ -167,13 +167,13 @@ int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 react
 		return 0;
 	if (room > headroom)
 		return 0;
-	compat_ext_ack(extack, "more frames can come after asking for silence than the room holds",
-		       "room for %u frames, but %u can come after asking for silence",
+	compat_ext_ack(extack, "more frames can be in flight after XOFF than the room holds",
+		       "room for %u frames, but %u can be in flight after XOFF",
 		       room, headroom);
 	return -ENOBUFS;
 }
 
-/* The marks from the room, and both from what the wire is like now. RTNL. */
+/* Computes room and marks from the current link rate. RTNL. */
 void prioflow_forward_measure(struct prioflow_port *port)
 {
 	struct prioflow_forward *forward = &port->forward;
@@ -184,11 +184,11 @@ void prioflow_forward_measure(struct prioflow_port *port)
 		return;
 	if (prioflow_forward_headroom(port, port->link.reaction_us, port->link.ring, &headroom))
 		headroom = 0;
-	room = !headroom ? 0 : forward->room_wanted ?: 2 * headroom;
-	/* A wire that became faster: it asks at once, and what is beyond is seen. */
+	room = !headroom ? 0 : forward->room_config ?: 2 * headroom;
+	/* The link became faster: XOFF from the first frame on, and count the excess. */
 	high = room > headroom ? room - headroom : 1;
 	if (room && room <= headroom)
-		netdev_warn(port->dev, "prioflow: a room of %u frames is too small: %u can come after asking for silence\n",
+		netdev_warn(port->dev, "prioflow: room for %u frames is too small: %u can be in flight after XOFF\n",
 			    room, headroom);
 	WRITE_ONCE(forward->headroom, headroom);
 	WRITE_ONCE(forward->high, high);
@@ -196,7 +196,7 @@ void prioflow_forward_measure(struct prioflow_port *port)
 	WRITE_ONCE(forward->room, room);
 }
 
-/* Frames that this port brings are charged to it from now on. RTNL. */
+/* Starts charging frames to this ingress port. RTNL. */
 int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *extack)
 {
 	struct prioflow_net *net = port->net;
@@ -205,12 +205,12 @@ int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *e
 	for (slot = 0; slot < PRIOFLOW_SLOTS && rtnl_dereference(net->by_slot[slot]); slot++)
 		;
 	if (slot == PRIOFLOW_SLOTS) {
-		NL_SET_ERR_MSG_MOD(extack, "64 devices of a namespace can have a link, and have one");
+		NL_SET_ERR_MSG_MOD(extack, "at most 64 devices of a namespace can have a link");
 		return -ENOSPC;
 	}
 	port->forward.slot = slot;
 	spin_lock_bh(&port->lock);
-	/* 0 is none. */
+	/* 0 means none. */
 	port->forward.serial = ++net->serial ?: ++net->serial;
 	spin_unlock_bh(&port->lock);
 	prioflow_forward_measure(port);
@@ -219,7 +219,7 @@ int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *e
 	return 0;
 }
 
-/* Nothing is charged to the port any more, and for what was nothing is asked. RTNL. */
+/* Stops charging frames to the port, and withdraws its pause requests. RTNL. */
 void prioflow_forward_stop(struct prioflow_port *port)
 {
 	struct prioflow_forward *forward = &port->forward;
@@ -228,9 +228,9 @@ void prioflow_forward_stop(struct prioflow_port *port)
 	RCU_INIT_POINTER(port->net->by_slot[forward->slot], NULL);
 	spin_lock_bh(&port->lock);
 	WRITE_ONCE(forward->serial, 0);
-	memset(forward->asking, 0, sizeof(forward->asking));
-	prioflow_forward_settle(port);
+	memset(forward->xoff_queues, 0, sizeof(forward->xoff_queues));
+	prioflow_forward_request(port);
 	spin_unlock_bh(&port->lock);
-	/* Who found it before may still look at it, and must not meet it again elsewhere. */
+	/* RCU readers may still be on this hash chain: do not add the port to another yet. */
 	synchronize_net();
 }

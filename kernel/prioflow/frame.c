@@ -4,9 +4,9 @@
  */
 #include "frame.h"
 
-/* IEEE 802.3 Annex 31C: EXTENSION, whose next three octets say whose extension it is. */
+/* IEEE 802.3 Annex 31C: EXTENSION; the next three octets are the OUI of the extension. */
 #define PRIOFLOW_OPCODE		0xfffe
-/* No vendor's: it is from the space of locally administered addresses. */
+/* No vendor's OUI: from the space of locally administered addresses. */
 #define PRIOFLOW_OUI		0x02544a
 #define PRIOFLOW_VERSION	1
 #define PRIOFLOW_LEVEL_MAX	15
@@ -28,7 +28,7 @@ static void prioflow_put(__u8 *octets, __u32 count, __u32 value)
 	}
 }
 
-/* Reads what follows the ethertype. @frame is written only if the frame is good. */
+/* Parses the payload after the ethertype. Writes @frame only if the frame is good. */
 enum prioflow_verdict prioflow_frame_parse(const __u8 *octets, __u32 length,
 					   struct prioflow_frame *frame)
 {
@@ -53,7 +53,7 @@ enum prioflow_verdict prioflow_frame_parse(const __u8 *octets, __u32 length,
 	return PRIOFLOW_FRAME_GOOD;
 }
 
-/* Writes the PRIOFLOW_FRAME_SIZE octets that follow the ethertype. */
+/* Writes the PRIOFLOW_FRAME_SIZE octets after the ethertype. */
 void prioflow_frame_build(const struct prioflow_frame *frame, __u8 *octets)
 {
 	__u32 i;

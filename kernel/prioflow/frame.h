@@ -11,20 +11,20 @@
 #define PRIOFLOW_ETHERTYPE	0x88b5	/* IEEE 802 local experimental ethertype 1 */
 #define PRIOFLOW_FRAME_SIZE	46	/* octets after the ethertype, without FCS */
 
-/* How long a level may be asked for, and is by this side. */
+/* Longest lifetime of a request, and the one that this side sends. */
 #define PRIOFLOW_LIFETIME_MAX_MS	1000
 #define PRIOFLOW_LIFETIME_MS		100
 
 struct prioflow_frame {
 	__u8 level;		/* send nothing below it; 0: send all */
 	__u16 lifetime_ms;	/* 0 with level 0 */
-	__u32 instance;		/* who asks: another number after each start */
-	__u32 sequence;		/* of what it asked: modulo 2^32 */
+	__u32 instance;		/* of the sender: another number after each start */
+	__u32 sequence;		/* of the frame, modulo 2^32 */
 };
 
 enum prioflow_verdict {
 	PRIOFLOW_FRAME_GOOD,
-	PRIOFLOW_FRAME_FOREIGN,		/* somebody else's: leave it alone */
+	PRIOFLOW_FRAME_FOREIGN,		/* another protocol: pass it on */
 	PRIOFLOW_FRAME_MALFORMED,
 };
 

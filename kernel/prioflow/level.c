@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: the packets of a qdisc's levels, beside what each packet passes (level.h): who
- * makes room for whom. The qdisc's lock.
+ * prioflow: the levels of a qdisc, slow path (the fast path is in level.h): push-out and
+ * purge.
  */
 #include <linux/rtnetlink.h>
 #include <net/pkt_sched.h>
@@ -9,23 +9,24 @@
 #include "level.h"
 
 /*
- * Makes room for a packet of level @number; false if it is itself the least. What
- * was dropped is added to @packets and @bytes.
+ * Drops the youngest packets of lower levels until a packet of level @number fits; false if
+ * there is no droppable packet of a lower level. Adds the dropped ones to @packets and @bytes.
+ * The qdisc lock.
  */
-bool prioflow_level_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb,
-			      struct sk_buff **to_free, u32 *packets, u32 *bytes)
+bool prioflow_level_push_out(struct Qdisc *sch, u32 number, struct sk_buff *skb,
+			     struct sk_buff **to_free, u32 *packets, u32 *bytes)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct sk_buff *victim;
 	u32 lowest;
 
 	while (prioflow_is_full(sch, skb)) {
-		if (!q->may_drop)
+		if (!q->droppable)
 			return false;
-		lowest = __ffs(q->may_drop);
+		lowest = __ffs(q->droppable);
 		if (lowest >= number)
 			return false;
-		victim = skb_peek_tail(&q->level[lowest].queue[PRIOFLOW_MAY_GO]);
+		victim = skb_peek_tail(&q->level[lowest].queue[PRIOFLOW_DROPPABLE]);
 		prioflow_level_remove(sch, lowest, victim);
 		q->level[lowest].dropped++;
 		*bytes += qdisc_pkt_len(victim);
@@ -37,21 +38,21 @@ bool prioflow_level_make_room(struct Qdisc *sch, u32 number, struct sk_buff *skb
 
 void prioflow_levels_init(struct prioflow_sched *q)
 {
-	u32 i, fate;
+	u32 i, prot;
 
 	for (i = 0; i < PRIOFLOW_LEVELS; i++)
-		for (fate = 0; fate < PRIOFLOW_FATES; fate++)
-			__skb_queue_head_init(&q->level[i].queue[fate]);
+		for (prot = 0; prot < PRIOFLOW_PROTECTIONS; prot++)
+			__skb_queue_head_init(&q->level[i].queue[prot]);
 }
 
-/* Forgets all packets; they are freed when the RTNL is let go. */
+/* Drops all packets; rtnl_unlock() frees them. */
 void prioflow_levels_purge(struct prioflow_sched *q)
 {
-	u32 i, fate;
+	u32 i, prot;
 
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
-		for (fate = 0; fate < PRIOFLOW_FATES; fate++) {
-			struct sk_buff_head *queue = &q->level[i].queue[fate];
+		for (prot = 0; prot < PRIOFLOW_PROTECTIONS; prot++) {
+			struct sk_buff_head *queue = &q->level[i].queue[prot];
 
 			rtnl_kfree_skbs(skb_peek(queue), skb_peek_tail(queue));
 		}
@@ -60,7 +61,7 @@ void prioflow_levels_purge(struct prioflow_sched *q)
 	prioflow_levels_init(q);
 	prioflow_forward_purge(q);
 	q->backlogged = 0;
-	q->may_drop = 0;
-	q->kept = 0;
-	q->kept_bytes = 0;
+	q->droppable = 0;
+	q->protected = 0;
+	q->protected_bytes = 0;
 }

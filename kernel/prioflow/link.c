@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * prioflow: flow control with the other end of a port's wire (docs/protocol.md), by level
- * frames, or by PAUSE or PFC where that is standard equipment.
+ * frames, or by PAUSE or PFC with standard equipment.
  *
- * Received frames are taken at the netfilter hook of the device (hear.c), which comes
- * before a bridge does: a bridge throws away what is sent to this address. Frames are
- * sent by a real-time thread whenever the level that is asked of the peer changes, and
- * again and again while it is above 0, so that a lost one is made up for.
+ * Frames are received at the device's netfilter ingress hook (rx.c), which runs before a
+ * bridge: a bridge drops frames to this address. A real-time thread sends a frame whenever
+ * the requested level changes, and refreshes it while it is above 0, to survive a lost frame.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
@@ -23,12 +22,12 @@
 #include "prioflow.h"
 
 #define PRIOFLOW_REFRESH	msecs_to_jiffies(PRIOFLOW_LIFETIME_MS / 4)
-/* A pause shorter than so many ticks would end before it can be repeated. */
+/* A pause shorter than so many ticks ends before it can be refreshed. */
 #define PRIOFLOW_PAUSE_TICKS	3
-/* Until the rate of the wire is known. */
+/* While the link rate is unknown. */
 #define PRIOFLOW_RATE_MBPS	1000
-/* A release is said this often: a lost one would cost a lifetime. */
-#define PRIOFLOW_RELEASES	3
+/* XON is sent so often: a lost one would cost a lifetime. */
+#define PRIOFLOW_XON_REPEATS	3
 
 const u8 prioflow_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
 static struct kthread_worker *prioflow_worker;
@@ -38,17 +37,17 @@ static struct prioflow_port *prioflow_port_of(struct prioflow_link *link)
 	return container_of(link, struct prioflow_port, link);
 }
 
-/* A frame, ready to be sent, with room for its octets; NULL without memory. */
+/* Makes a frame without payload; NULL without memory. */
 static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode)
 {
-	u32 room = LL_RESERVED_SPACE(dev);
+	u32 reserve = LL_RESERVED_SPACE(dev);
 	struct sk_buff *skb;
 	struct ethhdr *eth;
 
-	skb = alloc_skb(room + ETH_ZLEN + dev->needed_tailroom, GFP_KERNEL);
+	skb = alloc_skb(reserve + ETH_ZLEN + dev->needed_tailroom, GFP_KERNEL);
 	if (!skb)
 		return NULL;
-	skb_reserve(skb, room);
+	skb_reserve(skb, reserve);
 	skb_reset_mac_header(skb);
 	eth = skb_put(skb, ETH_HLEN);
 	ether_addr_copy(eth->h_dest, prioflow_address);
@@ -62,8 +61,8 @@ static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode)
 	return skb;
 }
 
-/* What is asked now, in the octets of a frame. The port's lock. */
-static void prioflow_link_say(struct prioflow_link *link, u8 mode, u8 level, u8 *octets)
+/* Writes the payload of a frame that requests @level. The port's lock. */
+static void prioflow_link_fill_frame(struct prioflow_link *link, u8 mode, u8 level, u8 *octets)
 {
 	struct prioflow_frame frame = {
 		.level = level,
@@ -71,7 +70,7 @@ static void prioflow_link_say(struct prioflow_link *link, u8 mode, u8 level, u8 
 		.instance = link->instance,
 	};
 
-	link->said = level;
+	link->last_sent_level = level;
 	link->frames_sent++;
 	if (prioflow_link_is_standard(mode)) {
 		prioflow_pause_build(mode == PRIOFLOW_LINK_PFC, level, link->quanta, octets);
@@ -81,7 +80,7 @@ static void prioflow_link_say(struct prioflow_link *link, u8 mode, u8 level, u8 
 	}
 }
 
-/* Says what is asked of the peer, and comes back while that must be repeated. */
+/* Sends the requested level, and requeues itself while that needs a refresh. */
 static void prioflow_link_work(struct kthread_work *work)
 {
 	struct prioflow_link *link = container_of(work, struct prioflow_link, work.work);
@@ -92,15 +91,15 @@ static void prioflow_link_work(struct kthread_work *work)
 	bool again;
 
 	spin_lock_bh(&port->lock);
-	link->releases = port->receive_level ? PRIOFLOW_RELEASES : max(link->releases, 1) - 1;
-	again = link->releases;
+	link->xons_left = port->receive_level ? PRIOFLOW_XON_REPEATS : max(link->xons_left, 1) - 1;
+	again = link->xons_left;
 	mode = link->mode;
 	refresh = prioflow_link_is_standard(mode) ? link->refresh : PRIOFLOW_REFRESH;
-	prioflow_link_say(link, mode, port->receive_level, octets);
+	prioflow_link_fill_frame(link, mode, port->receive_level, octets);
 	spin_unlock_bh(&port->lock);
 
 	skb = prioflow_link_skb(port->dev, mode);
-	if (skb) {	/* else the next refresh says it */
+	if (skb) {	/* else the next refresh sends it */
 		skb_put_data(skb, octets, sizeof(octets));
 		dev_queue_xmit(skb);
 	}
@@ -108,14 +107,14 @@ static void prioflow_link_work(struct kthread_work *work)
 		kthread_queue_delayed_work(prioflow_worker, &link->work, refresh);
 }
 
-/* Has what is asked of the peer said soon. The port's lock, any context. */
-void prioflow_link_ask(struct prioflow_link *link)
+/* Has the worker send the requested level now. The port's lock, any context. */
+void prioflow_link_send_soon(struct prioflow_link *link)
 {
 	if (link->mode)
 		kthread_mod_delayed_work(prioflow_worker, &link->work, 0);
 }
 
-/* Whether a wire with one peer is at the other end of this device. */
+/* Whether the device is one end of a wire with one peer. */
 static bool prioflow_link_possible(const struct net_device *dev)
 {
 	return dev->type == ARPHRD_ETHER && !(dev->flags & IFF_LOOPBACK) &&
@@ -129,11 +128,11 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 	int err;
 
 	if (!prioflow_link_possible(port->dev)) {
-		NL_SET_ERR_MSG_MOD(extack, "flow control is between the ends of one wire: this device has none; use the Ethernet ports below it");
+		NL_SET_ERR_MSG_MOD(extack, "flow control is between the ends of one wire; use the Ethernet ports below this device");
 		return -EOPNOTSUPP;
 	}
 	link->hook = (struct nf_hook_ops) {
-		.hook		= prioflow_hear,
+		.hook		= prioflow_rx,
 		.dev		= port->dev,
 		.priv		= port,
 		.pf		= NFPROTO_NETDEV,
@@ -145,12 +144,12 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 		return err;
 	err = dev_mc_add(port->dev, prioflow_address);
 	if (err) {
-		NL_SET_ERR_MSG_MOD(extack, "the device does not take the address of flow control frames");
+		NL_SET_ERR_MSG_MOD(extack, "the device cannot receive the multicast address of flow control frames");
 		goto err_forward;
 	}
 	err = nf_register_net_hook(dev_net(port->dev), &link->hook);
 	if (err) {
-		NL_SET_ERR_MSG_MOD(extack, "the kernel gives no netfilter ingress hook, which receives flow control frames");
+		NL_SET_ERR_MSG_MOD(extack, "cannot register a netfilter ingress hook (CONFIG_NETFILTER_INGRESS)");
 		goto err_address;
 	}
 	return 0;
@@ -163,31 +162,30 @@ err_forward:
 }
 
 /*
- * Does not listen to the peer any more, and leaves it with nothing asked of it. A qdisc
- * that goes cannot say so: its queues do not send any more; what it asked for ends with
- * the lifetime. RTNL.
+ * Stops receiving from the peer, and sends XON. @last: the port's last qdisc is being
+ * destroyed and can send no more, so the request ends by its lifetime. RTNL.
  */
 static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 {
 	struct prioflow_link *link = &port->link;
 	u8 octets[PRIOFLOW_FRAME_SIZE];
 	struct sk_buff *skb = NULL;
-	bool release;
+	bool xon;
 
 	nf_unregister_net_hook(dev_net(port->dev), &link->hook);
 	dev_mc_del(port->dev, prioflow_address);
 	prioflow_forward_stop(port);
-	/* The mode is off, so that nobody queues it any more. */
+	/* The mode is off: nothing queues the work any more. */
 	kthread_cancel_delayed_work_sync(&link->work);
 	spin_lock_bh(&port->lock);
-	release = link->said && !last;
-	if (release)
-		prioflow_link_say(link, mode, 0, octets);
-	link->releases = 0;
-	memset(link->silent_until_ns, 0, sizeof(link->silent_until_ns));
+	xon = link->last_sent_level && !last;
+	if (xon)
+		prioflow_link_fill_frame(link, mode, 0, octets);
+	link->xons_left = 0;
+	memset(link->paused_until_ns, 0, sizeof(link->paused_until_ns));
 	prioflow_port_hold(port, PRIOFLOW_BY_PEER, 0, 0, ktime_get_ns());
 	spin_unlock_bh(&port->lock);
-	if (release)
+	if (xon)
 		skb = prioflow_link_skb(port->dev, mode);
 	if (skb) {
 		skb_put_data(skb, octets, sizeof(octets));
@@ -195,7 +193,7 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 	}
 }
 
-/* The port goes, and its link with it. RTNL. */
+/* Ends the link of a port that is being freed. RTNL. */
 void prioflow_link_end(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
@@ -209,7 +207,7 @@ void prioflow_link_end(struct prioflow_port *port)
 	prioflow_link_stop(port, mode, true);
 }
 
-/* How long a pause may be, and how often it is repeated, on the wire as it is now. RTNL. */
+/* Computes length and refresh interval of a pause from the link rate. RTNL. */
 void prioflow_link_measure(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
@@ -226,10 +224,10 @@ void prioflow_link_measure(struct prioflow_port *port)
 	link->too_fast = lifetime < PRIOFLOW_PAUSE_TICKS;
 	spin_unlock_bh(&port->lock);
 	if (link->too_fast && prioflow_link_is_standard(link->mode))
-		netdev_warn(port->dev, "prioflow: on this wire a pause ends before it is repeated\n");
+		netdev_warn(port->dev, "prioflow: at this link rate a pause ends before it can be refreshed\n");
 }
 
-/* Begins or ends flow control with the peer; nothing has changed if it fails. RTNL. */
+/* Enables or disables flow control with the peer; unchanged on failure. RTNL. */
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack)
 {
 	struct prioflow_link *link = &port->link;
@@ -241,7 +239,7 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 		return 0;
 	prioflow_link_measure(port);
 	if (prioflow_link_is_standard(mode) && link->too_fast) {
-		NL_SET_ERR_MSG_MOD(extack, "on a wire this fast the longest pause ends before it can be repeated; use level frames");
+		NL_SET_ERR_MSG_MOD(extack, "at this link rate the longest pause ends before it can be refreshed; use level frames");
 		return -EOPNOTSUPP;
 	}
 	if (!before) {
@@ -252,7 +250,7 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 	spin_lock_bh(&port->lock);
 	link->mode = mode;
 	if (port->receive_level)
-		prioflow_link_ask(link);
+		prioflow_link_send_soon(link);
 	spin_unlock_bh(&port->lock);
 	if (!mode)
 		prioflow_link_stop(port, before, false);
@@ -269,7 +267,7 @@ void prioflow_link_init(struct prioflow_link *link)
 	link->sequence = get_random_u32();
 }
 
-/* The link's part of the counters. The port's lock. */
+/* Fills in the link's counters. The port's lock. */
 void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats)
 {
 	stats->frames_sent = link->frames_sent;
@@ -287,7 +285,7 @@ int prioflow_link_module_init(void)
 	prioflow_worker = kthread_run_worker(0, "prioflow");
 	if (IS_ERR(prioflow_worker))
 		return PTR_ERR(prioflow_worker);
-	/* Whoever waits for memory to become free must not be kept from saying so. */
+	/* A late XOFF loses packets, a late XON costs throughput. */
 	sched_set_fifo(prioflow_worker->task);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "prioflow.h"
 
-/* In this order; taken back in the other. */
+/* Initialised in this order, undone in reverse order. */
 static const struct {
 	int (*init)(void);
 	void (*exit)(void);
@@ -45,9 +45,9 @@ static int __init prioflow_module_init(void)
 static void __exit prioflow_module_exit(void)
 {
 	prioflow_end(ARRAY_SIZE(prioflow_parts));
-	/* Frames that were on their way in when the last port went are through then, */
+	/* Wait for the rx hook, */
 	synchronize_net();
-	/* and so is the text that let the module go at the end of a socket. */
+	/* and for prioflow_socket_destruct() to return after module_put(). */
 	synchronize_rcu_tasks();
 	rcu_barrier();
 }
@@ -55,10 +55,10 @@ static void __exit prioflow_module_exit(void)
 module_init(prioflow_module_init);
 module_exit(prioflow_module_exit);
 
-MODULE_DESCRIPTION("16 strict priority levels with a transmit level");
+MODULE_DESCRIPTION("qdisc of 16 strict priority levels with lossless flow control");
 MODULE_AUTHOR("The Teiji authors");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1.0");
-/* How the core asks for it until 6.7, and since. */
+/* The names that older and newer kernels request. */
 MODULE_ALIAS("sch_prioflow");
 MODULE_ALIAS("net-sch-prioflow");

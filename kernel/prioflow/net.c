@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: what belongs to a network namespace: its ports, what its sockets may take,
- * and the receive level that they ask for together.
+ * prioflow: the state of a network namespace: its ports, its sockets' reservations and their
+ * common receive level.
  *
- *     net.prioflow.open_levels   levels below it are open to all; at the others a socket
- *                                needs CAP_NET_ADMIN. 0 at first: none is open.
- *     net.prioflow.send_room     bytes that all sockets whose packets are never dropped
- *                                may have in queues, together
+ *     net.prioflow.open_levels   levels below it are open to all; the others need
+ *                                CAP_NET_ADMIN. Default 0: none is open.
+ *     net.prioflow.send_room     most bytes that all opted-in senders may have queued
  */
 #include <linux/capability.h>
 #include <linux/slab.h>
@@ -34,7 +33,7 @@ static const struct ctl_table prioflow_sysctl[] = {
 		.mode		= 0644,
 		.proc_handler	= proc_douintvec,
 	},
-	{}	/* the end, until 6.11 */
+	{}	/* terminates the table before 6.11 */
 };
 
 struct prioflow_net *prioflow_net_of(const struct net *net)
@@ -42,14 +41,14 @@ struct prioflow_net *prioflow_net_of(const struct net *net)
 	return net_generic(net, prioflow_net_id);
 }
 
-/* Whether the caller may have a socket of this namespace use the level. */
+/* Whether the caller may use the level for a socket of this namespace. */
 bool prioflow_net_permits(const struct net *net, u8 level)
 {
 	return level < READ_ONCE(prioflow_net_of(net)->open_levels) ||
 	       ns_capable(net->user_ns, CAP_NET_ADMIN);
 }
 
-/* Has a socket reserve @to bytes of the room instead of @from. */
+/* Changes a socket's reservation from @from to @to bytes. */
 int prioflow_net_reserve(struct prioflow_net *net, u32 from, u32 to)
 {
 	int err = 0;
@@ -73,12 +72,12 @@ u64 prioflow_net_reserved(struct prioflow_net *net)
 	return reserved;
 }
 
-/* A port of the namespace comes or goes. RTNL. */
+/* Adds a port to its namespace. RTNL. */
 void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port)
 {
 	spin_lock_bh(&net->lock);
 	list_add(&port->list, &net->ports);
-	prioflow_port_settle(port, net->receive_level);
+	prioflow_port_request_for_sockets(port, net->receive_level);
 	spin_unlock_bh(&net->lock);
 }
 
@@ -90,23 +89,23 @@ void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port)
 }
 
 /*
- * A socket that asked the peers for level @from asks for @to now; 0 is nothing. The
- * highest counts. Softirqs off or on, any context.
+ * Changes a socket's request from level @from to @to; 0 is none. The highest of all sockets
+ * is requested from the peers. Any context but hardirq.
  */
-void prioflow_net_ask(struct prioflow_net *net, u8 from, u8 to)
+void prioflow_net_request(struct prioflow_net *net, u8 from, u8 to)
 {
 	struct prioflow_port *port;
 	u8 level;
 
 	spin_lock_bh(&net->lock);
-	net->asking[from]--;
-	net->asking[to]++;
-	for (level = PRIOFLOW_TOP_LEVEL; level && !net->asking[level]; level--)
+	net->requests[from]--;
+	net->requests[to]++;
+	for (level = PRIOFLOW_TOP_LEVEL; level && !net->requests[level]; level--)
 		;
 	if (level != net->receive_level) {
 		net->receive_level = level;
 		list_for_each_entry(port, &net->ports, list)
-			prioflow_port_settle(port, level);
+			prioflow_port_request_for_sockets(port, level);
 	}
 	spin_unlock_bh(&net->lock);
 }

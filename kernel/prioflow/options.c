@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: the queueing discipline's options, from netlink and to it.
+ * prioflow: the qdisc's netlink options.
  */
 #include <linux/if_ether.h>
 #include <net/netlink.h>
@@ -22,7 +22,7 @@ static const struct nla_policy prioflow_policy[TCA_PRIOFLOW_MAX + 1] = {
 	[TCA_PRIOFLOW_ROOM]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_ROOM_MAX),
 };
 
-/* The map as the options describe it; what they say nothing about is as it was. */
+/* Parses the map; absent options leave it as it is. */
 static int prioflow_parse_map(struct prioflow_map *map, struct nlattr *tb[],
 			      struct netlink_ext_ack *extack)
 {
@@ -44,16 +44,16 @@ static int prioflow_parse_map(struct prioflow_map *map, struct nlattr *tb[],
 		}
 	}
 	memcpy(map->level, nla_data(table), nla_len(table));
-	prioflow_map_settle(map);
+	prioflow_map_update(map);
 	return 0;
 }
 
-static u32 prioflow_number(const struct nlattr *attribute, u32 otherwise)
+static u32 prioflow_u32_or(const struct nlattr *attribute, u32 fallback)
 {
-	return attribute ? nla_get_u32(attribute) : otherwise;
+	return attribute ? nla_get_u32(attribute) : fallback;
 }
 
-/* The options of the device: all that can be wrong with them. */
+/* Validates the options of the device. */
 static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *tb[],
 			       struct netlink_ext_ack *extack)
 {
@@ -61,24 +61,24 @@ static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *
 
 	if (tb[TCA_PRIOFLOW_LIFETIME]) {
 		if (!tb[TCA_PRIOFLOW_SEND_LEVEL]) {
-			NL_SET_ERR_MSG_MOD(extack, "a lifetime needs a send level to end");
+			NL_SET_ERR_MSG_MOD(extack, "a lifetime needs a send level");
 			return -EINVAL;
 		}
 		if (nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) > S64_MAX / 2) {
-			NL_SET_ERR_MSG_MOD(extack, "the lifetime is beyond 146 years");
+			NL_SET_ERR_MSG_MOD(extack, "the lifetime exceeds 146 years");
 			return -ERANGE;
 		}
 	}
 	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL] && nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]) &&
 	    mode == PRIOFLOW_LINK_OFF) {
-		NL_SET_ERR_MSG_MOD(extack, "a receive level needs a link that tells it to the peer");
+		NL_SET_ERR_MSG_MOD(extack, "a receive level needs a link, to send it to the peer");
 		return -EINVAL;
 	}
-	/* What is not said stays, and may fit no more. */
+	/* An absent option keeps its value, which may no longer fit the others. */
 	return prioflow_forward_check(port,
-		prioflow_number(tb[TCA_PRIOFLOW_ROOM], port->forward.room_wanted),
-		prioflow_number(tb[TCA_PRIOFLOW_REACTION], port->link.reaction_us),
-		prioflow_number(tb[TCA_PRIOFLOW_RING], port->link.ring), extack);
+		prioflow_u32_or(tb[TCA_PRIOFLOW_ROOM], port->forward.room_config),
+		prioflow_u32_or(tb[TCA_PRIOFLOW_REACTION], port->link.reaction_us),
+		prioflow_u32_or(tb[TCA_PRIOFLOW_RING], port->link.ring), extack);
 }
 
 static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
@@ -89,16 +89,16 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 		spin_unlock_bh(&port->lock);
 	}
 	if (tb[TCA_PRIOFLOW_SEND_LEVEL])
-		prioflow_port_set_level(port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
+		prioflow_port_set_send_level(port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
 					tb[TCA_PRIOFLOW_LIFETIME] ?
 					nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) : 0);
 	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL])
-		prioflow_port_ask(port, nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]));
-	port->link.reaction_us = prioflow_number(tb[TCA_PRIOFLOW_REACTION],
+		prioflow_port_set_receive_level(port, nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]));
+	port->link.reaction_us = prioflow_u32_or(tb[TCA_PRIOFLOW_REACTION],
 						 port->link.reaction_us);
-	port->link.ring = prioflow_number(tb[TCA_PRIOFLOW_RING], port->link.ring);
-	port->forward.room_wanted = prioflow_number(tb[TCA_PRIOFLOW_ROOM],
-						    port->forward.room_wanted);
+	port->link.ring = prioflow_u32_or(tb[TCA_PRIOFLOW_RING], port->link.ring);
+	port->forward.room_config = prioflow_u32_or(tb[TCA_PRIOFLOW_ROOM],
+						    port->forward.room_config);
 	prioflow_forward_measure(port);
 }
 
@@ -163,11 +163,11 @@ int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_PRIOFLOW_LIFETIME,
 			      hand.until_ns ? hand.until_ns - now_ns : 0, TCA_PRIOFLOW_PAD) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_LINK, port->link.mode) ||
-	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->wants[PRIOFLOW_FOR_HAND]) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->requested[PRIOFLOW_FOR_HAND]) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_STORM, div_u64(port->link.storm_ns, NSEC_PER_MSEC)) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_REACTION, port->link.reaction_us) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_RING, port->link.ring) ||
-	    nla_put_u32(skb, TCA_PRIOFLOW_ROOM, port->forward.room_wanted)) {
+	    nla_put_u32(skb, TCA_PRIOFLOW_ROOM, port->forward.room_config)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -14,7 +14,7 @@
 #define PRIOFLOW_QUANTUM_BITS	512
 #define PRIOFLOW_QUANTA_MAX	0xffff
 
-/* What a frame says: for the priorities in the mask, so many quanta of silence. */
+/* A frame: pause time in quanta of each priority in the mask. */
 struct prioflow_pause {
 	__u8 priorities;	/* mask */
 	__u16 quanta[PRIOFLOW_PRIORITIES];
@@ -23,6 +23,6 @@ struct prioflow_pause {
 enum prioflow_verdict prioflow_pause_parse(const __u8 *octets, __u32 length, int by_priority,
 					   struct prioflow_pause *pause);
 void prioflow_pause_build(int by_priority, __u8 level, __u16 quanta, __u8 *octets);
-__u8 prioflow_pause_level(__u8 silent);
+__u8 prioflow_pause_level(__u8 priorities);
 
 #endif /* PRIOFLOW_PAUSE_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: a device's transmit level, below which nothing leaves, and its receive
- * level, below which it wants nothing.
+ * prioflow: a device's transmit level, below which it sends nothing, and its receive
+ * level, below which it requests that its peer sends nothing.
  *
- * A level that was set for a while ends by itself: who asked for silence may have
- * gone. The end needs no timer of its own; whoever looks finds that it has come,
- * and a qdisc that holds packets back has its watchdog look in time.
+ * A level with a lifetime expires by itself, because the peer that requested it may be gone.
+ * Expiry needs no timer of its own: each access expires what is due, and a paused qdisc
+ * schedules its watchdog for the end.
  */
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
@@ -13,7 +13,7 @@
 
 #include "prioflow.h"
 
-/* The device's port; NULL without memory. RTNL. */
+/* Gets the device's port, or makes one; NULL without memory. RTNL. */
 struct prioflow_port *prioflow_port_get(struct net_device *dev)
 {
 	struct prioflow_net *net = prioflow_net_of(dev_net(dev));
@@ -39,7 +39,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	return port;
 }
 
-/* The qdiscs that used it are gone, and so are all who looked at it. RTNL. */
+/* Releases a port. The last user frees it. RTNL. */
 void prioflow_port_put(struct prioflow_port *port)
 {
 	ASSERT_RTNL();
@@ -47,7 +47,7 @@ void prioflow_port_put(struct prioflow_port *port)
 		return;
 	prioflow_net_remove(port->net, port);
 	prioflow_link_end(port);
-	kfree_rcu(port, rcu);	/* a frame may be on its way in */
+	kfree_rcu(port, rcu);	/* rx hook and bridge may still read it */
 }
 
 void prioflow_port_join(struct prioflow_port *port, struct prioflow_sched *sched)
@@ -64,7 +64,7 @@ void prioflow_port_leave(struct prioflow_port *port, struct prioflow_sched *sche
 	spin_unlock_bh(&port->lock);
 }
 
-/* Notes that the levels below @level are paused from @now_ns on, the others not. */
+/* Accounts that the levels below @level are paused from @now_ns on. */
 static void prioflow_port_account(struct prioflow_port *port, u8 level, u64 now_ns)
 {
 	u32 i;
@@ -80,7 +80,7 @@ static void prioflow_port_account(struct prioflow_port *port, u8 level, u64 now_
 	WRITE_ONCE(port->send_level, level);
 }
 
-/* The highest level held is in force, until the first of them ends. */
+/* Puts the highest held level into force, until the first hold ends. */
 static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 {
 	u64 until_ns = 0;
@@ -101,7 +101,7 @@ static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, now_ns);
 }
 
-/* Ends the holds whose time is over, at the instant at which it was. The port's lock. */
+/* Expires holds that are due, at their own end. The port's lock. */
 void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
 {
 	u32 i;
@@ -116,8 +116,8 @@ void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
 	}
 }
 
-/* The level in force, and when it expires (0: never). Any context. */
-u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns)
+/* Returns the transmit level in force, and when it expires (0: never). Any context. */
+u8 prioflow_port_send_level(struct prioflow_port *port, u64 *until_ns)
 {
 	u8 level;
 
@@ -130,9 +130,9 @@ u8 prioflow_port_gate(struct prioflow_port *port, u64 *until_ns)
 }
 
 /*
- * Holds the transmit level at @level for @lifetime_ns, or for good if that is 0.
- * Released packets leave in this context once softirqs are on again, or in that of
- * whoever holds the qdisc. The port's lock, softirqs off.
+ * Holds the transmit level at @level for @lifetime_ns (0: without end). Resumed packets are
+ * sent from this context once softirqs are on, or by the current owner of the qdisc.
+ * The port's lock, softirqs off.
  */
 void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u8 level,
 			u64 lifetime_ns, u64 now_ns)
@@ -146,56 +146,57 @@ void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder,
 	port->hold[holder].until_ns = level && lifetime_ns ? now_ns + lifetime_ns : 0;
 	prioflow_port_apply(port, now_ns);
 	if (port->send_level == before)
-		return;		/* who waits for the end looks again at the old one */
+		return;		/* a sleeping qdisc watchdog wakes at the old end */
 	rcu_read_lock();
 	list_for_each_entry(sched, &port->qdiscs, list)
 		__netif_schedule(qdisc_root(sched->qdisc));
 	rcu_read_unlock();
 }
 
-/* Sets the transmit level by hand. */
-void prioflow_port_set_level(struct prioflow_port *port, u8 level, u64 lifetime_ns)
+/* Sets the administrator's transmit level. */
+void prioflow_port_set_send_level(struct prioflow_port *port, u8 level, u64 lifetime_ns)
 {
 	spin_lock_bh(&port->lock);
 	prioflow_port_hold(port, PRIOFLOW_BY_HAND, level, lifetime_ns, ktime_get_ns());
 	spin_unlock_bh(&port->lock);
 }
 
-/* Asks the peer for the highest level that somebody wants. The port's lock. */
-void prioflow_port_want(struct prioflow_port *port, enum prioflow_wanter wanter, u8 wanted)
+/* Stores one requester's level, and requests the highest from the peer. The port's lock. */
+void prioflow_port_request(struct prioflow_port *port, enum prioflow_requester requester,
+			   u8 requested)
 {
 	u8 level = 0;
 	u32 i;
 
-	port->wants[wanter] = wanted;
-	for (i = 0; i < PRIOFLOW_WANTERS; i++)
-		level = max(level, port->wants[i]);
+	port->requested[requester] = requested;
+	for (i = 0; i < PRIOFLOW_REQUESTERS; i++)
+		level = max(level, port->requested[i]);
 	if (level == port->receive_level)
 		return;
 	port->receive_level = level;
-	prioflow_link_ask(&port->link);
+	prioflow_link_send_soon(&port->link);
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, ktime_get_ns());
 }
 
-/* Sets by hand what the peer is asked for. RTNL. */
-void prioflow_port_ask(struct prioflow_port *port, u8 level)
+/* Sets the administrator's receive level. RTNL. */
+void prioflow_port_set_receive_level(struct prioflow_port *port, u8 level)
 {
 	spin_lock_bh(&port->lock);
-	prioflow_port_want(port, PRIOFLOW_FOR_HAND, level);
+	prioflow_port_request(port, PRIOFLOW_FOR_HAND, level);
 	spin_unlock_bh(&port->lock);
 }
 
-/* The namespace's sockets want the peer to be asked for this. The namespace's lock. */
-void prioflow_port_settle(struct prioflow_port *port, u8 level)
+/* Sets the receive level of the namespace's sockets. The namespace's lock. */
+void prioflow_port_request_for_sockets(struct prioflow_port *port, u8 level)
 {
 	spin_lock(&port->lock);
-	prioflow_port_want(port, PRIOFLOW_FOR_SOCKETS, level);
+	prioflow_port_request(port, PRIOFLOW_FOR_SOCKETS, level);
 	spin_unlock(&port->lock);
 }
 
 /*
- * As __ethtool_get_link_ksettings(), which takes the lock of the device's operations where it
- * has one (dummy since 6.15): tc holds that already. RTNL.
+ * As __ethtool_get_link_ksettings(), without the device's instance lock (dummy has one since
+ * 6.15): tc already holds it. RTNL.
  */
 static int prioflow_port_link_settings(struct net_device *dev,
 				       struct ethtool_link_ksettings *settings)
@@ -206,7 +207,7 @@ static int prioflow_port_link_settings(struct net_device *dev,
 	return dev->ethtool_ops->get_link_ksettings(dev, settings);
 }
 
-/* The rate of the wire, Mbit/s; 0 if it is not known. RTNL. */
+/* Link rate in Mbit/s; 0 if unknown. RTNL. */
 u32 prioflow_port_rate(const struct prioflow_port *port)
 {
 	struct ethtool_link_ksettings settings;
@@ -219,8 +220,8 @@ u32 prioflow_port_rate(const struct prioflow_port *port)
 }
 
 /*
- * What can still come after the peer was asked for silence, in frames of so many octets on
- * the wire; an error if the rate of the wire is not known. RTNL.
+ * In-flight frames after XOFF, if each takes @octets on the wire. Fails if the link rate is
+ * unknown. RTNL.
  */
 int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 			    u32 octets, u32 *frames)
@@ -234,7 +235,7 @@ int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u
 	return 0;
 }
 
-/* The device's part of the counters. */
+/* Fills in the device's counters. */
 void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *stats)
 {
 	u64 now_ns = ktime_get_ns();
@@ -247,12 +248,12 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	prioflow_link_fill(&port->link, &stats->link);
 	stats->forward.room = port->forward.room;
 	stats->forward.headroom = port->forward.headroom;
-	stats->forward.asks = port->forward.asks;
+	stats->forward.pause_requests = port->forward.pause_requests;
 	stats->by.send_hand = port->hold[PRIOFLOW_BY_HAND].level;
 	stats->by.send_peer = port->hold[PRIOFLOW_BY_PEER].level;
-	stats->by.receive_hand = port->wants[PRIOFLOW_FOR_HAND];
-	stats->by.receive_sockets = port->wants[PRIOFLOW_FOR_SOCKETS];
-	stats->by.receive_forwarded = port->wants[PRIOFLOW_FOR_FORWARDED];
+	stats->by.receive_hand = port->requested[PRIOFLOW_FOR_HAND];
+	stats->by.receive_sockets = port->requested[PRIOFLOW_FOR_SOCKETS];
+	stats->by.receive_forwarded = port->requested[PRIOFLOW_FOR_FORWARDED];
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats->level[i].pauses = port->pauses[i];
 		stats->level[i].paused_ns = port->paused_ns[i];
@@ -262,7 +263,7 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	spin_unlock_bh(&port->lock);
 }
 
-/* The rate of a wire is known when it has a carrier, and may be another then. */
+/* The link rate may differ after each carrier-up: computes again what depends on it. */
 static int prioflow_port_event(struct notifier_block *block, unsigned long event, void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);

@@ -2,34 +2,34 @@
 /*
  * prioflow: the queueing discipline.
  *
- * 16 queues, strict: the highest level that holds a packet is served first. When
- * the limit is reached, the youngest packet of the lowest level makes room for one
- * of a higher level; but packets of sockets that have opted in (socket.c), and what a
- * bridge forwards from ports with a link (forward.c), are beside the limit, and never
- * go. A level below the device's transmit level (port.c) is not served at all: its
- * packets wait, and stay charged to the sockets that sent them, so that a sender whose
- * buffer is full sleeps instead of losing packets.
+ * 16 levels, strict priority: the highest level that holds a packet is served first. When
+ * the limit is reached, a packet pushes out the youngest packet of the lowest level below
+ * its own. Packets of sockets that have opted in (socket.c), and frames that a bridge
+ * forwards from ports with a link (forward.c), are protected: exempt from the limit and
+ * never dropped. A level below the device's transmit level (port.c) is paused: its packets
+ * stay charged to their sockets, so that a sender whose buffer is full sleeps instead of
+ * losing packets.
  */
 #include <linux/module.h>
 #include <net/gen_stats.h>
 
 #include "../compat/compat.h"
+#include "bypass.h"
 #include "classify.h"
 #include "level.h"
-#include "pass.h"
 #include "prioflow.h"
 
-/* Behind all others of its level. */
-static __always_inline void prioflow_enter(struct sk_buff *skb, struct Qdisc *sch, u32 number,
-					   enum prioflow_fate fate, u8 payer)
+/* Appends to a level. */
+static __always_inline void prioflow_append(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+					   enum prioflow_protection prot, u8 charged)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	bool waits = q->backlogged || READ_ONCE(q->port->send_level);
 
-	prioflow_level_add(sch, number, skb, fate, payer, waits ? ktime_get_ns() : 0);
+	prioflow_level_add(sch, number, skb, prot, charged, waits ? ktime_get_ns() : 0);
 }
 
-/* One frame where there is no room; it or others go. */
+/* Adds one frame to a full qdisc: drops packets of lower levels, or the frame. */
 static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch, u32 number,
 					 struct sk_buff **to_free)
 {
@@ -37,48 +37,48 @@ static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch,
 	u32 packets = 0, bytes = 0;
 	int result = NET_XMIT_SUCCESS;
 
-	if (prioflow_level_make_room(sch, number, skb, to_free, &packets, &bytes)) {
-		prioflow_enter(skb, sch, number, PRIOFLOW_MAY_GO, 0);
+	if (prioflow_level_push_out(sch, number, skb, to_free, &packets, &bytes)) {
+		prioflow_append(skb, sch, number, PRIOFLOW_DROPPABLE, 0);
 	} else {
 		q->level[number].dropped++;
 		result = qdisc_drop(skb, sch, to_free);
 	}
-	/* Not before, lest parents take it for empty while it is full. */
+	/* Not earlier: parents must not take the qdisc for empty meanwhile. */
 	if (packets)
 		qdisc_tree_reduce_backlog(sch, packets, bytes);
 	return result;
 }
 
-/* One frame on which there is no claim. */
-static noinline int prioflow_add_unclaimed(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+/* Adds one droppable frame. */
+static noinline int prioflow_add_droppable(struct sk_buff *skb, struct Qdisc *sch, u32 number,
 					   struct sk_buff **to_free)
 {
 	if (unlikely(prioflow_is_full(sch, skb)))
 		return prioflow_add_to_full(skb, sch, number, to_free);
-	prioflow_enter(skb, sch, number, PRIOFLOW_MAY_GO, 0);
+	prioflow_append(skb, sch, number, PRIOFLOW_DROPPABLE, 0);
 	return NET_XMIT_SUCCESS;
 }
 
-/* One frame; @kept: its socket has opted in. */
-static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool kept,
+/* Adds one frame; @protected: its socket has opted in. */
+static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool protected,
 			struct sk_buff **to_free)
 {
-	/* What was made here came by no port. */
-	u8 payer = skb->skb_iif ? prioflow_forward_charge(sch, skb, number) : 0;
+	/* Locally generated packets have no ingress port. */
+	u8 charged = skb->skb_iif ? prioflow_forward_charge(sch, skb, number) : 0;
 
-	if (!payer && !kept)
-		return prioflow_add_unclaimed(skb, sch, number, to_free);
-	prioflow_enter(skb, sch, number, PRIOFLOW_IS_KEPT, payer);
+	if (!charged && !protected)
+		return prioflow_add_droppable(skb, sch, number, to_free);
+	prioflow_append(skb, sch, number, PRIOFLOW_PROTECTED, charged);
 	return NET_XMIT_SUCCESS;
 }
 
 /*
- * A packet of many frames (GSO): it is cut here and not below, where all of them would leave
- * at once, past a transmit level that rises, and before a higher level. The last frame stays
- * charged to the socket for all.
+ * Adds a GSO packet: segments it here, because segments of the device would be sent all at
+ * once, past a rising transmit level and ahead of higher levels. The last frame carries the
+ * socket's charge for all.
  */
 static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number,
-					bool kept, struct sk_buff **to_free)
+					bool protected, struct sk_buff **to_free)
 {
 	u32 before = qdisc_pkt_len(skb), frames = 0, bytes = 0;
 	struct sk_buff *all, *frame, *next;
@@ -91,7 +91,7 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 
 		skb_mark_not_on_list(frame);
 		qdisc_skb_cb(frame)->pkt_len = length;
-		if (prioflow_add(frame, sch, number, kept, to_free) == NET_XMIT_SUCCESS) {
+		if (prioflow_add(frame, sch, number, protected, to_free) == NET_XMIT_SUCCESS) {
 			frames++;
 			bytes += length;
 		}
@@ -100,23 +100,23 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 		kfree_skb(skb);
 		return NET_XMIT_DROP;
 	}
-	/* Parents count one packet. */
+	/* Parents have counted one packet. */
 	qdisc_tree_reduce_backlog(sch, 1 - frames, before - bytes);
 	consume_skb(skb);
 	return NET_XMIT_SUCCESS;
 }
 
-/* A packet on which there may be a claim, or one of many frames. */
+/* Adds a packet that may be protected, or is GSO. */
 static noinline int prioflow_add_packet(struct sk_buff *skb, struct Qdisc *sch, u32 number,
 					struct sk_buff **to_free)
 {
-	bool kept = prioflow_socket_pays(skb) &&
-		    prioflow_socket_keeps(skb->sk, number, dev_net(qdisc_dev(sch)));
+	bool protected = prioflow_socket_is_charged(skb) &&
+		    prioflow_socket_protects(skb->sk, number, dev_net(qdisc_dev(sch)));
 
-	prioflow_pass_file(sch);
+	prioflow_bypass_flush(sch);
 	if (unlikely(skb_is_gso(skb)))
-		return prioflow_add_frames(skb, sch, number, kept, to_free);
-	return prioflow_add(skb, sch, number, kept, to_free);
+		return prioflow_add_frames(skb, sch, number, protected, to_free);
+	return prioflow_add(skb, sch, number, protected, to_free);
 }
 
 static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -124,33 +124,33 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number = prioflow_level_of(&q->map, skb);
 
-	/* One ring, so that the core has no reason to take packets in advance. */
+	/* One ring, so that the core does not bulk-dequeue for another (prioflow_init). */
 	if (unlikely(q->one_queue))
 		skb_set_queue_mapping(skb, q->one_queue - 1);
-	if (unlikely(skb->skb_iif || prioflow_socket_pays(skb) || skb_is_gso(skb)))
+	if (unlikely(skb->skb_iif || prioflow_socket_is_charged(skb) || skb_is_gso(skb)))
 		return prioflow_add_packet(skb, sch, number, to_free);
-	if (prioflow_may_pass(sch, skb)) {
-		prioflow_pass(sch, skb, number);
+	if (prioflow_can_bypass(sch, skb)) {
+		prioflow_bypass_put(sch, skb, number);
 		return NET_XMIT_SUCCESS;
 	}
-	prioflow_pass_file(sch);
-	return prioflow_add_unclaimed(skb, sch, number, to_free);
+	prioflow_bypass_flush(sch);
+	return prioflow_add_droppable(skb, sch, number, to_free);
 }
 
-/* Whether a level may be served now; if not, the watchdog looks again in time. */
-static noinline bool prioflow_may_leave(struct Qdisc *sch, u32 number)
+/* Whether a level may send now; else schedules the watchdog for the end of the pause. */
+static noinline bool prioflow_may_send(struct Qdisc *sch, u32 number)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u64 until_ns;
 
-	if (number >= prioflow_port_gate(q->port, &until_ns))
+	if (number >= prioflow_port_send_level(q->port, &until_ns))
 		return true;
 	if (until_ns)
 		qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
 	return false;
 }
 
-/* The level that is served now, or -1. */
+/* The level to serve now, or -1. */
 static __always_inline int prioflow_next(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
@@ -159,7 +159,7 @@ static __always_inline int prioflow_next(struct Qdisc *sch)
 	if (!q->backlogged)
 		return -1;
 	number = __fls(q->backlogged);
-	if (unlikely(READ_ONCE(q->port->send_level)) && !prioflow_may_leave(sch, number))
+	if (unlikely(READ_ONCE(q->port->send_level)) && !prioflow_may_send(sch, number))
 		return -1;
 	return number;
 }
@@ -177,34 +177,34 @@ static void prioflow_count_sent(struct Qdisc *sch, struct prioflow_level *level,
 static struct sk_buff *prioflow_peek(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = prioflow_passing(sch);
+	struct sk_buff *skb = prioflow_bypass_ready(sch);
 	int number;
 
 	if (skb)
 		return skb;
-	prioflow_pass_file(sch);
+	prioflow_bypass_flush(sch);
 	number = prioflow_next(sch);
 	return number < 0 ? NULL : prioflow_level_first(&q->level[number]);
 }
 
-/* From the levels. */
-static noinline struct sk_buff *prioflow_take(struct Qdisc *sch)
+/* Dequeues from the levels. */
+static noinline struct sk_buff *prioflow_dequeue_level(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_level *level;
 	struct sk_buff *skb;
-	u64 since_ns;
+	u64 queued_ns;
 	int number;
 
-	prioflow_pass_file(sch);
+	prioflow_bypass_flush(sch);
 	number = prioflow_next(sch);
 	if (number < 0)
 		return NULL;
 	level = &q->level[number];
 	skb = prioflow_level_first(level);
-	since_ns = prioflow_level_remove(sch, number, skb);
-	if (since_ns)
-		level->longest_wait_ns = max(level->longest_wait_ns, ktime_get_ns() - since_ns);
+	queued_ns = prioflow_level_remove(sch, number, skb);
+	if (queued_ns)
+		level->longest_wait_ns = max(level->longest_wait_ns, ktime_get_ns() - queued_ns);
 	prioflow_count_sent(sch, level, skb);
 	return skb;
 }
@@ -216,13 +216,13 @@ static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
 
 	if (!sch->q.qlen)
 		return NULL;
-	skb = prioflow_passing(sch);
+	skb = prioflow_bypass_ready(sch);
 	if (!skb)
-		return prioflow_take(sch);
-	q->passing = NULL;
+		return prioflow_dequeue_level(sch);
+	q->bypass = NULL;
 	sch->q.qlen--;
 	sch->qstats.backlog -= qdisc_pkt_len(skb);
-	prioflow_count_sent(sch, &q->level[q->passing_level], skb);
+	prioflow_count_sent(sch, &q->level[q->bypass_level], skb);
 	return skb;
 }
 
@@ -244,15 +244,15 @@ static int prioflow_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	INIT_LIST_HEAD(&q->list);
 	if (sch->parent == TC_H_ROOT && netif_is_multiqueue(dev)) {
 		/*
-		 * Alone on several rings, the core would take packets in advance for
-		 * rings that are full, past the gate. All leave by one ring instead.
+		 * As the only qdisc of several rings: the core would dequeue packets for
+		 * rings that are full, past the transmit level. Use one ring instead.
 		 */
 		sch->flags |= TCQ_F_ONETXQUEUE;
 		q->one_queue = sch->dev_queue - dev->_tx + 1;
 	}
 	err = prioflow_change(sch, opt, extack);
 	if (err)
-		return err;	/* destroy follows */
+		return err;	/* the core calls destroy */
 	prioflow_port_join(q->port, q);
 	return 0;
 }
@@ -262,7 +262,7 @@ static void prioflow_reset(struct Qdisc *sch)
 	struct prioflow_sched *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	prioflow_pass_file(sch);
+	prioflow_bypass_flush(sch);
 	prioflow_levels_purge(q);
 }
 
@@ -285,7 +285,7 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 
 	prioflow_port_fill(q->port, &stats);
 	sch_tree_lock(sch);
-	prioflow_pass_file(sch);
+	prioflow_bypass_flush(sch);
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats.level[i].sent = q->level[i].sent;
 		stats.level[i].sent_bytes = q->level[i].sent_bytes;
@@ -294,13 +294,13 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.level[i].queued = prioflow_level_queued(&q->level[i]);
 		stats.level[i].queued_bytes = q->level[i].bytes;
 	}
-	stats.forward.beyond = q->beyond;
+	stats.forward.over_limit = q->over_limit;
 	stats.forward.most = q->most_forwarded;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &stats, sizeof(stats));
 }
 
-/* Classes 1 to 16 are the levels 0 to 15: for `tc -s class`, nothing can be put there. */
+/* Classes 1 to 16 are the levels 0 to 15, for `tc -s class`. They take no child qdisc. */
 static struct Qdisc *prioflow_leaf(struct Qdisc *sch, unsigned long class)
 {
 	return NULL;
@@ -329,7 +329,7 @@ static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, str
 
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
-	prioflow_pass_file(sch);
+	prioflow_bypass_flush(sch);
 	queue.qlen = prioflow_level_queued(level);
 	queue.backlog = level->bytes;
 	queue.drops = level->dropped;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: sockets that ask for silence before their buffer is full.
+ * prioflow: sockets that send pause requests before their buffer is full.
  *
- * What a socket holds is what the kernel charges to it, and compares with SO_RCVBUF when
- * it drops. It reaches the high mark when a packet comes, so the callback of new data
- * looks. It falls to the low one when a program reads, which has no callback: a timer
- * looks at the sockets that ask, in turn, and sees one that was closed as well. Those
- * that wait for a look are referred to, so that their end has not to wait for the timer.
+ * The fill level of a socket is sk_rmem_alloc, which the kernel compares with SO_RCVBUF when
+ * it drops. It rises to the high mark when a packet is received: sk_data_ready checks that
+ * (XOFF). It falls to the low mark when a program reads, which has no callback: a timer polls
+ * the sockets in XOFF, round robin, and also notices closed ones (XON). A polled socket is
+ * referenced, so that its destruction need not wait for the timer.
  */
 #include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
@@ -20,68 +20,65 @@
 #include "../compat/compat.h"
 #include "prioflow.h"
 
-/* So long the timer rests: a reader that is quicker waits so long. */
-#define PRIOFLOW_LOOK_NS	(250 * NSEC_PER_USEC)
-/*
- * So many it looks at then. The others have to wait for theirs: thousands of them on a
- * slow processor must not take all its time.
- */
-#define PRIOFLOW_LOOKS		8
+/* Poll interval; bounds the latency of an XON. */
+#define PRIOFLOW_POLL_NS	(250 * NSEC_PER_USEC)
+/* Sockets per poll: thousands of them must not take all time of a slow processor. */
+#define PRIOFLOW_POLL_BATCH		8
 #define PRIOFLOW_HEADERS	(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct udphdr))
 #define PRIOFLOW_HEADERS_MAX	(VLAN_ETH_HLEN + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
-/* Sockets that ask, in all namespaces. */
+/* Sockets in XOFF, of all namespaces. */
 static struct {
-	spinlock_t lock;		/* after a receiver's */
-	struct list_head turns;		/* the next to be looked at; only the timer takes off */
-	u32 count;			/* how many they are */
-	bool watched;			/* by the timer, which runs while there are any */
+	spinlock_t lock;		/* nests in a receiver's */
+	struct list_head receivers;		/* next first; only the timer removes */
+	u32 count;			/* of receivers */
+	bool timer_runs;			/* while there are any */
 	struct hrtimer timer;
-} prioflow_asking = {
-	.lock	= __SPIN_LOCK_UNLOCKED(prioflow_asking.lock),
-	.turns	= LIST_HEAD_INIT(prioflow_asking.turns),
+} prioflow_polled = {
+	.lock	= __SPIN_LOCK_UNLOCKED(prioflow_polled.lock),
+	.receivers = LIST_HEAD_INIT(prioflow_polled.receivers),
 };
 
-/* Has the peers asked for @level, or for nothing if it is 0. The receiver's lock. */
-static void prioflow_receive_ask(struct prioflow_socket *socket, u8 level)
+/* Requests @level from the peers, or nothing if it is 0. The receiver's lock. */
+static void prioflow_receive_request(struct prioflow_socket *socket, u8 level)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
 
-	prioflow_net_ask(prioflow_net_of(sock_net(socket->sk)), receiver->asked, level);
-	receiver->asked = level;
+	prioflow_net_request(prioflow_net_of(sock_net(socket->sk)), receiver->requested, level);
+	receiver->requested = level;
 }
 
-/* Has the socket looked at until it asks no more. The receiver's lock. */
-static void prioflow_receive_watch(struct prioflow_receiver *receiver)
+/* Has the timer poll the socket until XON. The receiver's lock. */
+static void prioflow_receive_start_polling(struct prioflow_receiver *receiver)
 {
-	spin_lock(&prioflow_asking.lock);
-	list_add_tail(&receiver->turn, &prioflow_asking.turns);
-	prioflow_asking.count++;
-	if (!prioflow_asking.watched)
-		hrtimer_start(&prioflow_asking.timer, PRIOFLOW_LOOK_NS, HRTIMER_MODE_REL_SOFT);
-	prioflow_asking.watched = true;
-	spin_unlock(&prioflow_asking.lock);
+	spin_lock(&prioflow_polled.lock);
+	list_add_tail(&receiver->node, &prioflow_polled.receivers);
+	prioflow_polled.count++;
+	if (!prioflow_polled.timer_runs)
+		hrtimer_start(&prioflow_polled.timer, PRIOFLOW_POLL_NS, HRTIMER_MODE_REL_SOFT);
+	prioflow_polled.timer_runs = true;
+	spin_unlock(&prioflow_polled.lock);
 }
 
-/* The socket holds more than its high mark. Any context but hardirq. */
-static void prioflow_receive_above(struct prioflow_socket *socket)
+/* The socket has reached its high mark: XOFF. Any context but hardirq. */
+static void prioflow_receive_xoff(struct prioflow_socket *socket)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
 	struct sock *sk = socket->sk;
 
 	spin_lock_bh(&receiver->lock);
-	/* A packet may still come to a socket that is on its way to destruction. */
-	if (receiver->level != PRIOFLOW_NO_LEVEL && !receiver->asked &&
+	/* A socket that is being destroyed may still receive a packet. */
+	if (receiver->level != PRIOFLOW_NO_LEVEL && !receiver->requested &&
 	    refcount_inc_not_zero(&sk->sk_refcnt)) {
-		receiver->asks++;
-		prioflow_receive_ask(socket, receiver->level + 1);
-		prioflow_receive_watch(receiver);
+		receiver->pause_requests++;
+		prioflow_receive_request(socket, receiver->level + 1);
+		prioflow_receive_start_polling(receiver);
 	}
 	spin_unlock_bh(&receiver->lock);
 }
 
-/* Takes the place of the socket's callback of new data. Softirqs off, RCU. */
-static void prioflow_receive_ready(struct sock *sk)
+/* Replaces the socket's sk_data_ready. Softirqs off, RCU. */
+static void prioflow_receive_data_ready(struct sock *sk)
 {
 	struct prioflow_socket *socket = prioflow_socket_find(sk);
 	struct prioflow_receiver *receiver = &socket->receiver;
@@ -89,65 +86,65 @@ static void prioflow_receive_ready(struct sock *sk)
 			 READ_ONCE(sk->sk_rcvbuf) - READ_ONCE(receiver->headroom));
 
 	if (sk_rmem_alloc_get(sk) >= high)
-		prioflow_receive_above(socket);
+		prioflow_receive_xoff(socket);
 	receiver->ready(sk);
 }
 
-/* Whose turn it is; the next turn is another's. */
-static struct prioflow_socket *prioflow_receive_turn(void)
+/* The next socket to poll; moves it to the end of the list. */
+static struct prioflow_socket *prioflow_receive_next(void)
 {
 	struct prioflow_receiver *receiver;
 
-	spin_lock(&prioflow_asking.lock);
-	receiver = list_first_entry(&prioflow_asking.turns, struct prioflow_receiver, turn);
-	list_move_tail(&receiver->turn, &prioflow_asking.turns);
-	spin_unlock(&prioflow_asking.lock);
+	spin_lock(&prioflow_polled.lock);
+	receiver = list_first_entry(&prioflow_polled.receivers, struct prioflow_receiver, node);
+	list_move_tail(&receiver->node, &prioflow_polled.receivers);
+	spin_unlock(&prioflow_polled.lock);
 	return container_of(receiver, struct prioflow_socket, receiver);
 }
 
-/* Looks at a socket that asks: whether it still has to, and for what. */
-static void prioflow_receive_look(struct prioflow_socket *socket)
+/* Polls a socket in XOFF: XON, or another level if the socket has changed it. */
+static void prioflow_receive_poll_one(struct prioflow_socket *socket)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
 	struct sock *sk = socket->sk;
-	bool ends;
+	bool xon;
 
 	spin_lock(&receiver->lock);
-	ends = receiver->level == PRIOFLOW_NO_LEVEL || sock_flag(sk, SOCK_DEAD) ||
+	xon = receiver->level == PRIOFLOW_NO_LEVEL || sock_flag(sk, SOCK_DEAD) ||
 	       sk_rmem_alloc_get(sk) <= receiver->low;
-	if (ends) {
-		prioflow_receive_ask(socket, 0);
-		spin_lock(&prioflow_asking.lock);
-		list_del(&receiver->turn);
-		prioflow_asking.count--;
-		spin_unlock(&prioflow_asking.lock);
-	} else if (receiver->asked != receiver->level + 1) {
-		prioflow_receive_ask(socket, receiver->level + 1);
+	if (xon) {
+		prioflow_receive_request(socket, 0);
+		spin_lock(&prioflow_polled.lock);
+		list_del(&receiver->node);
+		prioflow_polled.count--;
+		spin_unlock(&prioflow_polled.lock);
+	} else if (receiver->requested != receiver->level + 1) {
+		prioflow_receive_request(socket, receiver->level + 1);
 	}
 	spin_unlock(&receiver->lock);
-	if (ends)
+	if (xon)
 		sock_put(sk);
 }
 
-/* In softirq, while a socket asks. */
-static enum hrtimer_restart prioflow_receive_looks(struct hrtimer *timer)
+/* The timer, in softirq, while a socket is in XOFF. */
+static enum hrtimer_restart prioflow_receive_poll(struct hrtimer *timer)
 {
-	u32 looks = min_t(u32, READ_ONCE(prioflow_asking.count), PRIOFLOW_LOOKS);
+	u32 looks = min_t(u32, READ_ONCE(prioflow_polled.count), PRIOFLOW_POLL_BATCH);
 	bool again;
 
 	while (looks--)
-		prioflow_receive_look(prioflow_receive_turn());
-	spin_lock(&prioflow_asking.lock);
-	again = prioflow_asking.count;
-	prioflow_asking.watched = again;
-	/* From now on, so that it rests however long the looks have taken. */
+		prioflow_receive_poll_one(prioflow_receive_next());
+	spin_lock(&prioflow_polled.lock);
+	again = prioflow_polled.count;
+	prioflow_polled.timer_runs = again;
+	/* From now on, so that the interval is free whatever the polls have taken. */
 	if (again)
-		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), PRIOFLOW_LOOK_NS));
-	spin_unlock(&prioflow_asking.lock);
+		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), PRIOFLOW_POLL_NS));
+	spin_unlock(&prioflow_polled.lock);
 	return again ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
-/* What a socket is charged for a frame with @payload octets, by drivers as they are. */
+/* The truesize of a frame with @payload octets, as usual drivers allocate it. */
 static u32 prioflow_receive_charge(u32 payload)
 {
 	u32 data = SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + PRIOFLOW_HEADERS_MAX + payload) +
@@ -158,16 +155,16 @@ static u32 prioflow_receive_charge(u32 payload)
 }
 
 /*
- * What can still come by this port after it has asked for silence, if every frame has
- * @payload octets and is for one socket.
+ * The headroom for in-flight frames of one port after XOFF, if every frame has @payload
+ * octets and is for one socket.
  */
-static int prioflow_receive_in_flight(const struct prioflow_port *port, u32 payload,
+static int prioflow_receive_port_headroom(const struct prioflow_port *port, u32 payload,
 				      struct prioflow_receive *need)
 {
 	u32 octets, frames, headroom;
 	int err;
 
-	/* Larger datagrams come in fragments. */
+	/* Larger datagrams are received as fragments. */
 	payload = min_t(u32, payload, READ_ONCE(port->dev->mtu));
 	octets = max_t(u32, payload + PRIOFLOW_HEADERS, ETH_ZLEN) + PRIOFLOW_WIRE_OVERHEAD;
 	err = prioflow_port_in_flight(port, port->link.reaction_us, port->link.ring, octets,
@@ -182,8 +179,8 @@ static int prioflow_receive_in_flight(const struct prioflow_port *port, u32 payl
 	return 0;
 }
 
-/* What the socket needs: the most of all ports that have a link. RTNL. */
-int prioflow_receive_needs(const struct net *net, u32 payload, struct prioflow_receive *need)
+/* The socket's headroom: the largest of all ports with a link. RTNL. */
+int prioflow_receive_headroom(const struct net *net, u32 payload, struct prioflow_receive *need)
 {
 	struct prioflow_port *port;
 	int err = -ENODEV;
@@ -194,14 +191,14 @@ int prioflow_receive_needs(const struct net *net, u32 payload, struct prioflow_r
 	list_for_each_entry(port, &prioflow_net_of(net)->ports, list) {
 		if (port->link.mode == PRIOFLOW_LINK_OFF)
 			continue;
-		err = prioflow_receive_in_flight(port, payload, need);
+		err = prioflow_receive_port_headroom(port, payload, need);
 		if (err)
 			break;
 	}
 	return err;
 }
 
-/* Sets the marks and the level, which were checked, or stops. The socket's lock. */
+/* Sets checked marks and level, or opts out. The socket's lock. */
 void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_receive *set)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
@@ -218,13 +215,13 @@ void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_
 	if (!receiver->ready) {
 		receiver->ready = sk->sk_data_ready;
 		write_lock_bh(&sk->sk_callback_lock);
-		/* Whoever calls it finds the one that it leads to. */
-		smp_store_release(&sk->sk_data_ready, prioflow_receive_ready);
+		/* A caller must find receiver->ready set. */
+		smp_store_release(&sk->sk_data_ready, prioflow_receive_data_ready);
 		write_unlock_bh(&sk->sk_callback_lock);
 	}
-	/* What has come before brings nobody to look. */
+	/* The socket may be above the high mark already. */
 	if (set->level != PRIOFLOW_NO_LEVEL && sk_rmem_alloc_get(sk) >= set->high)
-		prioflow_receive_above(socket);
+		prioflow_receive_xoff(socket);
 }
 
 void prioflow_receive_init(struct prioflow_socket *socket)
@@ -235,13 +232,13 @@ void prioflow_receive_init(struct prioflow_socket *socket)
 
 int prioflow_receive_module_init(void)
 {
-	hrtimer_setup(&prioflow_asking.timer, prioflow_receive_looks, CLOCK_MONOTONIC,
+	hrtimer_setup(&prioflow_polled.timer, prioflow_receive_poll, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	return 0;
 }
 
-/* Nobody asks any more, but the last look may not have returned. */
+/* No socket is left, but the last poll may still run. */
 void prioflow_receive_module_exit(void)
 {
-	hrtimer_cancel(&prioflow_asking.timer);
+	hrtimer_cancel(&prioflow_polled.timer);
 }

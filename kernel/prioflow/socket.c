@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: what it knows of a socket that has opted in.
+ * prioflow: the state of a socket that has opted in.
  *
- * It lives from the first option that was set until the socket is destructed, which is
- * not before its last packet has left: its callbacks of destruction and of new data lead
- * here. The table finds it; for sockets that have not opted in a look at the callback is
- * all that a packet costs. Each holds the module.
+ * It lives from the first socket option until the socket is destructed, which is not before
+ * its last packet is freed; sk_destruct leads here. A hash table finds it. For sockets that
+ * have not opted in, a packet costs no more than a comparison of sk_destruct. Each socket
+ * holds a reference to the module.
  */
 #include <linux/module.h>
 #include <linux/rhashtable.h>
@@ -24,8 +24,8 @@ static const struct rhashtable_params prioflow_sockets_params = {
 static struct rhashtable prioflow_sockets;
 
 /*
- * The last packet has left and nobody refers to the socket. In any context. After the
- * module was let go this text still runs: the module's exit waits for it.
+ * Replaces the socket's sk_destruct. Any context. It still runs after module_put(); the
+ * module's exit waits for that.
  */
 void prioflow_socket_destruct(struct sock *sk)
 {
@@ -38,7 +38,7 @@ void prioflow_socket_destruct(struct sock *sk)
 	module_put(THIS_MODULE);
 }
 
-/* What is known of the socket; NULL if it has not opted in. The caller refers to it. */
+/* The socket's state; NULL if it has not opted in. The caller has a reference to @sk. */
 struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
 {
 	if (likely(READ_ONCE(sk->sk_destruct) != prioflow_socket_destruct))
@@ -46,7 +46,7 @@ struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
 	return rhashtable_lookup_fast(&prioflow_sockets, &sk, prioflow_sockets_params);
 }
 
-/* The same, made if there is none yet. The socket's lock; the caller holds the module. */
+/* The same, made if there is none. The socket's lock; the caller holds the module. */
 struct prioflow_socket *prioflow_socket_get(struct sock *sk)
 {
 	struct prioflow_socket *socket = prioflow_socket_find(sk);
@@ -73,13 +73,12 @@ struct prioflow_socket *prioflow_socket_get(struct sock *sk)
 }
 
 /*
- * Whether a packet that the socket pays for may not be dropped: the socket is of this
- * namespace and has opted in up to this level, and all that it has under way fits into what
- * it has reserved.
+ * Whether a packet charged to the socket is protected: the socket is of this namespace, has
+ * opted in up to this level, and has not exceeded its reservation.
  */
-bool prioflow_socket_keeps(const struct sock *sk, u8 level, const struct net *net)
+bool prioflow_socket_protects(const struct sock *sk, u8 level, const struct net *net)
 {
-	/* It is there for as long as the socket, which the packet keeps from destruction. */
+	/* It lives as long as the socket, which the packet keeps from destruction. */
 	const struct prioflow_socket *socket = prioflow_socket_find(sk);
 
 	return socket && level <= READ_ONCE(socket->send_level) &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: the options of sockets, from user space and to it.
+ * prioflow: socket options.
  *
- * They are UDP's at the level of IP; a packet socket has no place for them, so a UDP
- * socket sets them in its name. Everything is checked before anything is stored.
+ * They are options of UDP sockets at the level of IP. A packet socket has no such level, so a
+ * UDP socket sets them on its behalf. Everything is checked before anything is stored.
  */
 #include <linux/file.h>
 #include <linux/module.h>
@@ -14,7 +14,7 @@
 
 #include "prioflow.h"
 
-/* What a send may add beyond the buffer: one datagram by each of a few threads. */
+/* Sends may exceed the buffer: one datagram by each of a few threads. */
 #define PRIOFLOW_SEND_SLACK	(128 * 1024)
 
 static bool prioflow_is_udp(const struct sock *sk)
@@ -23,7 +23,7 @@ static bool prioflow_is_udp(const struct sock *sk)
 	       (sk->sk_family == AF_INET || sk->sk_family == AF_INET6);
 }
 
-/* The most that the socket can have under way: fragments may take its buffer twice. */
+/* Most bytes that the socket can have queued: fragments may take its buffer twice. */
 static u64 prioflow_send_reserve(const struct sock *sk)
 {
 	return 2 * (u64)READ_ONCE(sk->sk_sndbuf) + PRIOFLOW_SEND_SLACK;
@@ -49,7 +49,7 @@ static int prioflow_set_send(struct sock *sk, s32 level)
 		err = PTR_ERR(socket);
 		goto unlock;
 	}
-	/* What was reserved may be in queues: only the socket's end gives it back. */
+	/* Reserved bytes may be queued: only the socket's destruction returns them. */
 	if (level >= 0 && reserve > socket->reserve) {
 		err = prioflow_net_reserve(net, socket->reserve, reserve);
 		if (err)
@@ -78,8 +78,8 @@ static void prioflow_get_send(struct sock *sk, struct prioflow_send *send)
 }
 
 /*
- * Does @act for the socket that is meant: @sk, or a packet socket of the caller's, which
- * is held meanwhile.
+ * Sets or gets the sender's options of @sk, or of the packet socket that @send names, which
+ * is referenced meanwhile.
  */
 static int prioflow_for_sender(struct sock *sk, struct prioflow_send *send, bool set)
 {
@@ -105,11 +105,11 @@ static int prioflow_for_sender(struct sock *sk, struct prioflow_send *send, bool
 	return err;
 }
 
-/* Completes the marks from the buffer; refuses those with which packets could be lost. */
+/* Completes the marks from the buffer; refuses marks without headroom. */
 static int prioflow_check_marks(const struct sock *sk, struct prioflow_receive *receive)
 {
 	u32 buffer = READ_ONCE(sk->sk_rcvbuf);
-	int err = prioflow_receive_needs(sock_net(sk), receive->payload, receive);
+	int err = prioflow_receive_headroom(sock_net(sk), receive->payload, receive);
 
 	if (err)
 		return err;
@@ -132,7 +132,7 @@ static int prioflow_set_receive(struct sock *sk, struct prioflow_receive *receiv
 
 	if (!prioflow_is_udp(sk))
 		return -EOPNOTSUPP;
-	/* Nothing pauses the top level. */
+	/* The top level is never paused. */
 	if (receive->level < PRIOFLOW_NO_LEVEL || receive->level >= PRIOFLOW_TOP_LEVEL)
 		return -ERANGE;
 	if (receive->level >= 0 && !prioflow_net_permits(sock_net(sk), receive->level))
@@ -162,7 +162,7 @@ static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receiv
 	if (!prioflow_is_udp(sk))
 		return -EOPNOTSUPP;
 	rtnl_lock();
-	err = prioflow_receive_needs(sock_net(sk), receive->payload, receive);
+	err = prioflow_receive_headroom(sock_net(sk), receive->payload, receive);
 	rtnl_unlock();
 	if (err)
 		return err;
@@ -171,7 +171,7 @@ static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receiv
 	receive->level = socket ? socket->receiver.level : PRIOFLOW_NO_LEVEL;
 	receive->high = socket ? socket->receiver.high : 0;
 	receive->low = socket ? socket->receiver.low : 0;
-	receive->asks = socket ? READ_ONCE(socket->receiver.asks) : 0;
+	receive->pause_requests = socket ? READ_ONCE(socket->receiver.pause_requests) : 0;
 	receive->buffer = READ_ONCE(sk->sk_rcvbuf);
 	release_sock(sk);
 	return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * prioflow: options and counters of the queueing discipline, as netlink carries
- * them (TCA_OPTIONS and TCA_STATS_APP of a qdisc of kind "prioflow"), and options of
- * sockets.
+ * prioflow: options and counters of the queueing discipline (netlink attributes TCA_OPTIONS
+ * and TCA_STATS_APP of a qdisc of kind "prioflow"), events, and socket options.
  */
 #ifndef _UAPI_PRIOFLOW_H
 #define _UAPI_PRIOFLOW_H
@@ -12,7 +11,7 @@
 #define PRIOFLOW_LEVELS		16
 #define PRIOFLOW_TOP_LEVEL	15
 
-/* What a frame's level is taken from. */
+/* Source of a frame's level. */
 enum {
 	PRIOFLOW_SOURCE_DSCP,		/* 64 entries, default: its upper four bits */
 	PRIOFLOW_SOURCE_TOS,		/* 16 entries, RFC 1349's four property bits */
@@ -27,20 +26,20 @@ enum {
 
 /* Flow control with the other end of the wire (docs/protocol.md). */
 enum {
-	PRIOFLOW_LINK_OFF,		/* none are sent, none are listened to */
-	PRIOFLOW_LINK_MAC_CONTROL,	/* sent with ethertype 0x8808 */
-	PRIOFLOW_LINK_EXPERIMENTAL,	/* with 0x88b5, for MACs that swallow the other */
-	PRIOFLOW_LINK_PFC,		/* IEEE 802.1Qbb with standard equipment: two levels a priority */
-	PRIOFLOW_LINK_PAUSE,		/* IEEE 802.3 with standard equipment: all levels at once */
+	PRIOFLOW_LINK_OFF,		/* neither sent nor obeyed */
+	PRIOFLOW_LINK_MAC_CONTROL,	/* level frames, sent with ethertype 0x8808 */
+	PRIOFLOW_LINK_EXPERIMENTAL,	/* with 0x88b5, for MACs that consume 0x8808 */
+	PRIOFLOW_LINK_PFC,		/* IEEE 802.1Qbb, standard equipment: 2 levels per priority */
+	PRIOFLOW_LINK_PAUSE,		/* IEEE 802.3, standard equipment: all levels at once */
 
 	__PRIOFLOW_LINK_MAX
 #define PRIOFLOW_LINK_MAX	(__PRIOFLOW_LINK_MAX - 1)
 };
 
 #define PRIOFLOW_STORM_MS	10000	/* default of TCA_PRIOFLOW_STORM */
-#define PRIOFLOW_REACTION_US	1000	/* and of TCA_PRIOFLOW_REACTION */
+#define PRIOFLOW_REACTION_US	1000	/* default of TCA_PRIOFLOW_REACTION */
 #define PRIOFLOW_REACTION_MAX_US	32000
-#define PRIOFLOW_RING		64	/* and of TCA_PRIOFLOW_RING */
+#define PRIOFLOW_RING		64	/* default of TCA_PRIOFLOW_RING */
 #define PRIOFLOW_RING_MAX	32000
 #define PRIOFLOW_ROOM_MAX	32000
 
@@ -50,15 +49,15 @@ enum {
 	TCA_PRIOFLOW_BYTES,		/* u32, bytes */
 	TCA_PRIOFLOW_SOURCE,		/* u8, PRIOFLOW_SOURCE_* */
 	TCA_PRIOFLOW_TABLE,		/* u8 [entries of the source], levels */
-	TCA_PRIOFLOW_SEND_LEVEL,	/* u8: nothing below leaves the device; 0: all does */
+	TCA_PRIOFLOW_SEND_LEVEL,	/* u8: the device sends nothing below; 0: all */
 	TCA_PRIOFLOW_LIFETIME,		/* u64, ns until the send level expires; 0: never */
 	TCA_PRIOFLOW_PAD,
 	TCA_PRIOFLOW_LINK,		/* u8, PRIOFLOW_LINK_*, of the device */
-	TCA_PRIOFLOW_RECEIVE_LEVEL,	/* u8: the peer shall send nothing below; 0: all */
-	TCA_PRIOFLOW_STORM,		/* u32, ms: a peer that pauses for longer is ignored; 0: none */
-	TCA_PRIOFLOW_REACTION,		/* u32, us: asking for silence to last frame, rings aside */
-	TCA_PRIOFLOW_RING,		/* u32, frames that wait in the rings of both ends, at most */
-	TCA_PRIOFLOW_ROOM,		/* u32, frames of a level that came in here and are forwarded; 0: as needed */
+	TCA_PRIOFLOW_RECEIVE_LEVEL,	/* u8: the peer is to send nothing below; 0: all */
+	TCA_PRIOFLOW_STORM,		/* u32, ms: pause-storm watchdog timeout; 0: none */
+	TCA_PRIOFLOW_REACTION,		/* u32, us: XOFF to last frame, without the rings */
+	TCA_PRIOFLOW_RING,		/* u32, most frames in the rings of both ends */
+	TCA_PRIOFLOW_ROOM,		/* u32, forwarded frames per queue and level; 0: computed */
 
 	__TCA_PRIOFLOW_MAX
 #define TCA_PRIOFLOW_MAX	(__TCA_PRIOFLOW_MAX - 1)
@@ -76,46 +75,45 @@ struct tc_prioflow_level {
 	__u64 queued_bytes;
 };
 
-/* Level frames of the device. Received ones are obeyed, or counted once more below. */
+/* Flow control frames of the device. Received ones are obeyed, or also counted below. */
 struct tc_prioflow_link {
 	__u64 frames_sent;
 	__u64 frames_received;
 	__u64 malformed;	/* not in frames_received */
-	__u64 stale;		/* older than one that came before */
-	__u64 limited;		/* more a second than are listened to */
-	__u64 ignored;		/* from a peer that had paused for too long */
-	__u32 storms;		/* how often it had */
-	__u8 peer[6];		/* address that the last obeyed one came from; zeros: none has come */
+	__u64 stale;		/* older than a received one */
+	__u64 limited;		/* above the rate limit */
+	__u64 ignored;		/* by the pause-storm watchdog */
+	__u32 storms;		/* how often the watchdog timed out */
+	__u8 peer[6];		/* source address of the last obeyed one; zeros: none yet */
 	__u8 unused[6];
 };
 
 /*
- * What a bridge forwards, in frames of one level that came in by one port and wait in one
- * queue.
+ * Frames that a bridge forwards. Limits apply per ingress port, queue and level.
  */
 struct tc_prioflow_forward {
-	__u32 room;		/* for those that came in by this device; 0: none */
-	__u32 headroom;		/* of it for what can still come after asking for silence */
-	__u64 asks;		/* how often the peer was asked because of them */
-	__u64 beyond;		/* in this queue: frames that found no room, and could be dropped */
-	__u32 most;		/* in this queue: so many at most have waited */
+	__u32 room;		/* of this device as ingress port; 0: none */
+	__u32 headroom;		/* part of the room for in-flight frames after XOFF */
+	__u64 pause_requests;		/* XOFFs that forwarded frames have caused */
+	__u64 over_limit;		/* in this queue: frames that exceeded the room */
+	__u32 most;		/* in this queue: most frames at once, of one port and level */
 	__u32 unused;
 };
 
-/* Who holds the device's levels; the highest is in force. */
+/* Who sets the device's levels; the highest is in force. */
 struct tc_prioflow_by {
 	__u8 send_hand;		/* TCA_PRIOFLOW_SEND_LEVEL */
 	__u8 send_peer;		/* the peer's frames */
 	__u8 receive_hand;	/* TCA_PRIOFLOW_RECEIVE_LEVEL */
-	__u8 receive_sockets;	/* sockets of the namespace that are full */
-	__u8 receive_forwarded;	/* frames that a bridge has taken from the device */
+	__u8 receive_sockets;	/* sockets of the namespace in XOFF */
+	__u8 receive_forwarded;	/* frames that a bridge forwards from the device */
 	__u8 unused[3];
 };
 
 /* TCA_STATS_APP of the qdisc. */
 struct tc_prioflow_xstats {
-	__u32 send_level;	/* in force, by whoever holds it */
-	__u32 receive_level;	/* asked of the peer */
+	__u32 send_level;	/* in force */
+	__u32 receive_level;	/* requested from the peer */
 	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
 	struct tc_prioflow_link link;
 	struct tc_prioflow_forward forward;
@@ -123,9 +121,8 @@ struct tc_prioflow_xstats {
 };
 
 /*
- * Events, for monitors: the generic netlink family PRIOFLOW_GENL_NAME has one multicast
- * group, PRIOFLOW_GENL_EVENTS, in each network namespace. A reader that is too slow gets
- * ENOBUFS.
+ * Events for monitors: the generic netlink family PRIOFLOW_GENL_NAME has one multicast
+ * group, PRIOFLOW_GENL_EVENTS, in each network namespace. A slow reader gets ENOBUFS.
  */
 #define PRIOFLOW_GENL_NAME	"prioflow"
 #define PRIOFLOW_GENL_VERSION	1
@@ -133,16 +130,16 @@ struct tc_prioflow_xstats {
 
 enum {
 	PRIOFLOW_CMD_UNSPEC,
-	PRIOFLOW_CMD_LEVELS,		/* one of a device's levels is another now */
-	PRIOFLOW_CMD_STORM,		/* its peer has paused for too long, and is ignored */
+	PRIOFLOW_CMD_LEVELS,		/* a level of a device has changed */
+	PRIOFLOW_CMD_STORM,		/* the pause-storm watchdog ignores its peer */
 };
 
-/* All are in each event. */
+/* Each event has all of them. */
 enum {
 	PRIOFLOW_A_UNSPEC,
 	PRIOFLOW_A_IFINDEX,		/* u32 */
 	PRIOFLOW_A_SEND_LEVEL,		/* u8, in force */
-	PRIOFLOW_A_RECEIVE_LEVEL,	/* u8, asked of the peer */
+	PRIOFLOW_A_RECEIVE_LEVEL,	/* u8, requested from the peer */
 	PRIOFLOW_A_TIME,		/* u64, ns of CLOCK_MONOTONIC */
 	PRIOFLOW_A_PAD,
 
@@ -154,47 +151,47 @@ enum {
  * Options of UDP sockets, for setsockopt and getsockopt at level IPPROTO_IP (AF_INET) or
  * IPPROTO_IPV6 (AF_INET6). getsockopt reads the structure, too.
  *
- *   EPERM		the level is not open (net.prioflow.open_levels): CAP_NET_ADMIN
- *   ENOBUFS		no room: getsockopt has the numbers
+ *   EPERM		the level is not open (net.prioflow.open_levels): needs CAP_NET_ADMIN
+ *   ENOBUFS		not enough room: getsockopt returns the numbers
  *   EOPNOTSUPP		neither UDP nor, by packet_socket, a packet socket
- *   ERANGE		no such level; a receiver's is at most 14
- *   EINVAL		not the structure's size; a low mark that is not below the high one
- *   ENODEV, ENETDOWN	(receiver) no device of the namespace has a link; one has no rate now
- *   ENOPROTOOPT	the module is not there
+ *   ERANGE		no such level; a receiver's level is at most 14
+ *   EINVAL		not the structure's size; the low mark is not below the high mark
+ *   ENODEV, ENETDOWN	(receiver) no device of the namespace has a link; one has no link rate
+ *   ENOPROTOOPT	the module is not loaded
  */
 #define PRIOFLOW_SO_SEND	0x5470
 #define PRIOFLOW_SO_RECEIVE	0x5471
 
 /*
- * PRIOFLOW_SO_SEND: no prioflow qdisc of the namespace drops what the socket sends. To be
- * set after SO_SNDBUF, and again when that becomes larger.
+ * PRIOFLOW_SO_SEND: no prioflow qdisc of the namespace drops the socket's packets. Set it
+ * after SO_SNDBUF, and again after each increase of that.
  */
 struct prioflow_send {
-	__s32 level;		/* the highest at which that holds; -1: at none */
-	__s32 packet_socket;	/* descriptor of one for which this is meant; -1: this socket */
-	/* to user space only, in bytes */
-	__u32 reserve;		/* of the room, which a socket with this buffer takes */
+	__s32 level;		/* highest protected level; -1: opt out */
+	__s32 packet_socket;	/* descriptor of the packet socket to set; -1: this socket */
+	/* output only, in bytes */
+	__u32 reserve;		/* of the room, by a socket with this buffer */
 	__u32 buffer;		/* SO_SNDBUF */
-	__u32 room;		/* net.prioflow.send_room, for all senders of the namespace */
+	__u32 room;		/* net.prioflow.send_room, of all senders of the namespace */
 	__u32 unused;
-	__u64 reserved;		/* of the room, by all */
+	__u64 reserved;		/* of the room, by all senders */
 };
 
 /*
- * PRIOFLOW_SO_RECEIVE: while the socket holds more than a mark, the peers of the
- * namespace's devices are asked to send nothing up to this level. Bytes are what the
- * kernel charges to the socket and compares with SO_RCVBUF.
+ * PRIOFLOW_SO_RECEIVE: from the high mark (XOFF) to the low mark (XON) all devices of the
+ * namespace with a link request that their peers send nothing up to this level. Marks are
+ * bytes as the kernel charges them to the socket and compares them with SO_RCVBUF.
  */
 struct prioflow_receive {
-	__s32 level;		/* of what comes, 0 to 14; -1: ask for nothing */
-	__u32 payload;		/* smallest datagram that comes, octets */
-	__u32 high;		/* bytes from which it asks; 0: what the buffer allows */
-	__u32 low;		/* bytes from which it asks no more; 0: half of that */
-	/* to user space only */
-	__u32 headroom;		/* bytes for what can still come after asking */
-	__u32 frames;		/* as many frames */
-	__u32 buffer;		/* bytes: SO_RCVBUF */
-	__u32 asks;		/* how often it has asked */
+	__s32 level;		/* of the received datagrams, 0 to 14; -1: opt out */
+	__u32 payload;		/* of the smallest received datagram, octets */
+	__u32 high;		/* XOFF mark; 0: buffer minus headroom */
+	__u32 low;		/* XON mark; 0: half of the high mark */
+	/* output only */
+	__u32 headroom;		/* bytes for in-flight frames after XOFF */
+	__u32 frames;		/* in-flight frames */
+	__u32 buffer;		/* SO_RCVBUF, bytes */
+	__u32 pause_requests;		/* how often the socket has sent XOFF */
 };
 
 #endif /* _UAPI_PRIOFLOW_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: what makes `tc` understand the qdisc's options and print its counters.
+ * prioflow: plug-in for tc: parses the qdisc's options and prints its counters.
  *
  * tc loads q_prioflow.so from $TC_LIB_DIR or /usr/lib/<arch>/tc and looks for
  * prioflow_qdisc_util.
@@ -190,7 +190,7 @@ static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *op
 
 static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtattr *xstats)
 {
-	static const unsigned char nobody[6];
+	static const unsigned char no_peer[6];
 	struct tc_prioflow_xstats stats;
 	int i;
 
@@ -205,7 +205,7 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 		fprintf(file, " transmit level by hand %u by peer %u, receive level by hand %u by sockets %u by forwarded %u\n",
 			stats.by.send_hand, stats.by.send_peer, stats.by.receive_hand,
 			stats.by.receive_sockets, stats.by.receive_forwarded);
-	if (memcmp(stats.link.peer, nobody, sizeof(nobody)))
+	if (memcmp(stats.link.peer, no_peer, sizeof(no_peer)))
 		fprintf(file, " peer %02x:%02x:%02x:%02x:%02x:%02x\n", stats.link.peer[0],
 			stats.link.peer[1], stats.link.peer[2], stats.link.peer[3],
 			stats.link.peer[4], stats.link.peer[5]);
@@ -213,9 +213,9 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,
 		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms);
 	if (stats.forward.room)
-		fprintf(file, " forwarded: room %u headroom %u asks %llu beyond %llu most %u\n",
-			stats.forward.room, stats.forward.headroom, stats.forward.asks,
-			stats.forward.beyond, stats.forward.most);
+		fprintf(file, " forwarded: room %u headroom %u pause-requests %llu over-limit %llu most %u\n",
+			stats.forward.room, stats.forward.headroom, stats.forward.pause_requests,
+			stats.forward.over_limit, stats.forward.most);
 	fprintf(file, " level     queued       sent    dropped  longest wait      paused\n");
 	for (i = PRIOFLOW_TOP_LEVEL; i >= 0; i--) {
 		const struct tc_prioflow_level *level = &stats.level[i];

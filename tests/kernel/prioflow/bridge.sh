@@ -74,12 +74,12 @@ equal "nothing is lost in queues, at ports or in sockets" "0 0 0" "$lost"
 timely within "because the reader has asked for silence" 1 1000000 "$(asks S)"
 for port in "Z zy" "Y yx" "X xa" "X xb"; do
     # shellcheck disable=SC2086 # two words
-    timely within "and so has bridge port $port, for what it brought" 1 1000000 "$(forwarded $port asks)"
+    timely within "and so has bridge port $port, for what it brought" 1 1000000 "$(forwarded $port pause-requests)"
 done
 echo "most frames of one port and level in a queue: X $(forwarded X xy most) Y $(forwarded Y yz most)" \
     "Z $(forwarded Z zs most); room $(forwarded X xa room), headroom $(forwarded X xa headroom)"
 equal "no frame was beyond its port's room" "0 0 0" \
-    "$(forwarded X xy beyond) $(forwarded Y yz beyond) $(forwarded Z zs beyond)"
+    "$(forwarded X xy over-limit) $(forwarded Y yz over-limit) $(forwarded Z zs over-limit)"
 check "at last nobody asks" wait_for 5 nobody_asks
 
 # A jam at level 1 from the reader back to both senders, and what is above it.
@@ -114,7 +114,7 @@ equal "of what is flooded each copy comes" "$frames $frames" "$(came S) $(came B
 equal "and none is lost" "0 0 0" "$(lost_since "$before")"
 check "then nothing is held" wait_for 5 nobody_asks
 
-contains "a room that cannot hold what is in flight is refused" "can come after asking for silence" \
+contains "a room that cannot hold what is in flight is refused" "can be in flight after XOFF" \
     "$(in_ns X tc qdisc change dev xa root prioflow room 10 2>&1)"
 equal "and nothing of it stays" "$(forwarded X xb room)" "$(forwarded X xa room)"
 must in_ns X tc qdisc change dev xa root prioflow reaction 1000 room 1000

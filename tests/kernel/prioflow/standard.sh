@@ -115,7 +115,7 @@ change storm 10000
 
 must a ethtool -s v0 speed 10000 duplex full autoneg off
 change link off
-contains "on a wire on which no pause lasts there is none" "before it can be repeated" \
+contains "on a wire on which no pause lasts there is none" "before it can be refreshed" \
     "$(a tc qdisc change dev v0 root prioflow link pause 2>&1)"
 contains "and nothing has changed" "link off" "$(shown)"
 must a ethtool -s v0 speed 10 duplex full autoneg off

@@ -156,7 +156,7 @@ equal "and the port before it is set back" "$v0_before" "$(flow_of v0)"
 must a tc qdisc del dev w0 root
 must a tc qdisc del dev v0 root
 printf '[ports.v0]\n[ports.w0]\nroom = 65\nring = 64\nlink = "mac-control"\n' >refused.toml
-says "so does what the kernel refuses" "can come after asking" a teiji flow enable --profile refused.toml
+says "so does what the kernel refuses" "can be in flight after XOFF" a teiji flow enable --profile refused.toml
 equal "and a port that had none has none" "" "$(flow_of v0)"
 printf '[ports.v0]\nlimt = 4\n[ports.w0]\nby = "mac"\n' >wrong.toml
 says "all mistakes are told" "2 mistakes" a teiji flow enable --profile wrong.toml

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: what the peer asks for: level frames, or PAUSE or PFC of standard equipment
- * (docs/protocol.md). Each sets the port's transmit level for as long as it says. Not
- * listened to are frames that come too often, and a peer that has asked for too long.
+ * prioflow: receives the peer's level frames, or PAUSE or PFC of standard equipment
+ * (docs/protocol.md). Each sets the port's transmit level for its lifetime. Frames above the
+ * rate limit are ignored, and so is a peer that the pause-storm watchdog has caught.
  */
 #include <linux/etherdevice.h>
 #include <linux/netfilter.h>
@@ -10,19 +10,19 @@
 #include "frame.h"
 #include "prioflow.h"
 
-/* Most frames a second that are listened to, and at once. */
-#define PRIOFLOW_RATE		10000
-#define PRIOFLOW_BURST		500
+/* Rate limit: frames per second, and burst. */
+#define PRIOFLOW_RX_RATE		10000
+#define PRIOFLOW_RX_BURST		500
 
-/* Whether one more frame may be listened to. The port's lock. */
-static bool prioflow_hear_admits(struct prioflow_link *link, u64 now_ns)
+/* Whether the frame is within the rate limit. The port's lock. */
+static bool prioflow_rx_within_rate(struct prioflow_link *link, u64 now_ns)
 {
-	const u64 each_ns = NSEC_PER_SEC / PRIOFLOW_RATE;
+	const u64 each_ns = NSEC_PER_SEC / PRIOFLOW_RX_RATE;
 
 	link->frames_received++;
 	if (!link->mode)
-		return false;	/* it was switched off just now */
-	link->rate_ns = max(link->rate_ns, now_ns - min(now_ns, PRIOFLOW_BURST * each_ns));
+		return false;	/* switched off meanwhile */
+	link->rate_ns = max(link->rate_ns, now_ns - min(now_ns, PRIOFLOW_RX_BURST * each_ns));
 	if (link->rate_ns + each_ns > now_ns) {
 		link->limited++;
 		return false;
@@ -31,12 +31,12 @@ static bool prioflow_hear_admits(struct prioflow_link *link, u64 now_ns)
 	return true;
 }
 
-/* Whether the peer has held this port for too long, or did and is not listened to yet. */
-static bool prioflow_hear_storms(struct prioflow_port *port, u64 now_ns)
+/* The pause-storm watchdog: whether to ignore a pause request. The port's lock. */
+static bool prioflow_rx_is_storm(struct prioflow_port *port, u64 now_ns)
 {
 	struct prioflow_link *link = &port->link;
 
-	if (now_ns < link->deaf_until_ns) {
+	if (now_ns < link->ignore_until_ns) {
 		link->ignored++;
 		return true;
 	}
@@ -45,34 +45,34 @@ static bool prioflow_hear_storms(struct prioflow_port *port, u64 now_ns)
 	if (!link->storm_ns || now_ns - link->held_since_ns <= link->storm_ns)
 		return false;
 
-	link->deaf_until_ns = now_ns + link->storm_ns;
+	link->ignore_until_ns = now_ns + link->storm_ns;
 	prioflow_event(port, PRIOFLOW_CMD_STORM, now_ns);
 	if (!link->storms++)
-		netdev_warn(port->dev, "prioflow: the peer has paused this port for more than %llu ms and is ignored for as long; said once\n",
+		netdev_warn(port->dev, "prioflow: the peer has paused this port for more than %llu ms: pause requests are ignored for as long; logged once\n",
 			    div_u64(link->storm_ns, NSEC_PER_MSEC));
 	return true;
 }
 
-/* Holds the port at the level that the peer asks for, or lets it go. The port's lock. */
-static void prioflow_hear_obey(struct prioflow_port *port, const u8 *peer, u8 level,
+/* Pauses the levels below @level, or resumes all if it is 0. The port's lock. */
+static void prioflow_rx_obey(struct prioflow_port *port, const u8 *peer, u8 level,
 			       u64 lifetime_ns, u64 now_ns)
 {
 	ether_addr_copy(port->link.peer, peer);
 	prioflow_port_expire(port, now_ns);
-	if (level && prioflow_hear_storms(port, now_ns))
+	if (level && prioflow_rx_is_storm(port, now_ns))
 		level = 0;
 	prioflow_port_hold(port, PRIOFLOW_BY_PEER, level, lifetime_ns, now_ns);
 }
 
-/* A level frame. */
-static void prioflow_hear_level(struct prioflow_port *port, const u8 *peer,
+/* Obeys a level frame. */
+static void prioflow_rx_level(struct prioflow_port *port, const u8 *peer,
 				const struct prioflow_frame *frame)
 {
 	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns();
 
 	spin_lock(&port->lock);
-	if (!prioflow_hear_admits(link, now_ns))
+	if (!prioflow_rx_within_rate(link, now_ns))
 		goto unlock;
 	if (link->peer_known && link->peer_instance == frame->instance &&
 	    (s32)(frame->sequence - link->peer_sequence) <= 0) {
@@ -82,44 +82,44 @@ static void prioflow_hear_level(struct prioflow_port *port, const u8 *peer,
 	link->peer_known = true;
 	link->peer_instance = frame->instance;
 	link->peer_sequence = frame->sequence;
-	prioflow_hear_obey(port, peer, frame->level, frame->lifetime_ms * NSEC_PER_MSEC,
+	prioflow_rx_obey(port, peer, frame->level, frame->lifetime_ms * NSEC_PER_MSEC,
 			   now_ns);
 unlock:
 	spin_unlock(&port->lock);
 }
 
 /*
- * PAUSE or PFC. A transmit level has no gaps: what is below the highest silent priority is
- * silent with it, and all as long as the longest of them.
+ * Obeys PAUSE or PFC. A transmit level has no gaps: it pauses all priorities up to the
+ * highest paused one, until the last of their pauses ends.
  */
-static void prioflow_hear_pause(struct prioflow_port *port, const u8 *peer,
+static void prioflow_rx_pause(struct prioflow_port *port, const u8 *peer,
 				const struct prioflow_pause *pause)
 {
 	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns(), until_ns = now_ns;
-	u8 silent = 0;
+	u8 paused = 0;
 	u32 i;
 
 	spin_lock(&port->lock);
-	if (!prioflow_hear_admits(link, now_ns))
+	if (!prioflow_rx_within_rate(link, now_ns))
 		goto unlock;
 	for (i = 0; i < PRIOFLOW_PRIORITIES; i++) {
 		if (pause->priorities & BIT(i))
-			link->silent_until_ns[i] = now_ns +
+			link->paused_until_ns[i] = now_ns +
 				div_u64((u64)pause->quanta[i] * PRIOFLOW_QUANTUM_BITS *
 					(NSEC_PER_SEC / USEC_PER_SEC), link->rate_mbps);
-		if (link->silent_until_ns[i] > now_ns) {
-			silent |= BIT(i);
-			until_ns = max(until_ns, link->silent_until_ns[i]);
+		if (link->paused_until_ns[i] > now_ns) {
+			paused |= BIT(i);
+			until_ns = max(until_ns, link->paused_until_ns[i]);
 		}
 	}
-	prioflow_hear_obey(port, peer, prioflow_pause_level(silent), until_ns - now_ns, now_ns);
+	prioflow_rx_obey(port, peer, prioflow_pause_level(paused), until_ns - now_ns, now_ns);
 unlock:
 	spin_unlock(&port->lock);
 }
 
-/* In softirq, for every frame that the device receives. */
-unsigned int prioflow_hear(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+/* Netfilter ingress hook, in softirq, for each frame that the device receives. */
+unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct prioflow_port *port = priv;
 	u8 octets[PRIOFLOW_FRAME_SIZE], mode = READ_ONCE(port->link.mode);
@@ -152,9 +152,9 @@ unsigned int prioflow_hear(void *priv, struct sk_buff *skb, const struct nf_hook
 		port->link.malformed++;
 		spin_unlock(&port->lock);
 	} else if (prioflow_link_is_standard(mode)) {
-		prioflow_hear_pause(port, eth_hdr(skb)->h_source, &pause);
+		prioflow_rx_pause(port, eth_hdr(skb)->h_source, &pause);
 	} else {
-		prioflow_hear_level(port, eth_hdr(skb)->h_source, &frame);
+		prioflow_rx_level(port, eth_hdr(skb)->h_source, &frame);
 	}
 	consume_skb(skb);
 	return NF_STOLEN;
