@@ -36,7 +36,7 @@ static __always_inline bool prioflow_is_plain(const struct sk_buff *skb)
 	       !is_link_local_ether_addr(skb->data);
 }
 
-/* The qdisc lock. */
+/* The level of any frame. Needs the qdisc lock, as the map changes under it. */
 static __always_inline u32 prioflow_level_of(const struct prioflow_map *map, struct sk_buff *skb)
 {
 	if (likely(map->reads_class && prioflow_is_plain(skb)))

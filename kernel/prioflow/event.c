@@ -21,13 +21,14 @@ static struct genl_family prioflow_family __ro_after_init = {
 	.n_mcgrps	= ARRAY_SIZE(prioflow_groups),
 };
 
-/* Sends an event to all listeners; to none without memory. The port's lock. */
+/* Sends an event to all listeners; to none without memory. */
 void prioflow_event(const struct prioflow_port *port, u8 command, u64 now_ns)
 {
 	struct net *net = dev_net(port->dev);
 	struct sk_buff *skb;
 	void *header;
 
+	lockdep_assert_held(&port->lock);
 	if (likely(!genl_has_listeners(&prioflow_family, net, 0)))
 		return;
 	skb = genlmsg_new(nla_total_size(sizeof(u32)) + 2 * nla_total_size(sizeof(u8)) +

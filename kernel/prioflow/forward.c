@@ -34,12 +34,13 @@ static struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int
 	return NULL;
 }
 
-/* Requests the highest level that a queue has in XOFF from the peer. The port's lock. */
+/* Requests the highest level that a queue has in XOFF from the peer. */
 static void prioflow_forward_request(struct prioflow_port *port)
 {
 	struct prioflow_forward *forward = &port->forward;
 	u8 level;
 
+	lockdep_assert_held(&port->lock);
 	for (level = PRIOFLOW_TOP_LEVEL; level && !forward->xoff_queues[level - 1]; level--)
 		;
 	prioflow_port_request(port, PRIOFLOW_FOR_FORWARDED, level);
@@ -92,7 +93,7 @@ unlock:
 /*
  * Charges a frame that a bridge forwards to its ingress port. Returns the port's slot + 1; 0
  * if the frame is not forwarded from a port with a link, or exceeds the room: then it is
- * droppable. The qdisc lock.
+ * droppable.
  */
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level)
 {
@@ -101,6 +102,7 @@ u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 leve
 	struct prioflow_port *port;
 	u32 frames, slot = 0;
 
+	prioflow_assert_qdisc_lock(sch);
 	if (level == PRIOFLOW_TOP_LEVEL || !netif_is_bridge_port(qdisc_dev(sch)))
 		return 0;
 	rcu_read_lock();
@@ -125,11 +127,12 @@ unlock:
 	return slot;
 }
 
-/* Uncharges a frame of the port in this slot. The qdisc lock. */
+/* Uncharges a frame of the port in this slot. */
 void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level)
 {
 	struct prioflow_account *account = &q->account[slot];
 
+	prioflow_assert_qdisc_lock(q->qdisc);
 	account->frames[level]--;
 	if (unlikely(account->xoff & BIT(level)))
 		prioflow_forward_check_xon(q->port->net, slot, account, level);
@@ -150,19 +153,20 @@ void prioflow_forward_purge(struct prioflow_sched *q)
 	}
 }
 
-/* In-flight frames after XOFF, of the smallest size. RTNL. */
+/* In-flight frames after XOFF, of the smallest size. */
 static int prioflow_forward_headroom(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 				     u32 *headroom)
 {
 	return prioflow_port_in_flight(port, reaction_us, ring, PRIOFLOW_SMALLEST, headroom);
 }
 
-/* Whether the room is larger than the headroom. RTNL. */
+/* Whether the room is larger than the headroom. */
 int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 reaction_us, u32 ring,
 			   struct netlink_ext_ack *extack)
 {
 	u32 headroom;
 
+	ASSERT_RTNL();
 	if (!room || prioflow_forward_headroom(port, reaction_us, ring, &headroom))
 		return 0;
 	if (room > headroom)
@@ -173,7 +177,7 @@ int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 react
 	return -ENOBUFS;
 }
 
-/* Computes room and marks from the current link rate. RTNL. */
+/* Computes room and marks from the current link rate. */
 void prioflow_forward_measure(struct prioflow_port *port)
 {
 	struct prioflow_forward *forward = &port->forward;
@@ -196,12 +200,13 @@ void prioflow_forward_measure(struct prioflow_port *port)
 	WRITE_ONCE(forward->room, room);
 }
 
-/* Starts charging frames to this ingress port. RTNL. */
+/* Starts charging frames to this ingress port. */
 int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *extack)
 {
 	struct prioflow_net *net = port->net;
 	u32 slot;
 
+	ASSERT_RTNL();
 	for (slot = 0; slot < PRIOFLOW_SLOTS && rtnl_dereference(net->by_slot[slot]); slot++)
 		;
 	if (slot == PRIOFLOW_SLOTS) {
@@ -219,11 +224,12 @@ int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *e
 	return 0;
 }
 
-/* Stops charging frames to the port, and withdraws its pause requests. RTNL. */
+/* Stops charging frames to the port, and withdraws its pause requests. */
 void prioflow_forward_stop(struct prioflow_port *port)
 {
 	struct prioflow_forward *forward = &port->forward;
 
+	ASSERT_RTNL();
 	hash_del_rcu(&forward->node);
 	RCU_INIT_POINTER(port->net->by_slot[forward->slot], NULL);
 	spin_lock_bh(&port->lock);

@@ -11,7 +11,6 @@
 /*
  * Drops the youngest packets of lower levels until a packet of level @number fits; false if
  * there is no droppable packet of a lower level. Adds the dropped ones to @packets and @bytes.
- * The qdisc lock.
  */
 bool prioflow_level_push_out(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 			     struct sk_buff **to_free, u32 *packets, u32 *bytes)
@@ -20,6 +19,7 @@ bool prioflow_level_push_out(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 	struct sk_buff *victim;
 	u32 lowest;
 
+	prioflow_assert_qdisc_lock(sch);
 	while (prioflow_is_full(sch, skb)) {
 		if (!q->droppable)
 			return false;

@@ -61,15 +61,17 @@ static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode)
 	return skb;
 }
 
-/* Writes the payload of a frame that requests @level. The port's lock. */
-static void prioflow_link_fill_frame(struct prioflow_link *link, u8 mode, u8 level, u8 *octets)
+/* Writes the payload of a frame that requests @level. */
+static void prioflow_link_fill_frame(struct prioflow_port *port, u8 mode, u8 level, u8 *octets)
 {
+	struct prioflow_link *link = &port->link;
 	struct prioflow_frame frame = {
 		.level = level,
 		.lifetime_ms = level ? PRIOFLOW_LIFETIME_MS : 0,
 		.instance = link->instance,
 	};
 
+	lockdep_assert_held(&port->lock);
 	link->last_sent_level = level;
 	link->frames_sent++;
 	if (prioflow_link_is_standard(mode)) {
@@ -95,7 +97,7 @@ static void prioflow_link_work(struct kthread_work *work)
 	again = link->xons_left;
 	mode = link->mode;
 	refresh = prioflow_link_is_standard(mode) ? link->refresh : PRIOFLOW_REFRESH;
-	prioflow_link_fill_frame(link, mode, port->receive_level, octets);
+	prioflow_link_fill_frame(port, mode, port->receive_level, octets);
 	spin_unlock_bh(&port->lock);
 
 	skb = prioflow_link_skb(port->dev, mode);
@@ -107,9 +109,12 @@ static void prioflow_link_work(struct kthread_work *work)
 		kthread_queue_delayed_work(prioflow_worker, &link->work, refresh);
 }
 
-/* Has the worker send the requested level now. The port's lock, any context. */
-void prioflow_link_send_soon(struct prioflow_link *link)
+/* Has the worker send the requested level now. Any context. */
+void prioflow_link_send_soon(struct prioflow_port *port)
 {
+	struct prioflow_link *link = &port->link;
+
+	lockdep_assert_held(&port->lock);
 	if (link->mode)
 		kthread_mod_delayed_work(prioflow_worker, &link->work, 0);
 }
@@ -127,6 +132,7 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 	struct prioflow_link *link = &port->link;
 	int err;
 
+	ASSERT_RTNL();
 	if (!prioflow_link_possible(port->dev)) {
 		NL_SET_ERR_MSG_MOD(extack, "flow control is between the ends of one wire; use the Ethernet ports below this device");
 		return -EOPNOTSUPP;
@@ -163,7 +169,7 @@ err_forward:
 
 /*
  * Stops receiving from the peer, and sends XON. @last: the port's last qdisc is being
- * destroyed and can send no more, so the request ends by its lifetime. RTNL.
+ * destroyed and can send no more, so the request ends by its lifetime.
  */
 static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 {
@@ -172,6 +178,7 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 	struct sk_buff *skb = NULL;
 	bool xon;
 
+	ASSERT_RTNL();
 	nf_unregister_net_hook(dev_net(port->dev), &link->hook);
 	dev_mc_del(port->dev, prioflow_address);
 	prioflow_forward_stop(port);
@@ -180,7 +187,7 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 	spin_lock_bh(&port->lock);
 	xon = link->last_sent_level && !last;
 	if (xon)
-		prioflow_link_fill_frame(link, mode, 0, octets);
+		prioflow_link_fill_frame(port, mode, 0, octets);
 	link->xons_left = 0;
 	memset(link->paused_until_ns, 0, sizeof(link->paused_until_ns));
 	prioflow_port_hold(port, PRIOFLOW_BY_PEER, 0, 0, ktime_get_ns());
@@ -193,7 +200,7 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 	}
 }
 
-/* Ends the link of a port that is being freed. RTNL. */
+/* Ends the link of a port that is being freed. */
 void prioflow_link_end(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
@@ -207,7 +214,7 @@ void prioflow_link_end(struct prioflow_port *port)
 	prioflow_link_stop(port, mode, true);
 }
 
-/* Computes length and refresh interval of a pause from the link rate. RTNL. */
+/* Computes length and refresh interval of a pause from the link rate. */
 void prioflow_link_measure(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
@@ -227,7 +234,7 @@ void prioflow_link_measure(struct prioflow_port *port)
 		netdev_warn(port->dev, "prioflow: at this link rate a pause ends before it can be refreshed\n");
 }
 
-/* Enables or disables flow control with the peer; unchanged on failure. RTNL. */
+/* Enables or disables flow control with the peer; unchanged on failure. */
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack)
 {
 	struct prioflow_link *link = &port->link;
@@ -250,7 +257,7 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 	spin_lock_bh(&port->lock);
 	link->mode = mode;
 	if (port->receive_level)
-		prioflow_link_send_soon(link);
+		prioflow_link_send_soon(port);
 	spin_unlock_bh(&port->lock);
 	if (!mode)
 		prioflow_link_stop(port, before, false);
@@ -267,9 +274,12 @@ void prioflow_link_init(struct prioflow_link *link)
 	link->sequence = get_random_u32();
 }
 
-/* Fills in the link's counters. The port's lock. */
-void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats)
+/* Fills in the link's counters. */
+void prioflow_link_fill(const struct prioflow_port *port, struct tc_prioflow_link *stats)
 {
+	const struct prioflow_link *link = &port->link;
+
+	lockdep_assert_held(&port->lock);
 	stats->frames_sent = link->frames_sent;
 	stats->frames_received = link->frames_received;
 	stats->malformed = link->malformed;

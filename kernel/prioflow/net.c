@@ -8,6 +8,7 @@
  *     net.prioflow.send_room     most bytes that all opted-in senders may have queued
  */
 #include <linux/capability.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/netns/generic.h>
@@ -72,9 +73,10 @@ u64 prioflow_net_reserved(struct prioflow_net *net)
 	return reserved;
 }
 
-/* Adds a port to its namespace. RTNL. */
+/* Adds a port to its namespace. */
 void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port)
 {
+	ASSERT_RTNL();
 	spin_lock_bh(&net->lock);
 	list_add(&port->list, &net->ports);
 	prioflow_port_request_for_sockets(port, net->receive_level);
@@ -83,6 +85,7 @@ void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port)
 
 void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port)
 {
+	ASSERT_RTNL();
 	spin_lock_bh(&net->lock);
 	list_del(&port->list);
 	spin_unlock_bh(&net->lock);

@@ -13,7 +13,7 @@
 
 #include "prioflow.h"
 
-/* Gets the device's port, or makes one; NULL without memory. RTNL. */
+/* Gets the device's port, or makes one; NULL without memory. */
 struct prioflow_port *prioflow_port_get(struct net_device *dev)
 {
 	struct prioflow_net *net = prioflow_net_of(dev_net(dev));
@@ -39,7 +39,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	return port;
 }
 
-/* Releases a port. The last user frees it. RTNL. */
+/* Releases a port. The last user frees it. */
 void prioflow_port_put(struct prioflow_port *port)
 {
 	ASSERT_RTNL();
@@ -69,6 +69,7 @@ static void prioflow_port_account(struct prioflow_port *port, u8 level, u64 now_
 {
 	u32 i;
 
+	lockdep_assert_held(&port->lock);
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		if (i < port->send_level && i >= level) {
 			port->paused_ns[i] += now_ns - port->paused_since_ns[i];
@@ -87,6 +88,7 @@ static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 	u8 level = 0;
 	u32 i;
 
+	lockdep_assert_held(&port->lock);
 	for (i = 0; i < PRIOFLOW_HOLDS; i++) {
 		const struct prioflow_hold *hold = &port->hold[i];
 
@@ -101,11 +103,12 @@ static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, now_ns);
 }
 
-/* Expires holds that are due, at their own end. The port's lock. */
+/* Expires holds that are due, at their own end. */
 void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
 {
 	u32 i;
 
+	lockdep_assert_held(&port->lock);
 	while (port->until_ns && now_ns >= port->until_ns) {
 		u64 end_ns = port->until_ns;
 
@@ -132,7 +135,7 @@ u8 prioflow_port_send_level(struct prioflow_port *port, u64 *until_ns)
 /*
  * Holds the transmit level at @level for @lifetime_ns (0: without end). Resumed packets are
  * sent from this context once softirqs are on, or by the current owner of the qdisc.
- * The port's lock, softirqs off.
+ * Softirqs off.
  */
 void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u8 level,
 			u64 lifetime_ns, u64 now_ns)
@@ -140,6 +143,7 @@ void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder,
 	struct prioflow_sched *sched;
 	u8 before;
 
+	lockdep_assert_held(&port->lock);
 	prioflow_port_expire(port, now_ns);
 	before = port->send_level;
 	port->hold[holder].level = level;
@@ -161,34 +165,37 @@ void prioflow_port_set_send_level(struct prioflow_port *port, u8 level, u64 life
 	spin_unlock_bh(&port->lock);
 }
 
-/* Stores one requester's level, and requests the highest from the peer. The port's lock. */
+/* Stores one requester's level, and requests the highest from the peer. */
 void prioflow_port_request(struct prioflow_port *port, enum prioflow_requester requester,
 			   u8 requested)
 {
 	u8 level = 0;
 	u32 i;
 
+	lockdep_assert_held(&port->lock);
 	port->requested[requester] = requested;
 	for (i = 0; i < PRIOFLOW_REQUESTERS; i++)
 		level = max(level, port->requested[i]);
 	if (level == port->receive_level)
 		return;
 	port->receive_level = level;
-	prioflow_link_send_soon(&port->link);
+	prioflow_link_send_soon(port);
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, ktime_get_ns());
 }
 
-/* Sets the administrator's receive level. RTNL. */
+/* Sets the administrator's receive level. */
 void prioflow_port_set_receive_level(struct prioflow_port *port, u8 level)
 {
+	ASSERT_RTNL();
 	spin_lock_bh(&port->lock);
 	prioflow_port_request(port, PRIOFLOW_FOR_HAND, level);
 	spin_unlock_bh(&port->lock);
 }
 
-/* Sets the receive level of the namespace's sockets. The namespace's lock. */
+/* Sets the receive level of the namespace's sockets. */
 void prioflow_port_request_for_sockets(struct prioflow_port *port, u8 level)
 {
+	lockdep_assert_held(&port->net->lock);
 	spin_lock(&port->lock);
 	prioflow_port_request(port, PRIOFLOW_FOR_SOCKETS, level);
 	spin_unlock(&port->lock);
@@ -196,23 +203,23 @@ void prioflow_port_request_for_sockets(struct prioflow_port *port, u8 level)
 
 /*
  * As __ethtool_get_link_ksettings(), without the device's instance lock (dummy has one since
- * 6.15): tc already holds it. RTNL.
+ * 6.15): tc already holds it.
  */
 static int prioflow_port_link_settings(struct net_device *dev,
 				       struct ethtool_link_ksettings *settings)
 {
+	ASSERT_RTNL();
 	if (!dev->ethtool_ops->get_link_ksettings)
 		return -EOPNOTSUPP;
 	memset(settings, 0, sizeof(*settings));
 	return dev->ethtool_ops->get_link_ksettings(dev, settings);
 }
 
-/* Link rate in Mbit/s; 0 if unknown. RTNL. */
+/* Link rate in Mbit/s; 0 if unknown. */
 u32 prioflow_port_rate(const struct prioflow_port *port)
 {
 	struct ethtool_link_ksettings settings;
 
-	ASSERT_RTNL();
 	if (prioflow_port_link_settings(port->dev, &settings) ||
 	    settings.base.speed == SPEED_UNKNOWN)
 		return 0;
@@ -221,7 +228,7 @@ u32 prioflow_port_rate(const struct prioflow_port *port)
 
 /*
  * In-flight frames after XOFF, if each takes @octets on the wire. Fails if the link rate is
- * unknown. RTNL.
+ * unknown.
  */
 int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 			    u32 octets, u32 *frames)
@@ -245,7 +252,7 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	prioflow_port_expire(port, now_ns);
 	stats->send_level = port->send_level;
 	stats->receive_level = port->receive_level;
-	prioflow_link_fill(&port->link, &stats->link);
+	prioflow_link_fill(port, &stats->link);
 	stats->forward.room = port->forward.room;
 	stats->forward.headroom = port->forward.headroom;
 	stats->forward.pause_requests = port->forward.pause_requests;
@@ -269,6 +276,7 @@ static int prioflow_port_event(struct notifier_block *block, unsigned long event
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
 	struct prioflow_port *port;
 
+	ASSERT_RTNL();
 	if (event != NETDEV_CHANGE && event != NETDEV_UP)
 		return NOTIFY_DONE;
 	list_for_each_entry(port, &prioflow_net_of(dev_net(dev))->ports, list) {

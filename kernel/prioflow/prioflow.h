@@ -214,6 +214,16 @@ struct prioflow_sched {
 
 #define PRIOFLOW_NO_LEVEL	(-1)
 
+/* The qdisc lock is that of the root qdisc. Without lockdep nothing is read to find it. */
+static inline void prioflow_assert_qdisc_lock(const struct Qdisc *sch)
+{
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+	rcu_read_lock();
+	lockdep_assert_held(qdisc_lock(qdisc_root_sleeping(sch)));
+	rcu_read_unlock();
+}
+
 /* A socket that sends pause requests before its buffer is full (receive.c). */
 struct prioflow_receiver {
 	void (*ready)(struct sock *sk);	/* the socket's own sk_data_ready */
@@ -272,9 +282,9 @@ void prioflow_link_module_exit(void);
 void prioflow_link_init(struct prioflow_link *link);
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack);
 void prioflow_link_end(struct prioflow_port *port);
-void prioflow_link_send_soon(struct prioflow_link *link);
+void prioflow_link_send_soon(struct prioflow_port *port);
 void prioflow_link_measure(struct prioflow_port *port);
-void prioflow_link_fill(const struct prioflow_link *link, struct tc_prioflow_link *stats);
+void prioflow_link_fill(const struct prioflow_port *port, struct tc_prioflow_link *stats);
 
 /* forward.c */
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level);

@@ -124,6 +124,7 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 number = prioflow_level_of(&q->map, skb);
 
+	prioflow_assert_qdisc_lock(sch);
 	/* One ring, so that the core does not bulk-dequeue for another (prioflow_init). */
 	if (unlikely(q->one_queue))
 		skb_set_queue_mapping(skb, q->one_queue - 1);
@@ -214,6 +215,7 @@ static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
 	struct prioflow_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
+	prioflow_assert_qdisc_lock(sch);
 	if (!sch->q.qlen)
 		return NULL;
 	skb = prioflow_bypass_ready(sch);

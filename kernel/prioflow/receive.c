@@ -39,18 +39,20 @@ static struct {
 	.receivers = LIST_HEAD_INIT(prioflow_polled.receivers),
 };
 
-/* Requests @level from the peers, or nothing if it is 0. The receiver's lock. */
+/* Requests @level from the peers, or nothing if it is 0. */
 static void prioflow_receive_request(struct prioflow_socket *socket, u8 level)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
 
+	lockdep_assert_held(&receiver->lock);
 	prioflow_net_request(prioflow_net_of(sock_net(socket->sk)), receiver->requested, level);
 	receiver->requested = level;
 }
 
-/* Has the timer poll the socket until XON. The receiver's lock. */
+/* Has the timer poll the socket until XON. */
 static void prioflow_receive_start_polling(struct prioflow_receiver *receiver)
 {
+	lockdep_assert_held(&receiver->lock);
 	spin_lock(&prioflow_polled.lock);
 	list_add_tail(&receiver->node, &prioflow_polled.receivers);
 	prioflow_polled.count++;
@@ -126,12 +128,13 @@ static void prioflow_receive_poll_one(struct prioflow_socket *socket)
 		sock_put(sk);
 }
 
-/* The timer, in softirq, while a socket is in XOFF. */
+/* The timer, while a socket is in XOFF. */
 static enum hrtimer_restart prioflow_receive_poll(struct hrtimer *timer)
 {
 	u32 looks = min_t(u32, READ_ONCE(prioflow_polled.count), PRIOFLOW_POLL_BATCH);
 	bool again;
 
+	lockdep_assert_in_softirq();
 	while (looks--)
 		prioflow_receive_poll_one(prioflow_receive_next());
 	spin_lock(&prioflow_polled.lock);
@@ -179,7 +182,7 @@ static int prioflow_receive_port_headroom(const struct prioflow_port *port, u32 
 	return 0;
 }
 
-/* The socket's headroom: the largest of all ports with a link. RTNL. */
+/* The socket's headroom: the largest of all ports with a link. */
 int prioflow_receive_headroom(const struct net *net, u32 payload, struct prioflow_receive *need)
 {
 	struct prioflow_port *port;
@@ -198,12 +201,13 @@ int prioflow_receive_headroom(const struct net *net, u32 payload, struct prioflo
 	return err;
 }
 
-/* Sets checked marks and level, or opts out. The socket's lock. */
+/* Sets checked marks and level, or opts out. */
 void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_receive *set)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
 	struct sock *sk = socket->sk;
 
+	sock_owned_by_me(sk);
 	spin_lock_bh(&receiver->lock);
 	receiver->level = set->level;
 	if (set->level != PRIOFLOW_NO_LEVEL) {

@@ -14,11 +14,13 @@
 #define PRIOFLOW_RX_RATE		10000
 #define PRIOFLOW_RX_BURST		500
 
-/* Whether the frame is within the rate limit. The port's lock. */
-static bool prioflow_rx_within_rate(struct prioflow_link *link, u64 now_ns)
+/* Whether the frame is within the rate limit. */
+static bool prioflow_rx_within_rate(struct prioflow_port *port, u64 now_ns)
 {
 	const u64 each_ns = NSEC_PER_SEC / PRIOFLOW_RX_RATE;
+	struct prioflow_link *link = &port->link;
 
+	lockdep_assert_held(&port->lock);
 	link->frames_received++;
 	if (!link->mode)
 		return false;	/* switched off meanwhile */
@@ -31,11 +33,12 @@ static bool prioflow_rx_within_rate(struct prioflow_link *link, u64 now_ns)
 	return true;
 }
 
-/* The pause-storm watchdog: whether to ignore a pause request. The port's lock. */
+/* The pause-storm watchdog: whether to ignore a pause request. */
 static bool prioflow_rx_is_storm(struct prioflow_port *port, u64 now_ns)
 {
 	struct prioflow_link *link = &port->link;
 
+	lockdep_assert_held(&port->lock);
 	if (now_ns < link->ignore_until_ns) {
 		link->ignored++;
 		return true;
@@ -53,10 +56,11 @@ static bool prioflow_rx_is_storm(struct prioflow_port *port, u64 now_ns)
 	return true;
 }
 
-/* Pauses the levels below @level, or resumes all if it is 0. The port's lock. */
+/* Pauses the levels below @level, or resumes all if it is 0. */
 static void prioflow_rx_obey(struct prioflow_port *port, const u8 *peer, u8 level,
 			       u64 lifetime_ns, u64 now_ns)
 {
+	lockdep_assert_held(&port->lock);
 	ether_addr_copy(port->link.peer, peer);
 	prioflow_port_expire(port, now_ns);
 	if (level && prioflow_rx_is_storm(port, now_ns))
@@ -72,7 +76,7 @@ static void prioflow_rx_level(struct prioflow_port *port, const u8 *peer,
 	u64 now_ns = ktime_get_ns();
 
 	spin_lock(&port->lock);
-	if (!prioflow_rx_within_rate(link, now_ns))
+	if (!prioflow_rx_within_rate(port, now_ns))
 		goto unlock;
 	if (link->peer_known && link->peer_instance == frame->instance &&
 	    (s32)(frame->sequence - link->peer_sequence) <= 0) {
@@ -101,7 +105,7 @@ static void prioflow_rx_pause(struct prioflow_port *port, const u8 *peer,
 	u32 i;
 
 	spin_lock(&port->lock);
-	if (!prioflow_rx_within_rate(link, now_ns))
+	if (!prioflow_rx_within_rate(port, now_ns))
 		goto unlock;
 	for (i = 0; i < PRIOFLOW_PRIORITIES; i++) {
 		if (pause->priorities & BIT(i))
@@ -118,7 +122,7 @@ unlock:
 	spin_unlock(&port->lock);
 }
 
-/* Netfilter ingress hook, in softirq, for each frame that the device receives. */
+/* Netfilter ingress hook, for each frame that the device receives. */
 unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct prioflow_port *port = priv;
@@ -128,6 +132,7 @@ unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_s
 	struct prioflow_frame frame;
 	u32 length;
 
+	lockdep_assert_in_softirq();
 	if (likely(skb->protocol != htons(ETH_P_PAUSE) &&
 		   skb->protocol != htons(PRIOFLOW_ETHERTYPE)))
 		return NF_ACCEPT;

@@ -46,12 +46,13 @@ struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
 	return rhashtable_lookup_fast(&prioflow_sockets, &sk, prioflow_sockets_params);
 }
 
-/* The same, made if there is none. The socket's lock; the caller holds the module. */
+/* The same, made if there is none. The caller holds the module. */
 struct prioflow_socket *prioflow_socket_get(struct sock *sk)
 {
 	struct prioflow_socket *socket = prioflow_socket_find(sk);
 	int err;
 
+	sock_owned_by_me(sk);
 	if (socket)
 		return socket;
 	socket = kzalloc(sizeof(*socket), GFP_KERNEL);

@@ -130,6 +130,7 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 	s64 now = vtsn_phc_at(&port->phc, now_raw);
 	struct vtsn_schedule *unused = port->next_schedule;
 
+	lockdep_assert_held(&port->wire->lock);
 	if (schedule->base_phc < now) {
 		s64 cycles = div64_s64(now - schedule->base_phc + schedule->cycle_ns - 1,
 				       schedule->cycle_ns);
@@ -156,6 +157,7 @@ s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_ra
 	s64 now = from, since = VTSN_NEVER;
 	u32 left;
 
+	lockdep_assert_held(&port->wire->lock);
 	if ((!old || old->always_open & BIT(queue)) && (!new || new->always_open & BIT(queue)))
 		return from_raw;
 

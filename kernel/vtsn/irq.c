@@ -58,11 +58,12 @@ static void vtsn_timer_start(struct vtsn_port *port)
 		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-/* Has the port looked at when @event_raw comes. Under wire->lock. */
+/* Sets the timer to @event_raw, if that is earlier. */
 void vtsn_irq_arm(struct vtsn_port *port, s64 event_raw)
 {
 	int cpu = READ_ONCE(port->cpu);
 
+	lockdep_assert_held(&port->wire->lock);
 	/* Looking too early does no harm, so a timer is never taken back. */
 	if (event_raw >= port->timer_raw)
 		return;

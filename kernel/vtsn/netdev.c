@@ -58,6 +58,7 @@ static void vtsn_want_stamp(struct vtsn_port *port, struct vtsn_txq *txq,
 {
 	struct sk_buff *skb = desc->skb;
 
+	lockdep_assert_held(&port->wire->lock);
 	if (!(skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP) ||
 	    port->stamping.tx_type != HWTSTAMP_TX_ON)
 		return;
@@ -322,6 +323,7 @@ static void vtsn_set_carrier(struct vtsn_port *port)
 	bool linked = port->up && port->peer->up;
 	u32 i;
 
+	ASSERT_RTNL();
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
 		if (linked)
 			netif_carrier_on(ends[i]->dev);
@@ -411,7 +413,7 @@ static int vtsn_stop(struct net_device *dev)
 
 /*
  * Changes rings and number of transmit queues, or nothing. A port that is up loses
- * the frames that wait, as on any card. RTNL.
+ * its queued frames, as on any NIC.
  */
 int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues)
 {
@@ -420,6 +422,7 @@ int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues)
 	u32 q;
 	int err;
 
+	ASSERT_RTNL();
 	if (running) {
 		err = vtsn_alloc_rings(rings, queues, tx_ring);
 		if (err)
@@ -489,12 +492,13 @@ static void vtsn_tx_timeout(struct net_device *dev, unsigned int queue)
 	netif_trans_update(dev);
 }
 
-/* RTNL. The filters between NONE and ALL come down to PTP version 2 events. */
+/* The filters between NONE and ALL become PTP version 2 events. */
 static int vtsn_set_stamping(struct vtsn_port *port, int *tx_type, int *rx_filter)
 {
 	unsigned long flags;
 	s64 now_raw;
 
+	ASSERT_RTNL();
 	if (*tx_type != HWTSTAMP_TX_OFF && *tx_type != HWTSTAMP_TX_ON)
 		return -ERANGE;
 	switch (*rx_filter) {

@@ -41,6 +41,7 @@ bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image)
 	const u8 *data = image->data;
 	u32 class, vector;
 
+	lockdep_assert_held(&port->wire->lock);
 	if (image->len < ETH_ZLEN || vtsn_be16(data + 12) != ETH_P_PAUSE ||
 	    (!ether_addr_equal_unaligned(data, vtsn_control_address) &&
 	     !ether_addr_equal_unaligned(data, port->dev->dev_addr)))
@@ -84,6 +85,7 @@ void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 	struct vtsn_pause *pause = &port->pause;
 	u32 class;
 
+	lockdep_assert_held(&port->wire->lock);
 	if (pause->send && !pause->pfc_enabled) {
 		if (!pause->asked_all && port->ring.qlen >= port->rx_ring * 3 / 4) {
 			pause->asked_all = true;
@@ -111,6 +113,7 @@ void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 /* When the MAC is to send a control frame of its own. */
 s64 vtsn_pause_due(const struct vtsn_port *port)
 {
+	lockdep_assert_held(&port->wire->lock);
 	/* Without memory for the frame the request waits for NAPI's refill. */
 	if (port->pause.request_raw == VTSN_NEVER || !port->up ||
 	    skb_queue_empty(&port->pause.spare))
@@ -126,6 +129,7 @@ struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
 	u8 *data = image->data;
 	u32 class;
 
+	lockdep_assert_held(&port->wire->lock);
 	memset(data, 0, ETH_ZLEN);
 	ether_addr_copy(data, vtsn_control_address);
 	memcpy(data + ETH_ALEN, port->dev->dev_addr, ETH_ALEN);
@@ -177,6 +181,7 @@ void vtsn_pause_reset(struct vtsn_port *port)
 {
 	struct vtsn_pause *pause = &port->pause;
 
+	lockdep_assert_held(&port->wire->lock);
 	memset(pause->until_raw, 0, sizeof(pause->until_raw));
 	/* The peer keeps what it was told until it expires, as with any card. */
 	pause->asked = 0;

@@ -121,6 +121,7 @@ int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 	struct vtsn_phc *phc = &port->phc;
 	u32 q, i;
 
+	lockdep_assert_held(&port->wire->lock);
 	if (now_phc > S64_MAX / 2 || now_phc < -S64_MAX / 2)
 		return -ERANGE;
 	vtsn_phc_rebase(phc, raw);

@@ -11,12 +11,13 @@
 #define VTSN_MAX_CREDIT_BYTES	(1 << 20)
 #define VTSN_CREDIT_PER_BYTE	(8LL * NSEC_PER_SEC)
 
-/* With traffic classes the queues have an order. RTNL. */
+/* With traffic classes the queues have strict priority. */
 static void vtsn_set_strict(struct vtsn_port *port, bool strict)
 {
 	unsigned long flags;
 	s64 now_raw;
 
+	ASSERT_RTNL();
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	port->strict = strict;
 	vtsn_wire_leave(port->wire, now_raw, flags);
@@ -90,6 +91,7 @@ bool vtsn_has_offload(const struct vtsn_port *port)
 {
 	u32 q;
 
+	ASSERT_RTNL();
 	for (q = 0; q < VTSN_MAX_QUEUES; q++)
 		if (port->txq[q].launch_time)
 			return true;

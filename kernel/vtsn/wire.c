@@ -85,6 +85,7 @@ static s64 vtsn_next_departure(struct vtsn_port *port, u32 *queue)
 	u32 i, q, why;
 	s64 best, start;
 
+	lockdep_assert_held(&port->wire->lock);
 	best = vtsn_pause_due(port);
 	*queue = VTSN_CONTROL;
 	for_each_set_bit(i, &backlog, VTSN_MAX_QUEUES) {
@@ -122,6 +123,7 @@ static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start
 	struct sk_buff *before;
 	s64 late = (s64)wire->delay_ns + cb->delay_ns;
 
+	lockdep_assert_held(&port->wire->lock);
 	cb->sfd_raw = start + vtsn_bytes_ns(wire, VTSN_PREAMBLE) + late;
 	cb->arrival_raw = end + late;
 	faults->lost += cb->lost;
@@ -179,6 +181,7 @@ static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 	struct vtsn_desc *desc = vtsn_slot(port, txq, txq->mac);
 	u32 why;
 
+	lockdep_assert_held(&port->wire->lock);
 	if (desc->drop) {
 		desc->done_raw = start;
 		vtsn_count_drop(txq, desc);
@@ -222,6 +225,7 @@ static void vtsn_arrive(struct vtsn_port *port)
 	struct sk_buff *image = __skb_dequeue(&port->inbound);
 	struct vtsn_image *cb = vtsn_image(image);
 
+	lockdep_assert_held(&port->wire->lock);
 	if (cb->lost)
 		goto drop;
 	if (!port->up) {
@@ -257,6 +261,7 @@ static s64 vtsn_next_arrival(const struct vtsn_port *port)
 /* Works off all events up to @now_raw, in order. Bounded by what the rings hold. */
 void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 {
+	lockdep_assert_held(&wire->lock);
 	for (;;) {
 		struct vtsn_port *sender = NULL, *receiver = NULL;
 		s64 best = VTSN_NEVER;
@@ -358,6 +363,7 @@ static s64 vtsn_next_cause(struct vtsn_port *port, s64 now_raw)
 /* Whether the port's interrupt is due; if so it counts as raised. */
 bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw)
 {
+	lockdep_assert_held(&port->wire->lock);
 	if (!port->up || vtsn_next_cause(port, now_raw) > now_raw)
 		return false;
 	port->masked = true;
