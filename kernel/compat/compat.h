@@ -73,6 +73,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_taprio_is_destroy(offload)	((offload)->cmd == TAPRIO_CMD_DESTROY)
 #endif
 
+/*
+ * 7.3 at the latest (what lies between 6.12 and 7.3 was not tried): a qdisc has drop reasons
+ * of its own. Before, the core's QDISC_DROP is all there is.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#define compat_qdisc_drop_over_limit(skb, sch, to_free)			\
+	qdisc_drop_reason(skb, sch, to_free, QDISC_DROP_OVERLIMIT)
+#else
+#define compat_qdisc_drop_over_limit	qdisc_drop
+#endif
+
 /* 6.4: mqprio and taprio hand an extack to the driver. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define compat_offload_extack(offload)	NULL

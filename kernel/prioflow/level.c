@@ -6,6 +6,7 @@
 #include <linux/rtnetlink.h>
 #include <net/pkt_sched.h>
 
+#include "../compat/compat.h"
 #include "level.h"
 
 /*
@@ -31,7 +32,7 @@ bool prioflow_level_push_out(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 		q->level[lowest].dropped++;
 		*bytes += qdisc_pkt_len(victim);
 		(*packets)++;
-		qdisc_drop(victim, sch, to_free);
+		compat_qdisc_drop_over_limit(victim, sch, to_free);
 	}
 	return true;
 }

@@ -41,7 +41,7 @@ static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch,
 		prioflow_append(skb, sch, number, PRIOFLOW_DROPPABLE, 0);
 	} else {
 		q->level[number].dropped++;
-		result = qdisc_drop(skb, sch, to_free);
+		result = compat_qdisc_drop_over_limit(skb, sch, to_free);
 	}
 	/* Not earlier: parents must not take the qdisc for empty meanwhile. */
 	if (packets)
@@ -97,7 +97,7 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 		}
 	}
 	if (!frames) {
-		kfree_skb(skb);
+		kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
 		return NET_XMIT_DROP;
 	}
 	/* Parents have counted one packet. */

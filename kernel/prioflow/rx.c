@@ -156,11 +156,13 @@ unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_s
 		spin_lock(&port->lock);
 		port->link.malformed++;
 		spin_unlock(&port->lock);
-	} else if (prioflow_link_is_standard(mode)) {
-		prioflow_rx_pause(port, eth_hdr(skb)->h_source, &pause);
-	} else {
-		prioflow_rx_level(port, eth_hdr(skb)->h_source, &frame);
+		kfree_skb_reason(skb, SKB_DROP_REASON_NETFILTER_DROP);
+		return NF_STOLEN;
 	}
+	if (prioflow_link_is_standard(mode))
+		prioflow_rx_pause(port, eth_hdr(skb)->h_source, &pause);
+	else
+		prioflow_rx_level(port, eth_hdr(skb)->h_source, &frame);
 	consume_skb(skb);
 	return NF_STOLEN;
 }
