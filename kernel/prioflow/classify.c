@@ -155,8 +155,9 @@ u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 {
 	int offset = skb_network_offset(skb);
 	__be16 protocol = skb->protocol;
-	u8 class = 0;	/* not IP, or a broken header */
+	u8 class = 0;
 
+	/* Class 0 stays if it is not IP, or the header is broken. */
 	if (eth_type_vlan(protocol))
 		protocol = prioflow_protocol_within(skb, &offset);
 	switch (protocol) {

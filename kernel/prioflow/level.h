@@ -82,14 +82,15 @@ static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_b
 /* Removes a packet from its level; returns the queued_ns that it was appended with. */
 static inline u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk_buff *skb)
 {
+	const struct prioflow_skb_cb *cb = prioflow_skb_cb(skb);
 	struct prioflow_sched *q = qdisc_priv(sch);
-	struct prioflow_level *level = &q->level[number];
-	const struct prioflow_skb_cb *wait = prioflow_skb_cb(skb);
 	u32 length = qdisc_pkt_len(skb);
+	struct prioflow_level *level;
 
-	__skb_unlink(skb, &level->queue[wait->protection]);
+	level = &q->level[number];
+	__skb_unlink(skb, &level->queue[cb->protection]);
 	level->bytes -= length;
-	if (wait->protection == PRIOFLOW_PROTECTED) {
+	if (cb->protection == PRIOFLOW_PROTECTED) {
 		q->protected--;
 		q->protected_bytes -= length;
 	} else if (skb_queue_empty(&level->queue[PRIOFLOW_DROPPABLE])) {
@@ -99,9 +100,9 @@ static inline u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk
 		q->backlogged &= ~BIT(number);
 	sch->q.qlen--;
 	sch->qstats.backlog -= length;
-	if (wait->charged)
-		prioflow_forward_release(q, wait->charged - 1, number);
-	return wait->queued_ns;
+	if (cb->charged)
+		prioflow_forward_release(q, cb->charged - 1, number);
+	return cb->queued_ns;
 }
 
 /* Whether the droppable packets, with this one, exceed the limits. */

@@ -218,9 +218,10 @@ void prioflow_link_end(struct prioflow_port *port)
 void prioflow_link_measure(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
-	u32 rate = prioflow_port_rate(port) ?: PRIOFLOW_RATE_MBPS, longest;
 	unsigned long lifetime;
+	u32 rate, longest;
 
+	rate = prioflow_port_rate(port) ?: PRIOFLOW_RATE_MBPS;
 	longest = div_u64((u64)rate * PRIOFLOW_LIFETIME_MS * (USEC_PER_SEC / MSEC_PER_SEC),
 			  PRIOFLOW_QUANTUM_BITS);
 	spin_lock_bh(&port->lock);

@@ -29,8 +29,8 @@ static void prioflow_end(u32 parts)
 
 static int __init prioflow_module_init(void)
 {
-	u32 i;
 	int err;
+	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(prioflow_parts); i++) {
 		err = prioflow_parts[i].init();

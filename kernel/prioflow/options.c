@@ -105,8 +105,8 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 /* Validates all options, then stores all. */
 int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
-	struct prioflow_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_PRIOFLOW_MAX + 1] = {};
+	struct prioflow_sched *q = qdisc_priv(sch);
 	struct prioflow_map map = q->map;
 	int err;
 

@@ -24,8 +24,9 @@ static __always_inline void prioflow_append(struct sk_buff *skb, struct Qdisc *s
 					   enum prioflow_protection prot, u8 charged)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	bool waits = q->backlogged || READ_ONCE(q->port->send_level);
+	bool waits;
 
+	waits = q->backlogged || READ_ONCE(q->port->send_level);
 	prioflow_level_add(sch, number, skb, prot, charged, waits ? ktime_get_ns() : 0);
 }
 
@@ -34,8 +35,8 @@ static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch,
 					 struct sk_buff **to_free)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 packets = 0, bytes = 0;
 	int result = NET_XMIT_SUCCESS;
+	u32 packets = 0, bytes = 0;
 
 	if (prioflow_level_push_out(sch, number, skb, to_free, &packets, &bytes)) {
 		prioflow_append(skb, sch, number, PRIOFLOW_DROPPABLE, 0);
@@ -122,9 +123,10 @@ static noinline int prioflow_add_packet(struct sk_buff *skb, struct Qdisc *sch, 
 static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 number = prioflow_level_of(&q->map, skb);
+	u32 number;
 
 	prioflow_assert_qdisc_lock(sch);
+	number = prioflow_level_of(&q->map, skb);
 	/* One ring, so that the core does not bulk-dequeue for another (prioflow_init). */
 	if (unlikely(q->one_queue))
 		skb_set_queue_mapping(skb, q->one_queue - 1);
@@ -177,8 +179,8 @@ static void prioflow_count_sent(struct Qdisc *sch, struct prioflow_level *level,
 
 static struct sk_buff *prioflow_peek(struct Qdisc *sch)
 {
-	struct prioflow_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = prioflow_bypass_ready(sch);
+	struct prioflow_sched *q = qdisc_priv(sch);
 	int number;
 
 	if (skb)
@@ -325,10 +327,11 @@ static int prioflow_dump_class(struct Qdisc *sch, unsigned long class, struct sk
 static int prioflow_dump_class_stats(struct Qdisc *sch, unsigned long class, struct gnet_dump *d)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	struct prioflow_level *level = &q->level[class - 1];
 	struct gnet_stats_queue queue = {};
 	struct gnet_stats_basic_sync basic;
+	struct prioflow_level *level;
 
+	level = &q->level[class - 1];
 	gnet_stats_basic_sync_init(&basic);
 	sch_tree_lock(sch);
 	prioflow_bypass_flush(sch);

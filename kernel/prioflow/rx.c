@@ -99,8 +99,8 @@ unlock:
 static void prioflow_rx_pause(struct prioflow_port *port, const u8 *peer,
 				const struct prioflow_pause *pause)
 {
-	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns(), until_ns = now_ns;
+	struct prioflow_link *link = &port->link;
 	u8 paused = 0;
 	u32 i;
 
@@ -126,11 +126,12 @@ unlock:
 unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct prioflow_port *port = priv;
-	u8 octets[PRIOFLOW_FRAME_SIZE], mode = READ_ONCE(port->link.mode);
+	u8 octets[PRIOFLOW_FRAME_SIZE];
 	enum prioflow_verdict verdict;
 	struct prioflow_pause pause;
 	struct prioflow_frame frame;
 	u32 length;
+	u8 mode;
 
 	lockdep_assert_in_softirq();
 	if (likely(skb->protocol != htons(ETH_P_PAUSE) &&
@@ -139,6 +140,7 @@ unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_s
 	if (skb_vlan_tag_present(skb) || !skb_mac_header_was_set(skb) ||
 	    !ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address))
 		return NF_ACCEPT;
+	mode = READ_ONCE(port->link.mode);
 	length = min_t(u32, skb->len, sizeof(octets));
 	if (skb_copy_bits(skb, 0, octets, length))
 		return NF_ACCEPT;

@@ -109,8 +109,9 @@ static int prioflow_for_sender(struct sock *sk, struct prioflow_send *send, bool
 static int prioflow_check_marks(const struct sock *sk, struct prioflow_receive *receive)
 {
 	u32 buffer = READ_ONCE(sk->sk_rcvbuf);
-	int err = prioflow_receive_headroom(sock_net(sk), receive->payload, receive);
+	int err;
 
+	err = prioflow_receive_headroom(sock_net(sk), receive->payload, receive);
 	if (err)
 		return err;
 	if (receive->headroom >= buffer)

@@ -32,8 +32,8 @@ static bool vtsn_hit(struct vtsn_faults *faults, u32 ppm)
 /* Decides a frame's fate before it is handed over. xmit, serialised by its queue. */
 void vtsn_fault_roll(struct vtsn_port *port, struct vtsn_desc *desc)
 {
-	struct vtsn_faults *faults = &port->faults;
 	struct vtsn_image *cb = vtsn_image(desc->image);
+	struct vtsn_faults *faults = &port->faults;
 	unsigned long flags;
 	u32 at;
 

@@ -72,11 +72,12 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 /* The open gates at @now within a running schedule, and until when they stay so. */
 static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s64 *until)
 {
-	u32 low = 0, high = schedule->count;
 	s64 since_base = now - schedule->base_phc;
-	s64 cycles = div64_s64(since_base, schedule->cycle_ns);
-	s64 into = since_base - cycles * schedule->cycle_ns;
-	s64 cycle_start = now - into;
+	u32 low = 0, high = schedule->count;
+	s64 into, cycle_start;
+
+	into = since_base - div64_s64(since_base, schedule->cycle_ns) * schedule->cycle_ns;
+	cycle_start = now - into;
 
 	/* The last entry that has begun. */
 	while (high - low > 1) {
@@ -106,8 +107,8 @@ static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
 		return ~0U;
 	}
 	if (new && take_over > old->base_phc) {
-		s64 length = take_over - old->base_phc;
-		s64 last = take_over - (length - div64_s64(length, old->cycle_ns) * old->cycle_ns);
+		s64 cycles = div64_s64(take_over - old->base_phc, old->cycle_ns);
+		s64 last = old->base_phc + cycles * old->cycle_ns;
 
 		/* What is left after the last whole cycle is too short for one of its own. */
 		if (now >= last && last > old->base_phc && take_over - last <= old->extension_ns) {
@@ -127,8 +128,8 @@ static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
 struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 					    struct vtsn_schedule *schedule, s64 now_raw)
 {
-	s64 now = vtsn_phc_at(&port->phc, now_raw);
 	struct vtsn_schedule *unused = port->next_schedule;
+	s64 now = vtsn_phc_at(&port->phc, now_raw);
 
 	lockdep_assert_held(&port->wire->lock);
 	if (schedule->base_phc < now) {
@@ -152,8 +153,8 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_raw)
 {
 	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
-	s64 from = vtsn_phc_at(&port->phc, from_raw);
 	s64 need = vtsn_phc_length(&port->phc, need_raw);
+	s64 from = vtsn_phc_at(&port->phc, from_raw);
 	s64 now = from, since = VTSN_NEVER;
 	u32 left;
 
@@ -165,8 +166,9 @@ s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_ra
 	left = 2 * (old ? old->count : 1) + 4;
 	for (;;) {
 		s64 until;
-		u32 gates = vtsn_port_gates(port, now, &until);
+		u32 gates;
 
+		gates = vtsn_port_gates(port, now, &until);
 		if (!(gates & BIT(queue)))
 			since = VTSN_NEVER;
 		else if (since == VTSN_NEVER)

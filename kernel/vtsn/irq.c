@@ -95,8 +95,8 @@ static enum hrtimer_restart vtsn_timer(struct hrtimer *timer)
 {
 	struct vtsn_port *port = container_of(timer, struct vtsn_port, timer);
 	unsigned long flags;
-	bool raise;
 	s64 now_raw;
+	bool raise;
 
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	port->timer_raw = VTSN_NEVER;

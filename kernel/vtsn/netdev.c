@@ -73,14 +73,16 @@ static void vtsn_want_stamp(struct vtsn_port *port, struct vtsn_txq *txq,
 
 static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 {
+	struct vtsn_desc desc = { .skb = skb, .bytes = skb->len };
 	struct vtsn_port *port = vtsn_port(dev);
 	u32 queue = skb_get_queue_mapping(skb);
-	struct netdev_queue *stack_queue = netdev_get_tx_queue(dev, queue);
-	struct vtsn_txq *txq = &port->txq[queue];
-	struct vtsn_desc desc = { .skb = skb, .bytes = skb->len };
+	struct netdev_queue *stack_queue;
+	struct vtsn_txq *txq;
 	unsigned long flags;
 	s64 now_raw;
 
+	stack_queue = netdev_get_tx_queue(dev, queue);
+	txq = &port->txq[queue];
 	desc.image = vtsn_make_image(port, skb);
 	if (unlikely(!desc.image)) {
 		raw_spin_lock_irqsave(&port->wire->lock, flags);
@@ -376,10 +378,10 @@ static void vtsn_halt(struct vtsn_port *port)
 
 static int vtsn_open(struct net_device *dev)
 {
-	struct vtsn_port *port = vtsn_port(dev);
 	struct vtsn_desc *rings[VTSN_MAX_QUEUES];
-	u32 q;
+	struct vtsn_port *port = vtsn_port(dev);
 	int err;
+	u32 q;
 
 	err = vtsn_alloc_rings(rings, dev->real_num_tx_queues, port->tx_ring);
 	if (err)
@@ -419,8 +421,8 @@ int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues)
 {
 	struct vtsn_desc *rings[VTSN_MAX_QUEUES];
 	bool running = netif_running(port->dev);
-	u32 q;
 	int err;
+	u32 q;
 
 	ASSERT_RTNL();
 	if (running) {
@@ -479,11 +481,12 @@ static void vtsn_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *s
 static void vtsn_tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct vtsn_port *port = vtsn_port(dev);
-	struct vtsn_txq *txq = &port->txq[queue];
+	struct vtsn_txq *txq;
 	unsigned long flags;
 	s64 now_raw;
 	u32 i;
 
+	txq = &port->txq[queue];
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	if (port->faults.stuck_queues & BIT(queue))
 		for (i = txq->mac; i != txq->tail; i++)

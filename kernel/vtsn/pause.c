@@ -36,8 +36,8 @@ static u16 vtsn_be16(const u8 *at)
 /* Obeys a control frame; false if it is none for this MAC, so that the kernel gets it. */
 bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image)
 {
-	struct vtsn_pause *pause = &port->pause;
 	s64 now = vtsn_image(image)->arrival_raw;
+	struct vtsn_pause *pause = &port->pause;
 	const u8 *data = image->data;
 	u32 class, vector;
 
@@ -125,11 +125,13 @@ s64 vtsn_pause_due(const struct vtsn_port *port)
 struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
 {
 	struct vtsn_pause *pause = &port->pause;
-	struct sk_buff *image = __skb_dequeue(&pause->spare);
-	u8 *data = image->data;
+	struct sk_buff *image;
 	u32 class;
+	u8 *data;
 
 	lockdep_assert_held(&port->wire->lock);
+	image = __skb_dequeue(&pause->spare);
+	data = image->data;
 	memset(data, 0, ETH_ZLEN);
 	ether_addr_copy(data, vtsn_control_address);
 	memcpy(data + ETH_ALEN, port->dev->dev_addr, ETH_ALEN);

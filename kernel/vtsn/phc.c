@@ -76,8 +76,9 @@ s64 vtsn_phc_length(const struct vtsn_phc *phc, s64 length_raw)
 static void vtsn_phc_rebase(struct vtsn_phc *phc, s64 raw)
 {
 	s64 ns = raw - phc->base_raw;
-	s64 q32 = vtsn_phc_deviation(phc, ns) + phc->base_frac;
+	s64 q32;
 
+	q32 = vtsn_phc_deviation(phc, ns) + phc->base_frac;
 	phc->base_phc += ns + (q32 >> 32);
 	phc->base_frac = (u32)q32;
 	phc->base_raw = raw;

@@ -53,8 +53,8 @@ static int vtsn_setup_mqprio(struct net_device *dev, struct tc_mqprio_qopt_offlo
 {
 	struct tc_mqprio_qopt *qopt = &offload->qopt;
 	struct vtsn_port *port = vtsn_port(dev);
-	u32 i;
 	int err;
+	u32 i;
 
 	if (!qopt->num_tc) {
 		netdev_reset_tc(dev);

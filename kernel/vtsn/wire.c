@@ -32,9 +32,10 @@ static s64 vtsn_wanted(struct vtsn_port *port, const struct vtsn_desc *desc)
 static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 {
 	struct vtsn_txq *txq = &port->txq[queue];
-	struct vtsn_desc *desc = vtsn_slot(port, txq, txq->mac);
+	struct vtsn_desc *desc;
 	s64 start, other;
 
+	desc = vtsn_slot(port, txq, txq->mac);
 	*why = 0;
 	if (desc->drop)
 		return desc->queued_raw;
@@ -81,11 +82,12 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 static s64 vtsn_next_departure(struct vtsn_port *port, u32 *queue)
 {
 	u32 first = port->strict ? 0 : port->last_queue + 1;
-	unsigned long backlog = ror16(port->backlog, first % VTSN_MAX_QUEUES);
-	u32 i, q, why;
+	unsigned long backlog;
 	s64 best, start;
+	u32 i, q, why;
 
 	lockdep_assert_held(&port->wire->lock);
+	backlog = ror16(port->backlog, first % VTSN_MAX_QUEUES);
 	best = vtsn_pause_due(port);
 	*queue = VTSN_CONTROL;
 	for_each_set_bit(i, &backlog, VTSN_MAX_QUEUES) {
@@ -103,8 +105,9 @@ static s64 vtsn_next_departure(struct vtsn_port *port, u32 *queue)
 static s64 vtsn_occupy(struct vtsn_port *port, s64 start, u32 octets)
 {
 	u32 bytes = VTSN_PREAMBLE + octets;
-	u32 tenths = (bytes + VTSN_GAP) * port->wire->byte_tenths;
+	u32 tenths;
 
+	tenths = (bytes + VTSN_GAP) * port->wire->byte_tenths;
 	/* Back to back, the fractions add up: 10 Gbit/s is 0.8 ns a byte. */
 	if (start == port->free_raw)
 		tenths += port->free_tenths;
@@ -116,14 +119,15 @@ static s64 vtsn_occupy(struct vtsn_port *port, s64 start, u32 octets)
 /* Puts a frame on its way; a fault may have it arrive after younger ones. */
 static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start, s64 end)
 {
-	struct vtsn_wire *wire = port->wire;
-	struct vtsn_image *cb = vtsn_image(image);
 	struct vtsn_fault_stats *faults = &port->faults.stats;
 	struct sk_buff_head *inbound = &port->peer->inbound;
+	struct vtsn_image *cb = vtsn_image(image);
+	struct vtsn_wire *wire = port->wire;
 	struct sk_buff *before;
-	s64 late = (s64)wire->delay_ns + cb->delay_ns;
+	s64 late;
 
-	lockdep_assert_held(&port->wire->lock);
+	lockdep_assert_held(&wire->lock);
+	late = (s64)wire->delay_ns + cb->delay_ns;
 	cb->sfd_raw = start + vtsn_bytes_ns(wire, VTSN_PREAMBLE) + late;
 	cb->arrival_raw = end + late;
 	faults->lost += cb->lost;
@@ -176,12 +180,13 @@ static void vtsn_count_drop(struct vtsn_txq *txq, const struct vtsn_desc *desc)
 
 static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 {
-	struct vtsn_wire *wire = port->wire;
 	struct vtsn_txq *txq = &port->txq[queue];
-	struct vtsn_desc *desc = vtsn_slot(port, txq, txq->mac);
+	struct vtsn_wire *wire = port->wire;
+	struct vtsn_desc *desc;
 	u32 why;
 
-	lockdep_assert_held(&port->wire->lock);
+	lockdep_assert_held(&wire->lock);
+	desc = vtsn_slot(port, txq, txq->mac);
 	if (desc->drop) {
 		desc->done_raw = start;
 		vtsn_count_drop(txq, desc);
@@ -215,8 +220,9 @@ static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 static void vtsn_depart_control(struct vtsn_port *port, s64 start)
 {
 	struct sk_buff *image = vtsn_pause_frame(port, start);
-	s64 end = vtsn_occupy(port, start, image->len + ETH_FCS_LEN);
+	s64 end;
 
+	end = vtsn_occupy(port, start, image->len + ETH_FCS_LEN);
 	vtsn_launch(port, image, start, end);
 }
 
@@ -277,8 +283,8 @@ void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 			}
 		}
 		for (i = 0; i < 2; i++) {
-			u32 q;
 			struct vtsn_port *port = wire->port[i];
+			u32 q;
 
 			port->next_raw = vtsn_next_departure(port, &q);
 			if (port->next_raw < best) {
@@ -323,8 +329,9 @@ static s64 vtsn_rx_cause(const struct vtsn_port *port, s64 now_raw)
 static s64 vtsn_queue_cause(struct vtsn_port *port, u32 queue)
 {
 	struct vtsn_txq *txq = &port->txq[queue];
-	s64 due = vtsn_slot(port, txq, txq->clean)->done_raw;
+	s64 due;
 
+	due = vtsn_slot(port, txq, txq->clean)->done_raw;
 	if (netif_xmit_stopped(netdev_get_tx_queue(port->dev, queue)))
 		return due;
 	due += port->tx_usecs * NSEC_PER_USEC;

@@ -82,8 +82,8 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 						TCA_OPTIONS | NLA_F_NESTED);
 
 	for (; argc > 0; argc -= 2, argv += 2) {
-		char *value = argc > 1 ? argv[1] : NULL;
 		unsigned char table[PRIOFLOW_TABLE_SIZE], byte;
+		char *value = argc > 1 ? argv[1] : NULL;
 		unsigned int word;
 		unsigned long n;
 		int count;
