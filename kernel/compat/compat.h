@@ -35,8 +35,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * 6.14: an interrupt moves when it is told to, unless its chip says otherwise. Before, it
- * waits for the chip's handler to move it, unless the interrupt says otherwise.
+ * 6.14: the affinity of an interrupt changes at once, unless its chip's flags say otherwise.
+ * Before, the chip's handler changes it later, unless the interrupt has this flag.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define COMPAT_IRQ_MOVE_PCNTXT	IRQ_MOVE_PCNTXT
@@ -44,17 +44,18 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define COMPAT_IRQ_MOVE_PCNTXT	0
 #endif
 
-/* 6.14: a worker that is created has to be woken, too, or it counts as load. */
+/* 6.14: kthread_run_worker() also wakes the worker; an unwoken one counts as load. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define kthread_run_worker	kthread_create_worker
 #endif
 
 /*
- * 6.6: a namespace's sysctls come with their number. A table ends with an empty entry
- * before, which is none any more from 6.11 on.
+ * 6.6: registering a namespace's sysctls takes their number. Before, an empty entry ends
+ * the table; since 6.11 it would be an entry like any other.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
-#define compat_register_net_sysctl(net, path, table, count)	register_net_sysctl(net, path, table)
+#define compat_register_net_sysctl(net, path, table, count)	\
+	register_net_sysctl(net, path, table)
 #else
 #define compat_register_net_sysctl	register_net_sysctl_sz
 #endif
@@ -64,7 +65,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #include <net/gso.h>
 #endif
 
-/* 6.5: taprio says by a command what it said by a flag. */
+/* 6.5: taprio has a command instead of a flag. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define compat_taprio_is_replace(offload)	((offload)->enable)
 #define compat_taprio_is_destroy(offload)	(!(offload)->enable)
@@ -74,8 +75,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * 7.3 at the latest (what lies between 6.12 and 7.3 was not tried): a qdisc has drop reasons
- * of its own. Before, the core's QDISC_DROP is all there is.
+ * 7.3 at the latest (versions between 6.12 and 7.3 were not tried): qdiscs have drop reasons
+ * of their own. Before, the core sets QDISC_DROP.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
 #define compat_qdisc_drop_over_limit(skb, sch, to_free)			\
@@ -84,7 +85,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_qdisc_drop_over_limit	qdisc_drop
 #endif
 
-/* 6.4: mqprio and taprio hand an extack to the driver. */
+/* 6.4: mqprio and taprio pass an extack to the driver. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define compat_offload_extack(offload)	NULL
 #else
@@ -92,8 +93,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * 6.2: an extack may hold numbers; @text is what it says without. Either begins with the
- * module's name.
+ * 6.2: an extack message may contain numbers; @text is the message without. Both begin with
+ * the module's name.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define compat_ext_ack(extack, text, ...)	NL_SET_ERR_MSG_MOD(extack, text)
@@ -101,7 +102,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_ext_ack(extack, text, ...)	NL_SET_ERR_MSG_FMT_MOD(extack, __VA_ARGS__)
 #endif
 
-/* 6.3: mqprio may check the queue counts for the driver. */
+/* 6.3: mqprio can validate the queue counts for the driver. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 #define compat_mqprio_validates_queues(base)	do { (void)(base); } while (0)
 #else
@@ -114,8 +115,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * 6.4: taprio asks how the device is made. Here gates belong to queues, as before it
- * asked, and the lower queue comes first whatever its class.
+ * 6.4: taprio queries the device's capabilities. Here gates belong to queues, as before 6.4,
+ * and the lower queue has priority whatever its class.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define compat_taprio_caps(caps)	do { (void)(caps); } while (0)
@@ -130,8 +131,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * 7.2 at the latest (what lies between 6.12 and 7.2 was not tried): a snapshot is of
- * one clock that is named, and so is a cross timestamp.
+ * 7.2 at the latest (versions between 6.12 and 7.2 were not tried): a snapshot and a cross
+ * timestamp are of the clock with the given id.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 #define sys_systime	sys_realtime
@@ -156,16 +157,15 @@ static inline void compat_snapshot(clockid_t id, ktime_t *system, ktime_t *raw)
 #endif
 }
 
-/* 6.6: time stamping is configured through operations of its own, not an ioctl. */
+/* 6.6: operations instead of an ioctl configure time stamping. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #define COMPAT_HAVE_NDO_HWTSTAMP
 #endif
 
 /*
- * A driver's newlink(dev, params, extack), and where the peer of a pair is to live:
- * until 6.12 the driver finds the namespace itself and owns a reference to it, from
- * 6.13 on the core does when it is told the peer's attribute, from 6.15 on the
- * parameters come in a structure.
+ * A driver's newlink(dev, params, extack), and the namespace of a pair's peer: up to 6.12
+ * the driver finds the namespace and owns a reference to it, from 6.13 on the core does if
+ * it knows the peer's attribute, from 6.15 on the parameters are in a structure.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 struct compat_newlink {

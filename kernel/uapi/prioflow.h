@@ -29,7 +29,7 @@ enum {
 	PRIOFLOW_LINK_OFF,		/* neither sent nor obeyed */
 	PRIOFLOW_LINK_MAC_CONTROL,	/* level frames, sent with ethertype 0x8808 */
 	PRIOFLOW_LINK_EXPERIMENTAL,	/* with 0x88b5, for MACs that consume 0x8808 */
-	PRIOFLOW_LINK_PFC,		/* IEEE 802.1Qbb, standard equipment: 2 levels per priority */
+	PRIOFLOW_LINK_PFC,		/* IEEE 802.1Qbb, standard equipment: by priorities */
 	PRIOFLOW_LINK_PAUSE,		/* IEEE 802.3, standard equipment: all levels at once */
 
 	__PRIOFLOW_LINK_MAX

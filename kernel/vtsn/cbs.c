@@ -2,15 +2,15 @@
 /*
  * vtsn: the credit-based shaper, IEEE 802.1Q-2022 8.6.8.2 (formerly 802.1Qav).
  *
- * Credit is counted in bit * 10^-9, so that a slope in bit/s times ns is credit
- * without a division. It grows by the idle slope while frames wait, shrinks by
- * the send slope while one is sent, and is at most zero when none waits. A frame
- * counts with preamble and gap: over a long time the class takes idle slope /
- * line rate of the wire, which is what a bandwidth reservation means.
+ * The unit of credit is bit * 10^-9, so that a slope in bit/s times ns is credit
+ * without a division. Credit grows by the idle slope while frames are queued,
+ * shrinks by the send slope during a transmission, and is at most zero while the
+ * queue is empty. A frame counts with preamble and gap: in the long run the class
+ * gets idle slope / line rate of the wire, as a bandwidth reservation requires.
  */
 #include "vtsn.h"
 
-/* Credit after @ns at @bps, kept within what 64 bits and the limits hold. */
+/* Credit after @ns at @bps, within @limit and without overflow. */
 static s64 vtsn_cbs_grow(s64 credit, s64 bps, s64 ns, s64 limit)
 {
 	if (credit >= limit)
@@ -34,14 +34,14 @@ static void vtsn_cbs_advance(struct vtsn_cbs *cbs, s64 now_raw)
 	cbs->updated_raw = now_raw;
 }
 
-/* A frame came into the queue, which was empty. */
+/* A frame was added to the empty queue. */
 void vtsn_cbs_queued(struct vtsn_cbs *cbs, s64 now_raw)
 {
 	vtsn_cbs_advance(cbs, now_raw);
 	cbs->waiting = true;
 }
 
-/* When the credit allows the frame that waits to be sent, not before @from_raw. */
+/* When the credit allows the next frame to be sent, not before @from_raw. */
 s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw)
 {
 	if (cbs->credit >= 0)
@@ -50,7 +50,7 @@ s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw)
 			     div64_s64(-cbs->credit + cbs->idle_bps - 1, cbs->idle_bps));
 }
 
-/* A frame was sent from @start_raw to @end_raw; @more wait. */
+/* A frame was sent from @start_raw to @end_raw; @more: others are queued. */
 void vtsn_cbs_sent(struct vtsn_cbs *cbs, s64 start_raw, s64 end_raw, bool more)
 {
 	s64 ns = end_raw - start_raw;

@@ -13,8 +13,8 @@
 static const u32 vtsn_rates[] = { SPEED_10, SPEED_100, SPEED_1000, SPEED_2500, SPEED_10000 };
 
 /*
- * Per queue: "txN_..." in this order, that of struct vtsn_txq_stats. A queue that was
- * taken away stays: what it has sent was sent.
+ * Per queue: "txN_...", in the order of struct vtsn_txq_stats. A removed queue keeps its
+ * counters.
  */
 static const char * const vtsn_queue_stats[] = {
 	"packets", "bytes", "launch_late", "launch_delayed", "launch_horizon",
@@ -39,7 +39,7 @@ static int vtsn_get_link_ksettings(struct net_device *dev, struct ethtool_link_k
 	return 0;
 }
 
-/* The two ends of a wire have one rate: setting it here sets it there. */
+/* Both ends of a wire have the same rate: sets it at both. */
 static int vtsn_set_link_ksettings(struct net_device *dev,
 				   const struct ethtool_link_ksettings *settings)
 {
@@ -79,7 +79,7 @@ static int vtsn_set_ringparam(struct net_device *dev, struct ethtool_ringparam *
 		NL_SET_ERR_MSG_MOD(extack, "a ring has at least 4 entries");
 		return -EINVAL;
 	}
-	/* A power of two, so that indices may run freely. */
+	/* A power of two, so that free-running indices wrap correctly. */
 	return vtsn_set_rings(vtsn_port(dev), roundup_pow_of_two(ring->tx_pending),
 			      ring->rx_pending, dev->real_num_tx_queues);
 }
@@ -98,7 +98,7 @@ static int vtsn_set_channels(struct net_device *dev, struct ethtool_channels *ch
 
 	if (channels->rx_count != 1 || !channels->tx_count)
 		return -EINVAL;
-	/* Classes and offloads name queues: they must go first. */
+	/* Classes and offloads refer to queues. */
 	if (vtsn_has_offload(port))
 		return -EBUSY;
 	return vtsn_set_rings(port, port->tx_ring, port->rx_ring, channels->tx_count);
@@ -129,7 +129,7 @@ static int vtsn_set_coalesce(struct net_device *dev, struct ethtool_coalesce *co
 	    coalesce->tx_coalesce_usecs > VTSN_MAX_COALESCE_US ||
 	    coalesce->rx_max_coalesced_frames > VTSN_MAX_RING ||
 	    coalesce->tx_max_coalesced_frames > VTSN_MAX_RING) {
-		NL_SET_ERR_MSG_MOD(extack, "interrupts wait for at most 10000 us or 4096 frames");
+		NL_SET_ERR_MSG_MOD(extack, "interrupt moderation is at most 10000 us or 4096 frames");
 		return -ERANGE;
 	}
 	now_raw = vtsn_wire_enter(port->wire, &flags);

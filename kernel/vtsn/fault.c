@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vtsn: faults to order, in debugfs: vtsn/ptpN/ for the port whose clock is ptpN
- * (`ethtool -T` names it). A clock's number is unique where names are not: two
+ * vtsn: fault injection, in debugfs: vtsn/ptpN/ for the port whose clock is ptpN
+ * (`ethtool -T` shows it). The clock's number is unique, unlike the port's name: two
  * namespaces may have a port of the same name.
  *
- * The dice are seeded, so that a sequence of faults can be had again.
+ * The random numbers are seeded, so that a sequence of faults can be repeated.
  */
 #include <linux/debugfs.h>
 
@@ -24,12 +24,12 @@ void vtsn_fault_exit(void)
 	debugfs_remove(vtsn_debugfs);
 }
 
-static bool vtsn_hit(struct vtsn_faults *faults, u32 ppm)
+static bool vtsn_fault_hits(struct vtsn_faults *faults, u32 ppm)
 {
 	return ppm && prandom_u32_state(&faults->random) % VTSN_MILLION < ppm;
 }
 
-/* Decides a frame's fate before it is handed over. xmit, serialised by its queue. */
+/* Selects a frame's faults before it is queued. From xmit, serialised by its queue. */
 void vtsn_fault_roll(struct vtsn_port *port, struct vtsn_desc *desc)
 {
 	struct vtsn_image *cb = vtsn_image(desc->image);
@@ -38,28 +38,28 @@ void vtsn_fault_roll(struct vtsn_port *port, struct vtsn_desc *desc)
 	u32 at;
 
 	raw_spin_lock_irqsave(&port->wire->lock, flags);
-	if (vtsn_hit(faults, faults->loss_ppm))
+	if (vtsn_fault_hits(faults, faults->loss_ppm))
 		cb->lost = true;
-	if (vtsn_hit(faults, faults->corrupt_ppm)) {
+	if (vtsn_fault_hits(faults, faults->corrupt_ppm)) {
 		at = prandom_u32_state(&faults->random) % desc->image->len;
 		desc->image->data[at] ^= BIT(prandom_u32_state(&faults->random) % 8);
-		cb->damaged = true;
+		cb->corrupted = true;
 	}
 	if (faults->jitter_ns)
 		cb->delay_ns = prandom_u32_state(&faults->random) % faults->jitter_ns;
-	if (vtsn_hit(faults, faults->reorder_ppm)) {
+	if (vtsn_fault_hits(faults, faults->reorder_ppm)) {
 		cb->delay_ns += faults->reorder_ns;
 		cb->reordered = true;
 	}
-	if (vtsn_hit(faults, faults->stamp_loss_ppm))
+	if (vtsn_fault_hits(faults, faults->stamp_loss_ppm))
 		desc->stamp_lost = true;
-	at = vtsn_hit(faults, faults->duplicate_ppm);
+	at = vtsn_fault_hits(faults, faults->duplicate_ppm);
 	raw_spin_unlock_irqrestore(&port->wire->lock, flags);
 
 	if (!at)
 		return;
-	/* Without memory there is no duplicate, and none is counted. */
-	desc->twin = skb_copy(desc->image, GFP_ATOMIC);
+	/* NULL without memory: then none is sent or counted. */
+	desc->duplicate = skb_copy(desc->image, GFP_ATOMIC);
 }
 
 static int vtsn_fault_set(struct vtsn_port *port, u32 *field, u64 value, u64 limit)

@@ -3,10 +3,9 @@
  * vtsn: gates that open and close by a schedule, IEEE 802.1Q-2022 8.6.8.4
  * (formerly 802.1Qbv), in the time of the port's PHC.
  *
- * A frame begins only if it can end, FCS included, before its gate closes. A new
- * schedule takes over at its base time. If that leaves the old one with a rest that
- * is no whole cycle and no longer than its cycle time extension, the cycle before is
- * drawn out over the rest (8.6.9.1).
+ * A frame begins only if it ends, FCS included, before its gate closes. A new schedule
+ * takes over at its base time. If the old schedule's last cycle is cut short, and is no
+ * longer than its cycle time extension, the cycle before is extended over it (8.6.9.1).
  */
 #include <linux/slab.h>
 
@@ -15,8 +14,8 @@
 #define VTSN_MAX_GATE_ENTRIES	1024
 
 /*
- * A schedule from taprio's description; an ERR_PTR and a sentence if it cannot be.
- * A list shorter than the cycle keeps its last state to the cycle's end.
+ * Makes a schedule from taprio's parameters; an ERR_PTR and an extack message if they are
+ * invalid. A list shorter than the cycle keeps its last state to the cycle's end.
  */
 struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *offload,
 					struct netlink_ext_ack *extack)
@@ -69,7 +68,7 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 	return schedule;
 }
 
-/* The open gates at @now within a running schedule, and until when they stay so. */
+/* The gate mask of a running schedule at @now, and until when it applies. */
 static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s64 *until)
 {
 	s64 since_base = now - schedule->base_phc;
@@ -79,7 +78,7 @@ static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s6
 	into = since_base - div64_s64(since_base, schedule->cycle_ns) * schedule->cycle_ns;
 	cycle_start = now - into;
 
-	/* The last entry that has begun. */
+	/* Find the last entry that has begun. */
 	while (high - low > 1) {
 		u32 middle = (low + high) / 2;
 
@@ -93,7 +92,7 @@ static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s6
 	return schedule->entry[low].gates;
 }
 
-/* The same for the port, where a new schedule may be about to take over. */
+/* The same for the port, with a new schedule pending. */
 static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
 {
 	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
@@ -110,7 +109,7 @@ static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
 		s64 cycles = div64_s64(take_over - old->base_phc, old->cycle_ns);
 		s64 last = old->base_phc + cycles * old->cycle_ns;
 
-		/* What is left after the last whole cycle is too short for one of its own. */
+		/* The rest after the last whole cycle extends that cycle. */
 		if (now >= last && last > old->base_phc && take_over - last <= old->extension_ns) {
 			*until = take_over;
 			return old->entry[old->count - 1].gates;
@@ -122,8 +121,8 @@ static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
 }
 
 /*
- * Has the port change to @schedule at its base time or, if that has passed, at the
- * start of its next cycle; returns what is to be freed.
+ * Makes @schedule pending from its base time or, if that has passed, from the start of its
+ * next cycle. Returns the schedule to be freed.
  */
 struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 					    struct vtsn_schedule *schedule, s64 now_raw)
@@ -139,7 +138,7 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 		schedule->base_phc += cycles * schedule->cycle_ns;
 	}
 	if (unused && unused->base_phc <= now) {
-		/* The one that was waited for has come into force meanwhile. */
+		/* The pending one has taken over meanwhile. */
 		swap(port->schedule, unused);
 	}
 	port->next_schedule = schedule;
@@ -147,8 +146,8 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 }
 
 /*
- * The earliest start at or after @from_raw at which the queue's gate stays open for
- * @need_raw; VTSN_NEVER if no window of the schedule is that long.
+ * Earliest start at or after @from_raw from which the queue's gate stays open for @need_raw;
+ * VTSN_NEVER if no window of the schedule is that long.
  */
 s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_raw)
 {
@@ -162,7 +161,7 @@ s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_ra
 	if ((!old || old->always_open & BIT(queue)) && (!new || new->always_open & BIT(queue)))
 		return from_raw;
 
-	/* Two cycles show every window, also one that spans a cycle's end. */
+	/* Two cycles contain every window, also one across a cycle's end. */
 	left = 2 * (old ? old->count : 1) + 4;
 	for (;;) {
 		s64 until;
@@ -179,7 +178,7 @@ s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_ra
 		if (left--) {
 			now = until;
 		} else if (new && now < new->base_phc) {
-			/* Not under the old schedule; so under the new one, if at all. */
+			/* No window of the old schedule: search the new one. */
 			now = new->base_phc;
 			since = VTSN_NEVER;
 			left = 2 * new->count + 4;

@@ -2,9 +2,9 @@
 /*
  * vtsn: a port's interrupt line, and the timer that raises it.
  *
- * The line is an ordinary one: it has a number and a name in /proc/interrupts, an
- * affinity, and under PREEMPT_RT a thread whose priority can be set. The timer runs
- * in hard interrupt context on the line's CPU and stands for the card's hardware.
+ * The line has a number and a name in /proc/interrupts, an affinity, and under
+ * PREEMPT_RT a thread whose priority can be set. The timer runs in hard interrupt
+ * context on the line's CPU, in place of the NIC's hardware.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -48,12 +48,12 @@ static irqreturn_t vtsn_interrupt(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Sets the timer, on this CPU, to what timer_raw says. */
+/* Starts the timer, on this CPU, for timer_raw. */
 static void vtsn_timer_start(struct vtsn_port *port)
 {
 	s64 left = port->timer_raw - (s64)ktime_get_raw_ns();
 
-	/* CLOCK_MONOTONIC may be slewed against wire time: then we look again. */
+	/* CLOCK_MONOTONIC may be slewed against wire time: then it is set again. */
 	hrtimer_start(&port->timer, ns_to_ktime(max_t(s64, left, 0)),
 		      HRTIMER_MODE_REL_PINNED_HARD);
 }
@@ -64,7 +64,7 @@ void vtsn_irq_arm(struct vtsn_port *port, s64 event_raw)
 	int cpu = READ_ONCE(port->cpu);
 
 	lockdep_assert_held(&port->wire->lock);
-	/* Looking too early does no harm, so a timer is never taken back. */
+	/* An early timer does no harm, so it is never postponed. */
 	if (event_raw >= port->timer_raw)
 		return;
 	port->timer_raw = event_raw;
@@ -75,7 +75,7 @@ void vtsn_irq_arm(struct vtsn_port *port, s64 event_raw)
 	else if (!smp_call_function_single_async(cpu, &port->kick))
 		port->kicked = true;
 	else
-		/* The CPU has gone offline: better late than never. */
+		/* The CPU has gone offline: use this one. */
 		vtsn_timer_start(port);
 }
 
@@ -109,14 +109,14 @@ static enum hrtimer_restart vtsn_timer(struct hrtimer *timer)
 
 int vtsn_irq_create(struct vtsn_port *port)
 {
-	/* No owner: the descriptor would pin the module against its own removal. */
+	/* No owner: the descriptor would pin the module. */
 	int irq = __irq_alloc_descs(-1, 1, 1, NUMA_NO_NODE, NULL, NULL);
 
 	if (irq < 0)
 		return irq;
 	irq_set_chip_and_handler_name(irq, &vtsn_irq_chip, handle_simple_irq, "wire");
 	irq_set_chip_data(irq, port);
-	/* It moves at once: nobody would move it later, as an APIC's handlers do. */
+	/* Change the affinity at once: there is no handler to do it later, as an APIC's. */
 	irq_modify_status(irq, IRQ_NOREQUEST | IRQ_NOAUTOEN, IRQ_NOPROBE | COMPAT_IRQ_MOVE_PCNTXT);
 	port->irq = irq;
 	port->timer_raw = VTSN_NEVER;
@@ -135,7 +135,7 @@ int vtsn_irq_request(struct vtsn_port *port)
 	return request_irq(port->irq, vtsn_interrupt, 0, port->dev->name, port);
 }
 
-/* Afterwards neither timer nor interrupt runs; port->up must be false already. */
+/* Stops timer and interrupt; port->up must be false already. */
 void vtsn_irq_quiesce(struct vtsn_port *port)
 {
 	while (READ_ONCE(port->kicked))

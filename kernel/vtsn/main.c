@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vtsn: links of kind "vtsn" come in pairs: creation, deletion, the module.
+ * vtsn: links of kind "vtsn", in pairs: creation, deletion, the module.
  */
 #include <linux/etherdevice.h>
 #include <linux/module.h>
@@ -22,9 +22,8 @@ static void vtsn_wire_release(struct kref *ref)
 }
 
 /*
- * Frees what a port holds; nothing travels towards it any more. Also for a device that
- * was never registered: the core calls a destructor in some of its error paths only,
- * so a second call must do no harm.
+ * Frees what a port holds. Also for a device that was never registered: the core calls a
+ * destructor in some of its error paths only, so a second call must do no harm.
  */
 static void vtsn_free(struct net_device *dev)
 {
@@ -117,7 +116,7 @@ static int vtsn_validate(struct nlattr *tb[], struct nlattr *data[],
 	return 0;
 }
 
-/* What a new link was told about itself, or about its peer. */
+/* Applies the attributes of a new link, or of its peer. */
 static int vtsn_configure(struct net_device *dev, struct nlattr *tb[],
 			  struct netlink_ext_ack *extack)
 {
@@ -230,7 +229,7 @@ static int vtsn_newlink(struct net_device *dev, struct compat_newlink *params,
 	vtsn_join(wire, 1, peer);
 	vtsn_port(dev)->peer = vtsn_port(peer);
 	vtsn_port(peer)->peer = vtsn_port(dev);
-	/* From here on the ports hold the wire. */
+	/* From here on only the ports hold references to the wire. */
 	kref_put(&wire->ref, vtsn_wire_release);
 	return vtsn_register_pair(dev, peer, ifmp);
 }
@@ -322,7 +321,7 @@ static void __exit vtsn_module_exit(void)
 module_init(vtsn_module_init);
 module_exit(vtsn_module_exit);
 
-MODULE_DESCRIPTION("A TSN network card in software, as a pair of ports joined by a wire");
+MODULE_DESCRIPTION("Software TSN NIC: pairs of ports joined by a wire");
 MODULE_AUTHOR("The Teiji authors");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1.0");

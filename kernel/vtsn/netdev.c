@@ -2,9 +2,9 @@
 /*
  * vtsn: the port as a network device: frames in and out, up and down.
  *
- * A frame is copied when it is handed over, as a card fetches it by DMA: what
- * travels is whole, linear, and shares nothing with its sender. The sender's own
- * buffer stays charged to its socket until the transmission has ended.
+ * A frame is copied when it is handed over, as a NIC fetches it by DMA: the copy on
+ * the wire is linear and shares nothing with its sender. The sender's skb stays
+ * charged to its socket until the transmission has ended.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -20,7 +20,7 @@ static u32 vtsn_queued(const struct vtsn_txq *txq)
 	return txq->tail - txq->clean;
 }
 
-/* The frame's IEEE 802.1Q priority: of its tag, else of its socket. */
+/* The frame's IEEE 802.1Q priority: from its tag, else from skb->priority. */
 static u8 vtsn_tx_class(const struct sk_buff *skb, const struct sk_buff *image)
 {
 	const struct vlan_ethhdr *tagged = (const struct vlan_ethhdr *)image->data;
@@ -30,7 +30,7 @@ static u8 vtsn_tx_class(const struct sk_buff *skb, const struct sk_buff *image)
 	return skb->priority & (VTSN_CLASSES - 1);
 }
 
-/* What travels: a linear copy with its checksum and padding, or NULL without memory. */
+/* Makes the frame on the wire: a linear copy with checksum and padding; NULL without memory. */
 static struct sk_buff *vtsn_make_image(struct vtsn_port *port, struct sk_buff *skb)
 {
 	u32 length = max_t(u32, skb->len, ETH_ZLEN);
@@ -46,7 +46,7 @@ static struct sk_buff *vtsn_make_image(struct vtsn_port *port, struct sk_buff *s
 		memset(image->data + skb->len, 0, length - skb->len);
 	cb = vtsn_image(image);
 	memset(cb, 0, sizeof(*cb));
-	/* A receiver sees no more of a priority than the tag. */
+	/* The receiver sees the priority only in the tag. */
 	tagged = (const struct vlan_ethhdr *)image->data;
 	if (eth_type_vlan(tagged->h_vlan_proto))
 		cb->class = ntohs(tagged->h_vlan_TCI) >> VLAN_PRIO_SHIFT;
@@ -105,7 +105,7 @@ static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 		if (desc.launch_phc > vtsn_phc_at(&port->phc, now_raw) +
 				      (s64)port->launch_horizon_ns)
 			desc.drop = VTSN_DROP_HORIZON;
-		/* Else the stamp of the hardware would be taken for one of software. */
+		/* Else the hardware stamp would be taken for a software stamp. */
 		skb_txtime_consumed(skb);
 	}
 	vtsn_want_stamp(port, txq, &desc);
@@ -121,7 +121,7 @@ static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* Hands a frame that has been sent back to its sender, with its stamp. */
+/* Completes a sent frame: reports its time stamp and frees it. */
 static void vtsn_release(struct vtsn_port *port, struct vtsn_desc *desc, int budget)
 {
 	if (desc->stamp && !desc->drop && !desc->stamp_lost) {
@@ -137,7 +137,7 @@ static void vtsn_release(struct vtsn_port *port, struct vtsn_desc *desc, int bud
 		napi_consume_skb(desc->skb, budget);
 }
 
-/* Releases what a queue has sent; true if there may be more. */
+/* Completes a queue's sent frames; true if there may be more. */
 static bool vtsn_clean_queue(struct vtsn_port *port, u32 queue, int budget)
 {
 	struct netdev_queue *stack_queue = netdev_get_tx_queue(port->dev, queue);
@@ -203,12 +203,12 @@ static bool vtsn_wants_rx_stamp(const struct vtsn_port *port, struct sk_buff *im
 static void vtsn_deliver(struct vtsn_port *port, struct sk_buff *image)
 {
 	s64 stamp_phc = vtsn_image(image)->stamp_phc;
-	bool damaged = vtsn_image(image)->damaged;
+	bool corrupted = vtsn_image(image)->corrupted;
 
 	if (vtsn_wants_rx_stamp(port, image))
 		skb_hwtstamps(image)->hwtstamp = ns_to_ktime(stamp_phc);
 	image->protocol = eth_type_trans(image, port->dev);
-	image->ip_summed = damaged ? CHECKSUM_NONE : CHECKSUM_UNNECESSARY;
+	image->ip_summed = corrupted ? CHECKSUM_NONE : CHECKSUM_UNNECESSARY;
 	skb_record_rx_queue(image, 0);
 	napi_gro_receive(&port->napi, image);
 }
@@ -219,7 +219,7 @@ static struct sk_buff *vtsn_take(struct vtsn_port *port)
 	unsigned long flags;
 	s64 now_raw;
 
-	/* Every event before this moment saw the ring as it was. */
+	/* Earlier events are computed with the ring as it was. */
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	image = __skb_dequeue(&port->ring);
 	if (image) {
@@ -228,7 +228,7 @@ static struct sk_buff *vtsn_take(struct vtsn_port *port)
 		port->rx.bytes += image->len;
 		if (is_multicast_ether_addr(image->data))
 			port->rx.multicast++;
-		vtsn_pause_watch(port, now_raw);
+		vtsn_pause_update(port, now_raw);
 	}
 	raw_spin_unlock_irqrestore(&port->wire->lock, flags);
 	return image;
@@ -267,7 +267,7 @@ int vtsn_poll(struct napi_struct *napi, int budget)
 	return work;
 }
 
-/* What the rings hold is freed; the port is down. */
+/* Frees all frames in the rings of a port that is down. */
 void vtsn_purge(struct vtsn_port *port)
 {
 	struct sk_buff_head images;
@@ -282,7 +282,7 @@ void vtsn_purge(struct vtsn_port *port)
 			struct vtsn_desc *desc = vtsn_slot(port, txq, txq->clean);
 
 			kfree_skb(desc->image);
-			kfree_skb(desc->twin);
+			kfree_skb(desc->duplicate);
 			dev_kfree_skb_any(desc->skb);
 		}
 	}
@@ -334,7 +334,7 @@ static void vtsn_set_carrier(struct vtsn_port *port)
 	}
 }
 
-/* The port's part of going up: nothing here can fail. */
+/* Brings the port up; cannot fail. */
 static void vtsn_start(struct vtsn_port *port)
 {
 	unsigned long flags;
@@ -366,7 +366,7 @@ static void vtsn_halt(struct vtsn_port *port)
 	for (q = 0; q < VTSN_MAX_QUEUES; q++) {
 		struct vtsn_txq *txq = &port->txq[q];
 
-		/* Frames that the MAC has not begun are lost. */
+		/* Drop the frames that the MAC has not begun. */
 		txq->stats.flushed += txq->tail - txq->mac;
 		txq->mac = txq->tail;
 	}
@@ -414,7 +414,7 @@ static int vtsn_stop(struct net_device *dev)
 }
 
 /*
- * Changes rings and number of transmit queues, or nothing. A port that is up loses
+ * Changes rings and number of transmit queues; unchanged on failure. A port that is up loses
  * its queued frames, as on any NIC.
  */
 int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues)
@@ -475,8 +475,8 @@ static void vtsn_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *s
 }
 
 /*
- * The stack misses progress on a queue. A frame that waits for its launch time, a
- * gate or the end of a pause is none of its business; a stuck queue is emptied.
+ * Watchdog of the stack: no progress on a queue. Frames that wait for a launch time, a
+ * gate or the end of a pause stay; a queue stuck by fault injection is emptied.
  */
 static void vtsn_tx_timeout(struct net_device *dev, unsigned int queue)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vtsn: flow control in the MAC, IEEE 802.3x PAUSE (clause 31B) and IEEE 802.1Qbb
- * priority flow control (clause 31D), as a card does it without the kernel.
+ * priority flow control (clause 31D), as a NIC does it without the kernel.
  *
- * A port that may send PAUSE asks for silence when its receive ring is three
- * quarters full and releases at one quarter; under PFC the same holds for each
- * class and a sixteenth of the ring. The request is repeated before it expires.
- * A frame on the wire is never cut: a paused port finishes it.
+ * A port that may send PAUSE sends XOFF when its receive ring is three quarters
+ * full, and XON at one quarter; under PFC each class has marks at 1/16 and 1/32 of
+ * the ring. XOFF is refreshed before it expires. A paused port completes the frame
+ * that is on the wire.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -18,7 +18,7 @@
 #define VTSN_OPCODE_PFC		0x0101
 #define VTSN_QUANTUM_BYTES	64	/* 512 bit times */
 #define VTSN_MAX_QUANTA		0xffff
-/* Control frames that are made in advance: the MAC has no way to memory. */
+/* Control frames are allocated in advance: the MAC runs in hard interrupts. */
 #define VTSN_PAUSE_SPARES	4
 
 static const u8 vtsn_control_address[ETH_ALEN] = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
@@ -33,7 +33,7 @@ static u16 vtsn_be16(const u8 *at)
 	return at[0] << 8 | at[1];
 }
 
-/* Obeys a control frame; false if it is none for this MAC, so that the kernel gets it. */
+/* Obeys a control frame; false if it is not for this MAC, so that the stack gets it. */
 bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image)
 {
 	s64 now = vtsn_image(image)->arrival_raw;
@@ -71,27 +71,27 @@ bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image)
 	return false;
 }
 
-/* Has the MAC send a control frame as soon as it can. */
+/* Has the MAC send a control frame next. */
 static void vtsn_pause_request(struct vtsn_port *port, s64 now_raw)
 {
 	port->pause.request_raw = now_raw;
-	/* Whoever looks at the wire next must find it. */
+	/* It is the wire's next event. */
 	port->wire->next_raw = min(port->wire->next_raw, now_raw);
 }
 
-/* Decides whether the peer is to be paused, by how full the receive ring is. */
-void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
+/* Sends XOFF or XON if the fill level of the receive ring requires it. */
+void vtsn_pause_update(struct vtsn_port *port, s64 now_raw)
 {
 	struct vtsn_pause *pause = &port->pause;
 	u32 class;
 
 	lockdep_assert_held(&port->wire->lock);
 	if (pause->send && !pause->pfc_enabled) {
-		if (!pause->asked_all && port->ring.qlen >= port->rx_ring * 3 / 4) {
-			pause->asked_all = true;
+		if (!pause->xoff_all && port->ring.qlen >= port->rx_ring * 3 / 4) {
+			pause->xoff_all = true;
 			vtsn_pause_request(port, now_raw);
-		} else if (pause->asked_all && port->ring.qlen <= port->rx_ring / 4) {
-			pause->asked_all = false;
+		} else if (pause->xoff_all && port->ring.qlen <= port->rx_ring / 4) {
+			pause->xoff_all = false;
 			vtsn_pause_request(port, now_raw);
 		}
 	}
@@ -100,28 +100,28 @@ void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw)
 
 		if (!(pause->pfc_enabled & bit))
 			continue;
-		if (!(pause->asked & bit) && port->class_count[class] * 16 >= port->rx_ring) {
-			pause->asked |= bit;
+		if (!(pause->xoff & bit) && port->class_count[class] * 16 >= port->rx_ring) {
+			pause->xoff |= bit;
 			vtsn_pause_request(port, now_raw);
-		} else if (pause->asked & bit && port->class_count[class] * 32 <= port->rx_ring) {
-			pause->asked &= ~bit;
+		} else if (pause->xoff & bit && port->class_count[class] * 32 <= port->rx_ring) {
+			pause->xoff &= ~bit;
 			vtsn_pause_request(port, now_raw);
 		}
 	}
 }
 
-/* When the MAC is to send a control frame of its own. */
+/* When the MAC sends its next control frame. */
 s64 vtsn_pause_due(const struct vtsn_port *port)
 {
 	lockdep_assert_held(&port->wire->lock);
-	/* Without memory for the frame the request waits for NAPI's refill. */
+	/* Without a buffer the request waits for NAPI's refill. */
 	if (port->pause.request_raw == VTSN_NEVER || !port->up ||
 	    skb_queue_empty(&port->pause.spare))
 		return VTSN_NEVER;
 	return max(port->pause.request_raw, port->free_raw);
 }
 
-/* The control frame that says what is asked for now, on its way from @start_raw. */
+/* The control frame with the current pause request, sent at @start_raw. */
 struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
 {
 	struct vtsn_pause *pause = &port->pause;
@@ -142,22 +142,22 @@ struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw)
 		data[15] = VTSN_OPCODE_PFC & 0xff;
 		data[17] = pause->pfc_enabled;
 		for (class = 0; class < VTSN_CLASSES; class++)
-			if (pause->asked & BIT(class))
+			if (pause->xoff & BIT(class))
 				memset(data + 18 + 2 * class, 0xff, 2);
 		pause->sent_pfc++;
 	} else {
 		data[15] = VTSN_OPCODE_PAUSE;
-		if (pause->asked_all)
+		if (pause->xoff_all)
 			memset(data + 16, 0xff, 2);
 		pause->sent++;
 	}
-	pause->request_raw = pause->asked || pause->asked_all ?
+	pause->request_raw = pause->xoff || pause->xoff_all ?
 			     start_raw + vtsn_quanta_ns(port->wire, VTSN_MAX_QUANTA / 2) :
 			     VTSN_NEVER;
 	return image;
 }
 
-/* Provides for the next control frames. Softirq or process context, without the lock. */
+/* Refills the buffers of control frames. Softirq or process context, without the lock. */
 void vtsn_pause_refill(struct vtsn_port *port)
 {
 	struct vtsn_pause *pause = &port->pause;
@@ -178,16 +178,16 @@ void vtsn_pause_refill(struct vtsn_port *port)
 	}
 }
 
-/* Forgets what either side has asked for: the port goes down, or its rules change. */
+/* Resets the pause state: the port goes down, or its settings change. */
 void vtsn_pause_reset(struct vtsn_port *port)
 {
 	struct vtsn_pause *pause = &port->pause;
 
 	lockdep_assert_held(&port->wire->lock);
 	memset(pause->until_raw, 0, sizeof(pause->until_raw));
-	/* The peer keeps what it was told until it expires, as with any card. */
-	pause->asked = 0;
-	pause->asked_all = false;
+	/* The peer stays paused until its XOFF expires, as with any NIC. */
+	pause->xoff = 0;
+	pause->xoff_all = false;
 	pause->request_raw = VTSN_NEVER;
 }
 

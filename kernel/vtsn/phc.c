@@ -2,9 +2,9 @@
 /*
  * vtsn: a port's PTP hardware clock.
  *
- * PHC time is a line over wire time; a setting ends the line and begins another
- * where it stood. The oscillator's own error (drift, wander) and the correction by
- * adjfine add up. Fractions of a ns are kept, so that no rounding accumulates.
+ * PHC time is piecewise linear over wire time; each setting begins a new piece at
+ * the current point. The oscillator's error (drift, wander) and the correction by
+ * adjfine add up. Fractions of a ns are kept, so that rounding does not accumulate.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -15,9 +15,9 @@
 /* 1 ppb and the ptp core's 2^-16 ppm as deviations in 2^-48 */
 #define VTSN_Q48_PER_MILLION_PPB	281474976711LL
 #define VTSN_PHC_MAX_PPB		10000000
-/* The line is renewed this often: its product must fit into 64 bits. */
+/* A new piece begins at least this often: its product must fit into 64 bits. */
 #define VTSN_PHC_REFRESH		(30 * HZ)
-/* So far from its base the line is exact: 2^63 / 2^32 ns / 1.2 % is 178 s. */
+/* A piece is exact up to this distance: 2^63 / 2^32 ns / 1.2 % is 178 s. */
 #define VTSN_PHC_EXACT_NS		(170 * NSEC_PER_SEC)
 #define VTSN_WANDER_STEPS		64
 
@@ -48,7 +48,7 @@ s64 vtsn_phc_to_raw(const struct vtsn_phc *phc, s64 when_phc)
 
 	if (!phc->rate_q48)
 		return raw;
-	/* The line will have been renewed long before; and the past is the past. */
+	/* Out of this piece: a new one will have begun, or it is in the past. */
 	if (abs(ns) > VTSN_PHC_EXACT_NS)
 		return raw;
 	/* Each step leaves a thousandth of the error, or less. */
@@ -72,7 +72,7 @@ s64 vtsn_phc_length(const struct vtsn_phc *phc, s64 length_raw)
 	return length_raw + ((vtsn_phc_deviation(phc, length_raw) + U32_MAX) >> 32);
 }
 
-/* Begins a new line at @raw, where the old one stands. */
+/* Begins a new piece at @raw, at the current PHC time. */
 static void vtsn_phc_rebase(struct vtsn_phc *phc, s64 raw)
 {
 	s64 ns = raw - phc->base_raw;
@@ -104,7 +104,7 @@ static s64 vtsn_phc_wander_ppb(const struct vtsn_phc *phc, s64 raw)
 	return div_s64(amplitude * (phase - 4000), 1000);
 }
 
-/* Draws the consequences of changed drift, wander or correction, from @raw on. */
+/* Applies changed drift, wander or correction from @raw on. */
 void vtsn_phc_retune(struct vtsn_phc *phc, s64 raw)
 {
 	s64 ppb = phc->drift_ppb + vtsn_phc_wander_ppb(phc, raw);
@@ -114,8 +114,8 @@ void vtsn_phc_retune(struct vtsn_phc *phc, s64 raw)
 }
 
 /*
- * Steps the clock: at @raw it shows @now_phc. From 1678 to 2262 a clock can be read;
- * gates and launch times need room to compute, so half of that is allowed.
+ * Steps the clock to @now_phc at @raw. A clock can be read from 1678 to 2262; half of that
+ * range is allowed, so that computing gates and launch times does not overflow.
  */
 int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 {
@@ -129,7 +129,7 @@ int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 	phc->base_phc = now_phc;
 	phc->base_frac = 0;
 
-	/* Frames whose launch time is now out of reach must not block their queue. */
+	/* Drop frames whose launch time is now beyond the horizon: they would block. */
 	for (q = 0; q < VTSN_MAX_QUEUES; q++) {
 		struct vtsn_txq *txq = &port->txq[q];
 
@@ -223,7 +223,7 @@ static int vtsn_phc_gettimex(struct ptp_clock_info *info, struct timespec64 *ts,
 	return 0;
 }
 
-/* System time and PHC at the very same instant, as PCIe PTM would give them. */
+/* System time and PHC at the same instant, as with PCIe PTM. */
 static int vtsn_phc_crosststamp(struct ptp_clock_info *info,
 				struct system_device_crosststamp *cross)
 {
@@ -268,7 +268,7 @@ static const struct ptp_clock_info vtsn_phc_info = {
 	.do_aux_work	= vtsn_phc_refresh,
 };
 
-/* A clock that shows CLOCK_TAI and keeps the pace of wire time. */
+/* Makes a clock that starts as CLOCK_TAI, at the rate of wire time. */
 int vtsn_phc_create(struct vtsn_port *port)
 {
 	struct vtsn_phc *phc = &port->phc;
@@ -280,7 +280,7 @@ int vtsn_phc_create(struct vtsn_port *port)
 	clock = ptp_clock_register(&phc->info, NULL);
 	if (IS_ERR(clock))
 		return PTR_ERR(clock);
-	/* NULL: a kernel without PTP clocks, which Kconfig rules out. */
+	/* NULL: a kernel without PTP clocks. */
 	if (!clock)
 		return -EOPNOTSUPP;
 	phc->clock = clock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vtsn: settings that no other tool knows, in /sys/class/net/NAME/vtsn/.
+ * vtsn: settings without another interface, in /sys/class/net/NAME/vtsn/.
  */
 #include <linux/kstrtox.h>
 #include <linux/rtnetlink.h>
@@ -17,7 +17,7 @@ static struct vtsn_port *vtsn_sysfs_port(struct device *device)
 	return vtsn_port(to_net_dev(device));
 }
 
-/* A number within limits, or an error that errno can say. */
+/* Parses a number within limits. */
 static int vtsn_parse(const char *text, s64 low, s64 high, s64 *value)
 {
 	int err = kstrtos64(text, 0, value);
@@ -55,7 +55,7 @@ static ssize_t name##_store(struct device *device, struct device_attribute *attr
 }										\
 static DEVICE_ATTR_RW(name)
 
-/* A wander begins where it is set; the worker takes it on. */
+/* A wander begins when it is set; the worker continues it. */
 static void vtsn_begin_wander(struct vtsn_port *port, s64 now_raw)
 {
 	port->phc.wander_start_raw = now_raw;
@@ -69,7 +69,7 @@ VTSN_ATTRIBUTE(launch_resolution_ns, 1, NSEC_PER_MSEC, port->launch_resolution_n
 VTSN_ATTRIBUTE(launch_horizon_ns, 1, VTSN_MAX_HORIZON_NS, port->launch_horizon_ns, (void)0);
 VTSN_ATTRIBUTE(tx_stamp_slots, 0, VTSN_MAX_RING, port->stamp_slots, (void)0);
 
-/* The clock's worker must learn of a wander; it exists as long as the port is registered. */
+/* Schedules the clock's worker, which exists while the port is registered. */
 #define VTSN_WANDER(name, high)							\
 static ssize_t name##_show(struct device *device, struct device_attribute *attr,	\
 			   char *buffer)					\
@@ -110,7 +110,7 @@ static DEVICE_ATTR_RW(name)
 VTSN_WANDER(phc_wander_ppb, VTSN_MAX_DRIFT_PPB);
 VTSN_WANDER(phc_wander_period_ms, 24 * 3600 * MSEC_PER_SEC);
 
-/* What the clock shows beyond CLOCK_TAI; a write steps it there. */
+/* Offset of the clock from CLOCK_TAI; a write steps the clock. */
 static ssize_t phc_offset_ns_show(struct device *device, struct device_attribute *attr,
 				  char *buffer)
 {
@@ -144,7 +144,7 @@ static ssize_t phc_offset_ns_store(struct device *device, struct device_attribut
 }
 static DEVICE_ATTR_RW(phc_offset_ns);
 
-/* One instant in wire time and by the clock: for those who want the truth. */
+/* One instant in wire time and PHC time: ground truth for tests. */
 static ssize_t phc_show(struct device *device, struct device_attribute *attr, char *buffer)
 {
 	struct vtsn_port *port = vtsn_sysfs_port(device);

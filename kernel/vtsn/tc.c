@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vtsn: what tc offloads to the card: traffic classes (mqprio, taprio), gates
+ * vtsn: tc offloads: traffic classes (mqprio, taprio), gates
  * (taprio), launch time (etf) and credit-based shapers (cbs).
  */
 #include <linux/slab.h>
 
 #include "vtsn.h"
 
-/* More would not fit into a credit: bit * 10^-9 in 64 bits. */
+/* A larger credit would overflow: bit * 10^-9 in 64 bits. */
 #define VTSN_MAX_CREDIT_BYTES	(1 << 20)
 #define VTSN_CREDIT_PER_BYTE	(8LL * NSEC_PER_SEC)
 
@@ -23,7 +23,7 @@ static void vtsn_set_strict(struct vtsn_port *port, bool strict)
 	vtsn_wire_leave(port->wire, now_raw, flags);
 }
 
-/* Checks all that a card could be asked and this one does not do. */
+/* Refuses parameters that the hardware could offload and vtsn does not support. */
 static int vtsn_check_mqprio(struct net_device *dev, const struct tc_mqprio_qopt_offload *offload)
 {
 	struct netlink_ext_ack *extack = compat_offload_extack(offload);
@@ -42,7 +42,7 @@ static int vtsn_check_mqprio(struct net_device *dev, const struct tc_mqprio_qopt
 	for (i = 0; i < qopt->num_tc; i++) {
 		if (!qopt->count[i] ||
 		    qopt->offset[i] + qopt->count[i] > dev->real_num_tx_queues) {
-			NL_SET_ERR_MSG_MOD(extack, "a class without queues, or with queues the port has not");
+			NL_SET_ERR_MSG_MOD(extack, "a traffic class has no queues, or queues that the port does not have");
 			return -EINVAL;
 		}
 	}
@@ -86,7 +86,7 @@ static bool vtsn_has_shaper(const struct vtsn_port *port)
 	return false;
 }
 
-/* Whether something of tc's counts on the port's queues as they are. */
+/* Whether an offload depends on the port's queues. */
 bool vtsn_has_offload(const struct vtsn_port *port)
 {
 	u32 q;
@@ -99,7 +99,7 @@ bool vtsn_has_offload(const struct vtsn_port *port)
 	       port->schedule || port->next_schedule;
 }
 
-/* taprio itself has set the device's traffic classes by now. */
+/* taprio has set the device's traffic classes before. */
 static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offload *offload)
 {
 	struct netlink_ext_ack *extack = compat_offload_extack(offload);
@@ -114,7 +114,7 @@ static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offlo
 		second = port->next_schedule;
 		port->schedule = NULL;
 		port->next_schedule = NULL;
-		/* taprio takes its traffic classes away next. */
+		/* taprio removes its traffic classes next. */
 		port->strict = false;
 		vtsn_wire_leave(port->wire, now_raw, flags);
 		kfree(unused);

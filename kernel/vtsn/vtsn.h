@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * vtsn: a TSN network card in software, as a pair of ports joined by a wire.
+ * vtsn: a software TSN NIC, in pairs of ports joined by a wire.
  *
  * Time. Everything on the wire is computed in *wire time*, which is
- * CLOCK_MONOTONIC_RAW in ns (a name that ends in _raw). A clock of a port (PHC)
- * is a function of wire time (a name that ends in _phc). Timers only make the
- * kernel look; what they find was decided by the computation, so a timer that
- * runs late delivers late, but neither moves a departure nor a time stamp.
+ * CLOCK_MONOTONIC_RAW in ns (names that end in _raw). The clock of a port (PHC)
+ * is a function of wire time (names that end in _phc). Timers only trigger the
+ * computation, and never enter it: a late timer delays a delivery, but changes
+ * neither departures nor time stamps.
  *
- * Locking. One raw spinlock a wire covers both MACs, both clocks and all rings:
- * the two ends are one system, whose events are worked off in the order of wire
+ * Locking. One raw spinlock per wire covers both MACs, both clocks and all rings:
+ * the two ends are one system, whose events are processed in the order of wire
  * time (wire.c). It is taken in hard interrupts, so it is raw, and nothing under
- * it allocates or frees. Configuration is serialised by the RTNL.
+ * it allocates or frees. The RTNL serialises configuration.
  */
 #ifndef VTSN_H
 #define VTSN_H
@@ -40,7 +40,7 @@
 #define VTSN_DEFAULT_RING	256	/* as igb */
 #define VTSN_DEFAULT_TX_USECS	100
 #define VTSN_NEVER		S64_MAX
-#define VTSN_CONTROL		VTSN_MAX_QUEUES	/* in place of a queue: a frame of the MAC's own */
+#define VTSN_CONTROL		VTSN_MAX_QUEUES	/* instead of a queue: the MAC's own frame */
 
 /* IEEE 802.3: preamble and SFD, FCS, inter-packet gap, in byte times. */
 #define VTSN_PREAMBLE		8
@@ -68,21 +68,21 @@ struct vtsn_cbs {
 	s64 low_credit;
 	s64 credit;		/* at updated_raw */
 	s64 updated_raw;
-	bool waiting;		/* a frame has waited since updated_raw */
+	bool waiting;		/* a frame has been queued since updated_raw */
 };
 
 enum vtsn_drop {
 	VTSN_SENT,		/* not dropped */
 	VTSN_DROP_HORIZON,	/* launch time too far ahead */
-	VTSN_DROP_NEVER_OPEN,	/* no gate is open long enough for it */
-	VTSN_DROP_TIMEOUT,	/* the queue was stuck and was emptied */
+	VTSN_DROP_NEVER_OPEN,	/* no gate window is long enough */
+	VTSN_DROP_TIMEOUT,	/* the queue was stuck, and emptied */
 };
 
 /* A frame in a transmit ring. */
 struct vtsn_desc {
-	struct sk_buff *skb;	/* the sender's; released when transmission has ended */
-	struct sk_buff *image;	/* what travels; NULL once it does */
-	struct sk_buff *twin;	/* a duplicate that a fault asked for */
+	struct sk_buff *skb;	/* the sender's; freed after the transmission */
+	struct sk_buff *image;	/* the frame on the wire; NULL once it is there */
+	struct sk_buff *duplicate;	/* by fault injection */
 	s64 queued_raw;
 	s64 launch_phc;		/* 0: none */
 	s64 done_raw;		/* end of the transmission */
@@ -92,25 +92,25 @@ struct vtsn_desc {
 	u8 class;		/* IEEE 802.1Q priority, for PFC */
 	u8 drop;		/* enum vtsn_drop */
 	bool stamp;		/* the sender waits for a hardware stamp */
-	bool stamp_lost;	/* a fault: it waits in vain */
+	bool stamp_lost;	/* by fault injection */
 };
 
 struct vtsn_txq_stats {
 	u64 packets;
 	u64 bytes;
-	u64 launch_late;	/* launch time had passed when the frame came: sent at once */
-	u64 launch_delayed;	/* sent later than its launch time: something was in the way */
+	u64 launch_late;	/* launch time had passed on arrival: sent at once */
+	u64 launch_delayed;	/* sent later than its launch time */
 	u64 launch_horizon;
-	u64 gate_waits;		/* had to wait for its gate */
+	u64 gate_waits;		/* waited for its gate */
 	u64 gate_never;
 	u64 credit_waits;
 	u64 pause_waits;
-	u64 busy_waits;		/* had to wait for a frame on the wire */
+	u64 busy_waits;		/* waited for a frame on the wire */
 	u64 no_memory;
 	u64 timeouts;
-	u64 flushed;		/* waited when the port went down or its rings were changed */
-	u64 stamp_skipped;	/* no slot for its time stamp was free */
-	u64 stamp_lost;		/* by a fault */
+	u64 flushed;		/* queued when the port went down or its rings changed */
+	u64 stamp_skipped;	/* no free slot for its time stamp */
+	u64 stamp_lost;		/* by fault injection */
 };
 
 /* A transmit queue. Indices run freely; the slot is index & (ring size - 1). */
@@ -118,8 +118,8 @@ struct vtsn_txq {
 	struct vtsn_desc *desc;
 	u32 tail;		/* next to be filled, by xmit */
 	u32 mac;		/* next to be sent, by the MAC */
-	u32 clean;		/* next to be released, by NAPI */
-	u32 urgent;		/* none before it, from clean on, waits for a stamp */
+	u32 clean;		/* next to be freed, by NAPI */
+	u32 urgent;		/* first one from clean on that waits for a stamp */
 	bool launch_time;	/* ETF offload is on */
 	struct vtsn_cbs cbs;
 	struct vtsn_txq_stats stats;
@@ -131,12 +131,12 @@ struct vtsn_rx_stats {
 	u64 multicast;
 	u64 overrun;		/* ring full */
 	u64 crc_errors;
-	u64 down;		/* arrived at a port that is down, or not fetched before it was */
+	u64 down;		/* arrived at a port that was down, or flushed from the ring */
 	u64 pause;		/* PAUSE frames obeyed */
 	u64 pfc;		/* PFC frames obeyed */
 };
 
-/* Counted when the frame is sent. A duplicate shares its original's fate. */
+/* Counted when the frame is sent. A duplicate has the faults of its original. */
 struct vtsn_fault_stats {
 	u64 lost;
 	u64 duplicated;
@@ -160,7 +160,7 @@ struct vtsn_faults {
 	struct vtsn_fault_stats stats;
 };
 
-/* A PTP hardware clock: a line in (wire time, PHC) that is bent by settings. */
+/* A PTP hardware clock: piecewise linear over wire time. */
 struct vtsn_phc {
 	struct ptp_clock_info info;
 	struct ptp_clock *clock;
@@ -175,16 +175,16 @@ struct vtsn_phc {
 	s64 wander_start_raw;
 };
 
-/* What the peer or this port has asked for by IEEE 802.3x PAUSE or 802.1Qbb PFC. */
+/* Pause state, both directions: IEEE 802.3x PAUSE or 802.1Qbb PFC. */
 struct vtsn_pause {
 	bool obey;		/* ethtool -A rx */
 	bool send;		/* ethtool -A tx */
 	u8 pfc_enabled;		/* classes under PFC, by dcbnl */
 	s64 until_raw[VTSN_CLASSES];
-	u8 asked;		/* classes we have paused at the peer */
-	bool asked_all;		/* PAUSE instead of PFC */
+	u8 xoff;		/* mask of classes in XOFF at the peer */
+	bool xoff_all;		/* the same for PAUSE */
 	s64 request_raw;	/* when to send the next control frame, or VTSN_NEVER */
-	struct sk_buff_head spare;	/* for control frames; NAPI refills it */
+	struct sk_buff_head spare;	/* buffers of control frames; NAPI refills them */
 	u64 sent;
 	u64 sent_pfc;
 };
@@ -199,13 +199,13 @@ struct vtsn_port {
 	struct vtsn_txq txq[VTSN_MAX_QUEUES];
 	u32 tx_ring;
 	u32 backlog;		/* mask of queues that hold a frame for the MAC */
-	u32 sending;		/* mask of queues that hold a frame to be released */
+	u32 sending;		/* mask of queues that hold a frame to be freed */
 	bool strict;		/* queue 0 first, then 1, ...; else round robin */
 	u8 last_queue;
-	u8 queues_counted;	/* as many as the port has ever had */
+	u8 queues_counted;	/* most queues that the port has ever had */
 	s64 next_raw;		/* next departure, as of the last event */
-	s64 free_raw;		/* the MAC may start the next frame, gap included */
-	u8 free_tenths;		/* and this many tenths of a ns later */
+	s64 free_raw;		/* earliest start of the next frame, gap included */
+	u8 free_tenths;		/* plus these tenths of a ns */
 	u32 stamps_in_use;
 	struct vtsn_schedule *schedule;		/* in force */
 	struct vtsn_schedule *next_schedule;	/* in force from its base time on */
@@ -222,15 +222,15 @@ struct vtsn_port {
 	struct vtsn_faults faults;
 	struct hwtstamp_config stamping;
 
-	/* Interrupt, under wire->lock but for the line's number. */
+	/* Interrupt, under wire->lock except irq. */
 	struct hrtimer timer;
 	call_single_data_t kick;	/* sets the timer, on the port's CPU */
 	bool kicked;
 	s64 timer_raw;		/* what the timer is set to */
 	int irq;
-	int cpu;		/* where the line is raised */
+	int cpu;		/* CPU of the interrupt */
 	bool up;
-	bool masked;		/* NAPI is at work */
+	bool masked;		/* NAPI is running */
 	u32 rx_usecs, rx_frames, tx_usecs, tx_frames;
 	u64 interrupts;
 
@@ -244,22 +244,22 @@ struct vtsn_port {
 struct vtsn_wire {
 	raw_spinlock_t lock;
 	u32 mbps;
-	u32 byte_tenths;	/* time of a byte in 0.1 ns: whole for every rate */
+	u32 byte_tenths;	/* byte time in 0.1 ns: whole for every rate */
 	u32 delay_ns;		/* propagation */
-	s64 next_raw;		/* nothing happens before */
-	s64 settled_raw;	/* what happened until then is decided */
+	s64 next_raw;		/* no event before */
+	s64 settled_raw;	/* events up to here are final */
 	struct vtsn_port *port[2];
 	struct kref ref;
 };
 
-/* In skb->cb of a frame that travels. */
+/* In skb->cb of a frame on the wire. */
 struct vtsn_image {
 	s64 arrival_raw;	/* last bit received */
 	s64 sfd_raw;		/* start of frame at the receiver */
 	s64 stamp_phc;		/* the same by the receiver's clock */
-	u32 delay_ns;		/* more, by a fault */
+	u32 delay_ns;		/* additional delay, by fault injection */
 	u8 class;
-	bool damaged;
+	bool corrupted;
 	bool lost;
 	bool reordered;
 };
@@ -297,11 +297,11 @@ int vtsn_poll(struct napi_struct *napi, int budget);
 int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues);
 void vtsn_purge(struct vtsn_port *port);
 
-/* wire.c: under wire->lock ... */
+/* wire.c: under wire->lock, except ... */
 void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw);
 bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw);
 void vtsn_wire_set_rate(struct vtsn_wire *wire, u32 mbps);
-/* ... but these, which take and release it */
+/* ... these, which take and release it */
 s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags) __acquires(&wire->lock);
 void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	__releases(&wire->lock);
@@ -316,7 +316,7 @@ void vtsn_irq_free(struct vtsn_port *port);
 void vtsn_irq_arm(struct vtsn_port *port, s64 event_raw);
 void vtsn_irq_quiesce(struct vtsn_port *port);
 
-/* phc.c: all but create, destroy, shift and tai_now under wire->lock */
+/* phc.c: under wire->lock, except create, destroy, shift and tai_now */
 int vtsn_phc_create(struct vtsn_port *port);
 void vtsn_phc_destroy(struct vtsn_port *port);
 s64 vtsn_phc_at(const struct vtsn_phc *phc, s64 raw);
@@ -327,7 +327,7 @@ int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc);
 int vtsn_phc_shift(struct vtsn_port *port, s64 delta);
 s64 vtsn_tai_now(s64 *raw);
 
-/* gate.c: under wire->lock but for vtsn_schedule_new */
+/* gate.c: under wire->lock, except vtsn_schedule_new */
 struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *offload,
 					struct netlink_ext_ack *extack);
 struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
@@ -339,10 +339,10 @@ s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw);
 void vtsn_cbs_sent(struct vtsn_cbs *cbs, s64 start_raw, s64 end_raw, bool more);
 void vtsn_cbs_queued(struct vtsn_cbs *cbs, s64 now_raw);
 
-/* pause.c: under wire->lock but for vtsn_pause_refill and the dcbnl operations */
+/* pause.c: under wire->lock, except vtsn_pause_refill and the dcbnl operations */
 extern const struct dcbnl_rtnl_ops vtsn_dcbnl_ops;
 bool vtsn_pause_receive(struct vtsn_port *port, struct sk_buff *image);
-void vtsn_pause_watch(struct vtsn_port *port, s64 now_raw);
+void vtsn_pause_update(struct vtsn_port *port, s64 now_raw);
 s64 vtsn_pause_due(const struct vtsn_port *port);
 struct sk_buff *vtsn_pause_frame(struct vtsn_port *port, s64 start_raw);
 void vtsn_pause_refill(struct vtsn_port *port);

@@ -2,23 +2,22 @@
 /*
  * vtsn: the two MACs and the wire between them, in wire time.
  *
- * A discrete-event simulation. There are two kinds of events: a frame departs
- * (the MAC begins to send it) and a frame has arrived (its last bit). Each change
- * from outside - a frame handed over, a clock set, a gate list, a setting - first
- * lets the wire run up to the present under the old state (vtsn_wire_enter), then
- * changes it. What happened before is thus decided as it was, no matter how late
- * somebody looked.
+ * A discrete-event simulation with two kinds of events: a frame departs (the MAC
+ * begins to send it), and a frame has arrived (its last bit). Each change from
+ * outside (a frame handed over, a clock set, a gate list, a setting) first runs the
+ * wire up to the present with the old state (vtsn_wire_enter). So past events are
+ * computed with the state of their time, however late they are computed.
  */
 #include "vtsn.h"
 
-/* What a frame had to wait for, besides its queue's order and its launch time. */
+/* Reasons of a wait, besides the queue's order and the launch time. */
 #define VTSN_WAIT_BUSY		BIT(0)
 #define VTSN_WAIT_PAUSE		BIT(1)
 #define VTSN_WAIT_CREDIT	BIT(2)
 #define VTSN_WAIT_GATE		BIT(3)
 
-/* When a frame asks to be sent: it is there, and its launch time has come. */
-static s64 vtsn_wanted(struct vtsn_port *port, const struct vtsn_desc *desc)
+/* Earliest start of a frame: handed over, and its launch time reached. */
+static s64 vtsn_earliest_start(struct vtsn_port *port, const struct vtsn_desc *desc)
 {
 	if (!desc->launch_phc)
 		return desc->queued_raw;
@@ -26,8 +25,8 @@ static s64 vtsn_wanted(struct vtsn_port *port, const struct vtsn_desc *desc)
 }
 
 /*
- * When the head of a queue may be sent if no other queue is served before.
- * @why gets the reasons for a wait beyond the frame's own wish.
+ * Start of the head of a queue if no other queue is served before. @why gets the reasons
+ * of a start later than the frame's earliest.
  */
 static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 {
@@ -42,8 +41,8 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 	if (unlikely(port->faults.stuck_queues & BIT(queue)))
 		return VTSN_NEVER;
 
-	/* What has not left by then could not: a gate, a pause or a fault held it. */
-	start = max(vtsn_wanted(port, desc), port->wire->settled_raw);
+	/* Not in the final past: a gate, a pause or a fault has delayed it. */
+	start = max(vtsn_earliest_start(port, desc), port->wire->settled_raw);
 	if (port->free_raw > start) {
 		start = port->free_raw;
 		*why |= VTSN_WAIT_BUSY;
@@ -76,8 +75,8 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 }
 
 /*
- * The port's next departure. At one instant the MAC's own frames come first, then
- * queue 0, as in the i210 and i225 - or, without traffic classes, each in turn.
+ * The port's next departure. At one instant the MAC's own frames come first, then queue 0,
+ * as in the i210 and i225; without traffic classes round robin.
  */
 static s64 vtsn_next_departure(struct vtsn_port *port, u32 *queue)
 {
@@ -116,7 +115,7 @@ static s64 vtsn_occupy(struct vtsn_port *port, s64 start, u32 octets)
 	return start + vtsn_bytes_ns(port->wire, bytes);
 }
 
-/* Puts a frame on its way; a fault may have it arrive after younger ones. */
+/* Puts a frame on the wire; fault injection may reorder it behind younger ones. */
 static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start, s64 end)
 {
 	struct vtsn_fault_stats *faults = &port->faults.stats;
@@ -131,7 +130,7 @@ static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start
 	cb->sfd_raw = start + vtsn_bytes_ns(wire, VTSN_PREAMBLE) + late;
 	cb->arrival_raw = end + late;
 	faults->lost += cb->lost;
-	faults->corrupted += cb->damaged && !cb->lost;
+	faults->corrupted += cb->corrupted && !cb->lost;
 	faults->reordered += cb->reordered;
 	faults->delayed += cb->delay_ns && !cb->reordered;
 	skb_queue_reverse_walk(inbound, before) {
@@ -159,7 +158,7 @@ static void vtsn_count_departure(struct vtsn_port *port, struct vtsn_txq *txq,
 		stats->gate_waits++;
 	if (desc->launch_phc && desc->launch_phc < vtsn_phc_at(&port->phc, desc->queued_raw))
 		stats->launch_late++;
-	else if (desc->launch_phc && start > vtsn_wanted(port, desc))
+	else if (desc->launch_phc && start > vtsn_earliest_start(port, desc))
 		stats->launch_delayed++;
 }
 
@@ -192,8 +191,8 @@ static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 		vtsn_count_drop(txq, desc);
 		if (desc->image)
 			dev_kfree_skb_irq(desc->image);
-		if (desc->twin)
-			dev_kfree_skb_irq(desc->twin);
+		if (desc->duplicate)
+			dev_kfree_skb_irq(desc->duplicate);
 	} else {
 		vtsn_head_ready(port, queue, &why);
 		vtsn_count_departure(port, txq, desc, start, why);
@@ -204,14 +203,14 @@ static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 			vtsn_cbs_sent(&txq->cbs, start, port->free_raw,
 				      txq->mac + 1 != txq->tail);
 		vtsn_launch(port, desc->image, start, desc->done_raw);
-		if (desc->twin) {
+		if (desc->duplicate) {
 			port->faults.stats.duplicated++;
-			vtsn_launch(port, desc->twin, start, desc->done_raw);
+			vtsn_launch(port, desc->duplicate, start, desc->done_raw);
 		}
 		port->last_queue = queue;
 	}
 	desc->image = NULL;
-	desc->twin = NULL;
+	desc->duplicate = NULL;
 	port->sending |= BIT(queue);
 	if (++txq->mac == txq->tail)
 		port->backlog &= ~BIT(queue);
@@ -238,11 +237,11 @@ static void vtsn_arrive(struct vtsn_port *port)
 		port->rx.down++;
 		goto drop;
 	}
-	if (cb->damaged && !(port->dev->features & NETIF_F_RXALL)) {
+	if (cb->corrupted && !(port->dev->features & NETIF_F_RXALL)) {
 		port->rx.crc_errors++;
 		goto drop;
 	}
-	if (!cb->damaged && vtsn_pause_receive(port, image))
+	if (!cb->corrupted && vtsn_pause_receive(port, image))
 		goto drop;
 	if (port->ring.qlen >= port->rx_ring) {
 		port->rx.overrun++;
@@ -251,7 +250,7 @@ static void vtsn_arrive(struct vtsn_port *port)
 	cb->stamp_phc = vtsn_phc_at(&port->phc, cb->sfd_raw);
 	port->class_count[cb->class]++;
 	__skb_queue_tail(&port->ring, image);
-	vtsn_pause_watch(port, cb->arrival_raw);
+	vtsn_pause_update(port, cb->arrival_raw);
 	return;
 drop:
 	dev_kfree_skb_irq(image);
@@ -264,7 +263,7 @@ static s64 vtsn_next_arrival(const struct vtsn_port *port)
 	return image ? vtsn_image((struct sk_buff *)image)->arrival_raw : VTSN_NEVER;
 }
 
-/* Works off all events up to @now_raw, in order. Bounded by what the rings hold. */
+/* Processes all events up to @now_raw, in order. Bounded by the ring sizes. */
 void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 {
 	lockdep_assert_held(&wire->lock);
@@ -273,7 +272,7 @@ void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 		s64 best = VTSN_NEVER;
 		u32 i, queue = 0;
 
-		/* At one instant arrivals come first: a PAUSE that is there is obeyed. */
+		/* At one instant arrivals come first: an arrived PAUSE is obeyed. */
 		for (i = 0; i < 2; i++) {
 			s64 when = vtsn_next_arrival(wire->port[i]);
 
@@ -323,8 +322,8 @@ static s64 vtsn_rx_cause(const struct vtsn_port *port, s64 now_raw)
 }
 
 /*
- * When the interrupt for what a queue has sent is due. Nobody misses a frame's buffer
- * for a while; but a stamp is waited for, and so is room in a queue that is stopped.
+ * When the interrupt for a queue's sent frames is due. Moderation delays it, unless a
+ * time stamp is pending or the queue is stopped.
  */
 static s64 vtsn_queue_cause(struct vtsn_port *port, u32 queue)
 {
@@ -392,7 +391,7 @@ s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
 	return now_raw;
 }
 
-/* Releases the lock; what comes next on the wire was not changed since it was entered. */
+/* Releases the lock; the state was not changed since vtsn_wire_enter(). */
 void vtsn_wire_watch(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	__releases(&wire->lock)
 {
@@ -407,7 +406,7 @@ void vtsn_wire_watch(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	raw_spin_unlock_irqrestore(&wire->lock, flags);
 }
 
-/* Draws the consequences of what was changed at @now_raw, and releases the lock. */
+/* Runs the wire with the state changed at @now_raw, and releases the lock. */
 void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	__releases(&wire->lock)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vtsn: what makes `ip link` understand `type vtsn peer name NAME` and show a port's
- * wire and clock with -d.
+ * vtsn: plug-in for ip: parses `ip link add type vtsn peer name NAME`, and shows a port's
+ * wire and clock with `ip -d link`.
  *
  * ip loads link_vtsn.so from /usr/lib/<arch>/ip and looks for vtsn_link_util.
  */
@@ -21,7 +21,7 @@ static void usage(struct link_util *util, int argc, char **argv, FILE *file)
 		"To get <options> type 'ip link add help'\n");
 }
 
-/* The peer's options are those of a link, as veth's: ip itself parses them. */
+/* The peer's options are those of a link, as with veth: ip parses them. */
 static int parse(struct link_util *util, int argc, char **argv, struct nlmsghdr *message)
 {
 	struct ifinfomsg *header = NLMSG_DATA(message);
@@ -44,7 +44,7 @@ static int parse(struct link_util *util, int argc, char **argv, struct nlmsghdr 
 	if (used < 0)
 		return used;
 	if (type) {
-		fprintf(stderr, "vtsn: the peer's type is vtsn, too; leave \"type\" away\n");
+		fprintf(stderr, "vtsn: the peer's type is always vtsn; omit \"type\"\n");
 		return -1;
 	}
 	peer = RTA_DATA(nest);
