@@ -1,6 +1,6 @@
 #!/bin/sh
-# What prioflow refuses, with which sentence, and that nothing of it stays; where it may
-# be put. Topology in port.inc.
+# Options that prioflow refuses, with which message, and without effect; devices that can
+# have it. Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
@@ -11,7 +11,7 @@
 . /suite/lib
 . /suite/port.inc
 
-# says PART OPTIONS…: the options are refused, PART is in the sentence, nothing changes.
+# says PART OPTIONS…: the options are refused with PART in the message, without effect.
 says() {
     part=$1
     shift
@@ -20,8 +20,8 @@ says() {
         fail "\`$*\` is refused"
         return
     fi
-    contains "\`$*\` is refused with its sentence" "$part" "$said"
-    equal "and nothing of it stays" "$was" "$(shown)"
+    contains "the message for \`$*\`" "$part" "$said"
+    equal "a refused change has no effect" "$was" "$(shown)"
 }
 
 wire_up
@@ -37,11 +37,11 @@ says "Usage:" by colour
 says "Usage:" colour blue
 says "limit takes a number" limit many
 says "limit takes a number" limit
-contains "the limit is still the first" "limit 33p" "$(shown)"
+contains "the limit is unchanged" "limit 33p" "$(shown)"
 
 must a tc qdisc replace dev v0 root handle 3: mq
 for queue in 1 2 3 4; do
-    check "it is a child of mq, queue $queue" a tc qdisc replace dev v0 parent 3:$queue prioflow
+    check "prioflow can be a child of mq, queue $queue" a tc qdisc replace dev v0 parent 3:$queue prioflow
 done
 must a tc qdisc replace dev v0 root handle 2: mqprio num_tc 2 map 1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 queues 1@0 1@1 hw 1
 check "and of mqprio" a tc qdisc replace dev v0 parent 2:1 prioflow limit 10

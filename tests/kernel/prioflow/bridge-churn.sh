@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ports that leave bridges, qdiscs and links that go and come while frames wait that they
-# brought: nothing that was asked for stays, and nothing is asked of who came after. Topology
-# in bridge.inc; whether the kernel complains is judged at the end.
+# Ports leave bridges, qdiscs and links are removed and added while frames that they received
+# are queued: no pause request stays, and none is sent for a later port. Topology
+# in bridge.inc; kernel errors are checked at the end.
 #
 # module: vtsn
 # module: prioflow
@@ -12,15 +12,15 @@
 # plugin: prioflow/tc/q_prioflow.c
 # plugin: vtsn/ip/link_vtsn.c
 # limit: 900
-# long: everything is taken away under load, again and again
+# long: everything is removed under load, again and again
 . /suite/lib
 . /suite/socket.inc
 . /suite/bridge.inc
 
-# Slow enough for queues to fill and empty by few frames.
+# Slow enough for queues to fill and empty with few frames.
 rate=10 reaction=5000
-# A debug kernel whose interrupts' threads are real-time does nothing else under as much as the
-# wires carry.
+# A debug kernel with real-time interrupt threads has no CPU time left under the wires'
+# full load.
 gap=0 pause=0.005
 [ $slow -eq 1 ] || gap=0.05 pause=1
 free() {
@@ -38,35 +38,35 @@ all_prioflow link mac-control
 
 jam $gap
 xa link off
-check "a port whose link ends asks no more" wait_for 5 A_let_go
-equal "others do" 2 "$(transmit_level B b0)"
+check "a port whose link is disabled sends XON" wait_for 5 A_let_go
+equal "other ports stay paused" 2 "$(transmit_level B b0)"
 xa link mac-control
-check "with a link again it asks again" wait_for 20 stands
+check "with a link again it sends XOFF again" wait_for 20 stands
 must ip -n X link set xa nomaster
 sleep 0.5
-equal "a port that leaves the bridge asks while its frames wait" 2 "$(transmit_level A a0)"
+equal "a port that leaves the bridge keeps XOFF while its frames are queued" 2 "$(transmit_level A a0)"
 must ip -n X link set xa master br0
 sleep 0.5
-check "and when it is back, too" stands
+check "and also after its return" stands
 must in_ns X tc qdisc replace dev xy root pfifo limit 10
-check "when the queue goes in which they wait, nothing is asked" wait_for 5 let_go
+check "deleting the queue of the frames sends XON" wait_for 5 let_go
 prioflow X xy link mac-control
-check "a new one fills" wait_for 20 stands
+check "a new queue fills" wait_for 20 stands
 must ip -n X link set xy down
-check "a port that goes down has nothing that waits" wait_for 5 let_go
+check "setting the port down drops its queue, and sends XON" wait_for 5 let_go
 must ip -n X link set xy up
-check "and fills again when it is up" wait_for 20 stands
+check "the queue fills again when the port is up" wait_for 20 stands
 must in_ns X tc qdisc del dev xa root
-check "a qdisc that goes leaves it to the lifetime" wait_for 5 A_let_go
+check "after deletion of a qdisc its request expires" wait_for 5 A_let_go
 prioflow X xa link mac-control
-check "one that comes in its place asks for its own frames" wait_for 20 stands
+check "a new qdisc sends XOFF for its own frames" wait_for 20 stands
 must ip -n X link del xa
-equal "a port that is gone has not stopped the other" 2 "$(transmit_level B b0)"
+equal "deleting a port does not resume the other" 2 "$(transmit_level B b0)"
 free
 B_let_go() { is_at B b0 0; }
-check "when all has left nobody asks" wait_for 20 B_let_go
+check "when all frames have left, no level is paused" wait_for 20 B_let_go
 
-# All of it, at any time, under traffic that never ends.
+# All of it at any time, under continuous traffic.
 network_up
 neighbours
 all_prioflow link mac-control
@@ -89,15 +89,15 @@ while [ $rounds -lt $((slow > 1 ? 12 : 24)) ]; do
     rounds=$((rounds + 1))
     sleep 0.0$((rounds % 7))
 done
-ok "ports, qdiscs and links come and go under traffic"
+ok "ports, qdiscs and links are removed and added under traffic"
 before=$(in_ns S cat /sys/class/net/s0/statistics/rx_packets)
 passes() { [ "$(in_ns S cat /sys/class/net/s0/statistics/rx_packets)" -gt $((before + 200)) ]; }
-check "then frames pass" wait_for 30 passes
+check "then frames are forwarded" wait_for 30 passes
 free
-check "and when all have left nobody asks" wait_for 20 nobody_asks
-# While frames wait in it.
+check "and when all frames have left, no level is paused" wait_for 20 none_paused
+# While frames are queued.
 jam $gap
 kill -9 "$(cat A.pid)" "$(cat B.pid)" "$(cat S.pid)"
 network_down
-check "a bridge's namespace dies with frames in its queues" grep -qx 0 /sys/module/prioflow/refcnt
+check "a bridge's namespace is deleted with frames in its queues" grep -qx 0 /sys/module/prioflow/refcnt
 end

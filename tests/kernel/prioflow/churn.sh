@@ -1,6 +1,6 @@
 #!/bin/sh
-# Taking prioflow away under load, in every way. Topology in port.inc; whether the kernel
-# complains is judged at the end, and whether the module can be unloaded.
+# Removing prioflow under load, in every way. Topology in port.inc; kernel errors, and whether
+# the module can be unloaded, are checked at the end.
 #
 # module: vtsn
 # module: prioflow
@@ -13,8 +13,8 @@
 . /suite/port.inc
 . /suite/link.inc
 
-# Until the test ends it, more than the wire carries; on a debug kernel less, or it would
-# leave nothing of the processor to the rest.
+# Load until the test ends it, more than the link rate; on a debug kernel less, to leave CPU
+# time to the rest.
 period=100 frames=20000
 [ $slow -eq 1 ] || period=10000 frames=1000
 load() {
@@ -50,50 +50,50 @@ toggle() {
 link_on_off() { change link mac-control && change link off; }
 link_delete() { a tc qdisc replace dev v0 root prioflow link mac-control && a tc qdisc del dev v0 root; }
 
-# How often; on a debug kernel each takes a second.
+# Repetitions; on a debug kernel each takes a second.
 turns=12
 [ $slow -eq 1 ] || turns=3
 
 wire_up
 load
-check "it comes and goes" repeat $turns add_delete
-check "it goes while its gate is closed" repeat $turns close_delete
+check "it is added and deleted" repeat $turns add_delete
+check "it is deleted while its levels are paused" repeat $turns close_delete
 check "it is replaced, and replaces" repeat $turns replace
-check "its gate opens and closes" repeat $turns toggle
-check "then packets still come" works
+check "its levels are paused and resumed" repeat $turns toggle
+check "then packets are still received" works
 prioflow limit 50
-check "the port goes down and up" repeat $((turns / 3)) down_up
+check "the port is set down and up" repeat $((turns / 3)) down_up
 unload
 load
-check "and works after it" works
-# Level frames come all the time: hold, and hold again, from one who never releases.
+check "then packets are received" works
+# Level frames all the time: XOFF after XOFF, never XON.
 flood "0180c2000001$(plain "$peer")8808$(frame 5 20 1)" $frames &
 flooder=$!
-check "a link comes and goes while frames come" repeat $turns link_on_off
-check "so does the qdisc that has it" repeat $turns link_delete
+check "a link is enabled and disabled while frames are received" repeat $turns link_on_off
+check "so is the qdisc with a link" repeat $turns link_delete
 wait $flooder
 prioflow limit 50
-check "then all is as before" works
+check "then packets are received as before" works
 change send-level 9
-refused "while it is in use the module stays" rmmod prioflow
+refused "a module in use cannot be unloaded" rmmod prioflow
 unload
 wire_down
 
 sysctl -qw net.core.default_qdisc=prioflow
 wire_up
-contains "it can be what every device begins with" prioflow "$(shown)"
+contains "it can be the default qdisc" prioflow "$(shown)"
 load
-check "which works" works
+check "which sends packets" works
 sysctl -qw net.core.default_qdisc=pfifo_fast
-# The namespace dies with packets in the queue.
+# The namespace is deleted with packets in the queue.
 ip netns del A
 unload
 ip netns del B
 wait_for 5 no_port
-# A dying namespace gives its ports' interrupts back first, and their qdiscs after that.
-check "then the module can go" wait_for 5 rmmod prioflow
-check "and come back" modprobe prioflow
+# A dying namespace frees its ports' interrupts first, and their qdiscs after that.
+check "then the module can be unloaded" wait_for 5 rmmod prioflow
+check "and loaded" modprobe prioflow
 sleep 0.1
-equal "with a thread that sleeps, and is no load" S \
+equal "with a sleeping thread, which is no load" S \
     "$(awk '$2 == "(prioflow)" { print $3 }' /proc/[0-9]*/stat)"
 end

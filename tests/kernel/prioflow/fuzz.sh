@@ -1,7 +1,7 @@
 #!/bin/sh
-# What chance makes: options of the qdisc by netlink and of sockets, each of which is answered,
-# and what is refused changes nothing; frames, each of which has a level. Afterwards everything
-# works; whether the kernel complains is judged at the end. Topology in port.inc.
+# Random input: netlink options of the qdisc and socket options, each of which is answered, the
+# refused ones without effect; frames, each of which gets a level. Afterwards everything
+# works; kernel errors are checked at the end. Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
@@ -17,12 +17,12 @@ seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 echo "seed $seed"
 
 cat >netlink.pl <<'END_OF_PERL'
-# netlink.pl SEED COUNT INDEX: so many messages that set the root qdisc; what became of them.
+# netlink.pl SEED COUNT INDEX: so many messages that set the root qdisc; prints their results.
 my ($seed, $count, $index) = @ARGV;
 srand $seed;
 socket(my $s, 16, 3, 0) or die "netlink: $!";
 sub attribute { my ($type, $value) = @_; pack("S S", 4 + length $value, $type) . $value . "\0" x (-length($value) & 3) }
-# Numbers at the ends of what has its bits, and any.
+# Boundary values of several widths, and random ones.
 sub number { my @ends = (0, 1, 2, 15, 16, 64, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff); rand() < 0.7 ? $ends[rand @ends] : int rand 2**32 }
 sub value {
     my $right = shift;    # the length that the attribute has
@@ -40,11 +40,11 @@ for my $n (1 .. $count) {
         my $type = rand() < 0.9 ? 1 + int rand 13 : int rand 70;
         $options .= attribute($type | (rand() < 0.05 ? 0x8000 : 0), value($length[$type]));
     }
-    # A length that lies, now and then.
+    # A wrong length, now and then.
     substr($options, 0, 2) = pack("S", int rand 100) if length $options && rand() < 0.05;
     my $kind = attribute(1, "prioflow\0");
     $kind .= attribute(2 | 0x8000, $options) if rand() < 0.97;
-    # Anew, or the one that is there.
+    # A new qdisc, or the existing one.
     my $flags = rand() < 0.8 ? 0x105 : 0x505;
     my $body = pack("C x3 l L L L", 0, $index, 0x10000, 0xffffffff, 0) . $kind;
     send($s, pack("L S S L L", 16 + length $body, 36, $flags, $n, 0) . $body, 0) or die "send: $!";
@@ -81,8 +81,8 @@ print join(" ", map { "$_:$answers{$_}" } sort { $a <=> $b } keys %answers), "\n
 END_OF_PERL
 
 cat >frames.pl <<'END_OF_PERL'
-# frames.pl SEED COUNT INDEX: so many frames, most of them nearly IP; how many were taken. Some
-# are in pieces, of which the first holds no more than the Ethernet header.
+# frames.pl SEED COUNT INDEX: so many frames, most of them nearly IP; prints how many were sent.
+# Some are non-linear, with only the Ethernet header in the linear part.
 my ($seed, $count, $index) = @ARGV;
 srand $seed;
 sub octets { join "", map { chr int rand 256 } 1 .. shift }
@@ -112,7 +112,7 @@ for (1 .. $count) {
         $frame .= pack("C C", (58, 17, 0, 60, 43, 44)[rand 6], int rand 5) . octets(6) while rand() < 0.4;
     }
     $frame .= ports() . octets(rand() < 0.5 ? int rand 40 : int rand 1400);
-    # Cut off anywhere behind the Ethernet header.
+    # Truncated anywhere behind the Ethernet header.
     $frame = substr $frame, 0, 14 + int rand(length($frame) - 14) if rand() < 0.3;
     my $to = pack("S n l S C C a8", 17, $type, $index, 0, 0, 6, substr $frame, 0, 6);
     if (rand() < 0.5) {
@@ -125,11 +125,11 @@ for (1 .. $count) {
 print "$taken\n";
 END_OF_PERL
 
-# Answers "ERRNO:TIMES …": how many were 0, how many were not.
+# Results "ERRNO:TIMES …": how many were 0, how many were not.
 taken() { echo "$1" | tr ' ' '\n' | awk -F: '$1 == 0 { sum += $2 } END { print sum + 0 }'; }
 refused_of() { echo "$1" | tr ' ' '\n' | awk -F: '$1 != 0 { sum += $2 } END { print sum + 0 }'; }
 
-# over_levels FIELD: the sum of a field of `classes`, the second what was sent, the fourth what waits.
+# over_levels FIELD: the sum of a field of `classes`: the second is sent, the fourth queued.
 over_levels() { classes | awk -v field="$1" '{ sum += $field } END { print sum + 0 }'; }
 nothing_waits() { [ "$(over_levels 4)" = 0 ]; }
 
@@ -139,15 +139,15 @@ prioflow
 answers=$(a perl netlink.pl "$seed" $count "$(a cat /sys/class/net/v0/ifindex)")
 echo "netlink: $answers"
 equal "each message is answered" $count $(($(taken "$answers") + $(refused_of "$answers")))
-within "some are taken" $((count / 100)) $count "$(taken "$answers")"
+within "some are accepted" $((count / 100)) $count "$(taken "$answers")"
 within "and some refused" $((count / 10)) $count "$(refused_of "$answers")"
-check "tc can read what is set" a tc -s qdisc show dev v0
-check "and so can teiji" a teiji flow status v0
+check "tc shows the options" a tc -s qdisc show dev v0
+check "and so does teiji" a teiji flow status v0
 
 answers=$(a perl sockets.pl "$seed" $count)
 echo "sockets: $answers"
 equal "each option is answered" $count $(($(taken "$answers") + $(refused_of "$answers")))
-within "some options are taken" 1 $count "$(taken "$answers")"
+within "some options are accepted" 1 $count "$(taken "$answers")"
 
 must a tc qdisc del dev v0 root
 for by in dscp tos pcp priority; do
@@ -155,14 +155,14 @@ for by in dscp tos pcp priority; do
     had=$(over_levels 2)
     taken=$(a perl frames.pl "$seed" $((count / 4)) "$(a cat /sys/class/net/v0/ifindex)")
     wait_for 30 nothing_waits
-    within "frames that chance makes are sent, by $by" $((count / 5)) $((count / 4)) "$taken"
-    equal "and each has a level, by $by" "$taken" "$(($(over_levels 2) - had))"
+    within "random frames are sent, by $by" $((count / 5)) $((count / 4)) "$taken"
+    equal "and each gets a level, by $by" "$taken" "$(($(over_levels 2) - had))"
 done
 
 must a tc qdisc del dev v0 root
 prioflow by priority
 before=$(came)
 send 5 20
-check "after all that frames pass" wait_for 5 has_come $((before + 20))
+check "afterwards frames are sent" wait_for 5 has_come $((before + 20))
 wire_down
 end

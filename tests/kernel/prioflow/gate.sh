@@ -1,6 +1,6 @@
 #!/bin/sh
-# The transmit level: nothing below it leaves, its senders sleep, it ends by itself.
-# Topology in port.inc; what came to B tells.
+# The transmit level: the device sends nothing below it, its senders sleep, it expires.
+# Topology in port.inc; checked by the frames that B receives.
 #
 # module: vtsn
 # module: prioflow
@@ -23,37 +23,37 @@ contains "the transmit level is shown" "send-level 5" "$(shown)"
 before=$(came)
 send 4 10
 sleep 0.3
-equal "below the level nothing leaves" "0 10" "$(($(came) - before)) $(queued 4)"
+equal "packets below the transmit level are not sent" "0 10" "$(($(came) - before)) $(queued 4)"
 send 5 3
 wait_for 5 has_come $((before + 3))
-equal "at the level all does" "3 0" "$(($(came) - before)) $(queued 5)"
+equal "packets at the level are sent" "3 0" "$(($(came) - before)) $(queued 5)"
 change send-level 4
 wait_for 5 has_come $((before + 13))
-equal "a lower level lets go what waited" "13 0" "$(($(came) - before)) $(queued 4)"
+equal "a lower transmit level resumes the queued packets" "13 0" "$(($(came) - before)) $(queued 4)"
 
 change send-level 15
 send 14 4
 check "level 15 is never paused" a arping -c 1 -w 2 -I v0 10.0.0.2
-equal "level 14 is" 4 "$(queued 14)"
+equal "level 14 is paused by 15" 4 "$(queued 14)"
 change send-level 0
 
 before=$(came)
 change send-level 5 for $((500 * slow))
 start=$(now_cs)
-contains "the rest of its life is shown" " ms" "$(shown)"
-# talk waits for the frames to be counted as sent: until the gate opens.
+contains "the remaining lifetime is shown" " ms" "$(shown)"
+# talk waits until the frames are counted as sent: until the level is resumed.
 send 4 10 &
 sender=$!
 has_queued() { [ "$(queued 4)" = "$1" ]; }
 wait_for 5 has_queued 10
-equal "with a lifetime it holds, too" 10 "$(queued 4)"
+equal "a level with a lifetime pauses, too" 10 "$(queued 4)"
 wait_for 30 has_come $((before + 10))
-within "and ends by itself, in centiseconds" $((40 * slow)) $((75 * slow)) $(($(now_cs) - start))
-contains "which can be seen" "send-level 0" "$(shown)"
+within "and expires, in centiseconds" $((40 * slow)) $((75 * slow)) $(($(now_cs) - start))
+contains "the expired level is shown as 0" "send-level 0" "$(shown)"
 wait "$sender"
 
-# A blocking sender of 300 datagrams, more than a send buffer holds. Nobody has the address
-# they are for, so that nobody answers.
+# A blocking sender of 300 datagrams, more than a send buffer holds. The destination address
+# does not exist, so that there are no replies.
 must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr "$peer" nud permanent
 change send-level 5
 before=$(came)
@@ -64,19 +64,19 @@ queues_many() { [ "$(queued 0)" -gt 20 ]; }
 wait_for 5 queues_many
 sleep 1
 waiting=$(queued 0)
-within "a blocking sender queues what its buffer holds" 21 299 "$waiting"
+within "a blocking sender queues the contents of its send buffer" 21 299 "$waiting"
 sleep 0.5
-equal "then it sleeps, and adds nothing" "$waiting" "$(queued 0)"
-equal "and has not come to its end" no "$([ -e dd.status ] && cat dd.status || echo no)"
+equal "then it sleeps and queues no more" "$waiting" "$(queued 0)"
+equal "and has not finished" no "$([ -e dd.status ] && cat dd.status || echo no)"
 change send-level 0
 wait "$sender"
-equal "it wakes when the level is let go, and has sent all" 0 "$(cat dd.status)"
+equal "it wakes when the level is resumed, and has sent all" 0 "$(cat dd.status)"
 wait_for 5 has_come $((before + 300))
-equal "and nothing is lost" "300 0" "$(($(came) - before)) $(dropped 0)"
+equal "and no packet is lost" "300 0" "$(($(came) - before)) $(dropped 0)"
 
-# Below a shaper that has used up what it may send, a packet waits that found prioflow empty.
+# Below a shaper without tokens, a packet that finds prioflow empty is queued (bypass slot).
 shaper() { must a tc qdisc "$1" dev v0 root handle 9: tbf rate "$2" burst 1600 limit 100000; }
-# waits_alone PRIORITY [OPTIONS…]: such a packet.
+# waits_alone PRIORITY [OPTIONS…]: queues such a packet.
 waits_alone() {
     priority=$1
     shift
@@ -90,36 +90,36 @@ waits_alone() {
 }
 below() { must a tc qdisc change dev v0 parent 9:1 prioflow "$@"; }
 waits_alone 4
-# The shaper looks at its new rate when the level changes, or a packet comes.
+# The shaper applies its new rate when the level changes or a packet is queued.
 shaper change 10mbit
 below send-level 5
 sleep 0.3
-equal "a level that rises holds a packet that found prioflow empty" "1 1" \
+equal "a rising level pauses a packet in the bypass slot" "1 1" \
     "$(($(came) - before)) $(queued 4)"
 send 5 1
 wait_for 5 has_come $((before + 2))
-equal "while a higher level leaves" "2 1" "$(($(came) - before)) $(queued 4)"
+equal "while a higher level is sent" "2 1" "$(($(came) - before)) $(queued 4)"
 below send-level 0
 wait_for 5 has_come $((before + 3))
-equal "and lets it go" "3 0 1" "$(($(came) - before)) $(queued 4) $(sent 4)"
+equal "and resumes it" "3 0 1" "$(($(came) - before)) $(queued 4) $(sent 4)"
 waits_alone 4
-equal "its level shows it" "1 0" "$(queued 4) $(sent 4)"
+equal "the statistics of its level count it" "1 0" "$(queued 4) $(sent 4)"
 send 9 1
 send 4 1
-equal "and others with it" "2 1" "$(queued 4) $(queued 9)"
+equal "together with later packets" "2 1" "$(queued 4) $(queued 9)"
 shaper change 10mbit
 send 7 1
 wait_for 5 has_come $((before + 5))
-equal "all of them leave" "2 1 0 0" "$(sent 4) $(sent 9) $(queued 4) $(queued 9)"
+equal "all of them are sent" "2 1 0 0" "$(sent 4) $(sent 9) $(queued 4) $(queued 9)"
 waits_alone 4 limit 1
 send 9 1
-equal "it makes room for one of a higher level" "1 0 1" "$(dropped 4) $(queued 4) $(queued 9)"
+equal "a packet of a higher level pushes it out" "1 0 1" "$(dropped 4) $(queued 4) $(queued 9)"
 waits_alone 4 limit 1
 send 3 1
-equal "and for none of a lower one" "0 1 1" "$(dropped 4) $(queued 4) $(dropped 3)"
+equal "a packet of a lower level does not" "0 1 1" "$(dropped 4) $(queued 4) $(dropped 3)"
 waits_alone 4
 must a tc qdisc del dev v0 root
 sleep 0.3
-equal "with the qdisc it goes" 1 $(($(came) - before))
+equal "deleting the qdisc drops it" 1 $(($(came) - before))
 wire_down
 end

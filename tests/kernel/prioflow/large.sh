@@ -1,6 +1,6 @@
 #!/bin/sh
-# Packets of many frames (GSO) wait as the frames that they are: for limits, for a transmit
-# level that rises, for higher levels, and for senders that have opted in. Topology in
+# GSO packets are queued as single frames: for limits, for a rising transmit level, for
+# higher levels, and for opted-in senders. Topology in
 # port.inc.
 #
 # module: vtsn
@@ -25,9 +25,9 @@ large() {
 all_left() { [ "$(queued 1)" = 0 ]; }
 
 wire_up
-# Nobody answers.
+# There are no replies.
 must ip -n B address del 10.0.0.2/24 dev v0p
-# Two frames in the ring: what is there has left.
+# At most two frames in the ring: these cannot be paused.
 for limit in $(a sh -c 'ls -d /sys/class/net/v0/queues/tx-*/byte_queue_limits'); do
     a sh -c "echo 2000 >$limit/limit_max"
 done
@@ -35,31 +35,31 @@ prioflow limit 100 by priority send-level 5
 must large 1
 equal "one send is 40 frames" 40 "$(queued 1)"
 before=$(came)
-# By one process: 40 frames take 35 ms.
+# In one process: 40 frames take 35 ms.
 printf 'qdisc change dev v0 root prioflow send-level %s\n' 0 5 | a tc -batch -
-timely within "a level that rises stops the rest" 1 39 "$(sent 1)"
+timely within "a rising level pauses the rest" 1 39 "$(sent 1)"
 large 6
-timely check "a higher level does not wait for them" wait_for 1 has_come $((before + $(sent 1) + 40))
+timely check "a higher level is sent before them" wait_for 1 has_come $((before + $(sent 1) + 40))
 change send-level 0
 must wait_for 10 all_left
-check "in the end all have come" wait_for 5 has_come $((before + 80))
+check "at the end all are received" wait_for 5 has_come $((before + 80))
 
 prioflow limit 10 by priority send-level 5
 left=$(sent 1) lost=$(dropped 1)
 must large 1
-equal "a limit counts frames" "10 30" "$(queued 1) $(($(dropped 1) - lost))"
+equal "the limit counts frames" "10 30" "$(queued 1) $(($(dropped 1) - lost))"
 large 3
-equal "and higher ones take their place" "0 10" "$(queued 1) $(queued 3)"
+equal "and higher levels push them out" "0 10" "$(queued 1) $(queued 3)"
 change send-level 0
 must wait_for 10 all_left
 change send-level 5
 lost=$(dropped 1)
 must large 1 opt
-equal "of who has opted in none is dropped" "40 0" "$(queued 1) $(($(dropped 1) - lost))"
+equal "no frame of an opted-in sender is dropped" "40 0" "$(queued 1) $(($(dropped 1) - lost))"
 change send-level 0
-check "and all leave" wait_for 10 all_left
+check "and all are sent" wait_for 10 all_left
 
-# What a parent counts is what its child has.
+# A parent's counts are those of its child.
 must a tc qdisc replace dev v0 root handle 3: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 must a tc qdisc replace dev v0 parent 3:1 handle 1: prioflow limit 100 by priority send-level 5
 of_parent() { a tc -s qdisc show dev v0 | awk '/^qdisc/ { on = $2 == "prio" } on && $1 == "backlog" { print $3 + 0 }'; }
@@ -67,6 +67,6 @@ must large 1
 equal "a parent counts frames, too" 40 "$(of_parent)"
 must a tc qdisc change dev v0 parent 3:1 handle 1: prioflow send-level 0
 parent_empty() { [ "$(of_parent)" = 0 ]; }
-check "and none when all have left" wait_for 10 parent_empty
+check "and none when all are sent" wait_for 10 parent_empty
 wire_down
 end

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which level a frame has: by DSCP, TOS bits, VLAN tag or priority; what the network
-# itself needs is always at 15. Topology in port.inc; the counters of A's classes tell.
+# The level of a frame: by DSCP, TOS bits, VLAN tag or priority; network control is always at
+# level 15. Topology in port.inc; checked by the counters of A's classes.
 #
 # module: vtsn
 # module: prioflow
@@ -16,8 +16,8 @@ ping_once() { a ping -c 1 -W 2 -Q "$1" 10.0.0.2; }
 
 wire_up
 must a tc qdisc add dev v0 root handle 1: prioflow
-contains "by itself it goes by DSCP" "by dscp" "$(shown)"
-contains "and its limit is the device's" "limit $(a cat /sys/class/net/v0/tx_queue_len)p" "$(shown)"
+contains "the default source is DSCP" "by dscp" "$(shown)"
+contains "the default limit is the device's txqueuelen" "limit $(a cat /sys/class/net/v0/tx_queue_len)p" "$(shown)"
 for level in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
     equal "DSCP $((level * 4)) is level $level" "$level:1" "$(levels ping_once $((level * 16)))"
 done
@@ -25,12 +25,12 @@ equal "EF, DSCP 46, is level 11" 11:1 "$(levels ping_once 0xb8)"
 equal "the ECN bits change nothing" 3:1 "$(levels ping_once 0x33)"
 
 equal "IP options change nothing" 3:1 "$(levels a ping -c 1 -W 2 -R -Q 0x30 10.0.0.2)"
-equal "nor does a fragment that has PTP's port where a whole datagram has it" 3:2 \
+equal "a fragment with PTP's port number at the place of the UDP header is not PTP" 3:2 \
     "$(levels a ping -c 1 -W 2 -s 2000 -p 013f -Q 0x30 10.0.0.2)"
 must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr 01:80:c2:00:00:0e nud permanent
-equal "IP to a group of the link's own is level 15" 15:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
+equal "IP to a link-local group address is level 15" 15:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
 must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr 01:80:c2:00:01:0e nud permanent
-equal "to a group beside these it is not" 3:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
+equal "IP to another group address is not" 3:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
 
 equal "ARP is level 15" 15:1 "$(levels a arping -c 1 -w 2 -I v0 10.0.0.2)"
 equal "PTP over UDP is level 15" 15:1 "$(levels a teiji talk v0 10.0.0.2:319 --frames 1 --no-stamps)"
@@ -46,11 +46,11 @@ for pcp in 0 3 7; do
         "$(levels a teiji talk v0 "$peer" --vlan 5:$pcp --frames 1 --no-stamps)"
 done
 equal "a frame without a tag is PCP 0" 1:1 "$(levels ping_once 0xe0)"
-equal "whatever its DSCP is" 1:1 "$(levels ping_once 0x1c)"
+equal "whatever its DSCP" 1:1 "$(levels ping_once 0x1c)"
 must ip -n A link add link v0 name v0.5 type vlan id 5 egress-qos-map 6:3
 a sysctl -qw net.ipv6.conf.v0/5.disable_ipv6=1
 must ip -n A link set v0.5 up
-equal "so is the tag that a VLAN device puts on" 7:1 \
+equal "the tag of a VLAN device counts, too" 7:1 \
     "$(levels a teiji talk v0.5 "$peer" --priority 6 --frames 1 --no-stamps)"
 change by dscp
 must ip -n A link add link v0.5 name v0.5.7 type vlan id 7
@@ -58,7 +58,7 @@ a sysctl -qw net.ipv6.conf.v0/5/7.disable_ipv6=1
 must ip -n A address add 10.0.1.1/24 dev v0.5.7
 must ip -n A link set v0.5.7 up
 must ip -n A neighbour replace 10.0.1.2 dev v0.5.7 lladdr "$peer" nud permanent
-equal "within two tags it still goes by DSCP" 6:1 "$(levels a ping -c 1 -W 1 -Q 0x60 10.0.1.2)"
+equal "behind two tags the source is still DSCP" 6:1 "$(levels a ping -c 1 -W 1 -Q 0x60 10.0.1.2)"
 must ip -n A link del v0.5
 
 change by priority
@@ -66,10 +66,10 @@ for priority in 0 6 15 200; do
     level=$((priority < 15 ? priority : 15))
     equal "SO_PRIORITY $priority is level $level" "$level:1" "$(levels send "$priority" 1)"
 done
-equal "and DSCP 15, which has the kernel set priority 4, is level 4" 4:1 "$(levels ping_once 0x3c)"
+equal "DSCP 15, for which the kernel sets priority 4, is level 4" 4:1 "$(levels ping_once 0x3c)"
 change by priority table 9,8,7,6,5,4,3,2,1,0,0,0,0,0,0,0
 contains "a table is shown" "by priority table 9,8,7,6,5,4,3,2,1,0,0,0,0,0,0,0" "$(shown)"
-equal "and obeyed" 3:1 "$(levels send 6 1)"
+equal "and used" 3:1 "$(levels send 6 1)"
 
 change by dscp
 a sysctl -qw net.ipv6.conf.v0.disable_ipv6=0
@@ -79,7 +79,7 @@ wait_for 10 sh -c 'ip -n B -6 address show dev v0p | grep -v tentative | grep -q
 local=$(ip -n B -6 address show dev v0p | awk '$1 == "inet6" { sub("/.*", "", $2); print $2 }')
 wait_for 10 a ping -c 1 -W 1 -Q 0xf0 "$local%v0"
 classes >after
-equal "IPv6 finds its neighbours at level 15 alone" 15 \
+equal "IPv6 neighbour discovery is at level 15" 15 \
     "$(awk 'NR == FNR { sent[$1] = $2; next } $2 > sent[$1] { print $1 }' before after)"
 contains "the traffic class of IPv6 is the level" 6:1 "$(levels a ping -c 1 -W 2 -Q 0x60 "$local%v0")"
 wire_down

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The limits in packets and in bytes, what is dropped when one is reached, and the order
-# in which levels leave. A closed gate keeps the packets. Topology in port.inc.
+# The limits in packets and in bytes, the packets dropped at a limit, and the order in which
+# levels are sent. A transmit level holds the packets back. Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
@@ -10,7 +10,7 @@
 . /suite/lib
 . /suite/port.inc
 
-# The flows of rx.csv in the order of coming, each once if its frames came together.
+# The flows of rx.csv in order of arrival, each once if its frames arrived together.
 flows() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "flow") column = i; next }
              $column != last { printf "%s%s", gap, $column; gap = " "; last = $column }' rx.csv
@@ -19,26 +19,26 @@ flows() {
 wire_up
 prioflow limit 20 by priority send-level 15
 send 1 12
-equal "what may not leave waits" 12 "$(queued 1)"
+equal "paused packets are queued" 12 "$(queued 1)"
 send 4 12
-equal "packets of a higher level push out the lowest" "8 12" "$(queued 1) $(queued 4)"
+equal "packets of a higher level push out the lowest level" "8 12" "$(queued 1) $(queued 4)"
 send 6 12
-equal "first all of the lowest, then the next" "0 8 12" "$(queued 1) $(queued 4) $(queued 6)"
+equal "first all of the lowest level, then the next" "0 8 12" "$(queued 1) $(queued 4) $(queued 6)"
 equal "each drop is counted at its level" "12 4 0" "$(dropped 1) $(dropped 4) $(dropped 6)"
 send 1 5
-equal "the lowest find no room" "0 17" "$(queued 1) $(dropped 1)"
+equal "packets of the lowest level are dropped at the limit" "0 17" "$(queued 1) $(dropped 1)"
 send 6 20
-equal "nor does a packet push out its own level, but those below" "0 20 12" \
+equal "a packet does not push out its own level, but lower ones" "0 20 12" \
     "$(queued 4) $(queued 6) $(dropped 6)"
 
 change limit 1000 bytes 3000
 change send-level 0
 wait_for 5 sh -c '[ "$(ip netns exec A cat /sys/class/net/v0/statistics/tx_packets)" -ge 20 ]'
-equal "all that waited has left" "20 0" "$(sent 6) $(queued 6)"
+equal "all queued packets are sent" "20 0" "$(sent 6) $(queued 6)"
 change send-level 15
 # 14 + 20 + 8 bytes of headers and 900 of payload: three are 2826 bytes, four 3768.
 send 2 12 900
-equal "the limit in bytes keeps as many packets as fit" "3 9" "$(queued 2) $(dropped 2)"
+equal "the limit in bytes admits as many packets as fit" "3 9" "$(queued 2) $(dropped 2)"
 
 before=$(came)
 change send-level 0
@@ -51,12 +51,12 @@ listener=$!
 must wait_for 20 grep -q listening listen.log
 change send-level 0
 wait_for 20 has_come $((before + 20))
-# The listener reads them; others than these would come, too.
+# The listener reads them; unexpected frames would be received, too.
 sleep 1
 kill $listener
 wait $listener
-equal "all have come" 20 "$(awk 'NR > 1' rx.csv | wc -l)"
-equal "the highest first" "14 9 3 1" "$(flows)"
-equal "and each level has sent its packets" "5 5 5 5" "$(sent 14) $(sent 9) $(sent 3) $(sent 1)"
+equal "all are received" 20 "$(awk 'NR > 1' rx.csv | wc -l)"
+equal "the highest level first" "14 9 3 1" "$(flows)"
+equal "and each level counts its sent packets" "5 5 5 5" "$(sent 14) $(sent 9) $(sent 3) $(sent 1)"
 wire_down
 end

@@ -1,6 +1,6 @@
 #!/bin/sh
-# From socket to socket over a wire of 100 Mbit/s (10 where the kernel is slower): a loop of sends against a reader that
-# is slower. Without flow control frames are lost, each counted where; with it none is.
+# From socket to socket over a wire of 100 Mbit/s (10 on slower kernels): a tight send loop against
+# a slower reader. Without flow control frames are lost, and counted where; with it none is.
 # Topology in port.inc.
 #
 # module: vtsn
@@ -18,8 +18,8 @@
 gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 frames=20000 rate=100 pause=0.005
 [ $slow -eq 1 ] || frames=1000 rate=10 pause=0.1
-# over WORDS…: so many datagrams of 1200 octets to a reader that sleeps after each 20; both
-# have a level if it is among the words. What came is in $came.
+# over WORDS…: so many datagrams of 1200 octets to a reader that sleeps after each 20; both opt
+# in if a level is among the words. The number of received ones is in $came.
 over() {
     sent_before=$(sent 0)
     dropped_before=$(dropped 0)
@@ -42,19 +42,19 @@ prioflow limit 50 link mac-control
 must b tc qdisc replace dev v0p root handle 1: prioflow link mac-control
 
 over
-timely within "without flow control the sender's queue loses" 1 $frames "$dropped"
+timely within "without flow control the sender's queue drops packets" 1 $frames "$dropped"
 within "and so does the reader's socket" 1 $frames "$overflowed"
-equal "there and nowhere else" $frames $((came + dropped + overflowed))
-equal "and nobody was paused" 0 "$(count received)"
+equal "no frame is lost elsewhere" $frames $((came + dropped + overflowed))
+equal "and no level was paused" 0 "$(count received)"
 
 over level=0
-timely equal "with it all come" "$frames 0 0" "$came $dropped $overflowed"
-within "because the reader has asked for silence" 1 $frames "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
-within "and was heard" 1 1000000 "$(count received)"
-equal "all have left the sender" "$frames 0" "$(($(sent 0) - sent_before)) $(queued 0)"
+timely equal "with flow control all are received" "$frames 0 0" "$came $dropped $overflowed"
+within "because the reader has sent XOFF" 1 $frames "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
+within "and the sender's port was paused" 1 1000000 "$(count received)"
+equal "the sender's queue is empty" "$frames 0" "$(($(sent 0) - sent_before)) $(queued 0)"
 
 over level=0 every=1000 pause=0.5
-timely equal "with long silences, too" "$frames 0 0" "$came $dropped $overflowed"
-check "at last nobody asks" wait_for 2 is_at 0
+timely equal "all are received with long pauses, too" "$frames 0 0" "$came $dropped $overflowed"
+check "at the end no level is paused" wait_for 2 is_at 0
 wire_down
 end

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Thousands of sockets that opt in (fewer where the kernel is slower), and end: by closing
-# them and by killing their process. What they reserved and asked for goes with them.
+# Thousands of sockets that opt in (fewer on slower kernels), and end: by closing them and by
+# killing their process. Their reservations and pause requests end with them.
 # Topology in port.inc.
 #
 # module: vtsn
@@ -16,8 +16,8 @@
 
 count=$((slow > 1 ? 200 : 2000))
 cat >many.pl <<'END_OF_PERL'
-# many.pl COUNT: so many senders and receivers; when all have opted in it says so, and
-# waits for a line. Receivers have the ports from 10000 on.
+# many.pl COUNT: so many senders and receivers; reports when all have opted in, and waits for a
+# line. Receivers have the ports from 10000 on.
 my $count = shift; my @sockets; $| = 1;
 for my $n (0 .. 2 * $count - 1) {
     socket(my $s, 2, 2, 0) or die "socket $n: $!";
@@ -39,7 +39,7 @@ print "came $came\n";
 END_OF_PERL
 reserved() { b perl flow.pl ask | sed 's/.*,\([0-9]*\) errno.*/\1/'; }
 is_free() { [ "$(reserved)" = 0 ]; }
-# many: they are there; $many is their process.
+# many: starts them; $many is their process.
 many() {
     rm -f many.log
     b sh -c "ulimit -n 20000; exec perl many.pl $count" <go >many.log 2>&1 &
@@ -59,31 +59,31 @@ must b sysctl -qw net.prioflow.send_room=4000000000
 must sysctl -qw net.ipv4.udp_mem="200000 200000 200000"
 
 many
-within "each sender has its room reserved" $((count * 131072)) 4000000000 "$(reserved)"
-# Four datagrams fill a receiver above its mark, and more come: the highest level is asked for.
+within "each sender has a reservation" $((count * 131072)) 4000000000 "$(reserved)"
+# Four datagrams fill a receiver above its high mark: the highest level is requested.
 a perl -e 'my $count = shift; socket(S, 2, 2, 0) or die; setsockopt(S, 1, 12, pack("i", 14));
     for my $n (0 .. $count - 1) { for (1 .. 4) {
         send(S, "x" x 1000, 0, pack("S n C4 x8", 2, 10000 + $n, 10, 0, 0, 2)) or die "send: $!"; } }' $count
 all_sent() { [ "$(sent 14)" = $((4 * count)) ]; }
 must wait_for 60 all_sent
 sleep 0.5
-check "receivers of all levels ask: the highest counts" wait_for 20 is_at 14
+check "receivers of all levels send XOFF: the highest counts" wait_for 20 is_at 14
 echo >&3
 check "they read" wait_for 120 grep -q came many.log
-equal "all that was sent" "came $((4 * count))" "$(tail -n 1 many.log)"
-check "and ask for nothing any more" wait_for 20 is_at 0
+equal "all sent datagrams" "came $((4 * count))" "$(tail -n 1 many.log)"
+check "and send XON" wait_for 20 is_at 0
 echo >&3
 check "they are closed" wait_for 60 gone "$many"
-check "nothing stays reserved" wait_for 20 is_free
+check "no bytes stay reserved" wait_for 20 is_free
 
 many
 a perl -e 'socket(S, 2, 2, 0) or die; setsockopt(S, 1, 12, pack("i", 14));
     for (1 .. 9) { send(S, "x" x 1000, 0, pack("S n C4 x8", 2, 10012, 10, 0, 0, 2)) or die "send: $!"; }'
-check "one of thousands asks" wait_for 20 is_at 12
+check "one of thousands sends XOFF" wait_for 20 is_at 12
 kill -9 "$many"
 check "their process is killed" wait_for 60 gone "$many"
-check "nothing stays reserved then" wait_for 20 is_free
-check "nor asked for" wait_for 20 is_at 0
+check "no bytes stay reserved after the kill" wait_for 20 is_free
+check "and no level stays paused" wait_for 20 is_at 0
 wire_down
-check "and the module is not held" wait_for 10 grep -qx 0 /sys/module/prioflow/refcnt
+check "and the module is not in use" wait_for 10 grep -qx 0 /sys/module/prioflow/refcnt
 end

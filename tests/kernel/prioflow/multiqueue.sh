@@ -1,6 +1,6 @@
 #!/bin/sh
-# A device of several queues, each with a prioflow of its own below mqprio: its levels are the
-# device's, so that it is gated as one. Topology in port.inc; what came to B tells.
+# A device of several queues, each with its own prioflow below mqprio: levels belong to the
+# device, for all queues. Topology in port.inc; checked by the frames that B receives.
 #
 # module: vtsn
 # module: prioflow
@@ -11,13 +11,13 @@
 . /suite/lib
 . /suite/port.inc
 
-# child QUEUE WORDS…: what is set of the qdisc of queue 0 or 1.
+# child QUEUE WORDS…: sets options of the qdisc of queue 0 or 1.
 child() {
     queue=$1
     shift
     must a tc qdisc replace dev v0 parent "2:$((queue + 1))" handle "$((queue + 5)):" prioflow "$@"
 }
-# Packets that wait in queue 0 and in queue 1.
+# Packets queued in queue 0 and in queue 1.
 waiting() {
     a tc -s qdisc show dev v0 | awk '
         $1 == "qdisc" { of = $2 == "prioflow" ? $3 : "" }
@@ -33,7 +33,7 @@ child 0 by priority
 child 1 by priority
 send 6 2
 send 7 3
-equal "each level is counted where it left, and together" "7:3 6:2 " \
+equal "each level is counted by its queue, and in sum" "7:3 6:2 " \
     "$(a teiji flow status v0 | awk '$1 ~ /^[67]$/ { printf "%s:%s ", $1, $3 }')"
 
 before=$(came)
@@ -41,24 +41,24 @@ child 0 send-level 8
 send 6 5
 send 7 4
 sleep 0.3
-equal "a level set at one queue holds both" "0 5 4" "$(($(came) - before)) $(waiting)"
+equal "a level set at one queue pauses both" "0 5 4" "$(($(came) - before)) $(waiting)"
 child 1 send-level 7
 wait_for 5 has_come $((before + 4))
-equal "a lower one lets go what has it, in both" "4 5 0" "$(($(came) - before)) $(waiting)"
+equal "a lower level resumes packets in both" "4 5 0" "$(($(came) - before)) $(waiting)"
 child 1 send-level 0
-check "and none all" wait_for 5 has_come $((before + 9))
+check "and level 0 all" wait_for 5 has_come $((before + 9))
 
 child 1 link mac-control
 must b tc qdisc replace dev v0p root handle 1: prioflow link mac-control receive-level 9
 held() { a teiji flow status v0 | grep -q "transmit level 9 (the peer"; }
-check "what the peer asks for is the device's, too" wait_for 5 held
+check "the peer's request applies to the device" wait_for 5 held
 before=$(came)
 send 6 5
 send 7 4
 sleep 0.1
-timely equal "so that both queues wait" "0 5 4" "$(($(came) - before)) $(waiting)"
+timely equal "so that both queues are paused" "0 5 4" "$(($(came) - before)) $(waiting)"
 must b tc qdisc change dev v0p root prioflow receive-level 0
-check "until it asks no more" wait_for 5 has_come $((before + 9))
+check "until XON" wait_for 5 has_come $((before + 9))
 
 must a tc qdisc replace dev v0 parent 2:1 pfifo
 child 1 send-level 8
@@ -66,6 +66,6 @@ before=$(came)
 send 6 5
 send 7 4
 wait_for 5 has_come $((before + 5))
-equal "a queue without prioflow is beside it" "5 0 4" "$(($(came) - before)) $(waiting)"
+equal "a queue without prioflow is not paused" "5 0 4" "$(($(came) - before)) $(waiting)"
 wire_down
 end

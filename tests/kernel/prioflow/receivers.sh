@@ -1,6 +1,6 @@
 #!/bin/sh
-# Receivers that opt in ask the peer for silence before their buffer is full, and let go
-# when there is room or when they end. What cannot be lossless is refused. Topology in
+# Opted-in receivers send XOFF to the peer before their buffer is full, and XON when there is
+# room or when they end. Receivers without headroom are refused. Topology in
 # port.inc: A sends, B reads.
 #
 # module: vtsn
@@ -18,44 +18,44 @@
 eperm=1 einval=22 enodev=19 erange=34 eopnotsupp=95 enetdown=100 enobufs=105
 gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 ask() { b perl flow.pl ask as=receive "$@"; }
-# part NUMBER: of the structure that ask prints.
+# part NUMBER: a field of the structure that ask prints.
 part() { cut -d ' ' -f 1 | cut -d , -f "$1"; }
 
 wire_up
 prioflow limit 20 by priority link mac-control
 must b tc qdisc replace dev v0p root handle 1: prioflow by priority
 
-equal "without a link nobody could be asked" "refused errno=$enodev" "$(ask level=1 payload=1200)"
+equal "without a link a receiver is refused" "refused errno=$enodev" "$(ask level=1 payload=1200)"
 peer_change link mac-control
-equal "nothing is open at first" "refused errno=$eperm" "$(ask level=1 payload=1200 uid=1000)"
+equal "by default no level is open" "refused errno=$eperm" "$(ask level=1 payload=1200 uid=1000)"
 must b sysctl -qw net.prioflow.open_levels=2
-contains "levels are opened for all" "1," "$(ask level=1 payload=1200 uid=1000)"
-equal "up to one" "refused errno=$eperm" "$(ask level=2 payload=1200 uid=1000)"
+contains "open levels need no capability" "1," "$(ask level=1 payload=1200 uid=1000)"
+equal "higher ones do" "refused errno=$eperm" "$(ask level=2 payload=1200 uid=1000)"
 equal "level 15 is never paused" "refused errno=$erange" "$(ask level=15 payload=1200)"
-equal "TCP has its own" "refused errno=$eopnotsupp" "$(ask level=1 family=tcp)"
+equal "TCP sockets are refused" "refused errno=$eopnotsupp" "$(ask level=1 family=tcp)"
 
 # At 10 Mbit/s a thousand microseconds are 1250 octets, one frame of 1266 on the wire, or 14
 # of the smallest, 84; and one that was begun.
 peer_change reaction 1000 ring 10
 found=$(ask level=1 payload=1200)
-equal "what is in flight is counted" 11 "$(echo "$found" | part 6)"
-within "at what the kernel charges for it" $((11 * 2304)) $((11 * 2560)) "$(echo "$found" | part 5)"
-equal "the rest of the buffer may fill" "$(echo "$found" | part 7)" \
+equal "in-flight frames are computed" 11 "$(echo "$found" | part 6)"
+within "with the kernel's charge for each" $((11 * 2304)) $((11 * 2560)) "$(echo "$found" | part 5)"
+equal "the rest of the buffer is below the high mark" "$(echo "$found" | part 7)" \
     "$(($(echo "$found" | part 5) + $(echo "$found" | part 3)))"
-equal "it asks until half of that is free" "$(($(echo "$found" | part 3) / 2))" "$(echo "$found" | part 4)"
+equal "the low mark is half of the high mark" "$(($(echo "$found" | part 3) / 2))" "$(echo "$found" | part 4)"
 equal "small frames are more" 25 "$(ask level=1 payload=1 | part 6)"
 must b ethtool -s v0p speed 100 duplex full autoneg off
-equal "so are those of a faster wire" 20 "$(ask level=1 payload=1200 | part 6)"
-equal "a buffer too small for them is refused" "refused errno=$enobufs" "$(ask level=1 payload=1200 rcvbuf=20000)"
-equal "with the numbers" "20 40000" "$(ask payload=1200 rcvbuf=20000 | tr , ' ' | cut -d ' ' -f 6,7)"
-equal "a high mark without headroom, too" "refused errno=$enobufs" "$(ask level=1 payload=1200 high=190000)"
-contains "one with it is taken" "1,1200,90000,45000," "$(ask level=1 payload=1200 high=90000)"
-equal "the low mark is below the high one" "refused errno=$einval" "$(ask level=1 payload=1200 high=9000 low=9000)"
-refused "the ring is limited" b tc qdisc change dev v0p root prioflow ring 32001
-refused "so is the reaction" b tc qdisc change dev v0p root prioflow reaction 0
+equal "so are frames on a faster link" 20 "$(ask level=1 payload=1200 | part 6)"
+equal "a buffer smaller than the headroom is refused" "refused errno=$enobufs" "$(ask level=1 payload=1200 rcvbuf=20000)"
+equal "getsockopt returns the numbers" "20 40000" "$(ask payload=1200 rcvbuf=20000 | tr , ' ' | cut -d ' ' -f 6,7)"
+equal "a high mark without headroom is refused" "refused errno=$enobufs" "$(ask level=1 payload=1200 high=190000)"
+contains "one with headroom is accepted" "1,1200,90000,45000," "$(ask level=1 payload=1200 high=90000)"
+equal "a low mark that is not below the high mark is refused" "refused errno=$einval" "$(ask level=1 payload=1200 high=9000 low=9000)"
+refused "a ring above the limit is refused" b tc qdisc change dev v0p root prioflow ring 32001
+refused "so is a reaction of 0" b tc qdisc change dev v0p root prioflow reaction 0
 must ip -n B link add d0 type dummy
 must b tc qdisc replace dev d0 root prioflow link mac-control
-equal "without a rate nothing is known" "refused errno=$enetdown" "$(ask level=1 payload=1200)"
+equal "a port without a link rate refuses receivers" "refused errno=$enetdown" "$(ask level=1 payload=1200)"
 must ip -n B link del d0
 
 # A reader that does not read. The sender has not opted in.
@@ -66,19 +66,19 @@ exec 3>go
 must wait_for 10 grep -q ready reader.log
 a perl flow.pl send level=2 priority=2 count=2000 >flow.log &
 sender=$!
-check "a full reader has the peer paused above its level" wait_for 10 is_at 3
+check "a full reader pauses the peer up to its level" wait_for 10 is_at 3
 check "the sender sleeps" wait_for 10 blocked 2
 a perl flow.pl send priority=3 count=20
-equal "levels above go on" "20 0" "$(sent 3) $(queued 3)"
-timely equal "and nothing is lost" "0 0" "$(dropped 2) $(overflowed)"
+equal "levels above are not paused" "20 0" "$(sent 3) $(queued 3)"
+timely equal "and no frame is lost" "0 0" "$(dropped 2) $(overflowed)"
 echo >&3
 wait_for 30 gone $reader
-timely contains "when it reads, all comes" "came=2000 " "$(cat reader.log)"
-check "and nothing is asked any more" wait_for 2 is_at 0
+timely contains "when it reads, all are received" "came=2000 " "$(cat reader.log)"
+check "and XON is sent" wait_for 2 is_at 0
 wait_for 2 gone $sender
 
-# The highest of several; each lets go when it ends.
-# reads LEVEL PORT FIFO: a reader that reads nothing, full of frames; its process in PORT.pid.
+# Several receivers: the highest level counts; each ends its request when it ends.
+# reads LEVEL PORT FIFO: a reader that does not read, and is full; its process is in PORT.pid.
 reads() {
     b perl flow.pl receive level="$1" payload=1000 count=1 hold=1 port="$2" pid="$2.pid" <go >"$2.log" &
     must wait_for 10 grep -q ready "$2.log"
@@ -88,19 +88,19 @@ reads() {
 reads 3 7003
 reads 6 7006
 kill -9 "$(cat 7006.pid)"
-check "when the highest is killed, the next counts" wait_for 5 is_at 4
+check "when the highest is killed, the next level counts" wait_for 5 is_at 4
 kill -9 "$(cat 7003.pid)"
 check "when the last is killed, none does" wait_for 5 is_at 0
-# Readers of a level below what fills them: as many frames as the gate lets through.
+# Readers of a level below that of the frames that fill them.
 reads 5 7005
 must b tc qdisc del dev v0p root
-check "a port that goes asks no more" wait_for 2 is_at 0
+check "a deleted port ends its request" wait_for 2 is_at 0
 must b tc qdisc replace dev v0p root handle 1: prioflow by priority link mac-control
-check "one that comes asks for what is wanted" wait_for 2 is_at 6
+check "a new port requests the level of the sockets" wait_for 2 is_at 6
 kill -9 "$(cat 7005.pid)"
-check "until nothing is" wait_for 5 is_at 0
+check "until the last socket ends" wait_for 5 is_at 0
 
-# A reader that has not opted in before it is full.
+# A reader that opts in when it is full.
 mkfifo late
 b perl flow.pl receive level=4 payload=1000 high=20000 low=10000 late=1 count=1 hold=1 \
     port=7004 pid=7004.pid <late >7004.log &
@@ -111,11 +111,11 @@ a perl flow.pl send priority=4 count=20 port=7004 >flow.log
 has_left() { [ "$(sent 4)" = $((before + 20)) ]; }
 must wait_for 10 has_left
 sleep 0.3
-equal "before it opts in it asks for nothing" 0 "$(transmit_level)"
+equal "before it opts in it sends no XOFF" 0 "$(transmit_level)"
 echo >&4
-check "who is full when it opts in asks at once" wait_for 5 is_at 5
+check "a full socket sends XOFF when it opts in" wait_for 5 is_at 5
 kill -9 "$(cat 7004.pid)"
-check "and not when it is gone" wait_for 5 is_at 0
+check "and XON when it is closed" wait_for 5 is_at 0
 exec 3>&- 4>&-
 wire_down
 end

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Qdisc, port of a bridge, device, namespace and module are taken away in any order, or at
-# once, while senders sleep and frames wait. Topology in bridge.inc, with one bridge; whether
-# the kernel complains is judged at the end.
+# Qdisc, bridge port, device, namespace and module are removed in any order, or at once, while
+# senders sleep and frames are queued. Topology in bridge.inc, with one bridge; kernel errors
+# are checked at the end.
 #
 # module: vtsn
 # module: prioflow
@@ -18,18 +18,18 @@
 
 bridges=X
 wires="A:a0 X:xa B:b0 X:xb X:xs S:s0"
-# Of the 120 orders as many as this, of which the first five begin with another one each;
+# So many of the 120 orders; each of the first five begins with another one;
 # benches/guest-soak-removal has more.
 rounds=6
 
 end_of() { kill -9 "$(cat "$1.pid")" 2>/dev/null; }
-# take_away WHAT: or what is left of it when others have gone before.
+# take_away WHAT: removes it, or what is left of it.
 take_away() {
     case $1 in
         qdisc) in_ns X tc qdisc del dev xs root ;;
         bridge-port) ip -n X link set xs nomaster ;;
         device) ip -n X link del xb ;;
-        # It dies with the last who is in it.
+        # It ends with its last process.
         namespace) end_of A && ip netns del A ;;
         module) rmmod vtsn ;;
     esac >/dev/null 2>&1
@@ -41,7 +41,7 @@ in_order() {
         ! rmmod prioflow 2>/dev/null || fail "the module of sockets that have opted in can go: $*"
     done
 }
-# at_once WHAT…: each begins while the one before may still be going on.
+# at_once WHAT…: each removal starts while the one before may still run.
 at_once() {
     begun=
     for what in "$@"; do
@@ -62,7 +62,7 @@ available() { awk '/^MemAvailable/ { print $2 }' /proc/meminfo; }
 available_before=$(available)
 round=0 bad=0
 while [ $round -lt $rounds ]; do
-    # Every order once in 120 rounds, and the next 120 the other way.
+    # Every order once in 120 rounds, and the next 120 reversed.
     order=$(sed -n "$((round * 37 % 120 + 1))p" orders)
     [ $(((round + round / 120) % 2)) -eq 0 ] && way=in_order || way=at_once
     network_up
@@ -81,6 +81,6 @@ while [ $round -lt $rounds ]; do
     done
     round=$((round + 1))
 done
-equal "after it has all gone, in $rounds orders, both modules can" 0 $bad
+equal "after removal in $rounds orders both modules can be unloaded" 0 $bad
 echo "$rounds rounds, memory available: $(available) KiB, before $available_before"
 end

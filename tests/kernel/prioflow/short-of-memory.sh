@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every allocation that can fail does, one after the other: what was asked for is refused
-# and nothing of it stays, or it works nevertheless; and a frame for which there was no
-# memory is said later. Topology in port.inc.
+# Each allocation that can fail does, one after the other: the command is refused without
+# effect, or works nevertheless; a frame without memory is sent later.
+# Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
@@ -31,7 +31,7 @@ must modprobe prioflow
 
 wire_up
 a sysctl -qw net.prioflow.send_room=100000000
-# fail-nth counts what the command itself allocates, so it has to be in the namespace already.
+# fail-nth counts the command's own allocations, so it must be in the namespace already.
 inside() {
     must ip -n A link set v0 netns 1
     must ip link set v0 up
@@ -55,7 +55,7 @@ look=
 anew() { tc qdisc del dev v0 root && tc qdisc add dev v0 root handle 1: prioflow link mac-control; }
 each "another qdisc in its place" anew tc qdisc replace dev v0 root handle 2: prioflow link mac-control
 
-# opt OPTION FORMAT VALUES…: a program that opts in, and ends.
+# opt OPTION FORMAT VALUES…: a program that opts in, and exits.
 opt='my ($option, @set) = @ARGV; socket(my $s, 2, 2, 0) or die;
     setsockopt($s, 0, $option, pack($option == 0x5470 ? "l l L4 Q" : "l L7", @set)) or exit 1;'
 beneath_module prioflow
@@ -68,9 +68,9 @@ reserved() {
         my $size = pack("i", length $set); syscall(55, fileno($s), 0, 0x5470, $set, $size) == 0 or die;
         print((unpack "l l L4 Q", $set)[6]);'
 }
-equal "nothing has stayed reserved" 0 "$(reserved)"
+equal "no bytes stay reserved" 0 "$(reserved)"
 
-# Frames: the thread that sends them finds no memory, and tries again.
+# Frames: the sending thread gets no memory, and tries again.
 must b tc qdisc replace dev v0p root handle 1: prioflow link mac-control
 b_level() { b tc -s qdisc show dev v0p | sed -n 's/^ transmit level \([0-9]*\),.*/\1/p'; }
 b_is_at() { [ "$(b_level)" = "$1" ]; }
@@ -78,9 +78,9 @@ for injector in $injectors; do echo 100 >$injector/probability; done
 tc qdisc change dev v0 root prioflow receive-level 5
 sleep 0.5
 for injector in $injectors; do echo 0 >$injector/probability; done
-check "what there was no memory for is said later" wait_for 5 b_is_at 5
+check "an XOFF without memory is sent later" wait_for 5 b_is_at 5
 must tc qdisc change dev v0 root prioflow receive-level 0
-check "and taken back" wait_for 5 b_is_at 0
+check "and so is XON" wait_for 5 b_is_at 0
 must ip link del v0
 ip netns del A
 ip netns del B

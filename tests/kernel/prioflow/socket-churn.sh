@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sockets that opt in come and go at both ends while the qdiscs do; nothing that was asked
-# for or reserved stays, and the module stays as long as one of them. Topology in port.inc.
+# Opted-in sockets are made and closed at both ends while the qdiscs are, too; no request and
+# no reservation stays, and each socket holds the module. Topology in port.inc.
 #
 # module: vtsn
 # module: prioflow
@@ -17,7 +17,7 @@ reserved() { "$1" perl flow.pl ask | sed 's/.*,\([0-9]*\) errno.*/\1/'; }
 is_free() { [ "$(reserved a) $(reserved b)" = "0 0" ]; }
 # sum WORD: of both programs.
 sum() { sed -n "s/.*$1=\\([0-9]*\\) .*/\\1/p" a.log b.log | { read -r a; read -r b; echo $((a + b)); }; }
-# Of the words, those that make the headroom small enough for the usual buffer.
+# Options that make the headroom small enough for the default buffer.
 both() {
     for end in "a tc qdisc replace dev v0" "b tc qdisc replace dev v0p"; do
         # shellcheck disable=SC2086 # words
@@ -43,16 +43,16 @@ while kill -0 $first 2>/dev/null && [ $rounds -lt 60 ]; do
     rounds=$((rounds + 1))
 done
 wait $first
-equal "sockets come and go at one end" 0 $?
+equal "sockets are made and closed at one end" 0 $?
 wait $second
 equal "and at the other" 0 $?
-within "while the qdiscs do" 4 60 $rounds
+within "while the qdiscs are removed and added" 4 60 $rounds
 within "many have opted in" 600 2400 "$(sum opted)"
-within "and asked for silence" 20 2400 "$(sum asks)"
+within "and sent XOFF" 20 2400 "$(sum asks)"
 both
-# What they sent last is still leaving.
-check "nothing stays reserved" wait_for 10 is_free
-check "nothing is asked for any more" wait_for 5 is_at 0
+# Their last packets are still queued.
+check "no bytes stay reserved" wait_for 10 is_free
+check "no level stays paused" wait_for 5 is_at 0
 contains "and sockets opt in as before" "3,-1," "$(a perl flow.pl ask level=3)"
 
 mkfifo go
@@ -62,7 +62,7 @@ exec 3>go
 must wait_for 10 grep -q ready reader.log
 must b tc qdisc del dev v0p root
 must a tc qdisc del dev v0 root
-refused "a socket that has opted in keeps the module" rmmod prioflow
+refused "an opted-in socket holds the module" rmmod prioflow
 exec 3>&-
 wait $reader
 wire_down

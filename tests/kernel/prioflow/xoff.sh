@@ -1,8 +1,8 @@
 #!/bin/sh
-# From asking for silence to silence: how many frames still come, and for how long, by the size
-# of the sender's ring and by how many bytes may be in it (byte queue limits, BQL). What has left
-# the queue is in nobody's hands; the study had 446 us and 4 to 5 frames with a ring of 4.
-# Topology in port.inc, at 100 Mbit/s; both ends share a processor.
+# From XOFF to the last frame: number of in-flight frames and time, by the size of the sender's
+# ring and by the bytes that BQL admits to it. Frames in the ring cannot be paused; the
+# study had 446 us and 4 to 5 frames with a ring of 4.
+# Topology in port.inc, at 100 Mbit/s; both ends share a CPU.
 #
 # module: vtsn
 # module: prioflow
@@ -18,16 +18,16 @@
 . /suite/link.inc
 . /suite/socket.inc
 
-# tcpdump looks up the user it is to become; the guest has none.
+# tcpdump needs the user to drop privileges to; the guest has none.
 [ -e /etc/passwd ] || echo 'root:x:0:0::/:/bin/sh' >/etc/passwd
 
-# Reads B's capture: its own frames that ask for a level, and what came of A's after the first of
-# them. Prints the most frames and the longest time in us, which is to the end of the last frame.
+# Reads B's capture: its own XOFF frames, and the frames of A received after the first of
+# them. Prints the most frames and the longest time in us, up to the end of the last frame.
 cat >xoff.pl <<'END'
 use strict;
 open my $file, "<:raw", shift or die $!;
 read $file, my $head, 24;
-my ($asked, $count, $last, $silences, $most, $longest) = (0, 0, 0, 0, 0, 0);
+my ($since, $count, $last, $pauses, $most, $longest) = (0, 0, 0, 0, 0, 0);
 while (read($file, my $record, 16) == 16) {
     my ($s, $ns, $captured, $length) = unpack "V4", $record;
     read $file, my $data, $captured;
@@ -35,30 +35,30 @@ while (read($file, my $record, 16) == 16) {
     my $type = unpack "H*", substr $data, 12, 8;
     if ($type eq "8808fffe02544a01") {
         my $level = ord substr $data, 20, 1;
-        if ($level && !$asked) {
-            ($asked, $count, $last) = ($at, 0, $at);
-        } elsif (!$level && $asked) {
-            $silences++;
+        if ($level && !$since) {
+            ($since, $count, $last) = ($at, 0, $at);
+        } elsif (!$level && $since) {
+            $pauses++;
             $most = $count if $count > $most;
-            $longest = $last - $asked if $last - $asked > $longest;
-            $asked = 0;
+            $longest = $last - $since if $last - $since > $longest;
+            $since = 0;
         }
-    } elsif ($asked && $type =~ /^0800/) {
-        # The stamp is of the frame's beginning; 80 ns for each octet, the FCS included.
+    } elsif ($since && $type =~ /^0800/) {
+        # The stamp is of the frame's beginning; 80 ns per octet, the FCS included.
         my $end = $at + ($length + 4) * 80;
-        if ($end > $asked) { $count++; $last = $end; }
+        if ($end > $since) { $count++; $last = $end; }
     }
 }
-printf "%d %d %d\n", $silences, $most, $longest / 1000;
+printf "%d %d %d\n", $pauses, $most, $longest / 1000;
 END
 captured() { b grep -q listening tcpdump.log; }
-silences=$((slow > 1 ? 3 : 6))
+pauses=$((slow > 1 ? 3 : 6))
 
-# xoff RING LEAST MOST: so many silences under a flood, with a ring of that size that holds from
-# LEAST to MOST bytes; their number, the most frames and the longest time in $silent, $frames, $us.
+# xoff RING LEAST MOST: so many pauses under a flood, with a ring of that size and BQL from
+# LEAST to MOST bytes; their number, the most frames and the longest time in $pauses_seen, $frames, $us.
 xoff() {
     must a ethtool -G v0 tx "$1"
-    # Down to what one frame takes first: it falls slowly by itself.
+    # Down to one frame first: BQL decreases slowly by itself.
     for most in 1300 "$3"; do
         a sh -c "cd /sys/class/net/v0/queues/tx-0/byte_queue_limits
             echo 0 >limit_min; echo $most >limit_max; echo $2 >limit_min"
@@ -73,22 +73,22 @@ xoff() {
     dump=$!
     must wait_for 10 captured
     i=0
-    while [ $i -lt $silences ]; do
+    while [ $i -lt $pauses ]; do
         peer_change receive-level 2
         sleep 0.02
         peer_change receive-level 0
-        # Not at the same place of a frame each time.
+        # Not at the same point of a frame each time.
         sleep 0.0${i}7
         i=$((i + 1))
     done
     stop_flood
-    # tcpdump writes what is older than a second.
+    # tcpdump writes packets after a second.
     sleep 1.2
     kill $dump
     wait $dump
     # shellcheck disable=SC2046 # three numbers
     set -- $(perl xoff.pl xoff.pcap)
-    silent=$1 frames=$2 us=$3
+    pauses_seen=$1 frames=$2 us=$3
 }
 stop_flood() {
     kill -9 "$(cat A.pid)"
@@ -109,18 +109,18 @@ for ring in 4 64 256; do
         # shellcheck disable=SC2086 # two numbers
         xoff $ring $bytes
         case $bytes in
-            *00) most="what BQL finds" ;;
-            "0 2"*) most="two frames" ;;
-            *) most="as many as there is room for" ;;
+            *00) most="by BQL" ;;
+            "0 2"*) most="to two frames" ;;
+            *) most="by the ring size" ;;
         esac
-        told="a ring of $ring, in it $most"
-        echo "$told: at most $frames frames and $us us after asking, of $silent silences"
-        equal "$told: every silence is seen" $silences "$silent"
+        what="a ring of $ring, limited $most"
+        echo "$what: at most $frames frames and $us us after XOFF, of $pauses_seen pauses"
+        equal "$what: every pause is seen" $pauses "$pauses_seen"
         case $ring$bytes in
-            4*) timely within "$told: no more frames than the study's" 1 5 "$frames" ;;
-            *"0 2484") timely within "$told: the ring's size does not matter" 1 4 "$frames" ;;
-            # The sender's own buffer holds some 130.
-            *"$full") timely within "$told: it decides" $((ring > 64 ? 80 : 32)) $((ring + 2)) "$frames" ;;
+            4*) timely within "$what: no more in-flight frames than in the study" 1 5 "$frames" ;;
+            *"0 2484") timely within "$what: the ring size does not matter" 1 4 "$frames" ;;
+            # The sender's own buffer holds about 130.
+            *"$full") timely within "$what: the ring size determines the in-flight frames" $((ring > 64 ? 80 : 32)) $((ring + 2)) "$frames" ;;
         esac
     done
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A port's PTP hardware clock: set, adjusted, and as wrong as it is told to be.
+# A port's PTP hardware clock: setting, adjusting, drift and wander.
 #
 #     A ────── B, topology in wire.inc
 #
@@ -10,7 +10,7 @@
 . /suite/lib
 . /suite/wire.inc
 
-# run SECONDS: `gain` is by how many ns A's clock gets ahead of wire time in `elapsed` ns.
+# run SECONDS: `gain` is the gain of A's clock on wire time in ns, over `elapsed` ns.
 run() {
     set -- "$1" $(get_a phc)
     sleep "$1"
@@ -20,25 +20,25 @@ run() {
 }
 
 wire_up
-within "a new clock shows CLOCK_TAI" -1 1 "$(get_a phc_offset_ns)"
+within "a new clock starts as CLOCK_TAI" -1 1 "$(get_a phc_offset_ns)"
 run 2
-equal "and keeps the pace of wire time" 0 "$gain"
+equal "and runs at the rate of wire time" 0 "$gain"
 
 set_a phc_drift_ppb 40000
 run 2
-within "an oscillator 40 ppm fast gains 40 us a second, to the ns" -1 1 \
+within "an oscillator 40 ppm fast gains 40 us per second, to the ns" -1 1 \
     $((gain - elapsed / 25000))
 must a phc_ctl v0 -- freq -40000
 run 2
-within "adjfine takes the drift back" -1 1 "$gain"
+within "adjfine corrects the drift" -1 1 "$gain"
 must a phc_ctl v0 -- freq 0
 set_a phc_drift_ppb -100000
 run 1
-within "a slow one loses" -1 1 $((gain + elapsed / 10000))
+within "a slow oscillator loses" -1 1 $((gain + elapsed / 10000))
 set_a phc_drift_ppb 0
 
 # A triangle of 1000 ppb over 4 s gains 1000e-9 * 4 s / 4 in its first half. Read by one
-# process: it hardly takes longer on a slow kernel.
+# process, which takes hardly longer on a slow kernel.
 set -- $(a sh -c 'cd /sys/class/net/v0/vtsn
     echo 1000 >phc_wander_ppb
     echo 4000 >phc_wander_period_ms
@@ -55,10 +55,10 @@ must a phc_ctl v0 -- set 1000
 within "settime sets it" 1000 1010 "$(get_a phc | awk '{ print int($2 / 1000000000) }')"
 contains "the cross time stamp works" "offset from CLOCK_REALTIME" "$(a phc_ctl v0 -- cmp)"
 echo -7000 >"$(faults_a)/phc_step_ns"
-within "a step can be had as a fault" 1000 1011 "$(get_a phc | awk '{ print int($2 / 1000000000) }')"
+within "fault injection can step the clock" 1000 1011 "$(get_a phc | awk '{ print int($2 / 1000000000) }')"
 
 refused "a drift beyond 1000 ppm is refused" set_a phc_drift_ppb 1000001
-refused "a word is no offset" set_a phc_offset_ns soon
+refused "a word is refused as offset" set_a phc_offset_ns soon
 refused "a frequency beyond the clock's range is refused" \
     sh -c 'ip netns exec A phc_ctl v0 -- freq 20000000 | grep -v failed'
 wire_down

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Faults to order: each does what it says, is counted, and no frame goes unaccounted.
+# Fault injection: each fault has its effect, is counted, and no frame is unaccounted for.
 #
 #     A ────── B, topology in wire.inc
 #
@@ -9,7 +9,7 @@
 . /suite/lib
 . /suite/wire.inc
 
-# fault NAME VALUE: 400 frames with it; then none again.
+# fault NAME VALUE: 400 frames with it; then it is reset.
 fault() {
     must sh -c "echo $2 >$faults/$1"
     crc=$(count_b rx_crc_errors)
@@ -26,23 +26,23 @@ wire_up
 faults=$(faults_a)
 fault loss_ppm 100000 lost
 within "a tenth of the frames is lost" 20 70 "$number"
-equal "and only they" $((400 - number)) "$(frames)"
+equal "and no others" $((400 - number)) "$(frames)"
 fault duplicate_ppm 100000 duplicated
-within "a tenth comes twice" 20 70 "$number"
-equal "and only they" $((400 + number)) "$(frames)"
+within "a tenth is duplicated" 20 70 "$number"
+equal "and no others" $((400 + number)) "$(frames)"
 fault corrupt_ppm 100000 corrupted
-within "a tenth is damaged" 20 70 "$number"
-equal "its check sum tells" "$number" "$crc"
-equal "and only the others arrive" $((400 - number)) "$(frames)"
+within "a tenth is corrupted" 20 70 "$number"
+equal "which the checksum shows" "$number" "$crc"
+equal "and only the others are received" $((400 - number)) "$(frames)"
 must sh -c "echo 20000000 >$faults/reorder_ns"
 fault reorder_ppm 100000 reordered
-within "a tenth is overtaken" 20 70 "$number"
-within "so that the order is broken" 10 200 \
+within "a tenth is reordered" 20 70 "$number"
+within "so that they are received out of order" 10 200 \
     "$(rx '$2 < highest { odd++ } $2 > highest { highest = $2 } END { print odd + 0 }')"
-equal "and all arrive" 400 "$(frames)"
+equal "and all are received" 400 "$(frames)"
 fault jitter_ns 10000 delayed
 equal "jitter loses nothing" 400 "$(frames)"
-within "and delays by up to what was asked for" 5000 10001 \
+within "and delays by up to the setting" 5000 10001 \
     "$(awk -F, "$NS"'
         FNR == 1 { next }
         NR == FNR { sent[$1] = ns($7); next }
@@ -51,11 +51,11 @@ within "and delays by up to what was asked for" 5000 10001 \
         END { print high - low }' tx.csv rx.csv)"
 must sh -c "echo 1000000 >$faults/stamp_loss_ppm"
 send --frames 10 --period 1ms --priority 0
-equal "a lost stamp never comes" 0 "$(awk -F, 'NR > 1 && $7 != ""' tx.csv | wc -l)"
+equal "a lost time stamp is not reported" 0 "$(awk -F, 'NR > 1 && $7 != ""' tx.csv | wc -l)"
 equal "and is counted" 10 "$(total_a stamp_lost)"
 must sh -c "echo 0 >$faults/stamp_loss_ppm"
 
-# The same seed gives the same faults.
+# The same seed repeats the faults.
 set -- 1 2
 for round; do
     must sh -c "echo 7 >$faults/seed"
@@ -64,16 +64,16 @@ for round; do
 done
 equal "a seed repeats its faults" "" "$(cmp lost.1 lost.2 2>&1)"
 
-# Two frames: byte queue limits stop the queue, and the stack's watchdog looks at it.
+# Two frames: byte queue limits stop the queue, and the stack's watchdog checks it.
 hold
 send --frames 2 --period 50us --priority 0 --no-stamps
 timed_out() { [ "$(total_a timeouts)" -gt 0 ]; }
-check "a stuck queue is noticed by the stack and emptied" wait_for 20 timed_out
+check "the stack's watchdog empties a stuck queue" wait_for 20 timed_out
 release
 receive
 send --frames 10 --period 1ms --priority 0 --no-stamps
 received
-equal "after which frames pass again" 10 "$(frames)"
-refused "more than a million of a million is refused" sh -c "echo 1000001 >$faults/loss_ppm"
+equal "afterwards frames are received again" 10 "$(frames)"
+refused "more than a million in a million is refused" sh -c "echo 1000001 >$faults/loss_ppm"
 wire_down
 end

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gates by schedule (taprio): what leaves, leaves inside its window, to its last bit.
+# Gates by schedule (taprio): each frame is sent inside its window, to its last bit.
 #
 #     A ────── B, topology in wire.inc
 #
@@ -10,13 +10,13 @@
 . /suite/lib
 . /suite/wire.inc
 
-# gates ARGUMENTS…: priority 3 is class 0, all else class 1; entries and the like.
+# gates ARGUMENTS…: priority 3 is class 0, others class 1; entries and options.
 gates() {
     a tc qdisc replace dev v0 root handle 100: taprio num_tc 2 \
         map 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 queues 1@0 1@1 "$@" flags 0x2
 }
 
-# flood PAYLOAD: both classes at once, each more than its window holds for a while.
+# flood PAYLOAD: both classes at once, each temporarily more than its window holds.
 flood() {
     receive
     a teiji talk v0 10.0.0.2 --flow 0 --priority 3 --frames 2000 --period 37us --payload "$1" \
@@ -50,10 +50,10 @@ contains "tc shows the schedule" "cycle-time 1000000" "$(a tc qdisc show dev v0)
 for payload in 24 1400; do
     flood "$payload"
     lead=$(clock_difference)
-    within "$payload bytes: frames of both classes arrive" 3000 4000 "$(frames)"
-    equal "$payload bytes: class 0 keeps to its window" 0 \
+    within "$payload bytes: frames of both classes are received" 3000 4000 "$(frames)"
+    equal "$payload bytes: class 0 is sent in its window" 0 \
         "$(outside 1000000 0 300000 0 $((payload + 54)))"
-    equal "$payload bytes: class 1 keeps to its window" 0 \
+    equal "$payload bytes: class 1 is sent in its window" 0 \
         "$(outside 1000000 300000 1000000 1 $((payload + 54)))"
 done
 within "waits for gates are counted" 100 100000 "$(total_a gate_waits)"
@@ -68,7 +68,7 @@ received
 equal "a frame that fits no window is dropped, others pass" 5 "$(frames)"
 equal "and it is counted" 5 "$(total_a gate_never)"
 
-# A base time ahead: the old schedule holds until then. Class 0 is shut until the change.
+# A future base time: the old schedule applies until then. Class 0 is closed until the change.
 must gates base-time 0 sched-entry S 02 1000000
 sleep 0.1
 start=$(($(get_a phc | cut -d' ' -f2) + 800000000 + 300000000 * slow))
@@ -76,21 +76,21 @@ start=$((start / 1000000 * 1000000))
 must gates base-time "$start" sched-entry S 03 1000000
 receive
 before=$(count_b rx_packets)
-# talk waits for the frames to be counted as sent: until the gate opens.
+# talk waits until the frames are counted as sent: until the gate opens.
 send --frames 10 --period 1ms --priority 3 --no-stamps --payload 24 &
 sender=$!
 sleep 0.3
-equal "with its gate shut none leaves" "$before" "$(count_b rx_packets)"
+equal "no frame is sent while its gate is closed" "$before" "$(count_b rx_packets)"
 while [ "$(get_a phc | cut -d' ' -f2)" -lt "$start" ]; do sleep 0.1; done
 received
 wait "$sender"
 equal "frames wait for the new schedule's base time" 10 "$(frames)"
 first=$(awk -F, 'NR == 2 { print $5 }' rx.csv)
 # From the preamble to the SFD, where stamps are taken, are 64 ns; clocks round them.
-within "and leave as soon as it has come" 62 100000 $((first - start))
+within "and are sent at the base time" 62 100000 $((first - start))
 
-# extended NS: class 0 leaves in the second half of each cycle of 1 ms; the schedule ends
-# 200 us after the begin of one. How many frames leave in that rest, and how many after it?
+# extended NS: class 0 is open in the second half of each cycle of 1 ms; the schedule ends
+# 200 us into a cycle. How many frames are sent in that rest, and how many after it?
 # All times are `slow`.
 extended() {
     must a tc qdisc del dev v0 root
@@ -100,7 +100,7 @@ extended() {
     start=$((start / (1000000 * slow) * 1000000 * slow + 200000 * slow))
     must gates base-time "$start" sched-entry S 02 1000000
     receive
-    # Until 120 ms before it: the talker is ready soon after.
+    # Until 120 ms before it: the talker is ready shortly after.
     while [ "$(get_a phc | cut -d' ' -f2)" -lt $((start - 120000000 * slow)) ]; do sleep 0.01; done
     send --frames 1500 --period $((100 * slow))us --priority 3 --no-stamps --payload 24
     received
@@ -111,11 +111,11 @@ extended() {
         start >= 0 { odd++ } END { print odd + 0 }")
 }
 extended 300000
-timely within "a rest that is no longer than the extension draws out the cycle before it" 1 100 "$rest"
+timely within "a rest not longer than the extension extends the cycle before it" 1 100 "$rest"
 equal "until the new schedule's base time" 0 "$after"
 extended 100000
 equal "a longer rest is a cycle of its own" 0 "$rest"
-within "both times frames left before" 1 1499 "$(frames)"
+within "both times frames were sent before" 1 1499 "$(frames)"
 
 must a tc qdisc del dev v0 root
 receive

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Launch times: frames leave at the instant they carry, and what does not is counted.
+# Launch times: frames are sent at their launch time, and exceptions are counted.
 #
 #     A ────── B, topology in wire.inc
 #
@@ -11,10 +11,10 @@
 . /suite/lib
 . /suite/wire.inc
 
-# The stamp is of the start of frame: 8 byte times after the preamble's begin.
+# The stamp is of the start of frame: 8 byte times after the start of the preamble.
 SFD=64
 
-# departures: how many frames did not leave when they should, given as rx's `off`.
+# departures: number of frames not sent in time, by rx's `off`.
 odd_departures() { rx "NR > 1 { off = at - due - $SFD - $lead; if ($1) odd++ } END { print odd + 0 }"; }
 
 # timed FRAMES ARGUMENTS…: frames with launch times, 1 ms apart; all times are `slow`.
@@ -27,7 +27,7 @@ timed() {
     lead=$(clock_difference)
 }
 
-# amid COMMAND…: once twenty of the frames sent from now on have left.
+# amid COMMAND…: runs it once twenty of the frames sent from now on have been transmitted.
 amid() {
     sent=$(total_a packets)
     wait_for 60 twenty_left
@@ -46,30 +46,30 @@ contains "tc shows the offload" "offload on" "$(a tc qdisc show dev v0)"
 early=$(get_a phc_offset_ns)
 
 timed 300
-equal "all timed frames arrive" 300 "$(frames)"
-equal "each leaves at its launch time, to 2 ns" 0 "$(odd_departures 'off < -2 || off > 2')"
+equal "all timed frames are received" 300 "$(frames)"
+equal "each is sent at its launch time, to 2 ns" 0 "$(odd_departures 'off < -2 || off > 2')"
 equal "none is late" "0 0" "$(count_a tx0_launch_late) $(count_a tx0_launch_delayed)"
 
 set_a launch_resolution_ns 32
 timed 100 --period $((1000007 * slow))ns
-equal "with the i210's 32 ns they leave up to 31 ns before" 0 \
+equal "with the i210's 32 ns they are sent up to 31 ns early" 0 \
     "$(odd_departures 'off < -33 || off > 2')"
 set_a launch_resolution_ns 1
 
-# A clock ahead of the system's makes every launch time one of the past.
+# With a clock ahead of the system's, every launch time has passed.
 set_a phc_offset_ns $((50000000 * slow))
 timed 20
-equal "frames whose time has passed are sent at once" 20 "$(frames)"
+equal "frames whose launch time has passed are sent at once" 20 "$(frames)"
 equal "and counted as late" 20 "$(count_a tx0_launch_late)"
 
-# A clock far behind makes them ones of a far future.
+# With a clock far behind, launch times are in the far future.
 set_a phc_offset_ns -2000000000
 timed 20
-equal "beyond the horizon nothing is sent" 0 "$(frames)"
+equal "frames beyond the horizon are not sent" 0 "$(frames)"
 equal "and each frame is counted" 20 "$(count_a tx0_launch_horizon)"
 equal "also by the device" 20 "$(a cat /sys/class/net/v0/statistics/tx_dropped)"
 
-# The clock is set back while frames wait in the card.
+# The clock is set back while frames are queued in the NIC.
 set_a phc_offset_ns "$early"
 before=$(count_a tx0_launch_horizon)
 back_and_forth() {
@@ -80,10 +80,10 @@ back_and_forth() {
 amid back_and_forth &
 timed 700
 gone=$(($(count_a tx0_launch_horizon) - before))
-within "frames that wait when the clock is set back are dropped and counted" 1 200 "$gone"
-equal "all others arrive" $((700 - gone)) "$(frames)"
+within "queued frames are dropped and counted when the clock is set back" 1 200 "$gone"
+equal "all others are received" $((700 - gone)) "$(frames)"
 
-# Something else is in the way.
+# Another frame occupies the MAC.
 hold_for_a_while() {
     hold
     sleep 0.05
@@ -92,11 +92,11 @@ hold_for_a_while() {
 amid hold_for_a_while &
 before=$(count_a tx0_launch_delayed)
 timed 700
-equal "held frames leave after all" 700 "$(frames)"
+equal "delayed frames are sent in the end" 700 "$(frames)"
 within "and are counted as delayed" 20 150 $(($(count_a tx0_launch_delayed) - before))
 
 must a tc qdisc del dev v0 root
 timed 20
-equal "without ETF launch times are none of the card's business" 20 "$(frames)"
+equal "without ETF offload the NIC ignores launch times" 20 "$(frames)"
 wire_down
 end

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Under traffic in both directions: settings, offloads, carrier, namespaces, the module.
+# Changes under traffic in both directions: settings, offloads, carrier, namespaces, the module.
 #
 #     A ────── B, topology in wire.inc
 #
@@ -13,8 +13,8 @@
 . /suite/lib
 . /suite/wire.inc
 
-# traffic: both ways, whatever happens, until quiet. Fast enough that every change meets
-# frames, slow enough that a debug kernel keeps up.
+# traffic: in both directions, through all errors, until quiet. Fast enough that every change
+# meets frames, slow enough for a debug kernel.
 traffic() {
     ip netns exec A teiji talk v0 10.0.0.2:9000 --frames 1000000 --period 2ms --payload 200 \
         --no-stamps --csv >/dev/null 2>&1 &
@@ -23,13 +23,13 @@ traffic() {
         --no-stamps --csv >/dev/null 2>&1 &
     from_b=$!
 }
-# A talker may have ended by itself: where its port has gone.
+# A talker may have ended itself: where its port was deleted.
 quiet() {
     kill "$from_a" "$from_b" 2>/dev/null
     wait
 }
 
-# moving: frames arrive at both ends.
+# moving: both ends receive frames.
 moving() {
     before="$(count_a rx_packets) $(count_b rx_packets)"
     wait_for 5 moved
@@ -41,7 +41,7 @@ moved() {
 
 wire_up
 traffic
-check "traffic flows both ways" moving
+check "traffic flows in both directions" moving
 for round in 1 2 3; do
     must a ethtool -G v0 tx 64 rx 64
     must b ethtool -G v0p tx 512 rx 512
@@ -53,7 +53,7 @@ for round in 1 2 3; do
     must a ethtool -C v0 rx-usecs 0 tx-usecs 0 rx-frames 0
 done
 must a ethtool -L v0 tx 4
-check "changing rings, queues, rate and moderation leaves it flowing" moving
+check "traffic survives changes of rings, queues, rate and moderation" moving
 
 for round in 1 2 3; do
     three_classes
@@ -66,15 +66,15 @@ for round in 1 2 3; do
     done
     must a tc qdisc del dev v0 root
 done
-check "putting offloads on and off leaves it flowing" moving
+check "traffic survives adding and deleting offloads" moving
 
 must ip -n B link set v0p down
-equal "an end that goes down takes the other's carrier" 0 "$(a cat /sys/class/net/v0/carrier)"
+equal "an end that goes down takes down the other's carrier" 0 "$(a cat /sys/class/net/v0/carrier)"
 must ip -n B link set v0p up
-equal "and gives it back" 1 "$(a cat /sys/class/net/v0/carrier)"
+equal "and brings it back" 1 "$(a cat /sys/class/net/v0/carrier)"
 quiet
 
-# What was sent has arrived, or is counted somewhere.
+# Sent frames were received, or are counted.
 sleep 0.2
 sent=$(total_a packets)
 found=$(($(count_b rx_packets) + $(count_b rx_overrun) + $(count_b rx_down) + $(count_b rx_crc_errors)))
@@ -94,7 +94,7 @@ traffic
 check "traffic flows on a new pair" moving
 check "the module unloads under traffic, with all its ports" rmmod vtsn
 quiet
-refused "and they are gone" ip -n A link show dev v0
+refused "and the ports are deleted" ip -n A link show dev v0
 must ip netns del A
 must ip netns del B
 equal "with their interrupts" "" "$(grep vtsn /proc/interrupts)"

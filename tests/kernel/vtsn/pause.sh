@@ -1,5 +1,5 @@
 #!/bin/sh
-# Flow control in the MAC: a receiver that cannot follow loses frames, or pauses its peer.
+# Flow control in the MAC: a slow receiver loses frames, or pauses its peer.
 #
 #     A ────── B, topology in wire.inc; B looks at its ring only every 2 ms.
 #
@@ -9,7 +9,7 @@
 . /suite/lib
 . /suite/wire.inc
 
-# burst: 100 frames at line rate towards a ring of 32 that is looked at every 2 ms.
+# burst: 100 frames at line rate into a ring of 32 that is polled every 2 ms.
 burst() {
     lost=$(count_b rx_overrun)
     receive

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The module unloads in every state, and a clock set far away hangs nothing.
+# The module unloads in every state, and a clock set far away blocks nothing.
 #
 #     [A] va ────── vap [B]
 #
@@ -25,13 +25,13 @@ pair() {
     must ip -n B addr add 10.0.0.2/24 dev vap
     must ip -n A neigh add 10.0.0.2 lladdr "$(ip netns exec B cat /sys/class/net/vap/address)" dev va
 }
-# traffic ARGUMENTS…: frames from A, more than there is time for; returns when they flow.
+# traffic ARGUMENTS…: more frames from A than there is time for; returns when they flow.
 traffic() {
     ip netns exec A teiji talk va 10.0.0.2:7001 --frames 50000 --period 50us --no-stamps "$@" >talk.log 2>&1 &
     talker=$!
     must wait_for 20 flows
 }
-# UDP's count, which no qdisc and no card takes part in.
+# UDP's counter, which does not depend on qdisc and NIC.
 flows() { $A awk '$1 == "Udp:" { out = $5 } END { exit !(out >= 10) }' /proc/net/snmp; }
 unload() { kill -0 "$talker" && rmmod vtsn; }
 
@@ -44,21 +44,21 @@ gates() {
 must $A sh -c "echo 100000 >$settings/phc_drift_ppb"
 never() { $A ethtool -S va | sed -n 's/ *tx0_gate_never: //p'; }
 check "a schedule that never opens a class is accepted" gates base-time 0 sched-entry S 02 300000
-check "and one from 2090 on that does" gates base-time 3786912000000000000 sched-entry S 01 300000
-# IPv6's own frames may have met the first schedule.
+check "and one that opens it from 2090 on" gates base-time 3786912000000000000 sched-entry S 01 300000
+# IPv6's own frames may have been queued under the first schedule.
 before=$(never)
 $A teiji talk va 10.0.0.2:7001 --frames 5 --no-stamps >talk.log
-equal "its frames wait" "$before" "$(never)"
+equal "its frames are queued" "$before" "$(never)"
 faults=/sys/kernel/debug/vtsn/ptp$($A ethtool -T va | sed -n 's/PTP Hardware Clock: //p')
-refused "a step of the clock to where nothing can be computed" sh -c "echo 9000000000000000000 >$faults/phc_step_ns"
+refused "a step of the clock out of range is refused" sh -c "echo 9000000000000000000 >$faults/phc_step_ns"
 check "a step of 80 years" sh -c "echo 2524608000000000000 >$faults/phc_step_ns"
-check "what waited for 2090 is sent" wait_for 5 sh -c "$A ethtool -S va | grep -q 'tx0_packets: [1-9]'"
+check "frames queued for 2090 are sent" wait_for 5 sh -c "$A ethtool -S va | grep -q 'tx0_packets: [1-9]'"
 check "a step back" sh -c "echo -2524608000000000000 >$faults/phc_step_ns"
-check "the schedule goes while frames wait" $A tc qdisc del dev va root
+check "the schedule is deleted while frames are queued" $A tc qdisc del dev va root
 must ip netns del A
 must ip netns del B
 
-# etf AHEAD: launch times, in a clock that is so much ahead of CLOCK_TAI. They lie 200 ms
+# etf AHEAD: launch times, in a clock that is so much ahead of CLOCK_TAI. They are 200 ms
 # after the wake-up and ETF hands over at once: no kernel is too slow for the first frames.
 etf() {
     must $A tc qdisc replace dev va root handle 100: mqprio $classes hw 1
@@ -76,11 +76,11 @@ for state in plain etf late beyond back taprio pending replaced cbs stuck wander
     pair
     classes="num_tc 2 map 0 1 1 0 1 queues 1@0 1@1"
     case $state in
-        # wait in the card; come too late; lie beyond the horizon; wait while the clock goes back
+        # queued in the NIC; too late; beyond the horizon; queued while the clock is set back
         etf)
             wait_long
             etf -50000000000
-            check "frames wait in the card" wait_for 5 waits
+            check "frames are queued in the NIC" wait_for 5 waits
             ;;
         late)
             etf 1000000000
@@ -93,9 +93,9 @@ for state in plain etf late beyond back taprio pending replaced cbs stuck wander
         back)
             wait_long
             etf -50000000000
-            check "frames wait in the card" wait_for 5 waits
+            check "frames are queued in the NIC" wait_for 5 waits
             must $A sh -c "echo -200000000000 >$settings/phc_offset_ns"
-            check "what waited is dropped" wait_for 5 counted launch_horizon
+            check "the queued frames are dropped" wait_for 5 counted launch_horizon
             ;;
         taprio)
             must $A tc qdisc replace dev va root handle 100: taprio $classes base-time 0 sched-entry S 01 100000 sched-entry S 02 400000000 flags 0x2
@@ -133,22 +133,22 @@ for state in plain etf late beyond back taprio pending replaced cbs stuck wander
             traffic
             ;;
         full)
-            # Frames lie in the receiver's ring.
+            # Frames are in the receiver's ring.
             must ip netns exec B ethtool -C vap rx-usecs 10000
             traffic
             ;;
         faults)
-            # Frames are on the wire for up to a second, in disorder and twice.
+            # Frames are on the wire for up to a second, reordered and duplicated.
             for file in /sys/kernel/debug/vtsn/*/jitter_ns; do echo 1000000000 >"$file"; done
             for file in /sys/kernel/debug/vtsn/*/*_ppm; do echo 300000 >"$file"; done
             traffic
             ;;
         namespaces)
-            # Their ports are taken down in the background.
+            # Their ports are deleted in the background.
             traffic
             ip netns del A
             ip netns del B
-            # Which may end it.
+            # Which may finish that.
             unload() { rmmod vtsn; }
             ;;
         plain) traffic ;;

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Every allocation and registration that can fail does, one after the other: what was
-# asked for is refused and nothing of it stays, or it works nevertheless.
+# Each allocation and registration that can fail does, one after the other: the command is
+# refused without effect, or works nevertheless.
 #
 #     v0 ────── v0p, in one namespace; for the frames A ────── B, topology in wire.inc
 #
-# The module's own allocations fail one by one; of those that the kernel makes for it
-# (beneath register_netdevice and the like) every fourth or so, more and more apart.
+# The module's own allocations fail one by one; of the kernel's on its behalf
+# (beneath register_netdevice and the like) every fourth or so, at growing intervals.
 #
 # module: vtsn
 # module: sch_mqprio
@@ -21,7 +21,7 @@
 
 . /suite/failures
 
-# What there is of the driver, in all its interfaces. Few processes: there are hundreds of
+# The state of the driver, in all its interfaces. Few processes: there are hundreds of
 # failures, and the kernels that have them are slow.
 state() {
     read -r uses 2>/dev/null </sys/module/vtsn/refcnt || uses=none
@@ -31,7 +31,7 @@ state() {
     read -r flags </sys/class/net/v0/flags
     echo "flags $flags, $($look)"
 }
-# The setting that a command is about.
+# The setting that a command changes.
 look=
 
 must rmmod vtsn
@@ -47,13 +47,13 @@ within_frames 32
 some "what the kernel makes for a pair" "ip link del v0" ip link add v0 type vtsn
 must ip link add v0 type vtsn
 must ip link set v0p up
-# Rings of more than a page would come from elsewhere when the first attempt fails.
+# Rings of more than a page would be allocated elsewhere when the first attempt fails.
 must ethtool -G v0 tx 16
-# Once: at the first time the kernel makes files below /proc/irq, and without memory for one
-# it complains itself when that is to be removed.
+# Once: the first time the kernel makes files below /proc/irq, and if one has no memory
+# it complains about itself when that is removed.
 must ip link set v0 up
 must ip link set v0 down
-each "an end that goes up" "ip link set v0 down" ip link set v0 up
+each "an end that is set up" "ip link set v0 down" ip link set v0 up
 must ip link set v0 up
 look="ethtool -g v0"
 each "rings of a port that is up" "ethtool -G v0 tx 16" ethtool -G v0 tx 32
@@ -65,7 +65,7 @@ some "what the kernel makes for more queues" "ethtool -L v0 tx 4" ethtool -L v0 
 look="ethtool -a v0"
 each "PAUSE" "ethtool -A v0 rx off tx off" ethtool -A v0 rx on tx on
 
-# tc takes back what it has told the driver when it fails itself.
+# tc undoes the driver's changes when it fails itself.
 beneath tc_modify_qdisc
 look="tc qdisc show dev v0"
 classes="root handle 100: mqprio num_tc 2 map 0 1 queues 1@0 1@1 hw 1"
@@ -75,7 +75,7 @@ each "gates" "tc qdisc del dev v0 root" \
     tc qdisc add dev v0 root handle 100: taprio num_tc 2 map 0 1 queues 1@0 1@1 \
     base-time 0 sched-entry S 01 300000 sched-entry S 02 700000 flags 0x2
 look=
-check "no offload has stayed" ethtool -L v0 tx 3
+check "no offload stays" ethtool -L v0 tx 3
 must ethtool -L v0 tx 4
 must tc qdisc add dev v0 $classes
 look="tc qdisc show dev v0"
@@ -84,11 +84,11 @@ each "launch time" classes_anew \
 each "a shaper" classes_anew tc qdisc replace dev v0 parent 100:1 \
     cbs idleslope 20000 sendslope -980000 hicredit 30 locredit -1470 offload 1
 must tc qdisc del dev v0 root
-check "of these, too, no offload has stayed" ethtool -L v0 tx 3
+check "no offload of these stays, either" ethtool -L v0 tx 3
 check "then the module unloads, with its ports" rmmod vtsn
 must modprobe vtsn
 
-# Frames for which there is no memory are counted, and the next ones pass.
+# Frames without memory are counted, and the next ones are sent.
 wire_up
 before=$(total_a packets)
 beneath_module vtsn
@@ -103,6 +103,6 @@ check "and received" wait_for 10 arrived
 receive
 send --frames 20 --period 1ms --no-stamps
 received
-equal "with memory all frames pass again" 20 "$(frames)"
+equal "with memory all frames are sent again" 20 "$(frames)"
 wire_down
 end

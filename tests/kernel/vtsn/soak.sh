@@ -1,10 +1,10 @@
 #!/bin/sh
-# Soak: two classes flood the wire through gates, under every fault, while PTP keeps a clock
-# that drifts; every frame is accounted for, and no memory is lost.
+# Soak: two classes flood the wire through gates, with every fault, while PTP controls a clock
+# that drifts; every frame is accounted for, and no memory leaks.
 #
 #     A ────── B, topology in wire.inc; ptp4l on both, A is the master
 #
-# Here with few frames; docs/performance.md tells of ten million.
+# Here with few frames; docs/performance.md reports ten million.
 # module: vtsn
 # module: sch_taprio
 # package: iproute2
@@ -16,7 +16,7 @@
 . /suite/wire.inc
 . /suite/ptp.inc
 
-# A round sends this many in each class; a talker remembers its frames, so not too many.
+# Frames per class and round; a talker records its frames, so not too many.
 ROUNDS=1
 FRAMES=10000
 
@@ -47,7 +47,7 @@ for fault in loss duplicate corrupt reorder; do
     must sh -c "echo 1000 >$faults/${fault}_ppm"
 done
 must sh -c "echo 20000 >$faults/reorder_ns"
-# From now on the oscillator runs wrongly the other way.
+# From now on the oscillator drifts the other way.
 set_b phc_drift_ppb -40000
 
 round=0
@@ -58,13 +58,13 @@ while [ "$round" -lt "$ROUNDS" ]; do
     wait "$other"
     round=$((round + 1))
 done
-check "the clocks are together" wait_for 60 close 20000
+check "the clocks agree" wait_for 60 close 20000
 end_ptp
 sleep 0.1
 
 sent=$(total_a packets)
 within "all frames were sent" $((2 * ROUNDS * FRAMES)) 100000000 "$sent"
-within "many had to wait for their gate" $((ROUNDS * FRAMES / 50)) 100000000 "$(total_a gate_waits)"
+within "many waited for their gate" $((ROUNDS * FRAMES / 50)) 100000000 "$(total_a gate_waits)"
 # A thousandth, within six standard deviations of such a count.
 mean=$((sent / 1000)) away=0
 while [ $((away * away)) -lt $((36 * mean)) ]; do away=$((away + 1)); done
@@ -75,7 +75,7 @@ done
 equal "every frame is accounted for" $((sent + $(count_a fault_duplicated))) \
     $(($(count_b rx_packets) + $(count_b rx_overrun) + $(count_b rx_crc_errors) + \
     $(count_b rx_down) + $(count_a fault_lost)))
-equal "and so is every one the other way" "$(b ethtool -S v0p | awk \
+equal "and so is every frame of the other direction" "$(b ethtool -S v0p | awk \
     '/^ *tx[0-9]+_packets/ { sum += $2 } END { print sum }')" "$(count_a rx_packets)"
 a ethtool -S v0 | grep -v ': 0$'
 b ethtool -S v0p | grep -v ': 0$'
@@ -83,8 +83,8 @@ wire_down
 lost=$((before - $(available)))
 echo "$sent frames; $lost KiB less memory available than before"
 if [ "$slow" = 1 ]; then
-    within "no memory is lost" -100000 6000 "$lost"
+    within "no memory leaks" -100000 6000 "$lost"
 else
-    skip "memory is counted: KASAN holds back what is freed here, and kmemleak looks"
+    skip "memory is measured: KASAN holds back freed memory here, and kmemleak finds leaks"
 fi
 end

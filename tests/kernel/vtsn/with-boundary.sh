@@ -1,11 +1,11 @@
 #!/bin/sh
-# A boundary clock over three hosts: time passes from A through B's two ports to C.
+# A boundary clock over three hosts: A synchronises C through B's two ports.
 #
 #     ptp-a: a0 ────── b0 :ptp-b: b1 ────── c0 :ptp-c
 #     drift 0      40 ppm        -25 ppm    -40 ppm
 #
-# Each port has a clock of its own: B's ptp4l has boundary_clock_jbod, and its phc2sys
-# keeps b1's clock with b0's.
+# Each port has its own clock: B's ptp4l has boundary_clock_jbod, and its phc2sys
+# synchronises b1's clock with b0's.
 #
 # module: vtsn
 # package: iproute2
@@ -33,8 +33,8 @@ ptp ptp-a 100 a0
 ptp ptp-b 200 b0 b1
 phc2sys_at ptp-b -a --transportSpecific=0x1 -z /tmp/ptp-b.uds
 ptp ptp-c 250 c0
-check "B is steady by its own word" wait_for 90 steady ptp-b.ptp "$PTP_STEADY"
-check "C is steady by its own word" wait_for 90 steady ptp-c.ptp "$PTP_STEADY"
+check "B is steady according to its ptp4l" wait_for 90 steady ptp-b.ptp "$PTP_STEADY"
+check "C is steady according to its ptp4l" wait_for 90 steady ptp-c.ptp "$PTP_STEADY"
 check "B's phc2sys is steady" wait_for 30 steady ptp-b.phc2sys 'phc offset  *-*[0-9] s2'
 watch c.txt 30 ptp-c c0 &
 watch b.txt 30 ptp-b b0 b1
@@ -42,14 +42,14 @@ wait $!
 offsets b.txt 1 >b0.txt
 offsets b.txt 2 >b1.txt
 offsets c.txt 1 >c0.txt
-# Line by line at the same time, to a tenth of a second: of a rate that is 1 ppb wrong
+# Line by line at the same time, to a tenth of a second: with a rate error of 1 ppb
 # 0.1 ns.
 paste c0.txt b1.txt | awk '{ print $1 - $2 }' >hop.txt
 at_most 10 "b0 against A's clock for 30 s, by the wire's time" 120 "$(summary <b0.txt)"
-# C follows what phc2sys does to b1's clock, which is restless where its calls are slow.
+# C follows phc2sys's corrections of b1's clock, which vary where its calls are slow.
 at_most $((10 * slow)) "c0 against b1's clock" 120 "$(summary <hop.txt)"
 # phc2sys reads one clock between two readings of the other, 2.8 us apart, and takes their
-# middle for the instant: what the three calls differ in is its error.
+# middle as the instant: its error is the difference between the three calls.
 at_most $((100 * slow)) "c0 against A's clock, through phc2sys" 120 "$(summary <c0.txt)"
 tail -n 2 ptp-b.ptp ptp-c.ptp ptp-b.phc2sys
 end_ptp

@@ -35,7 +35,7 @@ unchanged() {
     [ "$sent" = "$(sent "$1" "$2")" ]
 }
 
-# accounted SENTENCE: all that either end sent arrived, or was counted as lost.
+# accounted SENTENCE: all frames of either end were received, or counted as lost.
 accounted() {
     for way in 'perf-a va perf-b vb' 'perf-b vb perf-a va'; do
         # shellcheck disable=SC2086 # four words
@@ -47,13 +47,13 @@ accounted() {
     done
 }
 
-# line_rate SENTENCE LEAST MOST KBIT_PER_S: as `within`, where the kernel is not in the way.
+# line_rate SENTENCE LEAST MOST KBIT_PER_S: as `within`, where the kernel is fast enough.
 line_rate() {
     if [ "$slow" = 1 ]; then
         within "$@"
     else
         skip "$1: a debug kernel sends $4 kbit/s"
-        within "$1, as far as this kernel goes" 1 "$3" "$4"
+        within "$1, as far as this kernel can" 1 "$3" "$4"
     fi
 }
 
@@ -97,8 +97,8 @@ if [ -d "$faults" ] || mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null; t
     echo 0 >"$faults/corrupt_ppm"
     sleep 0.5
     within "faults lost frames" 1 100000 "$(sum perf-a va fault_lost)"
-    within "faults damaged frames" 1 100000 "$(sum perf-b vb rx_crc_errors)"
-    # A frame may be both lost and damaged: one that is lost does not arrive damaged.
+    within "faults corrupted frames" 1 100000 "$(sum perf-b vb rx_crc_errors)"
+    # A frame may be both lost and corrupted: a lost one is not received corrupted.
     accounted "UDP with faults"
 else
     skip "faults under iperf3: this kernel has no debugfs"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# linuxptp over the wire: ptp4l and phc2sys lock, and are right by the wire's own time.
+# linuxptp over the wire: ptp4l and phc2sys lock, and are correct by wire time.
 #
 #     a0 (ns ptp-a, PHC drift 0, master) ────── b0 (ns ptp-b, PHC drift 40 ppm, 1 ms off)
 #
@@ -33,7 +33,7 @@ logSyncInterval -3'
     esac
     printf '[global]\n%s\n' "$settings" >/tmp/ptp.cfg
     port ptp-b b0 phc_offset_ns 1000000
-    # A proof that the truth is not blind: 1 ms was set, less what drift and the way took.
+    # Checks the ground truth: 1 ms was set, minus drift and delay.
     watch before.txt 1 ptp-b b0
     within "$profile: before that the clocks are 1 ms apart" 900000 1200000 \
         "$(offsets before.txt 1 | head -n 1)"
@@ -41,14 +41,14 @@ logSyncInterval -3'
     ptp ptp-b 200 b0
     check "$profile: ptp4l is steady, its own rms below 10 ns for 5 s" \
         wait_for 90 steady ptp-b.ptp "$PTP_STEADY"
-    # The system's clock follows B's card; PTP's time is taken as the system's.
+    # The system's clock follows B's NIC; PTP's time is taken as the system's.
     [ "$profile" = gPTP ] || phc2sys_at ptp-b -s b0 -c CLOCK_REALTIME -O 0
     watch truth.txt $seconds ptp-b b0
     at_most 10 "$profile: B's clock against A's for $seconds s, by the wire's time" $((4 * seconds)) \
         "$(offsets truth.txt 1 | summary)"
     if [ "$profile" = default ]; then
         check "phc2sys is steady" wait_for 30 steady ptp-b.phc2sys 'phc offset  *-*[0-9]\{1,2\} s2'
-        # What the card's clock shows beyond the system's CLOCK_TAI, at one instant.
+        # Offset of the NIC's clock from the system's CLOCK_TAI, at one instant.
         # shellcheck disable=SC2016 # expanded by the inner shell
         ip netns exec ptp-b sh -c 'n=80; while [ $n -gt 0 ]; do
             cat /sys/class/net/b0/vtsn/phc_offset_ns; sleep 0.25; n=$((n - 1)); done' >system.txt

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `teiji talk` says of frames that were not transmitted on time: how many, why, and by its
+# What `teiji talk` reports of frames that were not transmitted on time: number, reason, and
 # exit code (0 all on time, 3 some not, 1 none transmitted).
 #
 #     A ────── B, topology in wire.inc
@@ -16,15 +16,15 @@
 period=$((1000 * slow))us
 margin=$((20 * slow))ms
 
-# defaults ARGUMENTS…: of a talker's arguments those that are not among these.
+# defaults ARGUMENTS…: a talker's default arguments, except those given.
 defaults() {
     for default in "--frames 300" "--period $period" "--priority 3" "--realtime 80"; do
         case " $* " in *" ${default%% *} "*) ;; *) echo "$default" ;; esac
     done
 }
 
-# says SENTENCE EXIT WORDS ARGUMENTS…: a talker of 300 frames ends with that exit code and
-# says that.
+# says SENTENCE EXIT WORDS ARGUMENTS…: a talker of 300 frames ends with that exit code, and
+# its output has WORDS.
 says() {
     sentence=$1 exit=$2 words=$3
     shift 3
@@ -40,7 +40,7 @@ three_classes
 must a tc qdisc replace dev v0 parent 100:1 etf clockid CLOCK_TAI delta $((10000000 * slow)) offload
 deep_queues
 set_a phc_offset_ns 0
-# A timestamp for each of the frames that wait for their launch time.
+# A timestamp for each queued frame with a launch time.
 set_a tx_stamp_slots 0
 
 timed 'all on time' 0 '300 frames transmitted on time (within'
@@ -56,7 +56,7 @@ set_a phc_offset_ns -5000000000
 timed 'a PHC that is far behind: nothing is transmitted' 1 ' behind CLOCK_TAI'
 contains 'and no frame has a timestamp' '300 without transmit timestamp: the driver had them' "$(cat talk.log)"
 
-# Within the horizon of a second the NIC keeps every launch time, by a clock that is wrong.
+# Within the horizon of a second the NIC accepts every launch time, by a wrong clock.
 set_a phc_offset_ns -100000000
 timed 'a PHC that is a tenth of a second behind' 3 'behind CLOCK_TAI' --frames 40 --period 20ms
 contains 'and every frame is late by that' '40 late: transmitted more than' "$(cat talk.log)"
@@ -79,7 +79,7 @@ says 'frames without launch time where ETF wants one' 1 'etf drops frames withou
 says 'a margin that is too short' 1 'lengthen --margin' --margin 8us
 contains 'and who dropped them' '300 dropped by ETF' "$(cat talk.log)"
 
-# The class without qdisc: mqprio gives noop, which drops all and says nothing.
+# The class without qdisc: mqprio adds noop, which drops all without a message.
 must a tc qdisc del dev v0 parent 100:1
 timed 'a class without qdisc' 1 'they entered the qdisc and did not reach the driver'
 says 'and so without launch times' 1 'one without settings (noop) drops all'
@@ -87,7 +87,7 @@ says 'and so without launch times' 1 'one without settings (noop) drops all'
 must a tc qdisc del dev v0 root
 timed 'launch times that nobody keeps are early' 3 'no etf or taprio qdisc of v0 keeps launch times'
 
-# A host that does not answer: the kernel keeps the frames and drops them.
+# A host that does not answer: the kernel queues the frames, then drops them.
 a teiji talk v0 10.0.0.9 --frames 20 --period $period >talk.log 2>&1
 equal 'a host that is not there: exit code' 1 $?
 contains 'a host that is not there' 'nobody answers for 10.0.0.9' "$(cat talk.log)"
@@ -96,7 +96,7 @@ must ip -n B link set v0p down
 says 'without carrier' 1 'v0 has no carrier'
 must ip -n B link set v0p up
 
-# Somebody else has the CPU for a while, on a real-time priority above the talker's.
+# Another thread has the CPU for a while, at a real-time priority above the talker's.
 hog() { a chrt -f 90 sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'; }
 says_late() {
     a teiji talk v0 10.0.0.2 --frames 2000 --period 1ms "$@" >talk.log 2>&1 &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tcpdump with the card's time stamps: a capture as of a LAN analyser. It agrees with
+# tcpdump with hardware time stamps: a capture as of a LAN analyser. It agrees with
 # the launch times, and `teiji analyze` reads it.
 #
 #     va (ns dump-a, 10.0.0.1, ETF offload) ────── vb (ns dump-b, 10.0.0.2, tcpdump)
@@ -16,7 +16,7 @@
 A='ip netns exec dump-a'
 B='ip netns exec dump-b'
 
-# tcpdump looks up the user it is to become; the guest has none.
+# tcpdump needs the user to drop privileges to; the guest has none.
 [ -e /etc/passwd ] || echo 'root:x:0:0::/:/bin/sh' >/etc/passwd
 # The paper's; a debug kernel's softirqs are late by many milliseconds at times.
 delta=150000 margin=400us
@@ -41,9 +41,9 @@ $B tcpdump -Z root -i vb -B 8192 -j adapter_unsynced --time-stamp-precision=nano
     --immediate-mode -w /tmp/capture.pcap udp >/tmp/tcpdump.log 2>&1 &
 dump=$!
 if ! wait_for 10 grep -q listening /tmp/tcpdump.log; then
-    fail "tcpdump listens with the card's time stamps: $(cat /tmp/tcpdump.log)"
+    fail "tcpdump captures with hardware time stamps: $(cat /tmp/tcpdump.log)"
 fi
-# Queue 0 is the launch times' alone, once mqprio is there.
+# With mqprio, queue 0 has only frames with launch times.
 sent() { $A ethtool -S va | sed -n 's/ *tx0_packets: //p'; }
 before=$(sent)
 check "teiji sends 500 frames with launch times" \
@@ -53,20 +53,20 @@ kill "$dump"
 wait "$dump" 2>/dev/null
 
 left=$(($(sent) - before))
-equal "all of them leave" 500 "$left"
-contains "tcpdump captured what left" "$left packets captured" "$(cat /tmp/tcpdump.log)"
+equal "all of them are sent" 500 "$left"
+contains "tcpdump captured the sent frames" "$left packets captured" "$(cat /tmp/tcpdump.log)"
 analysis=$(teiji analyze /tmp/capture.pcap 2>&1)
 status=$?
 echo "$analysis"
 equal "teiji analyze reads the capture" 0 "$status"
-contains "and finds all of that" "$left/" "$analysis"
-# Launch times lie that much apart and no other frame is in the way: so lie the stamps.
-contains "they lie exactly $slow ms apart by the card's clock" \
+contains "and finds all of them" "$left/" "$analysis"
+# Launch times have this interval and no other frame delays them: so do the stamps.
+contains "they are exactly $slow ms apart by the NIC's clock" \
     "deviates by 0 … 0 ns from $slow ms" "$analysis"
 # All launch times have one phase within the millisecond, and so have the stamps.
 phases=$(tcpdump -Z root -r /tmp/capture.pcap -n --time-stamp-precision=nano -tt 2>/dev/null |
     sed 's/^[0-9]*[.]...\([0-9]*\) .*/\1/' | sort -u | wc -l)
-equal "by tcpdump's own reading all stand at one phase of the millisecond" 1 "$phases"
+equal "in tcpdump's own output all have the same phase of the millisecond" 1 "$phases"
 
 must ip -n dump-a link del va
 must ip netns del dump-a

@@ -13,7 +13,7 @@
 # plugin: vtsn/ip/link_vtsn.c
 . /suite/lib
 
-# The debug kernels have neither ktimers nor RPS, which this asks for.
+# The debug kernels have neither ktimers nor RPS, which the experiment sets.
 if [ "$slow" != 1 ]; then
     skip 'the priorities of an experiment: a debug kernel has neither ktimers nor RPS'
     end
@@ -21,8 +21,8 @@ fi
 
 teiji=/init
 must modprobe vtsn
-# The run wants random numbers, for which a guest without devices has nothing yet;
-# reading them makes the kernel gather some.
+# The run needs random numbers, which a guest without devices does not have yet;
+# reading them makes the kernel collect some.
 must head -c 1 /dev/random
 
 # scheduling NAME: policy and priority of threads whose names begin so, in one line.
@@ -41,7 +41,7 @@ limit() {
     if [ "$server" = 0 ]; then echo -1; else echo $((1000000 - server / 1000)); fi
 }
 
-# kernel: what the experiment changes of the machine, in one line.
+# kernel: the settings of the machine that the experiment changes, in one line.
 kernel() {
     echo "$(scheduling ksoftirqd/0)" "$(scheduling ktimers/0)" \
         "$(sysctl -n net.core.netdev_budget net.core.netdev_budget_usecs net.core.dev_weight \
@@ -92,7 +92,7 @@ over() { polled || ! kill -0 "$run"; }
 polled() { [ "$(scheduling napi/line-)" = 'SCHED_FIFO 40' ]; }
 as_before() { [ "$(kernel)" = "$before" ]; }
 
-# A kernel so slow that real-time threads leave nothing would never end.
+# On a kernel so slow that real-time threads leave no CPU time it would never end.
 if [ "$slow" = 1 ]; then runtime=unlimited runtime_us=-1; else runtime=900ms runtime_us=900000; fi
 before=$(kernel)
 bound=$(sysctl -n kernel.sched_rt_runtime_us)
@@ -110,7 +110,7 @@ check 'check finds no mistake' $teiji check prio.toml
 start
 equal 'the kernel has what the experiment asks for' \
     "$(echo SCHED_FIFO 1 $timers 200 12000 32 $runtime_us)" "$(kernel)"
-# Both ports are called line; only the board's is asked for anything.
+# Both ports are called line; only the board's has settings.
 if [ -n "$irq" ]; then
     equal 'one interrupt has its priority, the other the usual one' \
         'SCHED_FIFO 50 SCHED_FIFO 60' "$(scheduling 'irq/[0-9]*-line' | xargs -n 2 | sort | xargs)"
@@ -144,7 +144,7 @@ kill -KILL "$run"
 wait "$run" 2>/dev/null
 check 'a killed run leaves the kernel as it was, too' wait_for $((20 * slow)) as_before
 
-# What is not there is refused, and nothing stays.
+# Missing things are refused, without effect.
 if [ -z "$irq" ]; then
     experiment 1 'irq = { priority = 60 }' ''
     $teiji run prio.toml --on local --out . >log 2>&1
@@ -161,7 +161,7 @@ setpriv --bounding-set -sys_nice --inh-caps -sys_nice $teiji run prio.toml --on 
 contains 'without the right to it, that is said' 'CAP_SYS_NICE is missing' "$(cat log)"
 equal 'and the kernel is as it was without the right' "$before" "$(kernel)"
 
-# The printed commands do the same. (Not the one that waits for the carrier: busybox's
+# The printed commands do the same. (Except the one that waits for the carrier: busybox's
 # `sh -c` runs its own `ip`.)
 experiment 1 "$irq" "$more"
 $teiji plan prio.toml | grep -v '^timeout' >plan.sh
