@@ -33,10 +33,9 @@ use talk::HEADER as TALK_CSV;
 
 /// Send Ethernet frames on time, and prove it.
 ///
-/// Teiji (定時, "on schedule") sends frames on stock Linux at a stated instant,
-/// and measures how well that went: on this machine, between real network
-/// cards, or in a virtual laboratory whose results are the same, bit for bit,
-/// on every machine.
+/// Teiji (定時, "on schedule") sends frames on stock Linux at a given time and
+/// measures the accuracy: on this machine, between real NICs, or in a virtual
+/// laboratory whose results are the same, bit for bit, on every machine.
 #[derive(Parser)]
 #[command(name = "teiji", bin_name = "teiji", version, after_help = exit::HELP, max_term_width = 100)]
 pub struct Cli {

@@ -14,13 +14,13 @@ use teiji_run::{Ended, Interrupted, Mistake};
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done.
+    /// No failure.
     Success = 0,
-    /// Something failed; the last line says what and what to do.
+    /// Something failed; the last line gives the cause and the next step.
     Failure = 1,
     /// The command line or a file it names has mistakes (clap uses 2 as well).
     Usage = 2,
-    /// A run ended, but part of it is missing; what was measured is kept.
+    /// A run ended, but part of it is missing, or frames were not on time; the results are kept.
     Incomplete = 3,
     /// A run ended, and a case does not fulfil what is required of it, or is worse than another
     /// run by more than is allowed.
@@ -32,9 +32,10 @@ pub enum Exit {
 /// The table for `--help`.
 pub const HELP: &str = "Exit codes:
   0    success
-  1    something failed; the last line says what, and what to do
+  1    something failed; the last line gives the cause and the next step
   2    a mistake in the command line or in a file it names
-  3    a run ended, but part of it is missing (what was measured is kept)
+  3    a run ended, but part of it is missing (what was measured is kept);
+       not all frames of `talk` were on time
   4    a run ended, and a case does not fulfil what the experiment requires of it,
        or is worse than another run by more than `compare --fail-if` allows
   130  interrupted (what was measured is kept)";

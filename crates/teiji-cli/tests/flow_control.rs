@@ -171,7 +171,7 @@ fn round_trips_above_the_load_wait_for_one_of_its_frames() {
     let summary = run::summary(dir.path());
     // 1266 octets of the wire from the bridge to S.
     assert_eq!(summary["cases"][0]["members"][0]["blocking"]["ask"], 101_280);
-    assert!(run.out.contains("makes a bound of"), "{}", run.out);
+    assert!(run.out.contains("the bound is"), "{}", run.out);
     // The wire is full.
     let rate = summary["cases"][0]["members"][0]["wire"]["load"]["rate_bps"].as_u64().unwrap();
     assert!((95_000_000..=101_000_000).contains(&rate), "{rate} bit/s");

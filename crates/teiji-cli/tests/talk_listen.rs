@@ -164,7 +164,7 @@ fn a_destination_that_cannot_be_reached_is_a_failure() {
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);
     assert!(said.out.contains("3 refused by the send call: "), "{}", said.out);
     assert!(said.out.contains("(errno "), "{}", said.out);
-    // Up, and nobody answers for the address.
+    // Up, and no host answers ARP for the address.
     let pair = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up && \
                 ip address add 10.9.9.1/24 dev v0";
     if shell(pair).code != 0 {
@@ -174,7 +174,7 @@ fn a_destination_that_cannot_be_reached_is_a_failure() {
     let said = shell(&format!("{pair} && {talk} v0 10.9.9.9 --frames 3"));
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);
     assert!(said.out.contains("3 without transmit timestamp: they did not enter"), "{}", said.out);
-    assert!(said.out.contains("nobody answers for 10.9.9.9"), "{}", said.out);
+    assert!(said.out.contains("10.9.9.9 does not answer ARP"), "{}", said.out);
     // Nor is it a success without timestamps: the interface counts its ARP requests alone.
     let said = shell(&format!("{pair} && {talk} v0 10.9.9.9 --frames 30 --no-stamps"));
     assert_eq!(said.code, 3, "{}{}", said.out, said.err);

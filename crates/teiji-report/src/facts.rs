@@ -30,8 +30,8 @@ pub fn facts(summary: &Summary, comparisons: &[Comparison<'_>], glyphs: &Glyphs)
         if let Some(frames) = planned.next().filter(|first| planned.all(|p| p == *first)) {
             let each = match (summary.testbed, comparison.members()) {
                 (Testbed::Capture, _) => "",
-                (_, 0 | 1) => " a case",
-                _ => " a case and seed",
+                (_, 0 | 1) => " per case",
+                _ => " per case and seed",
             };
             facts.push(format!("{}{}frames{each}", count(frames, glyphs), glyphs.space));
         }

@@ -99,7 +99,7 @@ pub struct LoadReport {
 impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, done, unit, .. } = self;
-        write!(f, "{kind}: {done} {unit}, {} a second", self.per_s())?;
+        write!(f, "{kind}: {done} {unit}, {} per second", self.per_s())?;
         self.wanted_per_s.map_or(Ok(()), |wanted| write!(f, " ({wanted} wanted)"))?;
         self.connection.map_or(Ok(()), |Connection { round_trip, shortest, retransmitted }| {
             write!(
@@ -291,7 +291,7 @@ impl Running {
         };
         let (reached, wanted) = (report.per_s(), u64::from(self.wanted_per_s.unwrap_or(0)));
         if report.problem.is_none() && reached * 100 < wanted * LEAST_PERCENT {
-            let why = format!("only {reached} of {wanted} datagrams a second arrived");
+            let why = format!("only {reached} of {wanted} datagrams per second arrived");
             report.problem = Some(why);
         }
         report

@@ -123,7 +123,7 @@ fn a_flood_arrives_or_says_why_not() {
             let slow = report.problem.as_ref().is_some_and(|why| why.contains("of 1000 datagrams"));
             assert!(report.done <= 600 && (slow || report.done >= 350), "{report:?}");
             assert!(slow || report.problem.is_none(), "{report:?}");
-            assert!(report.to_string().ends_with("a second (1000 wanted)"), "{report}");
+            assert!(report.to_string().ends_with("per second (1000 wanted)"), "{report}");
         }
         Err(error) => panic!("{error}"),
     }

@@ -22,7 +22,8 @@ pub struct Args {
     /// The run folder to compare with it.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// Exit with 4 if this is true of a case that both runs have; may be given several times.
+    /// Exit with 4 if this is true of a case that both runs have, or if that case was not
+    /// measured; may be given several times.
     ///
     /// `FIGURE [of NAME] RELATION FACTORx`, for example "range > 1.2x": AFTER's range is more than
     /// 1.2 times BEFORE's. Figures and relations (except =) are those of `require` in experiment
