@@ -151,7 +151,7 @@ equal "without effect" "$before" "$(flow_of v0) $(flow_of w0)"
 a teiji flow disable w0 >/dev/null
 must a tc qdisc add dev w0 root pfifo
 printf '[ports.v0]\nlimit = 4\n[ports.w0]\nlimit = 5\n' >taken.toml
-says "so is a profile for a port with another qdisc" "somebody has set" a teiji flow enable --profile taken.toml
+says "so is a profile for a port with another qdisc" "not a kernel default" a teiji flow enable --profile taken.toml
 equal "and the port before it is restored" "$v0_before" "$(flow_of v0)"
 must a tc qdisc del dev w0 root
 must a tc qdisc del dev v0 root

@@ -90,7 +90,7 @@ timed 'launch times that nobody keeps are early' 3 'no etf or taprio qdisc of v0
 # A host that does not answer: the kernel queues the frames, then drops them.
 a teiji talk v0 10.0.0.9 --frames 20 --period $period >talk.log 2>&1
 equal 'a host that is not there: exit code' 1 $?
-contains 'a host that is not there' 'nobody answers for 10.0.0.9' "$(cat talk.log)"
+contains 'a host that is not there' '10.0.0.9 does not answer ARP' "$(cat talk.log)"
 
 must ip -n B link set v0p down
 says 'without carrier' 1 'v0 has no carrier'
