@@ -23,8 +23,17 @@ pub enum Figure {
     Percentile(f64),
 }
 
-/// The percentiles that are computed, in percent.
-pub const PERCENTILES: [f64; 7] = [50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999];
+/// The percentiles that are computed: in percent, and as a fraction of integers, so that a rank
+/// never depends on rounding.
+pub const PERCENTILES: [(f64, u64, u64); 7] = [
+    (50.0, 50, 100),
+    (90.0, 90, 100),
+    (99.0, 99, 100),
+    (99.9, 999, 1_000),
+    (99.99, 9_999, 10_000),
+    (99.999, 99_999, 100_000),
+    (99.9999, 999_999, 1_000_000),
+];
 
 impl Figure {
     /// Whether it measures a width: a ratio of means and extremes, which are around zero,
@@ -64,7 +73,7 @@ impl FromStr for Figure {
             "stddev" => Self::Stddev,
             _ => {
                 let percent = name.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
-                let known = |p: &f64| PERCENTILES.iter().any(|known| same_percentile(*known, *p));
+                let known = |p: &f64| PERCENTILES.iter().any(|known| same_percentile(known.0, *p));
                 Self::Percentile(percent.filter(known).ok_or(UnknownFigure)?)
             }
         })
@@ -81,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_figures_name_reads_back() {
-        let percentiles = PERCENTILES.map(Figure::Percentile);
+        let percentiles = PERCENTILES.map(|(percent, ..)| Figure::Percentile(percent));
         let plain = [Figure::Mean, Figure::Min, Figure::Max, Figure::Range, Figure::Stddev];
         for figure in plain.into_iter().chain(percentiles) {
             assert_eq!(figure.to_string().parse(), Ok(figure));

@@ -20,14 +20,13 @@ const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 const EADDRNOTAVAIL: i32 = 99;
 
-/// Next step for a card that has fewer transmit queues than `mqprio` takes.
+/// Next step for a NIC that has fewer transmit queues than `mqprio` takes.
 const FEW_QUEUES: &str =
     "Use `prio` instead of `mqprio`, other queue ranges, or a NIC with several transmit queues.";
 
 /// Next step where a wire is `vtsn` and the kernel knows no such link.
 pub const NO_VTSN: &str = "This kernel has no `vtsn` module: build and load it \
-                           (kernel/vtsn/README.md), \
-     or run with --on lab, which does both.";
+     (kernel/vtsn/README.md), or run with --on lab, which does both.";
 
 /// Next step where the kernel knows no `prioflow`.
 const NO_PRIOFLOW: &str = "This kernel has no `prioflow` module: build and load it \
@@ -74,7 +73,7 @@ pub(crate) fn explain(host: &str, failed: Failed<'_>, cause: &Cause) -> String {
     text
 }
 
-/// The sentence for a card that cannot do in hardware what was asked.
+/// The sentence for a NIC whose driver refuses the offload.
 fn offload(failed: Failed<'_>, cause: &Cause) -> Option<String> {
     let (Action::Qdisc { qdisc, .. }, Cause::Kernel(error)) = (failed.action, cause) else {
         return None;

@@ -60,15 +60,18 @@ impl Block {
         heading: impl Into<String>,
         table: Table,
     ) -> Option<Self> {
-        (!table.rows.is_empty()).then(|| Self {
-            id,
-            link,
-            heading: heading.into(),
-            about: String::new(),
-            explanation: String::new(),
-            body: Body::Table(table),
-            notes: Vec::new(),
-        })
+        (!table.rows.is_empty()).then(|| Self::of(id, link, heading, Body::Table(table)))
+    }
+
+    /// A heading and its body, with nothing around them.
+    pub fn of(
+        id: &'static str,
+        link: &'static str,
+        heading: impl Into<String>,
+        body: Body,
+    ) -> Self {
+        let (about, explanation, notes) = (String::new(), String::new(), Vec::new());
+        Self { id, link, heading: heading.into(), about, explanation, body, notes }
     }
 
     /// The same with what the figures are.

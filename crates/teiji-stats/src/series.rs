@@ -1,19 +1,9 @@
 //! The streaming accumulator that turns deviations into a [`Deviation`].
 
+use teiji_core::figure::PERCENTILES;
+
 use crate::buckets::{Buckets, COARSE, FINE};
 use crate::deviation::{Bin, Deviation, Percentile};
-
-/// The percentiles that are given: in percent, and as a fraction of integers,
-/// so that a rank never depends on rounding.
-const PERCENTILES: [(f64, u64, u64); 7] = [
-    (50.0, 50, 100),
-    (90.0, 90, 100),
-    (99.0, 99, 100),
-    (99.9, 999, 1_000),
-    (99.99, 9_999, 10_000),
-    (99.999, 99_999, 100_000),
-    (99.9999, 999_999, 1_000_000),
-];
 
 /// Bins of a linear histogram, at most.
 const LINEAR_BINS: u64 = 200;

@@ -35,7 +35,7 @@ pub struct FlowEvent {
     pub index: u32,
     /// Nothing below leaves from now on.
     pub transmit_level: u8,
-    /// The peer is asked to send nothing below from now on.
+    /// Receive level from now on: the peer pauses all levels below.
     pub receive_level: u8,
     /// When.
     pub at: Instant<Monotonic>,

@@ -71,7 +71,7 @@ pub struct PrioflowChange {
     pub send_level: Option<u8>,
     /// The send level ends by itself after this time.
     pub lifetime: Option<Span>,
-    /// The peer is asked to send nothing below this level; 0: it may send all.
+    /// Receive level: the peer pauses all levels below; 0: none.
     pub receive_level: Option<u8>,
 }
 

@@ -81,7 +81,7 @@ pub struct ForwardCounters {
     pub room: u32,
     /// Of it for what can still come after asking for silence.
     pub headroom: u32,
-    /// How often the peer was asked because of them.
+    /// XOFFs sent to the peer because of them.
     pub asks: u64,
     /// That wait for this device: those that found no room, and could be dropped.
     pub beyond: u64,

@@ -38,8 +38,8 @@ fn figures(block: &Block, table: &Table, label: usize, screen: &mut Screen) {
         .iter()
         .map(|head| Column { head: screen.foreign(head), cells: Vec::new() })
         .collect();
+    let several = items.len() > 1;
     for item in &items {
-        let several = items.len() > 1;
         if several {
             names.push(screen.foreign(item));
             for column in &mut columns {

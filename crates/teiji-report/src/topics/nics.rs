@@ -11,15 +11,8 @@ use crate::units::{Glyphs, count};
 /// The sentences of each case with trouble; none without.
 pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
     let sentences = sentences(summary, glyphs);
-    (!sentences.is_empty()).then(|| Block {
-        id: "nics",
-        link: "NICs",
-        heading: "What NICs, queues and sockets counted".to_owned(),
-        about: String::new(),
-        explanation: String::new(),
-        body: Body::Sentences(sentences),
-        notes: Vec::new(),
-    })
+    let heading = "What NICs, queues and sockets counted";
+    (!sentences.is_empty()).then(|| Block::of("nics", "NICs", heading, Body::Sentences(sentences)))
 }
 
 fn sentences(summary: &Summary, glyphs: &Glyphs) -> Vec<(String, Vec<String>)> {
