@@ -85,6 +85,18 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_qdisc_drop_over_limit	qdisc_drop
 #endif
 
+/*
+ * 6.19: a packet's number of segments is kept with its length, and counts in the parents'
+ * statistics. A segment has inherited that of the whole.
+ */
+static inline void compat_qdisc_init_pkt_len(struct sk_buff *skb, u32 length)
+{
+	qdisc_skb_cb(skb)->pkt_len = length;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
 /* 6.4: mqprio and taprio pass an extack to the driver. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define compat_offload_extack(offload)	NULL

@@ -16,7 +16,7 @@ static __always_inline bool prioflow_can_bypass(struct Qdisc *sch, const struct 
 {
 	const struct prioflow_sched *q = qdisc_priv(sch);
 
-	return !sch->q.qlen && !READ_ONCE(q->port->send_level) &&
+	return !sch->q.qlen && !READ_ONCE(q->port->paused) &&
 	       qdisc_pkt_len(skb) <= q->limit_bytes;
 }
 
@@ -35,7 +35,7 @@ static __always_inline struct sk_buff *prioflow_bypass_ready(struct Qdisc *sch)
 {
 	const struct prioflow_sched *q = qdisc_priv(sch);
 
-	return q->bypass && !READ_ONCE(q->port->send_level) ? q->bypass : NULL;
+	return q->bypass && !READ_ONCE(q->port->paused) ? q->bypass : NULL;
 }
 
 /* Moves the packet in the slot to its level. */

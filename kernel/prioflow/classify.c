@@ -2,10 +2,12 @@
 /*
  * prioflow: the level of a frame.
  *
- * Network control is always at the top level: frames to link-local group addresses (flow
- * control, PTP, spanning tree, LLDP), level frames, ARP, IPv6 neighbour discovery and
- * multicast listener reports, PTP over UDP. A table of the administrator's gives the level
- * of all other frames.
+ * Network control of this host is at the top level, which is never paused: frames to
+ * link-local group addresses (PTP, spanning tree, LLDP), ARP, IPv6 neighbour discovery,
+ * multicast group membership, PTP over UDP. No unprivileged program can send these: they
+ * are made by the kernel, by packet or raw sockets, or from a privileged port. What a bridge
+ * forwards, or comes from another namespace, is at most one level lower, where it can be
+ * paused. A table of the administrator's gives the level of all other frames.
  */
 #include <linux/etherdevice.h>
 #include <linux/icmpv6.h>
@@ -19,8 +21,10 @@
 #include <net/ndisc.h>
 
 #include "classify.h"
-#include "frame.h"
 #include "prioflow.h"
+
+/* Highest level of a table, and of network control that comes from elsewhere. */
+#define PRIOFLOW_TABLE_TOP	(PRIOFLOW_TOP_LEVEL - 1)
 
 u32 prioflow_map_entries(u8 source)
 {
@@ -63,16 +67,36 @@ void prioflow_map_init(struct prioflow_map *map, u8 source)
 		default:
 			map->level[i] = i;
 		}
+		map->level[i] = min(map->level[i], PRIOFLOW_TABLE_TOP);
 	}
 	prioflow_map_update(map);
 }
 
+/* From a privileged port: anybody can send to one. */
 static bool prioflow_is_ptp(struct sk_buff *skb, int offset)
 {
 	struct udphdr *udp, buffer;
 
 	udp = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
-	return udp && prioflow_is_ptp_port(udp->dest);
+	return udp && prioflow_is_ptp_port(udp->dest) && prioflow_is_ptp_port(udp->source);
+}
+
+/* IEEE 1588 Annex C: 224.0.1.129 to 132, and 224.0.0.107 for peer delay. */
+static bool prioflow_is_ptp_group_ipv4(__be32 group)
+{
+	u32 address = ntohl(group);
+
+	return (address >= 0xe0000181 && address <= 0xe0000184) || address == 0xe000006b;
+}
+
+/* Annex D: ff0X::181 to 184, and ff02::6b for peer delay. */
+static bool prioflow_is_ptp_group_ipv6(const struct in6_addr *group)
+{
+	u32 last = ntohl(group->s6_addr32[3]);
+
+	return group->s6_addr[0] == 0xff && !(group->s6_addr[1] & 0xf0) &&
+	       !group->s6_addr16[1] && !group->s6_addr32[1] && !group->s6_addr32[2] &&
+	       ((last >= 0x181 && last <= 0x184) || last == 0x6b);
 }
 
 /* Neighbour discovery and multicast listener reports. */
@@ -115,8 +139,11 @@ static bool prioflow_is_control_ipv4(struct sk_buff *skb, int offset, u8 *class)
 	if (unlikely(!ip || ip->ihl < 5))
 		return false;
 	*class = ip->tos;
-	return ip->protocol == IPPROTO_UDP && !(ip->frag_off & htons(IP_OFFSET)) &&
-	       prioflow_is_ptp(skb, offset + ip->ihl * 4);
+	if (ip->frag_off & htons(IP_OFFSET))
+		return false;
+	return ip->protocol == IPPROTO_IGMP ||
+	       (ip->protocol == IPPROTO_UDP && prioflow_is_ptp_group_ipv4(ip->daddr) &&
+		prioflow_is_ptp(skb, offset + ip->ihl * 4));
 }
 
 static noinline bool prioflow_is_control_ipv6(struct sk_buff *skb, int offset, u8 *class)
@@ -135,7 +162,8 @@ static noinline bool prioflow_is_control_ipv6(struct sk_buff *skb, int offset, u
 	if (next <= 0)
 		return false;
 	return (inner == IPPROTO_ICMPV6 && prioflow_is_discovery(skb, next)) ||
-	       (inner == IPPROTO_UDP && prioflow_is_ptp(skb, next));
+	       (inner == IPPROTO_UDP && prioflow_is_ptp_group_ipv6(&ip->daddr) &&
+		prioflow_is_ptp(skb, next));
 }
 
 static u8 prioflow_tag_level(const struct prioflow_map *map, const struct sk_buff *skb)
@@ -150,34 +178,9 @@ static u8 prioflow_tag_level(const struct prioflow_map *map, const struct sk_buf
 	return map->level[tag ? ntohs(tag->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0];
 }
 
-/* The level of any frame. */
-u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
+/* The level of a frame by the table; @class: its IP traffic class, or 0. */
+static u8 prioflow_table_level(const struct prioflow_map *map, const struct sk_buff *skb, u8 class)
 {
-	int offset = skb_network_offset(skb);
-	__be16 protocol = skb->protocol;
-	u8 class = 0;
-
-	/* Class 0 stays if it is not IP, or the header is broken. */
-	if (eth_type_vlan(protocol))
-		protocol = prioflow_protocol_within(skb, &offset);
-	switch (protocol) {
-	case htons(ETH_P_IP):
-		if (prioflow_is_control_ipv4(skb, offset, &class))
-			return PRIOFLOW_TOP_LEVEL;
-		break;
-	case htons(ETH_P_IPV6):
-		if (prioflow_is_control_ipv6(skb, offset, &class))
-			return PRIOFLOW_TOP_LEVEL;
-		break;
-	case htons(ETH_P_PAUSE):
-	case htons(ETH_P_ARP):
-	case htons(ETH_P_1588):
-	case htons(PRIOFLOW_ETHERTYPE):
-		return PRIOFLOW_TOP_LEVEL;
-	}
-	if (skb_mac_header_was_set(skb) && is_link_local_ether_addr(eth_hdr(skb)->h_dest))
-		return PRIOFLOW_TOP_LEVEL;
-
 	switch (map->source) {
 	case PRIOFLOW_SOURCE_PCP:
 		return prioflow_tag_level(map, skb);
@@ -186,4 +189,61 @@ u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb)
 	default:
 		return map->by_class[class];
 	}
+}
+
+/* Whether a frame is network control; also its IP traffic class, or 0. */
+static bool prioflow_is_control(struct sk_buff *skb, u8 *class)
+{
+	int offset = skb_network_offset(skb);
+	__be16 protocol = skb->protocol;
+
+	if (eth_type_vlan(protocol))
+		protocol = prioflow_protocol_within(skb, &offset);
+	/* Class 0 stays if it is not IP, or the header is broken. */
+	switch (protocol) {
+	case htons(ETH_P_IP):
+		if (prioflow_is_control_ipv4(skb, offset, class))
+			return true;
+		break;
+	case htons(ETH_P_IPV6):
+		if (prioflow_is_control_ipv6(skb, offset, class))
+			return true;
+		break;
+	case htons(ETH_P_ARP):
+	case htons(ETH_P_1588):
+		return true;
+	}
+	return skb_mac_header_was_set(skb) && is_link_local_ether_addr(eth_hdr(skb)->h_dest);
+}
+
+/* Whether it is a frame of flow control: MACs and links obey these. */
+static bool prioflow_is_flow_control(const struct sk_buff *skb)
+{
+	return (skb->protocol == htons(ETH_P_PAUSE) ||
+		skb->protocol == htons(PRIOFLOW_ETHERTYPE)) &&
+	       skb_mac_header_was_set(skb) &&
+	       ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address);
+}
+
+/* Whether this host has made it: no bridge forwards it, nor is it of another namespace. */
+static bool prioflow_is_local(const struct prioflow_sched *q, const struct sk_buff *skb)
+{
+	return !skb->skb_iif && (!skb->sk || net_eq(sock_net(skb->sk), q->port->net->net));
+}
+
+/* The level of any frame, or PRIOFLOW_FOREIGN. */
+u8 prioflow_classify(const struct prioflow_sched *q, struct sk_buff *skb)
+{
+	const struct prioflow_link *link = &q->port->link;
+	u8 class = 0;
+
+	if (unlikely(prioflow_is_flow_control(skb))) {
+		if (skb == READ_ONCE(link->own))
+			return PRIOFLOW_TOP_LEVEL;
+		if (READ_ONCE(link->mode))
+			return PRIOFLOW_FOREIGN;
+	}
+	if (prioflow_is_control(skb, &class))
+		return prioflow_is_local(q, skb) ? PRIOFLOW_TOP_LEVEL : PRIOFLOW_TABLE_TOP;
+	return prioflow_table_level(&q->map, skb, class);
 }

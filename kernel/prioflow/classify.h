@@ -36,12 +36,12 @@ static __always_inline bool prioflow_is_plain(const struct sk_buff *skb)
 	       !is_link_local_ether_addr(skb->data);
 }
 
-/* The level of any frame. Needs the qdisc lock, as the map changes under it. */
-static __always_inline u32 prioflow_level_of(const struct prioflow_map *map, struct sk_buff *skb)
+/* The level of any frame, or PRIOFLOW_FOREIGN. The qdisc lock, under which the map changes. */
+static __always_inline u32 prioflow_level_of(const struct prioflow_sched *q, struct sk_buff *skb)
 {
-	if (likely(map->reads_class && prioflow_is_plain(skb)))
-		return map->by_class[ip_hdr(skb)->tos];
-	return prioflow_classify(map, skb);
+	if (likely(q->map.reads_class && prioflow_is_plain(skb)))
+		return q->map.by_class[ip_hdr(skb)->tos];
+	return prioflow_classify(q, skb);
 }
 
 #endif /* PRIOFLOW_CLASSIFY_H */

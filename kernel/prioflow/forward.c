@@ -5,8 +5,8 @@
  * A bridge cannot block its senders. So a frame from a port with a link is protected in the
  * egress queue: it is exempt from the limit, and counts against the room that its ingress
  * port has in this queue at its level. When the rest of the room is the headroom (in-flight
- * frames after XOFF), the port sends XOFF up to that level; when half of the other part has
- * left, XON. A flooded frame counts in each queue that holds a copy. The top level is never
+ * frames after XOFF), the port sends XOFF for that level; when half of the other part has
+ * left, XON. A port may be told not to propagate: then frames for it are droppable. A flooded frame counts in each queue that holds a copy. The top level is never
  * paused, so it has no such room.
  *
  * A frame counts from the qdisc's enqueue to its dequeue; the NIC's ring needs no room here.
@@ -34,16 +34,17 @@ static struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int
 	return NULL;
 }
 
-/* Requests the highest level that a queue has in XOFF from the peer. */
+/* Requests a pause of the levels that a queue has in XOFF from the peer. */
 static void prioflow_forward_request(struct prioflow_port *port)
 {
-	struct prioflow_forward *forward = &port->forward;
-	u8 level;
+	u16 mask = 0;
+	u32 level;
 
 	lockdep_assert_held(&port->lock);
-	for (level = PRIOFLOW_TOP_LEVEL; level && !forward->xoff_queues[level - 1]; level--)
-		;
-	prioflow_port_request(port, PRIOFLOW_FOR_FORWARDED, level);
+	for (level = 0; level < PRIOFLOW_TOP_LEVEL; level++)
+		if (port->forward.xoff_queues[level])
+			mask |= BIT(level);
+	prioflow_port_request(port, PRIOFLOW_FOR_FORWARDED, mask);
 }
 
 /* The port's frames at a level have reached the high mark: XOFF. The qdisc lock. */
@@ -103,7 +104,8 @@ u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 leve
 	u32 frames, slot = 0;
 
 	prioflow_assert_qdisc_lock(sch);
-	if (level == PRIOFLOW_TOP_LEVEL || !netif_is_bridge_port(qdisc_dev(sch)))
+	if (level == PRIOFLOW_TOP_LEVEL || !netif_is_bridge_port(qdisc_dev(sch)) ||
+	    !READ_ONCE(q->port->propagates))
 		return 0;
 	rcu_read_lock();
 	port = prioflow_forward_find(q->port->net, skb->skb_iif);

@@ -15,11 +15,20 @@
 #define PRIOFLOW_LIFETIME_MAX_MS	1000
 #define PRIOFLOW_LIFETIME_MS		100
 
+/* Version 2 sends a frame at least so often, also without a request. */
+#define PRIOFLOW_HELLO_MS		1000
+
 struct prioflow_frame {
-	__u8 level;		/* send nothing below it; 0: send all */
-	__u16 lifetime_ms;	/* 0 with level 0 */
+	__u8 version;		/* of the protocol */
+	__u16 mask;		/* of levels to pause; 0: send all */
+	__u16 lifetime_ms;	/* 0 with an empty mask */
 	__u32 instance;		/* of the sender: another number after each start */
 	__u32 sequence;		/* of the frame, modulo 2^32 */
+	/* version 2 */
+	__u8 obeys;		/* the sender obeys requests to pause the levels below */
+	__u8 ignores;		/* its pause-storm watchdog ignores all requests */
+	__u32 heard_instance;	/* of the last frame that it has received */
+	__u32 heard_sequence;
 };
 
 enum prioflow_verdict {

@@ -4,10 +4,13 @@
  * frames, or by PAUSE or PFC with standard equipment.
  *
  * Frames are received at the device's netfilter ingress hook (rx.c), which runs before a
- * bridge: a bridge drops frames to this address. A real-time thread sends a frame whenever
- * the requested level changes, and refreshes it while it is above 0, to survive a lost frame.
+ * bridge: a bridge drops frames to this address. A real-time thread of the port sends a
+ * frame whenever the request changes, repeats it soon, to survive lost frames, and refreshes
+ * it as long as it asks for a pause. It depends on no softirq and on no other port: a
+ * high-resolution timer wakes it, and it has frames to send without memory.
  */
 #include <linux/etherdevice.h>
+#include <linux/hrtimer.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/kthread.h>
@@ -15,39 +18,60 @@
 #include <linux/netfilter_netdev.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
+#include <linux/string.h>
 #include <net/pkt_sched.h>
+#include <net/rtnetlink.h>
 
 #include "../compat/compat.h"
-#include "frame.h"
 #include "prioflow.h"
 
-#define PRIOFLOW_REFRESH	msecs_to_jiffies(PRIOFLOW_LIFETIME_MS / 4)
-/* A pause shorter than so many ticks ends before it can be refreshed. */
-#define PRIOFLOW_PAUSE_TICKS	3
+#define PRIOFLOW_REFRESH_NS	(PRIOFLOW_LIFETIME_MS * NSEC_PER_MSEC / 4)
+/* A pause must not end before the thread can refresh it. */
+#define PRIOFLOW_LIFETIME_MIN_NS	(400 * NSEC_PER_USEC)
 /* While the link rate is unknown. */
 #define PRIOFLOW_RATE_MBPS	1000
-/* XON is sent so often: a lost one would cost a lifetime. */
-#define PRIOFLOW_XON_REPEATS	3
+/* A resume is sent once and repeated so often: if all are lost, it costs a lifetime. */
+#define PRIOFLOW_RESUME_REPEATS	2
+/* First interval between repeats, at least. */
+#define PRIOFLOW_REPEAT_MIN_NS	(50 * NSEC_PER_USEC)
+/* Frames in stock. */
+#define PRIOFLOW_SPARE		8
 
 const u8 prioflow_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
-static struct kthread_worker *prioflow_worker;
 
-static struct prioflow_port *prioflow_port_of(struct prioflow_link *link)
+/* Puts a frame without content in stock. */
+static bool prioflow_link_store(struct prioflow_port *port, gfp_t flags)
 {
-	return container_of(link, struct prioflow_port, link);
+	struct net_device *dev = port->dev;
+	u32 reserve = LL_RESERVED_SPACE(dev);
+	struct sk_buff *skb;
+
+	skb = alloc_skb(reserve + ETH_ZLEN + dev->needed_tailroom, flags);
+	if (!skb)
+		return false;
+	skb_reserve(skb, reserve);
+	__skb_queue_tail(&port->link.spare, skb);
+	return true;
 }
 
-/* Makes a frame without payload; NULL without memory. */
-static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode)
+/* Sends a frame with this payload. The sending thread, or RTNL without one. */
+static void prioflow_link_transmit(struct prioflow_port *port, u8 mode, const u8 *octets)
 {
-	u32 reserve = LL_RESERVED_SPACE(dev);
+	struct prioflow_link *link = &port->link;
+	struct net_device *dev = port->dev;
 	struct sk_buff *skb;
 	struct ethhdr *eth;
 
-	skb = alloc_skb(reserve + ETH_ZLEN + dev->needed_tailroom, GFP_KERNEL);
-	if (!skb)
-		return NULL;
-	skb_reserve(skb, reserve);
+	while (skb_queue_len(&link->spare) < PRIOFLOW_SPARE &&
+	       prioflow_link_store(port, GFP_NOWAIT | __GFP_NOWARN))
+		;
+	skb = __skb_dequeue(&link->spare);
+	if (!skb) {	/* a later repeat sends it */
+		spin_lock_bh(&port->lock);
+		link->no_memory++;
+		spin_unlock_bh(&port->lock);
+		return;
+	}
 	skb_reset_mac_header(skb);
 	eth = skb_put(skb, ETH_HLEN);
 	ether_addr_copy(eth->h_dest, prioflow_address);
@@ -55,76 +79,178 @@ static struct sk_buff *prioflow_link_skb(struct net_device *dev, u8 mode)
 	eth->h_proto = mode == PRIOFLOW_LINK_EXPERIMENTAL ? htons(PRIOFLOW_ETHERTYPE) :
 							    htons(ETH_P_PAUSE);
 	skb_set_network_header(skb, ETH_HLEN);
+	skb_put_data(skb, octets, PRIOFLOW_FRAME_SIZE);
 	skb->dev = dev;
 	skb->protocol = eth->h_proto;
 	skb->priority = TC_PRIO_CONTROL;
-	return skb;
+	/* By this the qdisc tells it from a forged one (classify.c). */
+	WRITE_ONCE(link->own, skb);
+	dev_queue_xmit(skb);
+	WRITE_ONCE(link->own, NULL);
 }
 
-/* Writes the payload of a frame that requests @level. */
-static void prioflow_link_fill_frame(struct prioflow_port *port, u8 mode, u8 level, u8 *octets)
+/* Writes the payload of a frame that requests a pause of the levels of @mask. */
+static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u64 now_ns,
+				u8 *octets)
 {
 	struct prioflow_link *link = &port->link;
 	struct prioflow_frame frame = {
-		.level = level,
-		.lifetime_ms = level ? PRIOFLOW_LIFETIME_MS : 0,
+		.mask = mask,
+		.lifetime_ms = mask ? PRIOFLOW_LIFETIME_MS : 0,
 		.instance = link->instance,
+		.obeys = link->obeys,
+		.ignores = now_ns < link->storm.ignore_until_ns,
+		.heard_instance = link->peer.instance,
+		.heard_sequence = link->peer.sequence,
 	};
 
 	lockdep_assert_held(&port->lock);
-	link->last_sent_level = level;
+	link->last_sent = mask;
 	link->frames_sent++;
 	if (prioflow_link_is_standard(mode)) {
-		prioflow_pause_build(mode == PRIOFLOW_LINK_PFC, level, link->quanta, octets);
+		prioflow_pause_build(mode == PRIOFLOW_LINK_PFC, mask, link->quanta, octets);
 	} else {
 		frame.sequence = ++link->sequence;
 		prioflow_frame_build(&frame, octets);
 	}
 }
 
-/* Sends the requested level, and requeues itself while that needs a refresh. */
-static void prioflow_link_work(struct kthread_work *work)
+/*
+ * When to send next, after one more frame with the same request. A lost frame is repeated
+ * within the reaction time, which the headroom covers, and then in doubling intervals.
+ */
+static u64 prioflow_link_interval_ns(struct prioflow_link *link, u16 mask)
 {
-	struct prioflow_link *link = container_of(work, struct prioflow_link, work.work);
-	struct prioflow_port *port = prioflow_port_of(link);
-	u8 octets[PRIOFLOW_FRAME_SIZE], mode;
-	unsigned long refresh;
-	struct sk_buff *skb;
-	bool again;
+	bool standard = prioflow_link_is_standard(link->mode);
+	u64 first_ns, refresh_ns;
+	u32 doublings;
 
-	spin_lock_bh(&port->lock);
-	link->xons_left = port->receive_level ? PRIOFLOW_XON_REPEATS : max(link->xons_left, 1) - 1;
-	again = link->xons_left;
-	mode = link->mode;
-	refresh = prioflow_link_is_standard(mode) ? link->refresh : PRIOFLOW_REFRESH;
-	prioflow_link_fill_frame(port, mode, port->receive_level, octets);
-	spin_unlock_bh(&port->lock);
-
-	skb = prioflow_link_skb(port->dev, mode);
-	if (skb) {	/* else the next refresh sends it */
-		skb_put_data(skb, octets, sizeof(octets));
-		dev_queue_xmit(skb);
-	}
-	if (again)
-		kthread_queue_delayed_work(prioflow_worker, &link->work, refresh);
+	if (!mask && link->repeats >= PRIOFLOW_RESUME_REPEATS)
+		return standard ? PRIOFLOW_FOREVER : PRIOFLOW_HELLO_MS * NSEC_PER_MSEC;
+	refresh_ns = standard ? link->refresh_ns : PRIOFLOW_REFRESH_NS;
+	first_ns = max_t(u64, link->reaction_us * NSEC_PER_USEC / 4, PRIOFLOW_REPEAT_MIN_NS);
+	/* A quarter, then another, then half: the time since the first frame doubles. */
+	doublings = min(link->repeats, 31U);
+	link->repeats++;
+	return min(first_ns << (doublings ? doublings - 1 : 0), refresh_ns);
 }
 
-/* Has the worker send the requested level now. Any context. */
-void prioflow_link_send_soon(struct prioflow_port *port)
+/* Sends the request in force, and says when to send next. */
+static void prioflow_link_send(struct prioflow_port *port)
+{
+	struct prioflow_link *link = &port->link;
+	u8 octets[PRIOFLOW_FRAME_SIZE], mode, state;
+	u64 now_ns = ktime_get_ns(), interval_ns;
+
+	spin_lock_bh(&port->lock);
+	mode = link->mode;
+	prioflow_link_build(port, mode, port->request, now_ns, octets);
+	interval_ns = prioflow_link_interval_ns(link, port->request);
+	link->next_ns = interval_ns == PRIOFLOW_FOREVER ? PRIOFLOW_FOREVER : now_ns + interval_ns;
+	state = prioflow_peer_state(link, port->request, now_ns);
+	if (state != link->peer.state) {
+		link->peer.state = state;
+		prioflow_event(port, PRIOFLOW_CMD_PEER, now_ns);
+	}
+	spin_unlock_bh(&port->lock);
+	prioflow_link_transmit(port, mode, octets);
+}
+
+/* The port's sending thread. */
+static int prioflow_link_run(void *data)
+{
+	struct prioflow_port *port = data;
+	struct prioflow_link *link = &port->link;
+	ktime_t next;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		spin_lock_bh(&port->lock);
+		next = ns_to_ktime(min_t(u64, link->next_ns, KTIME_MAX));
+		spin_unlock_bh(&port->lock);
+		if (ktime_before(ktime_get(), next)) {
+			schedule_hrtimeout(&next, HRTIMER_MODE_ABS);
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		prioflow_link_send(port);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/* Has the thread send the request, and repeat it from the beginning. Any context. */
+void prioflow_link_request(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
 
 	lockdep_assert_held(&port->lock);
-	if (link->mode)
-		kthread_mod_delayed_work(prioflow_worker, &link->work, 0);
+	link->repeats = 0;
+	link->next_ns = 0;
+	if (link->thread && link->mode)
+		wake_up_process(link->thread);
+}
+
+/* Whether the device shares a wire of another device, or tunnels through it. */
+static bool prioflow_link_is_virtual(const struct net_device *dev)
+{
+	static const char * const kinds[] = { "ipvlan", "ipvtap", "vxlan", "geneve", "macsec" };
+	u32 i;
+
+	for (i = 0; dev->rtnl_link_ops && i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(dev->rtnl_link_ops->kind, kinds[i]))
+			return true;
+	return is_vlan_dev(dev) || netif_is_macvlan(dev);
 }
 
 /* Whether the device is one end of a wire with one peer. */
 static bool prioflow_link_possible(const struct net_device *dev)
 {
 	return dev->type == ARPHRD_ETHER && !(dev->flags & IFF_LOOPBACK) &&
-	       !netif_is_bridge_master(dev) && !netif_is_lag_master(dev) && !is_vlan_dev(dev) &&
-	       !netif_is_macvlan(dev);
+	       !netif_is_bridge_master(dev) && !netif_is_lag_master(dev) &&
+	       !prioflow_link_is_virtual(dev);
+}
+
+/* Makes the sending thread and its stock of frames. It does not send yet. */
+static int prioflow_link_make_thread(struct prioflow_port *port)
+{
+	struct prioflow_link *link = &port->link;
+	struct task_struct *thread;
+
+	ASSERT_RTNL();
+	while (skb_queue_len(&link->spare) < PRIOFLOW_SPARE)
+		if (!prioflow_link_store(port, GFP_KERNEL))
+			goto no_memory;
+	spin_lock_bh(&port->lock);
+	link->next_ns = PRIOFLOW_FOREVER;
+	spin_unlock_bh(&port->lock);
+	thread = kthread_run(prioflow_link_run, port, "prioflow/%s", port->dev->name);
+	if (IS_ERR(thread))
+		goto no_memory;
+	/* A late XOFF loses packets, a late resume costs throughput. chrt changes the priority. */
+	sched_set_fifo(thread);
+	spin_lock_bh(&port->lock);
+	link->thread = thread;
+	spin_unlock_bh(&port->lock);
+	return 0;
+
+no_memory:
+	__skb_queue_purge(&link->spare);
+	return -ENOMEM;
+}
+
+static void prioflow_link_end_thread(struct prioflow_port *port)
+{
+	struct prioflow_link *link = &port->link;
+	struct task_struct *thread = link->thread;
+
+	ASSERT_RTNL();
+	spin_lock_bh(&port->lock);
+	link->thread = NULL;
+	spin_unlock_bh(&port->lock);
+	kthread_stop(thread);
 }
 
 static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ack *extack)
@@ -145,9 +271,12 @@ static int prioflow_link_start(struct prioflow_port *port, struct netlink_ext_ac
 		.hooknum	= NF_NETDEV_INGRESS,
 		.priority	= INT_MIN,
 	};
-	err = prioflow_forward_start(port, extack);
+	err = prioflow_link_make_thread(port);
 	if (err)
 		return err;
+	err = prioflow_forward_start(port, extack);
+	if (err)
+		goto err_thread;
 	err = dev_mc_add(port->dev, prioflow_address);
 	if (err) {
 		NL_SET_ERR_MSG_MOD(extack, "the device cannot receive the multicast address of flow control frames");
@@ -164,40 +293,40 @@ err_address:
 	dev_mc_del(port->dev, prioflow_address);
 err_forward:
 	prioflow_forward_stop(port);
+err_thread:
+	prioflow_link_end_thread(port);
+	__skb_queue_purge(&link->spare);
 	return err;
 }
 
 /*
- * Stops receiving from the peer, and sends XON. @last: the port's last qdisc is being
+ * Stops receiving from the peer, and resumes it. @last: the port's last qdisc is being
  * destroyed and can send no more, so the request ends by its lifetime.
  */
 static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 {
 	struct prioflow_link *link = &port->link;
 	u8 octets[PRIOFLOW_FRAME_SIZE];
-	struct sk_buff *skb = NULL;
-	bool xon;
+	u64 now_ns;
+	bool resume;
 
 	ASSERT_RTNL();
 	nf_unregister_net_hook(dev_net(port->dev), &link->hook);
 	dev_mc_del(port->dev, prioflow_address);
 	prioflow_forward_stop(port);
-	/* The mode is off: nothing queues the work any more. */
-	kthread_cancel_delayed_work_sync(&link->work);
+	prioflow_link_end_thread(port);
 	spin_lock_bh(&port->lock);
-	xon = link->last_sent_level && !last;
-	if (xon)
-		prioflow_link_fill_frame(port, mode, 0, octets);
-	link->xons_left = 0;
-	memset(link->paused_until_ns, 0, sizeof(link->paused_until_ns));
-	prioflow_port_hold(port, PRIOFLOW_BY_PEER, 0, 0, ktime_get_ns());
+	now_ns = ktime_get_ns();
+	resume = link->last_sent && !last;
+	if (resume)
+		prioflow_link_build(port, mode, 0, now_ns, octets);
+	prioflow_port_expire(port, now_ns);
+	prioflow_port_hold(port, PRIOFLOW_BY_PEER, PRIOFLOW_PAUSABLE, 0);
+	prioflow_port_apply(port, now_ns);
 	spin_unlock_bh(&port->lock);
-	if (xon)
-		skb = prioflow_link_skb(port->dev, mode);
-	if (skb) {
-		skb_put_data(skb, octets, sizeof(octets));
-		dev_queue_xmit(skb);
-	}
+	if (resume)
+		prioflow_link_transmit(port, mode, octets);
+	__skb_queue_purge(&link->spare);
 }
 
 /* Ends the link of a port that is being freed. */
@@ -214,28 +343,36 @@ void prioflow_link_end(struct prioflow_port *port)
 	prioflow_link_stop(port, mode, true);
 }
 
+static bool prioflow_link_is_too_fast(const struct prioflow_link *link)
+{
+	return link->refresh_ns < PRIOFLOW_LIFETIME_MIN_NS / 4;
+}
+
 /* Computes length and refresh interval of a pause from the link rate. */
 void prioflow_link_measure(struct prioflow_port *port)
 {
 	struct prioflow_link *link = &port->link;
-	unsigned long lifetime;
-	u32 rate, longest;
+	u32 known = prioflow_port_rate(port), rate = known ?: PRIOFLOW_RATE_MBPS;
+	u64 lifetime_ns, longest;
 
-	rate = prioflow_port_rate(port) ?: PRIOFLOW_RATE_MBPS;
 	longest = div_u64((u64)rate * PRIOFLOW_LIFETIME_MS * (USEC_PER_SEC / MSEC_PER_SEC),
 			  PRIOFLOW_QUANTUM_BITS);
 	spin_lock_bh(&port->lock);
-	link->rate_mbps = rate;
-	link->quanta = min_t(u32, longest, PRIOFLOW_QUANTA_MAX);
-	lifetime = usecs_to_jiffies(link->quanta * PRIOFLOW_QUANTUM_BITS / rate);
-	link->refresh = max_t(unsigned long, lifetime / 4, 1);
-	link->too_fast = lifetime < PRIOFLOW_PAUSE_TICKS;
+	link->rate_mbps = known;
+	link->pause_mbps = rate;
+	link->quanta = min_t(u64, longest, PRIOFLOW_QUANTA_MAX);
+	lifetime_ns = div_u64((u64)link->quanta * PRIOFLOW_QUANTUM_BITS *
+			      (NSEC_PER_SEC / USEC_PER_SEC), rate);
+	link->refresh_ns = lifetime_ns / 4;
 	spin_unlock_bh(&port->lock);
-	if (link->too_fast && prioflow_link_is_standard(link->mode))
+	if (prioflow_link_is_too_fast(link) && prioflow_link_is_standard(link->mode))
 		netdev_warn(port->dev, "prioflow: at this link rate a pause ends before it can be refreshed\n");
 }
 
-/* Enables or disables flow control with the peer; unchanged on failure. */
+/*
+ * Enables or disables flow control with the peer; unchanged on failure. The link rate has been
+ * measured.
+ */
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack)
 {
 	struct prioflow_link *link = &port->link;
@@ -245,8 +382,7 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 	ASSERT_RTNL();
 	if (mode == before)
 		return 0;
-	prioflow_link_measure(port);
-	if (prioflow_link_is_standard(mode) && link->too_fast) {
+	if (prioflow_link_is_standard(mode) && prioflow_link_is_too_fast(link)) {
 		NL_SET_ERR_MSG_MOD(extack, "at this link rate the longest pause ends before it can be refreshed; use level frames");
 		return -EOPNOTSUPP;
 	}
@@ -257,28 +393,35 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 	}
 	spin_lock_bh(&port->lock);
 	link->mode = mode;
-	if (port->receive_level)
-		prioflow_link_send_soon(port);
+	if (!before)
+		prioflow_peer_start(&link->peer, ktime_get_ns());
+	if (mode)
+		prioflow_link_request(port);
 	spin_unlock_bh(&port->lock);
 	if (!mode)
 		prioflow_link_stop(port, before, false);
+	prioflow_receive_measure(port->net);
 	return 0;
 }
 
 void prioflow_link_init(struct prioflow_link *link)
 {
-	kthread_init_delayed_work(&link->work, prioflow_link_work);
-	link->storm_ns = PRIOFLOW_STORM_MS * NSEC_PER_MSEC;
+	__skb_queue_head_init(&link->spare);
+	link->storm.limit_ns = (u64)PRIOFLOW_STORM_MS * NSEC_PER_MSEC;
 	link->reaction_us = PRIOFLOW_REACTION_US;
 	link->ring = PRIOFLOW_RING;
+	link->obeys = PRIOFLOW_TOP_LEVEL;
 	link->instance = get_random_u32();
 	link->sequence = get_random_u32();
+	link->peer.confirmed = link->sequence;
 }
 
 /* Fills in the link's counters. */
-void prioflow_link_fill(const struct prioflow_port *port, struct tc_prioflow_link *stats)
+void prioflow_link_fill(const struct prioflow_port *port, u64 now_ns,
+			struct tc_prioflow_link *stats)
 {
 	const struct prioflow_link *link = &port->link;
+	const struct prioflow_peer *peer = &link->peer;
 
 	lockdep_assert_held(&port->lock);
 	stats->frames_sent = link->frames_sent;
@@ -286,22 +429,14 @@ void prioflow_link_fill(const struct prioflow_port *port, struct tc_prioflow_lin
 	stats->malformed = link->malformed;
 	stats->stale = link->stale;
 	stats->limited = link->limited;
-	stats->ignored = link->ignored;
-	stats->storms = link->storms;
-	ether_addr_copy(stats->peer, link->peer);
-}
-
-int prioflow_link_module_init(void)
-{
-	prioflow_worker = kthread_run_worker(0, "prioflow");
-	if (IS_ERR(prioflow_worker))
-		return PTR_ERR(prioflow_worker);
-	/* A late XOFF loses packets, a late XON costs throughput. */
-	sched_set_fifo(prioflow_worker->task);
-	return 0;
-}
-
-void prioflow_link_module_exit(void)
-{
-	kthread_destroy_worker(prioflow_worker);
+	stats->ignored = link->storm.ignored;
+	stats->storms = link->storm.count;
+	stats->foreign = link->foreign;
+	stats->no_memory = link->no_memory;
+	stats->thread = link->thread ? task_pid_nr(link->thread) : 0;
+	ether_addr_copy(stats->peer, peer->address);
+	stats->peer_state = prioflow_peer_state(link, port->request, now_ns);
+	stats->peer_version = peer->version;
+	stats->peer_obeys = peer->obeys;
+	stats->peer_silent_ns = peer->heard_ns ? now_ns - peer->heard_ns : 0;
 }

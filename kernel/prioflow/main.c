@@ -14,8 +14,6 @@ static const struct {
 	{ prioflow_event_module_init, prioflow_event_module_exit },
 	{ prioflow_net_module_init, prioflow_net_module_exit },
 	{ prioflow_socket_module_init, prioflow_socket_module_exit },
-	{ prioflow_receive_module_init, prioflow_receive_module_exit },
-	{ prioflow_link_module_init, prioflow_link_module_exit },
 	{ prioflow_port_module_init, prioflow_port_module_exit },
 	{ prioflow_qdisc_module_init, prioflow_qdisc_module_exit },
 	{ prioflow_sockopt_module_init, prioflow_sockopt_module_exit },

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: the state of a network namespace: its ports, its sockets' reservations and their
- * common receive level.
+ * prioflow: the state of a network namespace.
  *
- *     net.prioflow.open_levels   levels below it are open to all; the others need
- *                                CAP_NET_ADMIN. Default 0: none is open.
- *     net.prioflow.send_room     most bytes that all opted-in senders may have queued
+ *     net.prioflow.open_levels         levels below it are open to all; the others need
+ *                                      CAP_NET_ADMIN. Default 0: none is open.
+ *     net.prioflow.send_room           most bytes that the opted-in senders of one user may
+ *                                      have queued
+ *     net.prioflow.receiver_watchdog   ms without a read after which a receiver in XOFF is no
+ *                                      longer served; 0: no watchdog
  */
 #include <linux/capability.h>
 #include <linux/rtnetlink.h>
@@ -16,7 +18,9 @@
 #include "../compat/compat.h"
 #include "prioflow.h"
 
-#define PRIOFLOW_SEND_ROOM	(16 * 1024 * 1024)
+#define PRIOFLOW_SEND_ROOM		(16 * 1024 * 1024)
+/* Before the peers' pause-storm watchdogs ignore all receivers. */
+#define PRIOFLOW_RECEIVER_WATCHDOG_MS	8000
 
 static unsigned int prioflow_net_id __read_mostly;
 static unsigned int prioflow_levels = PRIOFLOW_LEVELS;
@@ -30,6 +34,11 @@ static const struct ctl_table prioflow_sysctl[] = {
 		.extra1		= SYSCTL_ZERO,
 	}, {
 		.procname	= "send_room",
+		.maxlen		= sizeof(u32),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec,
+	}, {
+		.procname	= "receiver_watchdog",
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
 		.proc_handler	= proc_douintvec,
@@ -49,37 +58,13 @@ bool prioflow_net_permits(const struct net *net, u8 level)
 	       ns_capable(net->user_ns, CAP_NET_ADMIN);
 }
 
-/* Changes a socket's reservation from @from to @to bytes. */
-int prioflow_net_reserve(struct prioflow_net *net, u32 from, u32 to)
-{
-	int err = 0;
-
-	spin_lock_bh(&net->lock);
-	if (to > from && net->reserved + (to - from) > READ_ONCE(net->send_room))
-		err = -ENOBUFS;
-	else
-		net->reserved = net->reserved - from + to;
-	spin_unlock_bh(&net->lock);
-	return err;
-}
-
-u64 prioflow_net_reserved(struct prioflow_net *net)
-{
-	u64 reserved;
-
-	spin_lock_bh(&net->lock);
-	reserved = net->reserved;
-	spin_unlock_bh(&net->lock);
-	return reserved;
-}
-
 /* Adds a port to its namespace. */
 void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port)
 {
 	ASSERT_RTNL();
 	spin_lock_bh(&net->lock);
 	list_add(&port->list, &net->ports);
-	prioflow_port_request_for_sockets(port, net->receive_level);
+	prioflow_scope_apply(net);
 	spin_unlock_bh(&net->lock);
 }
 
@@ -91,43 +76,29 @@ void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port)
 	spin_unlock_bh(&net->lock);
 }
 
-/*
- * Changes a socket's request from level @from to @to; 0 is none. The highest of all sockets
- * is requested from the peers. Any context but hardirq.
- */
-void prioflow_net_request(struct prioflow_net *net, u8 from, u8 to)
-{
-	struct prioflow_port *port;
-	u8 level;
-
-	spin_lock_bh(&net->lock);
-	net->requests[from]--;
-	net->requests[to]++;
-	for (level = PRIOFLOW_TOP_LEVEL; level && !net->requests[level]; level--)
-		;
-	if (level != net->receive_level) {
-		net->receive_level = level;
-		list_for_each_entry(port, &net->ports, list)
-			prioflow_port_request_for_sockets(port, level);
-	}
-	spin_unlock_bh(&net->lock);
-}
-
 static int __net_init prioflow_net_init(struct net *net)
 {
 	struct prioflow_net *own = prioflow_net_of(net);
 	struct ctl_table *table;
 
+	own->net = net;
 	spin_lock_init(&own->lock);
 	INIT_LIST_HEAD(&own->ports);
+	INIT_LIST_HEAD(&own->scopes);
+	INIT_LIST_HEAD(&own->receivers);
+	hash_init(own->users);
 	hash_init(own->by_index);
+	own->charge = PRIOFLOW_CHARGE_USUAL;
 	own->send_room = PRIOFLOW_SEND_ROOM;
+	own->receiver_watchdog_ms = PRIOFLOW_RECEIVER_WATCHDOG_MS;
+	prioflow_poll_init(own);
 	table = kmemdup(prioflow_sysctl, sizeof(prioflow_sysctl), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
 	table[0].data = &own->open_levels;
 	table[0].extra2 = &prioflow_levels;
 	table[1].data = &own->send_room;
+	table[2].data = &own->receiver_watchdog_ms;
 	own->table = table;
 	own->sysctl = compat_register_net_sysctl(net, "net/prioflow", table,
 						 ARRAY_SIZE(prioflow_sysctl) - 1);
@@ -144,6 +115,8 @@ static void __net_exit prioflow_net_exit(struct net *net)
 
 	unregister_net_sysctl_table(own->sysctl);
 	kfree(own->table);
+	/* No socket is left, but the last poll may still run. */
+	prioflow_poll_exit(own);
 }
 
 static struct pernet_operations prioflow_net_operations = {

@@ -20,6 +20,9 @@ static const struct nla_policy prioflow_policy[TCA_PRIOFLOW_MAX + 1] = {
 	[TCA_PRIOFLOW_REACTION]		= NLA_POLICY_RANGE(NLA_U32, 1, PRIOFLOW_REACTION_MAX_US),
 	[TCA_PRIOFLOW_RING]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_RING_MAX),
 	[TCA_PRIOFLOW_ROOM]		= NLA_POLICY_MAX(NLA_U32, PRIOFLOW_ROOM_MAX),
+	[TCA_PRIOFLOW_SCOPE]		= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_SCOPE_MAX),
+	[TCA_PRIOFLOW_OBEY]		= NLA_POLICY_MAX(NLA_U8, PRIOFLOW_TOP_LEVEL),
+	[TCA_PRIOFLOW_PROPAGATE]	= NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /* Parses the map; absent options leave it as it is. */
@@ -38,8 +41,8 @@ static int prioflow_parse_map(struct prioflow_map *map, struct nlattr *tb[],
 		return -EINVAL;
 	}
 	for (i = 0; i < nla_len(table); i++) {
-		if (((u8 *)nla_data(table))[i] > PRIOFLOW_TOP_LEVEL) {
-			NL_SET_ERR_MSG_MOD(extack, "levels are 0 to 15");
+		if (((u8 *)nla_data(table))[i] >= PRIOFLOW_TOP_LEVEL) {
+			NL_SET_ERR_MSG_MOD(extack, "levels of a table are 0 to 14");
 			return -ERANGE;
 		}
 	}
@@ -81,13 +84,33 @@ static int prioflow_check_port(const struct prioflow_port *port, struct nlattr *
 		prioflow_u32_or(tb[TCA_PRIOFLOW_RING], port->link.ring), extack);
 }
 
+/* Sets what the peer may pause; ends pauses that it may no longer request. */
+static void prioflow_store_obeyed(struct prioflow_port *port, u8 obeys)
+{
+	u64 now_ns = ktime_get_ns();
+
+	spin_lock_bh(&port->lock);
+	port->link.obeys = obeys;
+	prioflow_port_expire(port, now_ns);
+	prioflow_port_hold(port, PRIOFLOW_BY_PEER, ~prioflow_below(obeys), 0);
+	prioflow_port_apply(port, now_ns);
+	spin_unlock_bh(&port->lock);
+}
+
 static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 {
 	if (tb[TCA_PRIOFLOW_STORM]) {
 		spin_lock_bh(&port->lock);
-		port->link.storm_ns = nla_get_u32(tb[TCA_PRIOFLOW_STORM]) * (u64)NSEC_PER_MSEC;
+		port->link.storm.limit_ns = nla_get_u32(tb[TCA_PRIOFLOW_STORM]) *
+					    (u64)NSEC_PER_MSEC;
 		spin_unlock_bh(&port->lock);
 	}
+	if (tb[TCA_PRIOFLOW_OBEY])
+		prioflow_store_obeyed(port, nla_get_u8(tb[TCA_PRIOFLOW_OBEY]));
+	if (tb[TCA_PRIOFLOW_SCOPE])
+		prioflow_port_set_scope(port, nla_get_u8(tb[TCA_PRIOFLOW_SCOPE]));
+	if (tb[TCA_PRIOFLOW_PROPAGATE])
+		WRITE_ONCE(port->propagates, nla_get_u8(tb[TCA_PRIOFLOW_PROPAGATE]));
 	if (tb[TCA_PRIOFLOW_SEND_LEVEL])
 		prioflow_port_set_send_level(port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
 					tb[TCA_PRIOFLOW_LIFETIME] ?
@@ -100,6 +123,8 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 	port->forward.room_config = prioflow_u32_or(tb[TCA_PRIOFLOW_ROOM],
 						    port->forward.room_config);
 	prioflow_forward_measure(port);
+	if (tb[TCA_PRIOFLOW_REACTION] || tb[TCA_PRIOFLOW_RING])
+		prioflow_receive_measure(port->net);
 }
 
 /* Validates all options, then stores all. */
@@ -115,6 +140,8 @@ int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 		if (err < 0)
 			return err;
 	}
+	/* Not all drivers tell of a new link rate. */
+	prioflow_link_measure(q->port);
 	err = prioflow_check_port(q->port, tb, extack);
 	if (err)
 		return err;
@@ -143,9 +170,9 @@ int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 	struct prioflow_sched *q = qdisc_priv(sch);
 	const struct prioflow_map *map = &q->map;
 	struct prioflow_port *port = q->port;
-	struct prioflow_hold hand;
+	u64 now_ns, until_ns = 0;
 	struct nlattr *nest;
-	u64 now_ns;
+	u16 hand;
 
 	nest = nla_nest_start(skb, TCA_OPTIONS);
 	if (!nest)
@@ -153,21 +180,29 @@ int prioflow_dump(struct Qdisc *sch, struct sk_buff *skb)
 	spin_lock_bh(&port->lock);
 	now_ns = ktime_get_ns();
 	prioflow_port_expire(port, now_ns);
-	hand = port->hold[PRIOFLOW_BY_HAND];
+	hand = port->hold[PRIOFLOW_BY_HAND].mask;
+	if (hand)	/* all have one lifetime */
+		until_ns = port->hold[PRIOFLOW_BY_HAND].until_ns[0];
 	spin_unlock_bh(&port->lock);
 	if (nla_put_u32(skb, TCA_PRIOFLOW_LIMIT, READ_ONCE(q->limit)) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_BYTES, READ_ONCE(q->limit_bytes)) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_SOURCE, map->source) ||
 	    nla_put(skb, TCA_PRIOFLOW_TABLE, prioflow_map_entries(map->source), map->level) ||
-	    nla_put_u8(skb, TCA_PRIOFLOW_SEND_LEVEL, hand.level) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_SEND_LEVEL, fls(hand)) ||
 	    nla_put_u64_64bit(skb, TCA_PRIOFLOW_LIFETIME,
-			      hand.until_ns ? hand.until_ns - now_ns : 0, TCA_PRIOFLOW_PAD) ||
+			      hand && until_ns != PRIOFLOW_FOREVER ? until_ns - now_ns : 0,
+			      TCA_PRIOFLOW_PAD) ||
 	    nla_put_u8(skb, TCA_PRIOFLOW_LINK, port->link.mode) ||
-	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL, port->requested[PRIOFLOW_FOR_HAND]) ||
-	    nla_put_u32(skb, TCA_PRIOFLOW_STORM, div_u64(port->link.storm_ns, NSEC_PER_MSEC)) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_RECEIVE_LEVEL,
+		       fls(port->requested[PRIOFLOW_FOR_HAND])) ||
+	    nla_put_u32(skb, TCA_PRIOFLOW_STORM,
+			div_u64(port->link.storm.limit_ns, NSEC_PER_MSEC)) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_REACTION, port->link.reaction_us) ||
 	    nla_put_u32(skb, TCA_PRIOFLOW_RING, port->link.ring) ||
-	    nla_put_u32(skb, TCA_PRIOFLOW_ROOM, port->forward.room_config)) {
+	    nla_put_u32(skb, TCA_PRIOFLOW_ROOM, port->forward.room_config) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_SCOPE, port->scope) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_OBEY, port->link.obeys) ||
+	    nla_put_u8(skb, TCA_PRIOFLOW_PROPAGATE, port->propagates)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -8,7 +8,6 @@
 
 #define PRIOFLOW_OPCODE_PAUSE	0x0001
 #define PRIOFLOW_OPCODE_PFC	0x0101
-#define PRIOFLOW_LEVEL_MAX	15
 
 static __u16 prioflow_get_be16(const __u8 *octets)
 {
@@ -41,8 +40,8 @@ enum prioflow_verdict prioflow_pause_parse(const __u8 *octets, __u32 length, int
 	return PRIOFLOW_FRAME_GOOD;
 }
 
-/* Writes the PRIOFLOW_FRAME_SIZE octets that pause the levels below @level; 0: none. */
-void prioflow_pause_build(int by_priority, __u8 level, __u16 quanta, __u8 *octets)
+/* Writes the PRIOFLOW_FRAME_SIZE octets that pause the levels of @mask; 0: none. */
+void prioflow_pause_build(int by_priority, __u16 mask, __u16 quanta, __u8 *octets)
 {
 	__u32 i;
 
@@ -50,24 +49,14 @@ void prioflow_pause_build(int by_priority, __u8 level, __u16 quanta, __u8 *octet
 		octets[i] = 0;
 	if (!by_priority) {
 		prioflow_put_be16(octets, PRIOFLOW_OPCODE_PAUSE);
-		prioflow_put_be16(octets + 2, level ? quanta : 0);
+		prioflow_put_be16(octets + 2, mask ? quanta : 0);
 		return;
 	}
 	prioflow_put_be16(octets, PRIOFLOW_OPCODE_PFC);
 	/* The same frame resumes the other priorities. */
 	for (i = 0; i < PRIOFLOW_PRIORITIES - 1; i++) {
 		octets[3] |= 1 << i;
-		if (2 * i < level)
+		if (mask & 3 << 2 * i)
 			prioflow_put_be16(octets + 4 + 2 * i, quanta);
 	}
-}
-
-/* The transmit level that pauses these priorities (a mask). */
-__u8 prioflow_pause_level(__u8 priorities)
-{
-	__u8 level = 0;
-
-	for (; priorities; priorities >>= 1)
-		level += 2;
-	return level > PRIOFLOW_LEVEL_MAX ? PRIOFLOW_LEVEL_MAX : level;
 }

@@ -22,7 +22,6 @@ struct prioflow_pause {
 
 enum prioflow_verdict prioflow_pause_parse(const __u8 *octets, __u32 length, int by_priority,
 					   struct prioflow_pause *pause);
-void prioflow_pause_build(int by_priority, __u8 level, __u16 quanta, __u8 *octets);
-__u8 prioflow_pause_level(__u8 priorities);
+void prioflow_pause_build(int by_priority, __u16 mask, __u16 quanta, __u8 *octets);
 
 #endif /* PRIOFLOW_PAUSE_H */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prioflow: a device's transmit level, below which it sends nothing, and its receive
- * level, below which it requests that its peer sends nothing.
+ * prioflow: the levels that a device pauses, and those that it requests its peer to pause.
  *
- * A level with a lifetime expires by itself, because the peer that requested it may be gone.
- * Expiry needs no timer of its own: each access expires what is due, and a paused qdisc
- * schedules its watchdog for the end.
+ * A pause with a lifetime ends by itself, because the peer that requested it may be gone.
+ * That needs no timer of its own: each access ends what is due, and a qdisc with paused
+ * packets schedules its watchdog for the first end.
  */
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
@@ -34,6 +33,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	port->users = 1;
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->qdiscs);
+	port->propagates = true;
 	prioflow_link_init(&port->link);
 	prioflow_net_add(net, port);
 	return port;
@@ -64,141 +64,184 @@ void prioflow_port_leave(struct prioflow_port *port, struct prioflow_sched *sche
 	spin_unlock_bh(&port->lock);
 }
 
-/* Accounts that the levels below @level are paused from @now_ns on. */
-static void prioflow_port_account(struct prioflow_port *port, u8 level, u64 now_ns)
+/* Accounts that the levels of @mask, and no others, are paused from @now_ns on. */
+static void prioflow_port_account(struct prioflow_port *port, u16 mask, u64 now_ns)
 {
+	unsigned long ended = port->paused & ~mask, begun = mask & ~port->paused;
 	u32 i;
 
 	lockdep_assert_held(&port->lock);
-	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
-		if (i < port->send_level && i >= level) {
-			port->paused_ns[i] += now_ns - port->paused_since_ns[i];
-		} else if (i >= port->send_level && i < level) {
-			port->paused_since_ns[i] = now_ns;
-			port->pauses[i]++;
-		}
+	for_each_set_bit(i, &ended, PRIOFLOW_LEVELS)
+		port->paused_ns[i] += now_ns - port->paused_since_ns[i];
+	for_each_set_bit(i, &begun, PRIOFLOW_LEVELS) {
+		port->paused_since_ns[i] = now_ns;
+		port->pauses[i]++;
 	}
-	WRITE_ONCE(port->send_level, level);
+	WRITE_ONCE(port->paused, mask);
 }
 
-/* Puts the highest held level into force, until the first hold ends. */
-static void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
+/* Whether a pause that is in force ends at an instant, and at which; 0: none does. */
+static u64 prioflow_port_first_end(const struct prioflow_port *port)
 {
-	u64 until_ns = 0;
-	u8 level = 0;
+	u64 first_ns = PRIOFLOW_FOREVER;
+	u32 holder, i;
+
+	for (holder = 0; holder < PRIOFLOW_HOLDS; holder++) {
+		const struct prioflow_hold *hold = &port->hold[holder];
+		unsigned long mask = hold->mask;
+
+		for_each_set_bit(i, &mask, PRIOFLOW_TOP_LEVEL)
+			first_ns = min(first_ns, hold->until_ns[i]);
+	}
+	return first_ns == PRIOFLOW_FOREVER ? 0 : first_ns;
+}
+
+/* Puts the held levels into force. */
+static void prioflow_port_enforce(struct prioflow_port *port, u64 now_ns)
+{
+	u16 mask = 0;
 	u32 i;
 
 	lockdep_assert_held(&port->lock);
-	for (i = 0; i < PRIOFLOW_HOLDS; i++) {
-		const struct prioflow_hold *hold = &port->hold[i];
-
-		level = max(level, hold->level);
-		if (hold->until_ns && (!until_ns || hold->until_ns < until_ns))
-			until_ns = hold->until_ns;
-	}
-	port->until_ns = until_ns;
-	if (level == port->send_level)
+	for (i = 0; i < PRIOFLOW_HOLDS; i++)
+		mask |= port->hold[i].mask;
+	port->until_ns = prioflow_port_first_end(port);
+	prioflow_storm_account(port, now_ns);
+	if (mask == port->paused)
 		return;
-	prioflow_port_account(port, level, now_ns);
+	prioflow_port_account(port, mask, now_ns);
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, now_ns);
 }
 
-/* Expires holds that are due, at their own end. */
+/* Ends the pauses that are due, at their own end. */
 void prioflow_port_expire(struct prioflow_port *port, u64 now_ns)
 {
-	u32 i;
+	u32 holder, i;
 
 	lockdep_assert_held(&port->lock);
 	while (port->until_ns && now_ns >= port->until_ns) {
 		u64 end_ns = port->until_ns;
 
-		for (i = 0; i < PRIOFLOW_HOLDS; i++)
-			if (port->hold[i].until_ns == end_ns)
-				port->hold[i] = (struct prioflow_hold) {};
-		prioflow_port_apply(port, end_ns);
+		for (holder = 0; holder < PRIOFLOW_HOLDS; holder++) {
+			struct prioflow_hold *hold = &port->hold[holder];
+
+			for (i = 0; i < PRIOFLOW_TOP_LEVEL; i++)
+				if (hold->until_ns[i] <= end_ns)
+					hold->mask &= ~BIT(i);
+		}
+		prioflow_port_enforce(port, end_ns);
 	}
 }
 
-/* Returns the transmit level in force, and when it expires (0: never). Any context. */
-u8 prioflow_port_send_level(struct prioflow_port *port, u64 *until_ns)
+/* Returns the paused levels, and when the first pause ends (0: none does). Any context. */
+u16 prioflow_port_paused(struct prioflow_port *port, u64 *until_ns)
 {
-	u8 level;
+	u16 mask;
 
 	spin_lock_bh(&port->lock);
 	prioflow_port_expire(port, ktime_get_ns());
-	level = port->send_level;
+	mask = port->paused;
 	*until_ns = port->until_ns;
 	spin_unlock_bh(&port->lock);
-	return level;
+	return mask;
 }
 
 /*
- * Holds the transmit level at @level for @lifetime_ns (0: without end). Resumed packets are
- * sent from this context once softirqs are on, or by the current owner of the qdisc.
- * Softirqs off.
+ * Pauses these levels until then; if that is 0, resumes them. Takes effect with
+ * prioflow_port_apply().
  */
-void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u8 level,
-			u64 lifetime_ns, u64 now_ns)
+void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u16 mask,
+			u64 until_ns)
 {
-	struct prioflow_sched *sched;
-	u8 before;
+	struct prioflow_hold *hold = &port->hold[holder];
+	unsigned long levels = mask & PRIOFLOW_PAUSABLE;
+	u32 i;
 
 	lockdep_assert_held(&port->lock);
-	prioflow_port_expire(port, now_ns);
-	before = port->send_level;
-	port->hold[holder].level = level;
-	port->hold[holder].until_ns = level && lifetime_ns ? now_ns + lifetime_ns : 0;
-	prioflow_port_apply(port, now_ns);
-	if (port->send_level == before)
-		return;		/* a sleeping qdisc watchdog wakes at the old end */
+	if (!until_ns) {
+		hold->mask &= ~levels;
+		return;
+	}
+	hold->mask |= levels;
+	for_each_set_bit(i, &levels, PRIOFLOW_TOP_LEVEL)
+		hold->until_ns[i] = until_ns;
+}
+
+/*
+ * Puts changed pauses into force. Resumed packets are sent from this context once softirqs
+ * are on, or by the current owner of the qdisc. The caller has ended what was due. Softirqs
+ * off.
+ */
+void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
+{
+	u64 until_before_ns = port->until_ns;
+	struct prioflow_sched *sched;
+	u16 before = port->paused;
+
+	prioflow_port_enforce(port, now_ns);
+	/* A qdisc's watchdog wakes at the old end, which must not be later than the new one. */
+	if (port->paused == before && (!port->until_ns || port->until_ns >= until_before_ns))
+		return;
 	rcu_read_lock();
 	list_for_each_entry(sched, &port->qdiscs, list)
 		__netif_schedule(qdisc_root(sched->qdisc));
 	rcu_read_unlock();
 }
 
-/* Sets the administrator's transmit level. */
+/* Sets the administrator's transmit level: pauses all levels below. */
 void prioflow_port_set_send_level(struct prioflow_port *port, u8 level, u64 lifetime_ns)
 {
+	u64 now_ns = ktime_get_ns();
+
 	spin_lock_bh(&port->lock);
-	prioflow_port_hold(port, PRIOFLOW_BY_HAND, level, lifetime_ns, ktime_get_ns());
+	prioflow_port_expire(port, now_ns);
+	prioflow_port_hold(port, PRIOFLOW_BY_HAND, PRIOFLOW_PAUSABLE, 0);
+	prioflow_port_hold(port, PRIOFLOW_BY_HAND, prioflow_below(level),
+			   lifetime_ns ? now_ns + lifetime_ns : PRIOFLOW_FOREVER);
+	prioflow_port_apply(port, now_ns);
 	spin_unlock_bh(&port->lock);
 }
 
-/* Stores one requester's level, and requests the highest from the peer. */
-void prioflow_port_request(struct prioflow_port *port, enum prioflow_requester requester,
-			   u8 requested)
+/* Requests from the peer what any requester wants to be paused. */
+static void prioflow_port_update_request(struct prioflow_port *port)
 {
-	u8 level = 0;
+	u16 mask = 0;
 	u32 i;
 
 	lockdep_assert_held(&port->lock);
-	port->requested[requester] = requested;
 	for (i = 0; i < PRIOFLOW_REQUESTERS; i++)
-		level = max(level, port->requested[i]);
-	if (level == port->receive_level)
+		mask |= port->requested[i];
+	if (port->scope == PRIOFLOW_SCOPE_BELOW)
+		mask = prioflow_below(fls(mask));
+	if (mask == port->request)
 		return;
-	port->receive_level = level;
-	prioflow_link_send_soon(port);
+	port->request = mask;
+	prioflow_link_request(port);
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, ktime_get_ns());
 }
 
-/* Sets the administrator's receive level. */
-void prioflow_port_set_receive_level(struct prioflow_port *port, u8 level)
+/* Stores the levels that one requester wants the peer to pause. */
+void prioflow_port_request(struct prioflow_port *port, enum prioflow_requester requester, u16 mask)
 {
-	ASSERT_RTNL();
+	lockdep_assert_held(&port->lock);
+	port->requested[requester] = mask;
+	prioflow_port_update_request(port);
+}
+
+void prioflow_port_set_scope(struct prioflow_port *port, u8 scope)
+{
 	spin_lock_bh(&port->lock);
-	prioflow_port_request(port, PRIOFLOW_FOR_HAND, level);
+	port->scope = scope;
+	prioflow_port_update_request(port);
 	spin_unlock_bh(&port->lock);
 }
 
-/* Sets the receive level of the namespace's sockets. */
-void prioflow_port_request_for_sockets(struct prioflow_port *port, u8 level)
+/* Sets the administrator's receive level: requests a pause of all levels below. */
+void prioflow_port_set_receive_level(struct prioflow_port *port, u8 level)
 {
-	lockdep_assert_held(&port->net->lock);
-	spin_lock(&port->lock);
-	prioflow_port_request(port, PRIOFLOW_FOR_SOCKETS, level);
-	spin_unlock(&port->lock);
+	spin_lock_bh(&port->lock);
+	prioflow_port_request(port, PRIOFLOW_FOR_HAND, prioflow_below(level));
+	spin_unlock_bh(&port->lock);
 }
 
 /*
@@ -211,11 +254,14 @@ static int prioflow_port_link_settings(struct net_device *dev,
 	ASSERT_RTNL();
 	if (!dev->ethtool_ops->get_link_ksettings)
 		return -EOPNOTSUPP;
+	/* A detached driver may not touch its NIC. */
+	if (!netif_device_present(dev))
+		return -ENODEV;
 	memset(settings, 0, sizeof(*settings));
 	return dev->ethtool_ops->get_link_ksettings(dev, settings);
 }
 
-/* Link rate in Mbit/s; 0 if unknown. */
+/* Link rate in Mbit/s; 0 if unknown, as without carrier. */
 u32 prioflow_port_rate(const struct prioflow_port *port)
 {
 	struct ethtool_link_ksettings settings;
@@ -233,7 +279,7 @@ u32 prioflow_port_rate(const struct prioflow_port *port)
 int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 			    u32 octets, u32 *frames)
 {
-	u32 rate = prioflow_port_rate(port);
+	u32 rate = port->link.rate_mbps;
 
 	if (!rate)
 		return -ENETDOWN;
@@ -245,45 +291,72 @@ int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u
 /* Fills in the device's counters. */
 void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *stats)
 {
+	struct tc_prioflow_by *by = &stats->by;
 	u64 now_ns = ktime_get_ns();
 	u32 i;
 
 	spin_lock_bh(&port->lock);
 	prioflow_port_expire(port, now_ns);
-	stats->send_level = port->send_level;
-	stats->receive_level = port->receive_level;
-	prioflow_link_fill(port, &stats->link);
+	stats->paused = port->paused;
+	stats->request = port->request;
+	prioflow_link_fill(port, now_ns, &stats->link);
 	stats->forward.room = port->forward.room;
 	stats->forward.headroom = port->forward.headroom;
 	stats->forward.pause_requests = port->forward.pause_requests;
-	stats->by.send_hand = port->hold[PRIOFLOW_BY_HAND].level;
-	stats->by.send_peer = port->hold[PRIOFLOW_BY_PEER].level;
-	stats->by.receive_hand = port->requested[PRIOFLOW_FOR_HAND];
-	stats->by.receive_sockets = port->requested[PRIOFLOW_FOR_SOCKETS];
-	stats->by.receive_forwarded = port->requested[PRIOFLOW_FOR_FORWARDED];
+	by->paused_hand = port->hold[PRIOFLOW_BY_HAND].mask;
+	by->paused_peer = port->hold[PRIOFLOW_BY_PEER].mask;
+	by->request_hand = port->requested[PRIOFLOW_FOR_HAND];
+	by->request_sockets = port->requested[PRIOFLOW_FOR_SOCKETS];
+	by->request_forwarded = port->requested[PRIOFLOW_FOR_FORWARDED];
+	by->send_hand = fls(by->paused_hand);
+	by->send_peer = fls(by->paused_peer);
+	by->receive_hand = fls(by->request_hand);
+	by->receive_sockets = fls(by->request_sockets);
+	by->receive_forwarded = fls(by->request_forwarded);
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
 		stats->level[i].pauses = port->pauses[i];
 		stats->level[i].paused_ns = port->paused_ns[i];
-		if (i < port->send_level)
+		if (port->paused & BIT(i))
 			stats->level[i].paused_ns += now_ns - port->paused_since_ns[i];
 	}
 	spin_unlock_bh(&port->lock);
 }
 
-/* The link rate may differ after each carrier-up: computes again what depends on it. */
+/* Computes again what depends on a device's link rate, which may differ after carrier-up. */
+static void prioflow_port_measure(struct prioflow_port *port)
+{
+	prioflow_link_measure(port);
+	prioflow_forward_measure(port);
+	prioflow_receive_measure(port->net);
+	if (!netif_carrier_ok(port->dev))
+		return;
+	/* What was requested before may not have reached the peer that is there now. */
+	spin_lock_bh(&port->lock);
+	prioflow_peer_start(&port->link.peer, ktime_get_ns());
+	prioflow_link_request(port);
+	spin_unlock_bh(&port->lock);
+}
+
 static int prioflow_port_event(struct notifier_block *block, unsigned long event, void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct prioflow_net *net = prioflow_net_of(dev_net(dev));
 	struct prioflow_port *port;
 
 	ASSERT_RTNL();
-	if (event != NETDEV_CHANGE && event != NETDEV_UP)
-		return NOTIFY_DONE;
-	list_for_each_entry(port, &prioflow_net_of(dev_net(dev))->ports, list) {
-		if (port->dev != dev)
-			continue;
-		prioflow_link_measure(port);
-		prioflow_forward_measure(port);
+	switch (event) {
+	case NETDEV_CHANGE:
+	case NETDEV_UP:
+		list_for_each_entry(port, &net->ports, list)
+			if (port->dev == dev)
+				prioflow_port_measure(port);
+		break;
+	case NETDEV_CHANGEUPPER:
+		/* Sockets that are bound to a bridge stand for other ports now. */
+		spin_lock_bh(&net->lock);
+		prioflow_scope_apply(net);
+		spin_unlock_bh(&net->lock);
+		break;
 	}
 	return NOTIFY_DONE;
 }

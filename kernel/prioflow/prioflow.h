@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * prioflow: 16 strict priority levels, a transmit level below which a device sends
- * nothing, and the frames by which the other end of the wire sets it.
+ * prioflow: 16 strict priority levels, of which a device can be told to pause some, and the
+ * frames by which the other end of the wire does that.
  *
- * A *port* is the state of a network device: its levels, and its *link* with the peer. All
- * prioflow qdiscs of the device share the port, so that one level applies to all queues of a
- * multiqueue device. A port lives as long as its qdiscs; the RTNL serialises that.
+ * A *port* is the state of a network device: its paused levels, and its *link* with the
+ * peer. All prioflow qdiscs of the device share the port, so that a pause applies to all
+ * queues of a multiqueue device. A port lives as long as its qdiscs; the RTNL serialises that.
  *
  * Sockets opt in. The packets of an opted-in sender are protected: they are never dropped.
- * An opted-in receiver sends pause requests (XOFF) to the peers of all ports of its
- * namespace. A frame that a bridge forwards is charged to its ingress port, which sends
- * pause requests to its peer.
+ * An opted-in receiver sends pause requests (XOFF) to the peers of the ports in its scope:
+ * all of its namespace, or those of the device that it is bound to. A frame that a bridge
+ * forwards is charged to its ingress port, which sends pause requests to its peer.
+ *
+ * Levels are kept as masks: bit L stands for level L.
  *
  * Lock order: RTNL, then a socket's lock; a receiver's lock, then a namespace's, then a
  * port's. A qdisc's lock comes before a port's, and is never held together with the others.
@@ -20,7 +22,6 @@
 
 #include <linux/hashtable.h>
 #include <linux/if_ether.h>
-#include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/netfilter.h>
@@ -32,7 +33,17 @@
 #include <net/sock.h>
 
 #include "../uapi/prioflow.h"
+#include "frame.h"
 #include "pause.h"
+
+/* All levels that can be paused. */
+#define PRIOFLOW_PAUSABLE	(BIT(PRIOFLOW_TOP_LEVEL) - 1)
+
+/* The levels below @level. */
+static inline u16 prioflow_below(u8 level)
+{
+	return BIT(level) - 1;
+}
 
 /* How a frame's level is determined. Replaced as a whole, under RTNL and the qdisc lock. */
 struct prioflow_map {
@@ -42,48 +53,77 @@ struct prioflow_map {
 	u8 by_class[256];
 };
 
-/* Who sets the transmit level; the highest is in force. */
+/* Who pauses levels. */
 enum prioflow_holder {
 	PRIOFLOW_BY_HAND,
 	PRIOFLOW_BY_PEER,
 	PRIOFLOW_HOLDS
 };
 
+#define PRIOFLOW_FOREVER	U64_MAX
+
+/* The levels that one of them pauses, and until when. */
 struct prioflow_hold {
-	u8 level;
-	u64 until_ns;			/* CLOCK_MONOTONIC; 0: does not end */
+	u16 mask;
+	u64 until_ns[PRIOFLOW_TOP_LEVEL];	/* CLOCK_MONOTONIC, or PRIOFLOW_FOREVER */
+};
+
+/* Paused time without progress (storm.c), under the port's lock. */
+struct prioflow_storm {
+	u64 limit_ns;			/* pause-storm watchdog timeout; 0: no watchdog */
+	u64 bucket_ns;			/* paused time that no progress has made good */
+	u64 since_ns;			/* until when the bucket is computed */
+	bool paused;			/* by the peer, since then */
+	u32 sent;			/* pausable frames that had been sent by then */
+	u64 ignore_until_ns;		/* pause requests are ignored until then */
+	u64 ignored;
+	u32 count;
+};
+
+/* What the peer's frames tell (peer.c), under the port's lock. */
+struct prioflow_peer {
+	u8 address[ETH_ALEN];		/* source of the last obeyed frame */
+	bool known;
+	u8 state;			/* PRIOFLOW_PEER_* */
+	u8 version;			/* of its protocol; 0: unknown */
+	u8 obeys;			/* pauses the levels below */
+	bool ignores;			/* its pause-storm watchdog */
+	u32 instance;
+	u32 sequence;
+	u32 confirmed;			/* last sequence of ours that it has received */
+	u64 confirmed_ns;		/* when it told; at first the link's start */
+	u64 heard_ns;			/* its last frame; 0: none yet */
+	u64 since_ns;			/* start of the link, or of its carrier */
 };
 
 /* Flow control with the other end of the wire. */
 struct prioflow_link {
 	u8 mode;			/* PRIOFLOW_LINK_*; under RTNL and the port's lock */
 	struct nf_hook_ops hook;
-	u64 storm_ns;			/* pause-storm watchdog timeout; 0: no watchdog */
 	u32 reaction_us;		/* from XOFF to the last frame, without the rings */
 	u32 ring;			/* frames in the rings of both ends */
-
-	/* receive side, under the port's lock; instants in CLOCK_MONOTONIC */
-	u8 peer[ETH_ALEN];		/* source of the last obeyed frame */
-	bool peer_known;
-	u32 peer_instance;
-	u32 peer_sequence;
-	u64 paused_until_ns[PRIOFLOW_PRIORITIES];	/* by PAUSE or PFC */
-	u64 held_since_ns;		/* start of the peer's current pause */
-	u64 ignore_until_ns;		/* the watchdog ignores pause requests until then */
-	u64 rate_ns;			/* of the rate limit of received frames */
+	u32 rate_mbps;			/* link rate; 0: unknown; RTNL */
+	u8 obeys;			/* the peer can pause the levels below */
+	struct prioflow_peer peer;
+	struct prioflow_storm storm;
+	u64 rate_ns;			/* of the rate limit of received frames; the port's lock */
 
 	/* transmit side, under the port's lock */
-	struct kthread_delayed_work work;
+	struct task_struct *thread;	/* sends; changes under RTNL, too */
+	u64 next_ns;			/* when it sends next, CLOCK_MONOTONIC */
+	u32 repeats;			/* of the last request, so far */
 	u32 instance;
 	u32 sequence;
-	u8 last_sent_level;
-	u8 xons_left;			/* XON frames still to be sent */
+	u16 last_sent;			/* mask */
+
+	/* the sending thread's */
+	struct sk_buff_head spare;	/* frames without content */
+	const struct sk_buff *own;	/* frame on its way to the qdisc */
 
 	/* PAUSE and PFC; change under RTNL and the port's lock */
-	u32 rate_mbps;
+	u32 pause_mbps;			/* the link rate, or an assumed one */
 	u16 quanta;			/* of one frame */
-	bool too_fast;			/* a pause ends before it can be refreshed */
-	unsigned long refresh;		/* interval of refreshes, jiffies */
+	u64 refresh_ns;			/* interval of refreshes */
 
 	/* counters, under the port's lock */
 	u64 frames_sent;
@@ -91,11 +131,11 @@ struct prioflow_link {
 	u64 malformed;
 	u64 stale;
 	u64 limited;
-	u64 ignored;
-	u32 storms;
+	u64 no_memory;
+	u64 foreign;			/* under a qdisc's lock; racy between several */
 };
 
-/* Who sends pause requests to the peer; the highest requested level is sent. */
+/* Who sends pause requests to the peer; all their levels are requested. */
 enum prioflow_requester {
 	PRIOFLOW_FOR_HAND,
 	PRIOFLOW_FOR_SOCKETS,
@@ -127,20 +167,45 @@ static inline bool prioflow_link_is_standard(u8 mode)
 	return mode == PRIOFLOW_LINK_PFC || mode == PRIOFLOW_LINK_PAUSE;
 }
 
+/* Which ports a receiver sends pause requests to (scope.c). Under the namespace's lock. */
+struct prioflow_scope {
+	struct list_head list;
+	int ifindex;			/* the ports of this device; 0: all */
+	u32 users;
+	u32 requests[PRIOFLOW_TOP_LEVEL];	/* receivers in XOFF, per level */
+};
+
+/* What the senders of one user have reserved. Under the namespace's lock. */
+struct prioflow_user {
+	struct hlist_node node;
+	kuid_t uid;
+	u64 reserved;			/* bytes; freed at 0 */
+};
+
 /* State of a network namespace. */
 struct prioflow_net {
+	struct net *net;
 	spinlock_t lock;
 	struct list_head ports;		/* changes under RTNL and the lock */
-	u32 requests[PRIOFLOW_LEVELS];	/* sockets per requested level, under the lock */
-	u8 receive_level;		/* highest of them, under the lock */
-	u64 reserved;			/* bytes reserved by senders, under the lock */
+	struct list_head scopes;
+	struct list_head receivers;	/* opted-in ones; the lock */
+	DECLARE_HASHTABLE(users, 6);	/* by user; the lock */
 	struct prioflow_port __rcu *by_slot[PRIOFLOW_SLOTS];	/* ports with a link; RTNL */
 	DECLARE_HASHTABLE(by_index, 5);	/* the same ports; RTNL */
 	u32 serial;			/* last one given to a port; RTNL */
-	u32 send_room;			/* bytes */
+	u32 charge;			/* most seen, in PRIOFLOW_CHARGE_USUAL of the usual */
+	u32 send_room;			/* bytes, of each user */
+	u32 receiver_watchdog_ms;
 	u8 open_levels;
 	struct ctl_table *table;
 	struct ctl_table_header *sysctl;
+
+	/* receivers in XOFF (poll.c) */
+	spinlock_t poll_lock;		/* nests in a receiver's */
+	struct list_head polled;	/* next first; only the timer removes */
+	u32 polled_count;
+	bool timer_runs;		/* while there are any */
+	struct hrtimer timer;
 };
 
 struct prioflow_port {
@@ -152,12 +217,14 @@ struct prioflow_port {
 	spinlock_t lock;		/* protects the update side of the fields below */
 	struct list_head qdiscs;
 	struct prioflow_hold hold[PRIOFLOW_HOLDS];
-	u8 send_level;
-	u8 requested[PRIOFLOW_REQUESTERS];
-	u8 receive_level;		/* highest of them: level of the pause request */
+	u16 paused;			/* by any of them */
+	u64 until_ns;			/* first end of a pause, CLOCK_MONOTONIC; 0: none */
+	u16 requested[PRIOFLOW_REQUESTERS];
+	u16 request;			/* of the peer: by any of them, widened by the scope */
+	u8 scope;			/* PRIOFLOW_SCOPE_* */
+	bool propagates;		/* frames for this port may pause other ports */
 	struct prioflow_link link;
 	struct prioflow_forward forward;
-	u64 until_ns;			/* end of the first hold, CLOCK_MONOTONIC; 0: none */
 	u64 paused_since_ns[PRIOFLOW_LEVELS];
 	u64 paused_ns[PRIOFLOW_LEVELS];
 	u32 pauses[PRIOFLOW_LEVELS];
@@ -229,12 +296,24 @@ struct prioflow_receiver {
 	void (*ready)(struct sock *sk);	/* the socket's own sk_data_ready */
 	spinlock_t lock;
 	s8 level;			/* or PRIOFLOW_NO_LEVEL; under the lock, as all below */
-	u8 requested;			/* requested level; 0: none */
+	u8 requested;			/* requested level + 1; 0: none */
+	bool abandoned;			/* has not read for too long: no longer served */
+	u32 payload;			/* of its smallest datagram, octets */
+	u32 high_config;		/* XOFF mark as set; 0: computed */
 	u32 high;			/* XOFF mark, bytes of sk_rmem_alloc */
 	u32 low;			/* XON mark */
 	u32 headroom;			/* bytes of its buffer for in-flight frames */
+	u32 frames;			/* in-flight frames */
 	u32 pause_requests;
-	struct list_head node;		/* while it is polled, which holds a reference */
+	struct prioflow_scope *scope;	/* while it has a level */
+	struct list_head member;	/* of the namespace's receivers; the namespace's lock */
+	u64 inode;
+	u32 pid;			/* of the process that has opted it in */
+	/* while it is polled, which holds a reference */
+	struct list_head node;		/* poll_lock */
+	u64 xoff_ns;			/* since when, CLOCK_MONOTONIC; 0: it is not in XOFF */
+	u64 read_ns;			/* when it has been seen to read */
+	u32 fill;			/* bytes at the last look */
 };
 
 /* State of a socket that has opted in (socket.c). */
@@ -245,11 +324,16 @@ struct prioflow_socket {
 	void (*destruct)(struct sock *sk);	/* the socket's own sk_destruct */
 	s8 send_level;			/* or PRIOFLOW_NO_LEVEL; under the socket's lock */
 	u32 reserve;			/* bytes, under the socket's lock */
+	struct prioflow_user *user;	/* whose room it has reserved; while reserve is not 0 */
+	atomic64_t protected;		/* packets */
+	atomic64_t unprotected;
 	struct prioflow_receiver receiver;
 };
 
 /* classify.c */
-u8 prioflow_classify(const struct prioflow_map *map, struct sk_buff *skb);
+/* Not a level: a frame of flow control that this port's link has not sent. */
+#define PRIOFLOW_FOREIGN	PRIOFLOW_LEVELS
+u8 prioflow_classify(const struct prioflow_sched *q, struct sk_buff *skb);
 u32 prioflow_map_entries(u8 source);
 void prioflow_map_init(struct prioflow_map *map, u8 source);
 void prioflow_map_update(struct prioflow_map *map);
@@ -263,28 +347,38 @@ void prioflow_port_put(struct prioflow_port *port);
 void prioflow_port_join(struct prioflow_port *port, struct prioflow_sched *sched);
 void prioflow_port_leave(struct prioflow_port *port, struct prioflow_sched *sched);
 void prioflow_port_expire(struct prioflow_port *port, u64 now_ns);
-void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u8 level,
-			u64 lifetime_ns, u64 now_ns);
-void prioflow_port_set_receive_level(struct prioflow_port *port, u8 level);
-void prioflow_port_request_for_sockets(struct prioflow_port *port, u8 level);
+void prioflow_port_hold(struct prioflow_port *port, enum prioflow_holder holder, u16 mask,
+			u64 until_ns);
+void prioflow_port_apply(struct prioflow_port *port, u64 now_ns);
 void prioflow_port_request(struct prioflow_port *port, enum prioflow_requester requester,
-			   u8 level);
+			   u16 mask);
+void prioflow_port_set_scope(struct prioflow_port *port, u8 scope);
+void prioflow_port_set_receive_level(struct prioflow_port *port, u8 level);
+void prioflow_port_set_send_level(struct prioflow_port *port, u8 level, u64 lifetime_ns);
 int prioflow_port_in_flight(const struct prioflow_port *port, u32 reaction_us, u32 ring,
 			    u32 octets, u32 *frames);
-void prioflow_port_set_send_level(struct prioflow_port *port, u8 level, u64 lifetime_ns);
-u8 prioflow_port_send_level(struct prioflow_port *port, u64 *until_ns);
+u16 prioflow_port_paused(struct prioflow_port *port, u64 *until_ns);
 void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *stats);
 
 /* link.c */
 extern const u8 prioflow_address[ETH_ALEN];
-int prioflow_link_module_init(void);
-void prioflow_link_module_exit(void);
 void prioflow_link_init(struct prioflow_link *link);
 int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_ext_ack *extack);
 void prioflow_link_end(struct prioflow_port *port);
-void prioflow_link_send_soon(struct prioflow_port *port);
+void prioflow_link_request(struct prioflow_port *port);
 void prioflow_link_measure(struct prioflow_port *port);
-void prioflow_link_fill(const struct prioflow_port *port, struct tc_prioflow_link *stats);
+void prioflow_link_fill(const struct prioflow_port *port, u64 now_ns,
+			struct tc_prioflow_link *stats);
+
+/* peer.c */
+void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns);
+bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame *frame,
+			u64 now_ns);
+u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns);
+
+/* storm.c */
+void prioflow_storm_account(struct prioflow_port *port, u64 now_ns);
+bool prioflow_storm_rages(struct prioflow_port *port, u64 now_ns);
 
 /* forward.c */
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level);
@@ -300,6 +394,7 @@ void prioflow_forward_stop(struct prioflow_port *port);
 int prioflow_event_module_init(void);
 void prioflow_event_module_exit(void);
 void prioflow_event(const struct prioflow_port *port, u8 command, u64 now_ns);
+void prioflow_event_receiver(const struct prioflow_socket *socket, u64 now_ns);
 
 /* rx.c */
 unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
@@ -309,11 +404,22 @@ int prioflow_net_module_init(void);
 void prioflow_net_module_exit(void);
 struct prioflow_net *prioflow_net_of(const struct net *net);
 bool prioflow_net_permits(const struct net *net, u8 level);
-int prioflow_net_reserve(struct prioflow_net *net, u32 from, u32 to);
-u64 prioflow_net_reserved(struct prioflow_net *net);
 void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port);
 void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port);
-void prioflow_net_request(struct prioflow_net *net, u8 from, u8 to);
+
+/* scope.c */
+struct prioflow_scope *prioflow_scope_get(struct prioflow_net *net, int ifindex);
+void prioflow_scope_put(struct prioflow_net *net, struct prioflow_scope *scope);
+bool prioflow_scope_covers(const struct prioflow_net *net, int ifindex,
+			   const struct prioflow_port *port);
+void prioflow_scope_request(struct prioflow_net *net, struct prioflow_scope *scope, u8 from,
+			    u8 to);
+void prioflow_scope_apply(struct prioflow_net *net);
+
+/* reserve.c */
+int prioflow_reserve(struct prioflow_socket *socket, u32 bytes);
+void prioflow_reserve_end(struct prioflow_socket *socket);
+u64 prioflow_reserved(struct prioflow_net *net, kuid_t uid);
 
 /* socket.c */
 int prioflow_socket_module_init(void);
@@ -338,11 +444,31 @@ int prioflow_sockopt_module_init(void);
 void prioflow_sockopt_module_exit(void);
 
 /* receive.c */
-int prioflow_receive_module_init(void);
-void prioflow_receive_module_exit(void);
 void prioflow_receive_init(struct prioflow_socket *socket);
-void prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_receive *set);
-int prioflow_receive_headroom(const struct net *net, u32 payload, struct prioflow_receive *need);
+int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_receive *set,
+			 struct prioflow_scope *scope);
+void prioflow_receive_request(struct prioflow_receiver *receiver, struct prioflow_net *net,
+			      u8 level);
+void prioflow_receive_end(struct prioflow_socket *socket);
+void prioflow_receive_measure(struct prioflow_net *net);
+u32 prioflow_receive_high(const struct prioflow_socket *socket);
+void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb);
+
+/* headroom.c */
+#define PRIOFLOW_CHARGE_USUAL	64
+#define PRIOFLOW_CHARGE_MOST	(64 * PRIOFLOW_CHARGE_USUAL)
+/* No frame is charged less. */
+#define PRIOFLOW_CHARGE_SMALL	(2048 + SKB_DATA_ALIGN(sizeof(struct sk_buff)))
+u32 prioflow_headroom_charge(u32 payload);
+int prioflow_headroom(const struct prioflow_net *net, int ifindex, u32 payload, s32 level,
+		      struct prioflow_receive *need);
+
+/* poll.c */
+void prioflow_poll_init(struct prioflow_net *net);
+void prioflow_poll_exit(struct prioflow_net *net);
+void prioflow_poll_start(struct prioflow_net *net, struct prioflow_receiver *receiver,
+			 u64 now_ns);
+u32 prioflow_poll_fill(const struct sock *sk);
 
 /* options.c */
 int prioflow_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);

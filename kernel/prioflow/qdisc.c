@@ -6,9 +6,8 @@
  * the limit is reached, a packet pushes out the youngest packet of the lowest level below
  * its own. Packets of sockets that have opted in (socket.c), and frames that a bridge
  * forwards from ports with a link (forward.c), are protected: exempt from the limit and
- * never dropped. A level below the device's transmit level (port.c) is paused: its packets
- * stay charged to their sockets, so that a sender whose buffer is full sleeps instead of
- * losing packets.
+ * never dropped. The packets of a level that the device pauses (port.c) stay charged to their
+ * sockets, so that a sender whose buffer is full sleeps instead of losing packets.
  */
 #include <linux/module.h>
 #include <net/gen_stats.h>
@@ -26,7 +25,7 @@ static __always_inline void prioflow_append(struct sk_buff *skb, struct Qdisc *s
 	struct prioflow_sched *q = qdisc_priv(sch);
 	bool waits;
 
-	waits = q->backlogged || READ_ONCE(q->port->send_level);
+	waits = q->backlogged || READ_ONCE(q->port->paused);
 	prioflow_level_add(sch, number, skb, prot, charged, waits ? ktime_get_ns() : 0);
 }
 
@@ -35,17 +34,25 @@ static noinline int prioflow_add_to_full(struct sk_buff *skb, struct Qdisc *sch,
 					 struct sk_buff **to_free)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	int result = NET_XMIT_SUCCESS;
 	u32 packets = 0, bytes = 0;
+	int result;
 
 	if (prioflow_level_push_out(sch, number, skb, to_free, &packets, &bytes)) {
 		prioflow_append(skb, sch, number, PRIOFLOW_DROPPABLE, 0);
+		if (!packets)
+			return NET_XMIT_SUCCESS;
+		/*
+		 * Parents do not count this packet then: so one of the dropped ones is not
+		 * subtracted, and no parent is taken for empty meanwhile.
+		 */
+		result = NET_XMIT_CN;
+		packets--;
+		bytes -= qdisc_pkt_len(skb);
 	} else {
 		q->level[number].dropped++;
 		result = compat_qdisc_drop_over_limit(skb, sch, to_free);
 	}
-	/* Not earlier: parents must not take the qdisc for empty meanwhile. */
-	if (packets)
+	if (packets || bytes)
 		qdisc_tree_reduce_backlog(sch, packets, bytes);
 	return result;
 }
@@ -83,6 +90,7 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 {
 	u32 before = qdisc_pkt_len(skb), frames = 0, bytes = 0;
 	struct sk_buff *all, *frame, *next;
+	bool displaced = false;
 
 	all = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(all))
@@ -91,11 +99,19 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 		u32 length = frame->len;
 
 		skb_mark_not_on_list(frame);
-		qdisc_skb_cb(frame)->pkt_len = length;
-		if (prioflow_add(frame, sch, number, protected, to_free) == NET_XMIT_SUCCESS) {
+		compat_qdisc_init_pkt_len(frame, length);
+		switch (prioflow_add(frame, sch, number, protected, to_free)) {
+		case NET_XMIT_SUCCESS:
 			frames++;
 			bytes += length;
+			break;
+		case NET_XMIT_CN:	/* has taken the place of another in the parents */
+			displaced = true;
 		}
+	}
+	if (!frames && displaced) {
+		consume_skb(skb);
+		return NET_XMIT_CN;
 	}
 	if (!frames) {
 		kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
@@ -126,7 +142,11 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	u32 number;
 
 	prioflow_assert_qdisc_lock(sch);
-	number = prioflow_level_of(&q->map, skb);
+	number = prioflow_level_of(q, skb);
+	if (unlikely(number == PRIOFLOW_FOREIGN)) {
+		q->port->link.foreign++;
+		return qdisc_drop(skb, sch, to_free);
+	}
 	/* One ring, so that the core does not bulk-dequeue for another (prioflow_init). */
 	if (unlikely(q->one_queue))
 		skb_set_queue_mapping(skb, q->one_queue - 1);
@@ -140,31 +160,28 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	return prioflow_add_droppable(skb, sch, number, to_free);
 }
 
-/* Whether a level may send now; else schedules the watchdog for the end of the pause. */
-static noinline bool prioflow_may_send(struct Qdisc *sch, u32 number)
+/* The backlogged levels that may send; if none may, schedules the watchdog. */
+static noinline u32 prioflow_may_send(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u64 until_ns;
+	u32 levels;
 
-	if (number >= prioflow_port_send_level(q->port, &until_ns))
-		return true;
-	if (until_ns)
+	levels = q->backlogged & ~prioflow_port_paused(q->port, &until_ns);
+	if (!levels && until_ns)
 		qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
-	return false;
+	return levels;
 }
 
 /* The level to serve now, or -1. */
 static __always_inline int prioflow_next(struct Qdisc *sch)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	u32 number;
+	u32 levels = q->backlogged;
 
-	if (!q->backlogged)
-		return -1;
-	number = __fls(q->backlogged);
-	if (unlikely(READ_ONCE(q->port->send_level)) && !prioflow_may_send(sch, number))
-		return -1;
-	return number;
+	if (unlikely(levels && READ_ONCE(q->port->paused)))
+		levels = prioflow_may_send(sch);
+	return levels ? __fls(levels) : -1;
 }
 
 static void prioflow_count_sent(struct Qdisc *sch, struct prioflow_level *level,

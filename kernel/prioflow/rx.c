@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * prioflow: receives the peer's level frames, or PAUSE or PFC of standard equipment
- * (docs/protocol.md). Each sets the port's transmit level for its lifetime. Frames above the
- * rate limit are ignored, and so is a peer that the pause-storm watchdog has caught.
+ * (docs/protocol.md). Each pauses levels of the port for its lifetime. Frames above the rate
+ * limit are ignored, and so is a peer that the pause-storm watchdog has caught (storm.c).
  */
 #include <linux/etherdevice.h>
 #include <linux/netfilter.h>
 
-#include "frame.h"
 #include "prioflow.h"
 
 /* Rate limit: frames per second, and burst. */
@@ -33,91 +32,65 @@ static bool prioflow_rx_within_rate(struct prioflow_port *port, u64 now_ns)
 	return true;
 }
 
-/* The pause-storm watchdog: whether to ignore a pause request. */
-static bool prioflow_rx_is_storm(struct prioflow_port *port, u64 now_ns)
+/* The levels of these that the peer may pause now. */
+static u16 prioflow_rx_permitted(struct prioflow_port *port, u16 mask, u64 now_ns)
 {
-	struct prioflow_link *link = &port->link;
-
-	lockdep_assert_held(&port->lock);
-	if (now_ns < link->ignore_until_ns) {
-		link->ignored++;
-		return true;
-	}
-	if (!port->hold[PRIOFLOW_BY_PEER].level)
-		link->held_since_ns = now_ns;
-	if (!link->storm_ns || now_ns - link->held_since_ns <= link->storm_ns)
-		return false;
-
-	link->ignore_until_ns = now_ns + link->storm_ns;
-	prioflow_event(port, PRIOFLOW_CMD_STORM, now_ns);
-	if (!link->storms++)
-		netdev_warn(port->dev, "prioflow: the peer has paused this port for more than %llu ms: pause requests are ignored for as long; logged once\n",
-			    div_u64(link->storm_ns, NSEC_PER_MSEC));
-	return true;
-}
-
-/* Pauses the levels below @level, or resumes all if it is 0. */
-static void prioflow_rx_obey(struct prioflow_port *port, const u8 *peer, u8 level,
-			       u64 lifetime_ns, u64 now_ns)
-{
-	lockdep_assert_held(&port->lock);
-	ether_addr_copy(port->link.peer, peer);
-	prioflow_port_expire(port, now_ns);
-	if (level && prioflow_rx_is_storm(port, now_ns))
-		level = 0;
-	prioflow_port_hold(port, PRIOFLOW_BY_PEER, level, lifetime_ns, now_ns);
+	mask &= prioflow_below(port->link.obeys);
+	return mask && !prioflow_storm_rages(port, now_ns) ? mask : 0;
 }
 
 /* Obeys a level frame. */
-static void prioflow_rx_level(struct prioflow_port *port, const u8 *peer,
-				const struct prioflow_frame *frame)
+static void prioflow_rx_level(struct prioflow_port *port, const u8 *from,
+			      const struct prioflow_frame *frame)
 {
 	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns();
+	u16 mask;
 
 	spin_lock(&port->lock);
 	if (!prioflow_rx_within_rate(port, now_ns))
 		goto unlock;
-	if (link->peer_known && link->peer_instance == frame->instance &&
-	    (s32)(frame->sequence - link->peer_sequence) <= 0) {
+	if (!prioflow_peer_hear(link, frame, now_ns)) {
 		link->stale++;
 		goto unlock;
 	}
-	link->peer_known = true;
-	link->peer_instance = frame->instance;
-	link->peer_sequence = frame->sequence;
-	prioflow_rx_obey(port, peer, frame->level, frame->lifetime_ms * NSEC_PER_MSEC,
-			   now_ns);
+	ether_addr_copy(link->peer.address, from);
+	prioflow_port_expire(port, now_ns);
+	mask = prioflow_rx_permitted(port, frame->mask, now_ns);
+	prioflow_port_hold(port, PRIOFLOW_BY_PEER, PRIOFLOW_PAUSABLE, 0);
+	prioflow_port_hold(port, PRIOFLOW_BY_PEER, mask,
+			   now_ns + frame->lifetime_ms * NSEC_PER_MSEC);
+	prioflow_port_apply(port, now_ns);
 unlock:
 	spin_unlock(&port->lock);
 }
 
-/*
- * Obeys PAUSE or PFC. A transmit level has no gaps: it pauses all priorities up to the
- * highest paused one, until the last of their pauses ends.
- */
-static void prioflow_rx_pause(struct prioflow_port *port, const u8 *peer,
-				const struct prioflow_pause *pause)
+/* Obeys PAUSE or PFC: each priority of the frame for its own time. */
+static void prioflow_rx_pause(struct prioflow_port *port, const u8 *from,
+			      const struct prioflow_pause *pause)
 {
-	u64 now_ns = ktime_get_ns(), until_ns = now_ns;
 	struct prioflow_link *link = &port->link;
-	u8 paused = 0;
+	u64 now_ns = ktime_get_ns();
 	u32 i;
 
 	spin_lock(&port->lock);
 	if (!prioflow_rx_within_rate(port, now_ns))
 		goto unlock;
+	link->peer.heard_ns = now_ns;
+	ether_addr_copy(link->peer.address, from);
+	prioflow_port_expire(port, now_ns);
 	for (i = 0; i < PRIOFLOW_PRIORITIES; i++) {
-		if (pause->priorities & BIT(i))
-			link->paused_until_ns[i] = now_ns +
-				div_u64((u64)pause->quanta[i] * PRIOFLOW_QUANTUM_BITS *
-					(NSEC_PER_SEC / USEC_PER_SEC), link->rate_mbps);
-		if (link->paused_until_ns[i] > now_ns) {
-			paused |= BIT(i);
-			until_ns = max(until_ns, link->paused_until_ns[i]);
-		}
+		u16 levels = 3 << 2 * i, paused = pause->quanta[i] ? levels : 0;
+
+		if (!(pause->priorities & BIT(i)))
+			continue;
+		paused = prioflow_rx_permitted(port, paused, now_ns);
+		prioflow_port_hold(port, PRIOFLOW_BY_PEER, levels, 0);
+		prioflow_port_hold(port, PRIOFLOW_BY_PEER, paused, now_ns +
+				   div_u64((u64)pause->quanta[i] * PRIOFLOW_QUANTUM_BITS *
+					   (NSEC_PER_SEC / USEC_PER_SEC), link->pause_mbps));
 	}
-	prioflow_rx_obey(port, peer, prioflow_pause_level(paused), until_ns - now_ns, now_ns);
+	prioflow_port_apply(port, now_ns);
 unlock:
 	spin_unlock(&port->lock);
 }
@@ -134,6 +107,7 @@ unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_s
 	u8 mode;
 
 	lockdep_assert_in_softirq();
+	prioflow_receive_see(port->net, skb);
 	if (likely(skb->protocol != htons(ETH_P_PAUSE) &&
 		   skb->protocol != htons(PRIOFLOW_ETHERTYPE)))
 		return NF_ACCEPT;

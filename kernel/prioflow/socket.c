@@ -32,17 +32,19 @@ void prioflow_socket_destruct(struct sock *sk)
 	struct prioflow_socket *socket = prioflow_socket_find(sk);
 
 	rhashtable_remove_fast(&prioflow_sockets, &socket->node, prioflow_sockets_params);
-	prioflow_net_reserve(prioflow_net_of(sock_net(sk)), socket->reserve, 0);
+	prioflow_reserve_end(socket);
+	prioflow_receive_end(socket);
 	socket->destruct(sk);
 	kfree_rcu(socket, rcu);
 	module_put(THIS_MODULE);
 }
 
-/* The socket's state; NULL if it has not opted in. The caller has a reference to @sk. */
+/*
+ * The socket's state; NULL if it has not opted in. The caller has a reference to @sk. It does
+ * not look at sk_destruct: L2TP may have replaced it since, and calls ours in the end.
+ */
 struct prioflow_socket *prioflow_socket_find(const struct sock *sk)
 {
-	if (likely(READ_ONCE(sk->sk_destruct) != prioflow_socket_destruct))
-		return NULL;
 	return rhashtable_lookup_fast(&prioflow_sockets, &sk, prioflow_sockets_params);
 }
 
@@ -75,16 +77,20 @@ struct prioflow_socket *prioflow_socket_get(struct sock *sk)
 
 /*
  * Whether a packet charged to the socket is protected: the socket is of this namespace, has
- * opted in up to this level, and has not exceeded its reservation.
+ * opted in up to this level, and has not exceeded its reservation. Counts both.
  */
 bool prioflow_socket_protects(const struct sock *sk, u8 level, const struct net *net)
 {
 	/* It lives as long as the socket, which the packet keeps from destruction. */
-	const struct prioflow_socket *socket = prioflow_socket_find(sk);
+	struct prioflow_socket *socket = prioflow_socket_find(sk);
+	bool protects;
 
-	return socket && level <= READ_ONCE(socket->send_level) &&
-	       net_eq(sock_net(sk), net) &&
-	       sk_wmem_alloc_get(sk) <= READ_ONCE(socket->reserve);
+	if (!socket || READ_ONCE(socket->send_level) == PRIOFLOW_NO_LEVEL)
+		return false;
+	protects = level <= READ_ONCE(socket->send_level) && net_eq(sock_net(sk), net) &&
+		   sk_wmem_alloc_get(sk) <= READ_ONCE(socket->reserve);
+	atomic64_inc(protects ? &socket->protected : &socket->unprotected);
+	return protects;
 }
 
 int prioflow_socket_module_init(void)

@@ -10,6 +10,7 @@
 #include <linux/net.h>
 #include <linux/netfilter.h>
 #include <linux/rtnetlink.h>
+#include <net/dst.h>
 #include <net/sock.h>
 
 #include "prioflow.h"
@@ -32,7 +33,6 @@ static u64 prioflow_send_reserve(const struct sock *sk)
 /* Opts in for sending, up to a level, or out. */
 static int prioflow_set_send(struct sock *sk, s32 level)
 {
-	struct prioflow_net *net = prioflow_net_of(sock_net(sk));
 	u64 reserve = prioflow_send_reserve(sk);
 	struct prioflow_socket *socket;
 	int err = 0;
@@ -44,17 +44,17 @@ static int prioflow_set_send(struct sock *sk, s32 level)
 	if (reserve > S32_MAX)
 		return -ENOBUFS;
 	lock_sock(sk);
-	socket = prioflow_socket_get(sk);
-	if (IS_ERR(socket)) {
-		err = PTR_ERR(socket);
+	/* Who has not opted in needs no state to opt out, which anybody may. */
+	socket = level >= 0 ? prioflow_socket_get(sk) : prioflow_socket_find(sk);
+	if (IS_ERR_OR_NULL(socket)) {
+		err = PTR_ERR_OR_ZERO(socket);
 		goto unlock;
 	}
 	/* Reserved bytes may be queued: only the socket's destruction returns them. */
 	if (level >= 0 && reserve > socket->reserve) {
-		err = prioflow_net_reserve(net, socket->reserve, reserve);
+		err = prioflow_reserve(socket, reserve);
 		if (err)
 			goto unlock;
-		WRITE_ONCE(socket->reserve, reserve);
 	}
 	WRITE_ONCE(socket->send_level, level);
 unlock:
@@ -72,9 +72,11 @@ static void prioflow_get_send(struct sock *sk, struct prioflow_send *send)
 	send->level = socket ? socket->send_level : PRIOFLOW_NO_LEVEL;
 	send->reserve = prioflow_send_reserve(sk);
 	send->buffer = READ_ONCE(sk->sk_sndbuf);
+	send->protected = socket ? atomic64_read(&socket->protected) : 0;
+	send->unprotected = socket ? atomic64_read(&socket->unprotected) : 0;
 	release_sock(sk);
 	send->room = READ_ONCE(net->send_room);
-	send->reserved = prioflow_net_reserved(net);
+	send->reserved = prioflow_reserved(net, sk->sk_uid);
 }
 
 /*
@@ -105,13 +107,36 @@ static int prioflow_for_sender(struct sock *sk, struct prioflow_send *send, bool
 	return err;
 }
 
+/*
+ * The device that a receiver stands for: the one it is bound to, or that leads to the peer
+ * it is connected to; 0: all of the namespace.
+ */
+static int prioflow_device_of(struct sock *sk)
+{
+	struct dst_entry *route;
+	int ifindex;
+
+	sock_owned_by_me(sk);
+	ifindex = READ_ONCE(sk->sk_bound_dev_if);
+	if (ifindex || sk->sk_state != TCP_ESTABLISHED)
+		return ifindex;
+	route = sk_dst_get(sk);
+	if (!route)
+		return 0;
+	ifindex = route->dev->ifindex;
+	dst_release(route);
+	return ifindex;
+}
+
 /* Completes the marks from the buffer; refuses marks without headroom. */
-static int prioflow_check_marks(const struct sock *sk, struct prioflow_receive *receive)
+static int prioflow_check_marks(const struct sock *sk, int ifindex,
+				struct prioflow_receive *receive)
 {
 	u32 buffer = READ_ONCE(sk->sk_rcvbuf);
 	int err;
 
-	err = prioflow_receive_headroom(sock_net(sk), receive->payload, receive);
+	err = prioflow_headroom(prioflow_net_of(sock_net(sk)), ifindex, receive->payload,
+				receive->level, receive);
 	if (err)
 		return err;
 	if (receive->headroom >= buffer)
@@ -123,6 +148,26 @@ static int prioflow_check_marks(const struct sock *sk, struct prioflow_receive *
 	if (!receive->low)
 		receive->low = receive->high / 2;
 	return receive->low < receive->high ? 0 : -EINVAL;
+}
+
+/* Opts in for receiving. RTNL and the socket's lock. */
+static int prioflow_start_receiving(struct sock *sk, struct prioflow_receive *receive)
+{
+	struct prioflow_net *net = prioflow_net_of(sock_net(sk));
+	int err, ifindex = prioflow_device_of(sk);
+	struct prioflow_socket *socket;
+	struct prioflow_scope *scope;
+
+	err = prioflow_check_marks(sk, ifindex, receive);
+	if (err)
+		return err;
+	socket = prioflow_socket_get(sk);
+	if (IS_ERR(socket))
+		return PTR_ERR(socket);
+	scope = prioflow_scope_get(net, ifindex);
+	if (!scope)
+		return -ENOMEM;
+	return prioflow_receive_set(socket, receive, scope);
 }
 
 /* Opts in for receiving, or out. */
@@ -139,17 +184,15 @@ static int prioflow_set_receive(struct sock *sk, struct prioflow_receive *receiv
 	if (receive->level >= 0 && !prioflow_net_permits(sock_net(sk), receive->level))
 		return -EPERM;
 	rtnl_lock();
-	if (receive->level >= 0)
-		err = prioflow_check_marks(sk, receive);
-	if (!err) {
-		lock_sock(sk);
-		socket = prioflow_socket_get(sk);
-		if (IS_ERR(socket))
-			err = PTR_ERR(socket);
-		else
-			prioflow_receive_set(socket, receive);
-		release_sock(sk);
+	lock_sock(sk);
+	if (receive->level >= 0) {
+		err = prioflow_start_receiving(sk, receive);
+	} else {
+		socket = prioflow_socket_find(sk);
+		if (socket)
+			prioflow_receive_set(socket, receive, NULL);
 	}
+	release_sock(sk);
 	rtnl_unlock();
 	return err;
 }
@@ -163,11 +206,9 @@ static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receiv
 	if (!prioflow_is_udp(sk))
 		return -EOPNOTSUPP;
 	rtnl_lock();
-	err = prioflow_receive_headroom(sock_net(sk), receive->payload, receive);
-	rtnl_unlock();
-	if (err)
-		return err;
 	lock_sock(sk);
+	err = prioflow_headroom(prioflow_net_of(sock_net(sk)), prioflow_device_of(sk),
+				receive->payload, 0, receive);
 	socket = prioflow_socket_find(sk);
 	receive->level = socket ? socket->receiver.level : PRIOFLOW_NO_LEVEL;
 	receive->high = socket ? socket->receiver.high : 0;
@@ -175,19 +216,27 @@ static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receiv
 	receive->pause_requests = socket ? READ_ONCE(socket->receiver.pause_requests) : 0;
 	receive->buffer = READ_ONCE(sk->sk_rcvbuf);
 	release_sock(sk);
-	return 0;
+	rtnl_unlock();
+	return err;
+}
+
+/* Programs that do not know the last fields may pass a shorter structure. */
+static bool prioflow_is_send_size(unsigned int length)
+{
+	return length == sizeof(struct prioflow_send) ||
+	       length == offsetof(struct prioflow_send, protected);
 }
 
 static int prioflow_setsockopt(struct sock *sk, int option, sockptr_t from, unsigned int length)
 {
 	struct prioflow_receive receive;
-	struct prioflow_send send;
+	struct prioflow_send send = {};
 
 	switch (option) {
 	case PRIOFLOW_SO_SEND:
-		if (length != sizeof(send))
+		if (!prioflow_is_send_size(length))
 			return -EINVAL;
-		if (copy_from_sockptr(&send, from, sizeof(send)))
+		if (copy_from_sockptr(&send, from, length))
 			return -EFAULT;
 		return prioflow_for_sender(sk, &send, true);
 	default:
@@ -202,17 +251,17 @@ static int prioflow_setsockopt(struct sock *sk, int option, sockptr_t from, unsi
 static int prioflow_getsockopt(struct sock *sk, int option, void __user *user, int *length)
 {
 	struct prioflow_receive receive;
-	struct prioflow_send send;
+	struct prioflow_send send = {};
 	int err;
 
 	switch (option) {
 	case PRIOFLOW_SO_SEND:
-		if (*length != sizeof(send))
+		if (*length < 0 || !prioflow_is_send_size(*length))
 			return -EINVAL;
-		if (copy_from_user(&send, user, sizeof(send)))
+		if (copy_from_user(&send, user, *length))
 			return -EFAULT;
 		err = prioflow_for_sender(sk, &send, false);
-		if (!err && copy_to_user(user, &send, sizeof(send)))
+		if (!err && copy_to_user(user, &send, *length))
 			err = -EFAULT;
 		return err;
 	default:

@@ -140,7 +140,7 @@ mod tests {
     use teiji_core::time::Span;
 
     use super::*;
-    use crate::scenario::LevelSource;
+    use crate::scenario::{LevelSource, PauseScope};
 
     fn wrong(text: &str) -> String {
         FlowProfile::parse(text, "flow.toml").unwrap_err().to_string()
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again_as_it_was() {
-        let table = LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).unwrap();
+        let table = LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 14]).unwrap();
         let full = Prioflow {
             limit: 150,
             bytes: Some(9_000),
@@ -167,6 +167,9 @@ mod tests {
             reaction: Span::from_micros(250),
             ring: 4,
             room: 500,
+            scope: PauseScope::Below,
+            obey: 14,
+            propagate: false,
         };
         let port =
             |interface: &str, settings| ProfilePort { interface: interface.into(), settings };

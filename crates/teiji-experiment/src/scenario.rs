@@ -32,7 +32,7 @@ pub use instruction::InstructionTime;
 pub use judge::{Judge, JudgeBy};
 pub use level_table::LevelTable;
 pub use loaded::{LoadedPorts, PortName};
-pub use prioflow::{LevelSource, LinkMode};
+pub use prioflow::{LevelSource, LinkMode, PauseScope};
 pub use qdisc::{
     Cbs, FqCodel, Gate, Mqprio, Pfifo, Prio, Qdisc, QdiscTree, QueueRange, Taprio, TaprioMode,
     largest_frame_on_the_wire,

@@ -7,7 +7,7 @@ use std::path::Path;
 use teiji_core::domain::{Level, RtPriority};
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{
-    Irq, LevelSource, LevelTable, LinkMode, Pfifo, Policy, Prio, Prioflow,
+    Irq, LevelSource, LevelTable, LinkMode, PauseScope, Pfifo, Policy, Prio, Prioflow,
 };
 use teiji_experiment::{
     Case, Etf, Experiment, Mistakes, Mqprio, Nic, Qdisc, Reader, Rests, SendMode, Severity,
@@ -309,7 +309,7 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
     };
     let experiment = read(&root(
         "link = \"mac-control\"\nstorm = \"0\"\nring = 4\nbytes = 9000\nby = \"pcp\"\n\
-         table = [0, 0, 1, 1, 2, 2, 3, 15]\n",
+         table = [0, 0, 1, 1, 2, 2, 3, 14]\nscope = \"below\"\nobey = 7\npropagate = false\n",
     ));
     let port = experiment.cases[0].scenario.port("talker", "line").unwrap().clone();
     let wanted = Prioflow {
@@ -318,7 +318,10 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
         ring: 4,
         bytes: Some(9000),
         source: LevelSource::Pcp,
-        table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).ok(),
+        table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 14]).ok(),
+        scope: PauseScope::Below,
+        obey: 7,
+        propagate: false,
         ..Prioflow::default()
     };
     assert_eq!(port.qdisc, Some(Qdisc::Prioflow(wanted).into()));
@@ -333,6 +336,9 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
 
     for (mistake, words) in [
         ("link = \"xoff\"\n", "mac-control"),
+        ("scope = \"all\"\n", "below"),
+        ("obey = 16\n", "obey"),
+        ("propagate = 1\n", "propagate"),
         ("storm = \"100us\"\n", "whole multiples of 1 ms"),
         ("reaction = \"33ms\"\n", "from 1 µs to 32 ms"),
         ("ring = 0\n", "ring"),

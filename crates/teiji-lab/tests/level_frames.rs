@@ -10,12 +10,17 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A good frame, octet by octet, as docs/protocol.md says: level 5 for 100 ms, instance
-/// 0x01020304, sequence 0xFFFFFFFF.
-const GOOD: &str = "fffe02544a0105000064000001020304ffffffff\
-                    0000000000000000000000000000000000000000000000000000";
-/// What the parser says of it.
-const GOOD_READ: &str = "5 100 16909060 4294967295";
+/// A good frame, octet by octet, as docs/protocol.md says: levels 1 and 4 for 100 ms, instance
+/// 0x01020304, sequence 0xFFFFFFFF; its sender obeys up to level 14, ignores requests now, and has
+/// received sequence 7 of instance 0x0A0B0C0D.
+const GOOD: &str = "fffe02544a010502006400120102030\
+                    4ffffffff0f0100000a0b0c0d000000070000000000000000000000000000";
+/// What the parser says of it, after the version.
+const GOOD_READ: &str = "18 100 16909060 4294967295 15 1 168496141 7";
+/// A frame of version 1, level 5: all levels below are meant.
+const OLD: &str = "fffe02544a0105000064000001020304ffffffff\
+                   0000000000000000000000000000000000000000000000000000";
+const OLD_READ: &str = "1 31 100 16909060 4294967295 15 0 0 0";
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -61,18 +66,23 @@ impl Numbers {
 
 #[test]
 fn a_frame_is_as_documented_and_every_field_at_its_limits_survives() {
-    let mut lines = vec![format!("p {GOOD}"), format!("b {GOOD_READ}")];
+    let mut lines = vec![format!("p {GOOD}"), format!("b {GOOD_READ}"), format!("p {OLD}")];
     let mut frames = Vec::new();
-    for (level, lifetime_ms) in [(0, 0), (1, 1), (15, 1000), (7, 256)] {
+    for (mask, lifetime_ms) in [(0, 0), (1, 1), (0x7fff, 1000), (0x4001, 256)] {
         for number in [0, 1, 0x8000_0000_u32, u32::MAX] {
-            frames.push(format!("{level} {lifetime_ms} {number} {}", !number));
+            let (obeys, ignores) = (number & 15, number & 1);
+            frames.push(format!(
+                "{mask} {lifetime_ms} {number} {other} {obeys} {ignores} {other} {number}",
+                other = !number
+            ));
         }
     }
     lines.extend(frames.iter().map(|frame| format!("b {frame}")));
     let Some(answers) = module(&lines) else { return };
-    assert_eq!(answers[..2], [GOOD_READ, GOOD]);
-    let parse: Vec<_> = answers[2..].iter().map(|hex| format!("p {hex}")).collect();
-    assert_eq!(module(&parse).unwrap(), frames);
+    assert_eq!(answers[..3], [&format!("2 {GOOD_READ}"), GOOD, OLD_READ]);
+    let parse: Vec<_> = answers[3..].iter().map(|hex| format!("p {hex}")).collect();
+    let read: Vec<_> = frames.iter().map(|frame| format!("2 {frame}")).collect();
+    assert_eq!(module(&parse).unwrap(), read);
 }
 
 /// Frames that are not to be obeyed, and what they are.
@@ -95,6 +105,9 @@ fn bad() -> Vec<(String, &'static str)> {
         (with(6, "00"), "malformed"),
         (with(8, "0000"), "malformed"),
         (with(8, "03e9"), "malformed"),
+        (with(10, "0022"), "malformed"),
+        (with(10, "0000"), "malformed"),
+        (with(10, "8012"), "malformed"),
     ]
 }
 
@@ -106,7 +119,7 @@ fn what_is_short_wrong_or_somebody_elses_is_told_apart() {
     assert_eq!(answers, expected);
     // What follows a frame, padding or more, changes nothing.
     let giant = format!("p {GOOD}{}", "ff".repeat(3000));
-    assert_eq!(module(&[giant]).unwrap(), [GOOD_READ]);
+    assert_eq!(module(&[giant]).unwrap(), [format!("2 {GOOD_READ}")]);
 }
 
 #[test]
@@ -129,8 +142,8 @@ fn no_frame_that_chance_makes_harms_the_parser_or_gets_past_its_limits() {
     assert_eq!(answers.len(), 100_000);
     for answer in answers.iter().filter(|answer| answer.contains(' ')) {
         let fields: Vec<u32> = answer.split(' ').map(|field| field.parse().unwrap()).collect();
-        assert!(fields[0] <= 15 && fields[1] <= 1000, "{answer}");
-        assert_eq!(fields[0] == 0, fields[1] == 0, "{answer}");
+        assert!(fields[1] < 1 << 15 && fields[2] <= 1000, "{answer}");
+        assert_eq!(fields[1] == 0, fields[2] == 0, "{answer}");
         good += 1;
     }
     assert!((10_000..90_000).contains(&good), "{good} of them were good");
@@ -188,7 +201,7 @@ fn wireshark_reads_a_frame_as_the_module_does() {
         }
     }
     let fields = [
-        "prioflow.level",
+        "prioflow.mask",
         "prioflow.lifetime_ms",
         "prioflow.instance",
         "prioflow.sequence",
@@ -197,7 +210,11 @@ fn wireshark_reads_a_frame_as_the_module_does() {
     for ethertype in ["8808", "88b5"] {
         assert_eq!(
             dissect(&[GOOD.into()], ethertype, &fields),
-            ["5\t100\t0x01020304\t4294967295\tSend nothing below level 5 for 100 ms"]
+            ["0x0012\t100\t0x01020304\t4294967295\tPause levels 1, 4 for 100 ms"]
+        );
+        assert_eq!(
+            dissect(&[OLD.into()], ethertype, &["prioflow.level", "_ws.col.Info"]),
+            ["5\tPause levels 0-4 for 100 ms"]
         );
     }
     let malformed: Vec<String> = bad()

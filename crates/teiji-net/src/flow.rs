@@ -2,7 +2,6 @@
 //! experiments (kernel/prioflow/README.md).
 
 use serde::Serialize;
-use teiji_core::wire::MacAddr;
 use teiji_experiment::scenario::{LevelTable, LinkMode, Prioflow};
 use thiserror::Error;
 
@@ -11,7 +10,7 @@ use crate::netlink::{KernelError, Netlink, link, qdisc};
 pub use crate::qdisc::prioflow::{NO_LIMIT, PrioflowChange};
 use crate::qdisc::prioflow_counters::AllCounters;
 pub use crate::qdisc::prioflow_counters::{
-    ForwardCounters, Holders, LEVELS, LevelCounters, LinkCounters,
+    ForwardCounters, Holders, LEVELS, LevelCounters, LevelSet, LinkCounters, Peer, PeerState,
 };
 use crate::qdisc::{Handle, ROOT_HANDLE, prioflow, prioflow_counters};
 use crate::transmit_ring::TransmitRing;
@@ -71,14 +70,14 @@ pub struct FlowStatus {
     pub settings: Prioflow,
     /// Level of each value of the source.
     pub table: LevelTable,
-    /// Nothing below leaves the device now, by whoever holds it.
-    pub transmit_level: u8,
-    /// The peer is asked to send nothing below now.
-    pub receive_level: u8,
-    /// Who holds them.
+    /// Levels that the device does not send now.
+    pub paused: LevelSet,
+    /// Levels that the peer is asked not to send now.
+    pub requested: LevelSet,
+    /// Who pauses them.
     pub held: Holders,
-    /// Whose frames were obeyed last.
-    pub peer: Option<MacAddr>,
+    /// The other end of the wire.
+    pub peer: Peer,
     /// Level 0 to 15, all qdiscs of the device together.
     pub levels: [LevelCounters; LEVELS],
     /// Level frames.
@@ -189,15 +188,15 @@ impl FlowPort {
         RawPrioflow { options, counters, .. }: &RawPrioflow,
         transmit_ring: TransmitRing,
     ) -> Option<FlowStatus> {
-        let AllCounters { transmit_level, receive_level, holders, peer, levels, link, forward } =
+        let AllCounters { paused, requested, holders, peer, levels, link, forward } =
             prioflow_counters::parse(counters)?;
         let settings = prioflow::decode(options)?;
         Some(FlowStatus {
             interface: self.ifname.clone(),
             settings,
             table: settings.levels(),
-            transmit_level,
-            receive_level,
+            paused,
+            requested,
             held: holders,
             peer,
             levels,
@@ -224,9 +223,16 @@ impl FlowPort {
     }
 
     pub(crate) fn refused(&self, error: KernelError) -> FlowError {
+        FlowError::of(&self.ifname, error)
+    }
+}
+
+impl FlowError {
+    /// The kernel's, about `what`.
+    pub(crate) fn of(what: &str, error: KernelError) -> Self {
         match error.errno {
-            EPERM => FlowError::NoRights,
-            _ => FlowError::Refused { ifname: self.ifname.clone(), error },
+            EPERM => Self::NoRights,
+            _ => Self::Refused { ifname: what.to_owned(), error },
         }
     }
 }

@@ -1,12 +1,28 @@
-//! What happens to the flow control of ports, as the kernel tells it: levels that change,
-//! peers that pause for too long.
+//! What happens to the flow control of ports and sockets, as the kernel tells it: levels that
+//! change, peers that pause for too long or do not obey, receivers that do not read.
 
 use crate::flow::{FlowError, FlowPort};
-pub use crate::netlink::prioflow_events::{FlowEvent, Happening};
+pub use crate::netlink::prioflow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use crate::netlink::{KernelError, Netlink, prioflow_events};
 
 const ENOENT: i32 = 2;
+const EOPNOTSUPP: i32 = 95;
 const ENOBUFS: i32 = 105;
+
+/// The sockets of the calling thread's network namespace that send pause requests.
+///
+/// # Errors
+/// Without the right to see them (`CAP_NET_ADMIN` in the namespace), or if the loaded module is of
+/// another version. Without the module there are none.
+pub fn receivers() -> Result<Vec<Receiver>, FlowError> {
+    let refused = |error| FlowError::of("the receivers", error);
+    let mut netlink = Netlink::open_generic().map_err(refused)?;
+    match prioflow_events::receivers(&mut netlink) {
+        Err(KernelError { errno: ENOENT, .. }) => Ok(Vec::new()),
+        Err(KernelError { errno: EOPNOTSUPP, .. }) => Err(FlowError::OtherVersion),
+        found => found.map_err(refused),
+    }
+}
 
 /// The events of one device, from the moment it is opened.
 #[derive(Debug)]
@@ -25,19 +41,32 @@ impl FlowEvents {
         Ok(Self { netlink, index: port.index() })
     }
 
-    /// Those that have come, without waiting, and whether others are lost because they came
-    /// faster than they were taken.
-    pub fn take(&mut self) -> (Vec<FlowEvent>, bool) {
-        let (mut events, mut lost) = (Vec::new(), false);
+    /// Those that have come, without waiting.
+    pub fn take(&mut self) -> Taken {
+        let mut taken = Taken::default();
         loop {
             match self.netlink.told() {
-                Ok(Some(told)) => events.extend(
-                    prioflow_events::parse(&told).filter(|event| event.index == self.index),
-                ),
-                Err(KernelError { errno: ENOBUFS, .. }) => lost = true,
+                Ok(Some(told)) => {
+                    taken.receivers.extend(prioflow_events::parse_receivers(&told));
+                    taken.events.extend(
+                        prioflow_events::parse(&told).filter(|event| event.index == self.index),
+                    );
+                }
+                Err(KernelError { errno: ENOBUFS, .. }) => taken.lost = true,
                 // No other error comes to a socket that only receives.
-                Ok(None) | Err(_) => return (events, lost),
+                Ok(None) | Err(_) => return taken,
             }
         }
     }
+}
+
+/// What has happened since the last look.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// Of the device.
+    pub events: Vec<FlowEvent>,
+    /// Of the receivers of its network namespace.
+    pub receivers: Vec<ReceiverEvent>,
+    /// Others are lost, because they came faster than they were taken.
+    pub lost: bool,
 }

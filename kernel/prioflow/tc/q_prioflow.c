@@ -20,6 +20,11 @@
 
 static const char * const sources[] = { "dscp", "tos", "pcp", "priority" };
 static const char * const links[] = { "off", "mac-control", "experimental", "pfc", "pause" };
+static const char * const scopes[] = { "level", "below" };
+static const char * const switches[] = { "off", "on" };
+static const char * const peers[] = {
+	"unknown", "obeys", "obeys less", "ignores", "deaf", "silent",
+};
 static const int entries[] = { 64, 16, 8, 16 };
 
 static void explain(void)
@@ -31,7 +36,8 @@ static void explain(void)
 		"                    [ link off|mac-control|experimental|pfc|pause ]\n"
 		"                    [ receive-level LEVEL ]\n"
 		"                    [ storm MILLISECONDS ] [ reaction MICROSECONDS ] [ ring FRAMES ]\n"
-		"                    [ room FRAMES ]\n");
+		"                    [ room FRAMES ] [ scope level|below ] [ obey LEVEL ]\n"
+		"                    [ propagate on|off ]\n");
 }
 
 static int parse_number(const char *text, const char *what, unsigned long max, unsigned long *value)
@@ -68,7 +74,7 @@ static int parse_table(char *text, unsigned char *table, int *count)
 	*count = 0;
 	while (rest && (entry = strsep(&rest, ","))) {
 		if (*count == PRIOFLOW_TABLE_SIZE ||
-		    parse_number(entry, "table", PRIOFLOW_TOP_LEVEL, &level))
+		    parse_number(entry, "table", PRIOFLOW_TOP_LEVEL - 1, &level))
 			return -1;
 		table[(*count)++] = level;
 	}
@@ -102,6 +108,19 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 			if (parse_word(value, links, PRIOFLOW_LINK_MAX, &byte))
 				return -1;
 			addattr_l(message, ROOM, TCA_PRIOFLOW_LINK, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "scope")) {
+			if (parse_word(value, scopes, PRIOFLOW_SCOPE_MAX, &byte))
+				return -1;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_SCOPE, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "propagate")) {
+			if (parse_word(value, switches, 1, &byte))
+				return -1;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_PROPAGATE, &byte, sizeof(byte));
+		} else if (!strcmp(argv[0], "obey")) {
+			if (parse_number(value, "obey", PRIOFLOW_TOP_LEVEL, &n))
+				return -1;
+			byte = n;
+			addattr_l(message, ROOM, TCA_PRIOFLOW_OBEY, &byte, sizeof(byte));
 		} else if (!strcmp(argv[0], "table")) {
 			if (parse_table(value, table, &count))
 				return -1;
@@ -135,6 +154,39 @@ static int prioflow_parse(struct qdisc_util *util, int argc, char **argv,
 	}
 	addattr_nest_end(message, options);
 	return 0;
+}
+
+static unsigned char byte_of(const struct rtattr *attribute)
+{
+	return *(unsigned char *)RTA_DATA(attribute);
+}
+
+/* The highest level of a mask, plus one. */
+static int level_of(unsigned int mask)
+{
+	int level = 0;
+
+	for (; mask; mask >>= 1)
+		level++;
+	return level;
+}
+
+/* Prints the levels of a mask, if it has gaps. */
+static void print_levels(FILE *file, const char *what, unsigned int mask)
+{
+	const char *gap = " ";
+	int i;
+
+	if (!(mask & (mask + 1)))
+		return;
+	fprintf(file, " %s levels", what);
+	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
+		if (mask & 1 << i) {
+			fprintf(file, "%s%d", gap, i);
+			gap = ",";
+		}
+	}
+	fprintf(file, "\n");
 }
 
 static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *options)
@@ -185,6 +237,13 @@ static int prioflow_print(struct qdisc_util *util, FILE *file, struct rtattr *op
 			*(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_RING]));
 	if (tb[TCA_PRIOFLOW_ROOM] && *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_ROOM]))
 		fprintf(file, " room %u", *(unsigned int *)RTA_DATA(tb[TCA_PRIOFLOW_ROOM]));
+	/* What is not the default. */
+	if (tb[TCA_PRIOFLOW_SCOPE] && byte_of(tb[TCA_PRIOFLOW_SCOPE]) == PRIOFLOW_SCOPE_BELOW)
+		fprintf(file, " scope below");
+	if (tb[TCA_PRIOFLOW_OBEY] && byte_of(tb[TCA_PRIOFLOW_OBEY]) != PRIOFLOW_TOP_LEVEL)
+		fprintf(file, " obey %u", byte_of(tb[TCA_PRIOFLOW_OBEY]));
+	if (tb[TCA_PRIOFLOW_PROPAGATE] && !byte_of(tb[TCA_PRIOFLOW_PROPAGATE]))
+		fprintf(file, " propagate off");
 	return 0;
 }
 
@@ -199,19 +258,24 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 	if (RTA_PAYLOAD(xstats) < sizeof(stats))
 		return -1;
 	memcpy(&stats, RTA_DATA(xstats), sizeof(stats));
-	fprintf(file, " transmit level %u, receive level %u\n", stats.send_level,
-		stats.receive_level);
-	if (stats.send_level || stats.receive_level)
+	fprintf(file, " transmit level %u, receive level %u\n", level_of(stats.paused),
+		level_of(stats.request));
+	print_levels(file, "paused", stats.paused);
+	print_levels(file, "requested", stats.request);
+	if (stats.paused || stats.request)
 		fprintf(file, " transmit level by hand %u by peer %u, receive level by hand %u by sockets %u by forwarded %u\n",
 			stats.by.send_hand, stats.by.send_peer, stats.by.receive_hand,
 			stats.by.receive_sockets, stats.by.receive_forwarded);
 	if (memcmp(stats.link.peer, no_peer, sizeof(no_peer)))
-		fprintf(file, " peer %02x:%02x:%02x:%02x:%02x:%02x\n", stats.link.peer[0],
-			stats.link.peer[1], stats.link.peer[2], stats.link.peer[3],
-			stats.link.peer[4], stats.link.peer[5]);
-	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u\n",
+		fprintf(file, " peer %02x:%02x:%02x:%02x:%02x:%02x version %u %s\n",
+			stats.link.peer[0], stats.link.peer[1], stats.link.peer[2],
+			stats.link.peer[3], stats.link.peer[4], stats.link.peer[5],
+			stats.link.peer_version, stats.link.peer_state < 6 ?
+			peers[stats.link.peer_state] : "?");
+	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u foreign %llu no-memory %llu\n",
 		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,
-		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms);
+		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms,
+		stats.link.foreign, stats.link.no_memory);
 	if (stats.forward.room)
 		fprintf(file, " forwarded: room %u headroom %u pause-requests %llu over-limit %llu most %u\n",
 			stats.forward.room, stats.forward.headroom, stats.forward.pause_requests,

@@ -28,8 +28,9 @@ wire_up
 prioflow limit 33
 says "as many entries" limit 44 by dscp table 1,2,3
 says "as many entries" by pcp table 0,1,2,3,4,5,6,7,8
-says "table takes a number up to 15" by pcp table 0,1,2,3,4,5,6,16
+says "table takes a number up to 14" by pcp table 0,1,2,3,4,5,6,15
 says "send-level takes a number up to 15" send-level 16
+says "obey takes a number up to 15" obey 16
 says "a lifetime needs a send level" limit 44 for 5
 says "out of range" limit 0
 says "out of range" bytes 5

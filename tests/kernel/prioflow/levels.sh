@@ -18,9 +18,10 @@ wire_up
 must a tc qdisc add dev v0 root handle 1: prioflow
 contains "the default source is DSCP" "by dscp" "$(shown)"
 contains "the default limit is the device's txqueuelen" "limit $(a cat /sys/class/net/v0/tx_queue_len)p" "$(shown)"
-for level in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+for level in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
     equal "DSCP $((level * 4)) is level $level" "$level:1" "$(levels ping_once $((level * 16)))"
 done
+equal "no DSCP leads to level 15" "14:1 14:1" "$(levels ping_once 0xf0) $(levels ping_once 0xfc)"
 equal "EF, DSCP 46, is level 11" 11:1 "$(levels ping_once 0xb8)"
 equal "the ECN bits change nothing" 3:1 "$(levels ping_once 0x33)"
 
@@ -33,7 +34,20 @@ must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr 01:80:c2:00:01:0e nud perm
 equal "IP to another group address is not" 3:1 "$(levels a ping -c 1 -W 1 -Q 0x30 10.0.0.3)"
 
 equal "ARP is level 15" 15:1 "$(levels a arping -c 1 -w 2 -I v0 10.0.0.2)"
-equal "PTP over UDP is level 15" 15:1 "$(levels a teiji talk v0 10.0.0.2:319 --frames 1 --no-stamps)"
+must ip -n A route add 224.0.1.0/24 dev v0
+# ptp FROM TO [UID]: a datagram between these ports, to PTP's group.
+ptp() {
+    # shellcheck disable=SC2016  # perl expands it
+    a perl -e 'my ($from, $to, $uid) = @ARGV;
+        socket(S, 2, 2, 0) or die $!;
+        $> = $uid if $uid;
+        bind(S, pack("S n a4 x8", 2, $from, "")) or $uid or die $!;
+        send(S, "x" x 44, 0, pack("S n C4 x8", 2, $to, 224, 0, 1, 129)) or die $!;' "$@"
+}
+equal "PTP over UDP is level 15" 15:1 "$(levels ptp 319 319)"
+equal "a datagram from another port is not PTP" 0:1 "$(levels ptp 0 319)"
+equal "nor is that of a program which may not have the port" 0:1 "$(levels ptp 319 320 1000)"
+equal "nor one to a single host" 0:1 "$(levels a teiji talk v0 10.0.0.2:319 --frames 1 --no-stamps)"
 equal "a frame that is not IP is level 0" 0:1 \
     "$(levels a teiji talk v0 "$peer" --frames 1 --no-stamps)"
 
@@ -41,7 +55,9 @@ change by tos
 equal "TOS low delay is level 8" 8:1 "$(levels ping_once 0x10)"
 equal "TOS throughput is level 4" 4:1 "$(levels ping_once 0x08)"
 change by pcp
-for pcp in 0 3 7; do
+equal "a tag with PCP 7 is level 14" 14:1 \
+    "$(levels a teiji talk v0 "$peer" --vlan 5:7 --frames 1 --no-stamps)"
+for pcp in 0 3 6; do
     equal "a tag with PCP $pcp is level $((2 * pcp + 1))" "$((2 * pcp + 1)):1" \
         "$(levels a teiji talk v0 "$peer" --vlan 5:$pcp --frames 1 --no-stamps)"
 done
@@ -63,7 +79,7 @@ must ip -n A link del v0.5
 
 change by priority
 for priority in 0 6 15 200; do
-    level=$((priority < 15 ? priority : 15))
+    level=$((priority < 14 ? priority : 14))
     equal "SO_PRIORITY $priority is level $level" "$level:1" "$(levels send "$priority" 1)"
 done
 equal "DSCP 15, for which the kernel sets priority 4, is level 4" 4:1 "$(levels ping_once 0x3c)"
@@ -77,10 +93,10 @@ b sysctl -qw net.ipv6.conf.v0p.disable_ipv6=0
 classes >before
 wait_for 10 sh -c 'ip -n B -6 address show dev v0p | grep -v tentative | grep -q "inet6 fe80"'
 local=$(ip -n B -6 address show dev v0p | awk '$1 == "inet6" { sub("/.*", "", $2); print $2 }')
-wait_for 10 a ping -c 1 -W 1 -Q 0xf0 "$local%v0"
+wait_for 10 a ping -c 1 -W 1 -Q 0x30 "$local%v0"
 classes >after
-equal "IPv6 neighbour discovery is at level 15" 15 \
-    "$(awk 'NR == FNR { sent[$1] = $2; next } $2 > sent[$1] { print $1 }' before after)"
+equal "IPv6 neighbour discovery is at level 15" "3 15" \
+    "$(awk 'NR == FNR { sent[$1] = $2; next } $2 > sent[$1] { printf "%s%s", gap, $1; gap = " " }' before after)"
 contains "the traffic class of IPv6 is the level" 6:1 "$(levels a ping -c 1 -W 2 -Q 0x60 "$local%v0")"
 wire_down
 end

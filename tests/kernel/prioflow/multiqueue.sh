@@ -25,6 +25,9 @@ waiting() {
         END { print packets["5:"] + 0, packets["6:"] + 0 }'
 }
 
+# UDP datagrams that B has received: level frames do not count.
+came() { b awk '$1 == "Udp:" && ++line == 2 { print $2 + $3 + $4 }' /proc/net/snmp; }
+
 wire_up
 # Priority 6 goes to queue 0, 7 to queue 1.
 must a tc qdisc replace dev v0 root handle 2: mqprio num_tc 2 \
@@ -50,7 +53,7 @@ check "and level 0 all" wait_for 5 has_come $((before + 9))
 
 child 1 link mac-control
 must b tc qdisc replace dev v0p root handle 1: prioflow link mac-control receive-level 9
-held() { a teiji flow status v0 | grep -q "transmit level 9 (the peer"; }
+held() { a teiji flow status v0 | grep -q "paused here: level 0-8 (the peer"; }
 check "the peer's request applies to the device" wait_for 5 held
 before=$(came)
 send 6 5

@@ -1,5 +1,6 @@
 //! `teiji flow`: sets, removes and shows the flow control of ports.
 
+mod processes;
 mod profile;
 mod text;
 
@@ -12,9 +13,9 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use teiji::stop::{self, StopFlag};
 use teiji_core::time::{Monotonic, Span};
-use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, PauseScope, Prioflow};
 use teiji_net::flow::{FlowPort, FlowStatus, NO_LIMIT, PrioflowChange};
-use teiji_net::flow_events::FlowEvents;
+use teiji_net::flow_events::{self, FlowEvents, Receiver};
 use teiji_sys::clock;
 
 use super::quantity::span;
@@ -59,6 +60,13 @@ enum What {
         /// Print JSON; times in nanoseconds.
         #[arg(long)]
         json: bool,
+    },
+    /// Check whether flow control works: the peers answer and obey, receivers read.
+    ///
+    /// Ends with exit code 1 if one does not.
+    Check {
+        /// The interfaces. Default: all that have prioflow.
+        interfaces: Vec<String>,
     },
     /// Print the current settings as a profile for `enable --profile`.
     ///
@@ -117,6 +125,18 @@ struct Enable {
     /// default: as many as needed.
     #[arg(long, value_name = "FRAMES", value_parser = frames())]
     room: Option<u32>,
+    /// Levels that the peer is to pause when one is congested: that level alone, or also all levels
+    /// below. `level` by default.
+    #[arg(long, value_name = "SCOPE", value_parser = named(PauseScope::ALL, PauseScope::name))]
+    scope: Option<PauseScope>,
+    /// The peer can pause the levels below this one: 0 obeys nothing, 15 (the default) everything.
+    /// For a peer that is not trusted.
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    obey: Option<u8>,
+    /// Bridge: whether frames to transmit on this port may pause the ports that they come from;
+    /// if not, they can be dropped here. For a peer that is not trusted.
+    #[arg(long, value_name = "YES", value_parser = named([true, false], |yes| if yes { "yes" } else { "no" }))]
+    propagate: Option<bool>,
     /// Set the transmit level by hand: the port sends nothing below it; 0: it sends all.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
     send_level: Option<u8>,
@@ -203,6 +223,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             Ok(Exit::Success)
         }
         What::Status { interfaces, all, json } => status(interfaces, *all, *json),
+        What::Check { interfaces } => check(interfaces),
         What::Profile { interfaces } => profile::print(&profile::statuses(interfaces)?),
         What::Watch(args) => watch(args, &interrupt::stop_flag()),
     }
@@ -230,6 +251,9 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
         reaction: args.reaction,
         ring: args.ring,
         room: args.room,
+        scope: args.scope,
+        obey: args.obey,
+        propagate: args.propagate,
         send_level: args.send_level,
         lifetime: args.lifetime,
         receive_level: args.receive_level,
@@ -258,7 +282,51 @@ fn status(interfaces: &[String], all: bool, json: bool) -> anyhow::Result<Exit> 
         let gap = if index == 0 { "" } else { "\n" };
         output::text(format_args!("{gap}{}", text::status(status, all, &terminal::glyphs())))?;
     }
+    if !json && !found.is_empty() {
+        // Without the right to see them, the rest is what there is to say.
+        let receivers = named_receivers().unwrap_or_default();
+        output::text(text::receivers(&receivers, &terminal::glyphs()))?;
+    }
     Ok(Exit::Success)
+}
+
+/// The receivers of this network namespace, each with the processes that have it.
+fn named_receivers() -> anyhow::Result<Vec<(Receiver, String)>> {
+    let found = flow_events::receivers()?;
+    Ok(found.into_iter().map(|receiver| (receiver, processes::of_socket(&receiver))).collect())
+}
+
+/// Whether flow control works: the peers obey, no receiver stays away, nothing was forged.
+fn check(interfaces: &[String]) -> anyhow::Result<Exit> {
+    let glyphs = terminal::glyphs();
+    let found = profile::statuses(interfaces)?;
+    let mut alarms = 0;
+    if found.is_empty() {
+        output::line("no interface here has flow control; `teiji flow enable` gives it some")?;
+        return Ok(Exit::Failure);
+    }
+    for status in &found {
+        let FlowStatus { interface, peer, settings, .. } = status;
+        if settings.link == LinkMode::Off {
+            alarms += 1;
+            output::line(format_args!(
+                "{interface}: no link: neither end pauses the other (teiji flow enable {interface} \
+                 --link mac-control)"
+            ))?;
+            continue;
+        }
+        alarms += usize::from(peer.state.is_alarm());
+        output::line(format_args!("{interface}: {}", text::peer(peer, settings.link)))?;
+        // The peer may have a larger `--ring`, which this end cannot see.
+        if let Some(warning) = text::ring_warning(status, &glyphs) {
+            output::line(format_args!("  {warning}"))?;
+        }
+    }
+    for (receiver, who) in named_receivers()?.iter().filter(|(receiver, _)| receiver.abandoned) {
+        alarms += 1;
+        output::text(text::receivers(&[(*receiver, who.clone())], &glyphs))?;
+    }
+    Ok(if alarms == 0 { Exit::Success } else { Exit::Failure })
 }
 
 fn watch(args: &Watch, stopped: &StopFlag) -> anyhow::Result<Exit> {
@@ -294,17 +362,22 @@ fn watch_events(
     let start = clock::now::<Monotonic>();
     let end = duration.map(|duration| start + duration);
     let status = port.status()?;
+    let (glyphs, link) = (terminal::glyphs(), status.settings.link);
     output::line(text::TOLD)?;
-    output::line(text::now(start, &status))?;
+    output::line(text::now(start, &status, &glyphs))?;
     loop {
         let now = clock::now::<Monotonic>();
         let over =
             end.is_some_and(|end| end <= now) || !stop::sleep_until(now + LOOK_EVERY, now, stopped);
-        let (told, lost) = events.take();
-        for event in &told {
-            output::line(text::told(start, event))?;
+        let told = events.take();
+        for event in &told.events {
+            output::line(text::told(start, event, link, &glyphs))?;
         }
-        if lost {
+        for event in &told.receivers {
+            let who = processes::of_socket(&event.receiver);
+            output::line(text::told_receiver(start, event, &who, &glyphs))?;
+        }
+        if told.lost {
             output::line(text::LOST)?;
         }
         if over {

@@ -10,13 +10,14 @@ use super::value::{Choice, Int, int, one_of};
 use super::{Absent, Key, Kind, PartOf, Section, Value, section};
 use crate::fields::{Fields, Found};
 use crate::read::prioflow::{EXAMPLE, table_of};
-use crate::scenario::{LevelSource, LevelTable, LinkMode};
+use crate::scenario::{LevelSource, LevelTable, LinkMode, PauseScope};
 
 /// Packets that may wait in a queue.
 pub(crate) const PACKETS: Int<u32> = int(1, u32::MAX);
 
 impl Choice for LevelSource {}
 impl Choice for LinkMode {}
+impl Choice for PauseScope {}
 
 const LINKS: [(&str, LinkMode); 5] = [
     ("off", LinkMode::Off),
@@ -71,6 +72,16 @@ section! {
         /// bridge: most frames of one level received on this port and queued at another
         room: u32 = "room",
             int(1, Prioflow::MOST_FRAMES), Absent::Described(0, "as many as needed");
+        /// levels that the peer is to pause when one is congested: that level, or also all below
+        scope: PauseScope [serde(default)] = "scope",
+            one_of(&[("level", PauseScope::Level), ("below", PauseScope::Below)]),
+            Absent::Default(PauseScope::Level);
+        /// the peer can pause the levels below this one; 0: none, 15: all
+        obey: u8 [serde(default = "Prioflow::obeys_all")] = "obey",
+            int(0, 15), Absent::Default(15);
+        /// bridge: frames to transmit on this port may pause the ports that they come from
+        propagate: bool [serde(default = "Prioflow::propagates")] = "propagate",
+            (), Absent::Default(true);
     }
 }
 

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn there_is_no_bound_among_equals_and_where_levels_are_not_strict() {
         assert!(!bounds(&[]).contains_key("equal"));
-        let strict = "{ bql = 1, qdisc = { kind = \"prioflow\", link = \"mac-control\" } }";
+        let strict = "{ bql = 1, qdisc = { kind = \"prioflow\", link = \"mac-control\", scope = \"below\" } }";
         let plain = [strict, "{ bql = 1, qdisc = { kind = \"pfifo\" } }"];
         assert_eq!(bounds(&[plain, ["flow-control = 1\n", ""]]), BTreeMap::new());
     }

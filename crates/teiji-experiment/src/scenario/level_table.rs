@@ -21,19 +21,23 @@ pub struct LevelTable {
 }
 
 impl LevelTable {
-    /// The highest level.
-    pub const TOP: u8 = Level::MOST.get();
+    /// The highest level of a table: the one above is for network control, which is never paused.
+    pub const TOP: u8 = Level::MOST.get() - 1;
 
     /// These; an error says why they are none.
     pub fn new(levels: &[u8]) -> Result<Self, String> {
+        Self::up_to(Self::TOP, levels)
+    }
+
+    fn up_to(top: u8, levels: &[u8]) -> Result<Self, String> {
         let entries = levels.len();
         if !LevelSource::ALL.iter().any(|source| source.values() == entries) {
             return Err(format!(
                 "a table has 64 levels (by dscp), 16 (by tos or priority) or 8 (by pcp), not {entries}"
             ));
         }
-        if let Some(level) = levels.iter().find(|level| **level > Self::TOP) {
-            return Err(format!("levels are 0 to {}, and {level} is none", Self::TOP));
+        if let Some(level) = levels.iter().find(|level| **level > top) {
+            return Err(format!("levels of a table are 0 to {top}, and {level} is none of them"));
         }
         let mut table = Self { levels: [0; MOST], entries };
         table.levels[..entries].copy_from_slice(levels);
@@ -49,7 +53,7 @@ impl LevelTable {
         };
         let mut table = Self { levels: [0; MOST], entries: source.values() };
         for (entry, value) in table.levels[..table.entries].iter_mut().zip(0..) {
-            *entry = level(value);
+            *entry = level(value).min(Self::TOP);
         }
         table
     }
@@ -63,8 +67,9 @@ impl LevelTable {
 impl TryFrom<Vec<u8>> for LevelTable {
     type Error = String;
 
+    /// Of a record: older modules had tables up to the highest level.
     fn try_from(levels: Vec<u8>) -> Result<Self, String> {
-        Self::new(&levels)
+        Self::up_to(Level::MOST.get(), &levels)
     }
 }
 
@@ -107,13 +112,15 @@ mod tests {
 
     #[test]
     fn a_table_is_read_as_it_is_written_and_has_the_length_of_a_source() {
-        let table: LevelTable = "0, 1,2,3,4,5,6,15".parse().unwrap();
-        assert_eq!(table.to_string(), "0,1,2,3,4,5,6,15");
-        assert_eq!(serde_json::from_str::<LevelTable>("[0,1,2,3,4,5,6,15]").unwrap(), table);
-        assert_eq!(serde_json::to_string(&table).unwrap(), "[0,1,2,3,4,5,6,15]");
+        let table: LevelTable = "0, 1,2,3,4,5,6,14".parse().unwrap();
+        assert_eq!(table.to_string(), "0,1,2,3,4,5,6,14");
+        assert_eq!(serde_json::from_str::<LevelTable>("[0,1,2,3,4,5,6,14]").unwrap(), table);
+        assert_eq!(serde_json::to_string(&table).unwrap(), "[0,1,2,3,4,5,6,14]");
+        let old = serde_json::from_str::<LevelTable>("[0,1,2,3,4,5,6,15]").unwrap();
+        assert_eq!(old.levels()[7], 15, "records of older modules stay readable");
         for (bad, why) in [
             ("0,1,2", "not 3"),
-            ("0,1,2,3,4,5,6,16", "16 is none"),
+            ("0,1,2,3,4,5,6,15", "15 is none"),
             ("a,b", "with commas between"),
             ("", "with commas between"),
         ] {
@@ -125,9 +132,9 @@ mod tests {
     #[test]
     fn the_usual_tables_are_those_of_the_kernel_module() {
         let levels = |source| LevelTable::usual(source).levels().to_vec();
-        assert_eq!(levels(LevelSource::Pcp), [1, 3, 5, 7, 9, 11, 13, 15]);
-        assert_eq!(levels(LevelSource::Priority), (0..16).collect::<Vec<u8>>());
+        assert_eq!(levels(LevelSource::Pcp), [1, 3, 5, 7, 9, 11, 13, 14]);
+        assert_eq!(levels(LevelSource::Priority), (0..15).chain([14]).collect::<Vec<u8>>());
         let dscp = levels(LevelSource::Dscp);
-        assert_eq!((dscp.len(), dscp[3], dscp[4], dscp[63]), (64, 0, 1, 15));
+        assert_eq!((dscp.len(), dscp[3], dscp[4], dscp[63]), (64, 0, 1, 14));
     }
 }

@@ -20,6 +20,16 @@ impl Prioflow {
     /// The most that [`Prioflow::storm`] may be, `u32` milliseconds.
     pub const LONGEST_STORM: Span = Span::from_millis(u32::MAX as i64);
 
+    /// [`Prioflow::obey`] of records that do not have it.
+    pub(crate) fn obeys_all() -> u8 {
+        15
+    }
+
+    /// [`Prioflow::propagate`] of records that do not have it.
+    pub(crate) fn propagates() -> bool {
+        true
+    }
+
     /// The level of each value of the source, whoever chose it.
     pub fn levels(&self) -> LevelTable {
         self.table.unwrap_or(LevelTable::usual(self.source))
@@ -93,6 +103,30 @@ impl LinkMode {
             Self::Experimental => "experimental",
             Self::Pfc => "pfc",
             Self::Pause => "pause",
+        }
+    }
+}
+
+/// Which levels a congested level has the peer pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PauseScope {
+    /// Itself alone, as PFC does for a priority.
+    Level,
+    /// Itself and all levels below: the study's threshold. Records of older runs have no scope.
+    #[default]
+    Below,
+}
+
+impl PauseScope {
+    /// All of them, as the kernel numbers them.
+    pub const ALL: [Self; 2] = [Self::Level, Self::Below];
+
+    /// Its name in `tc`, experiments and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Level => "level",
+            Self::Below => "below",
         }
     }
 }

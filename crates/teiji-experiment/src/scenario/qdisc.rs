@@ -240,7 +240,7 @@ impl Gate {
 
 impl From<(u32, Span)> for Gate {
     fn from((mask, interval): (u32, Span)) -> Self {
-        Self { open: (0..32).filter(|class| mask >> class & 1 == 1).collect(), interval }
+        Self { open: (0..32).filter(|class| (mask >> class) & 1 == 1).collect(), interval }
     }
 }
 

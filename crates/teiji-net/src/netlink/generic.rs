@@ -56,6 +56,11 @@ impl Family {
         Some(Self { id, groups })
     }
 
+    /// A request of the family.
+    pub(super) fn request(&self, command: u8) -> Request {
+        Request::new(self.id, 0, &genlmsghdr(command))
+    }
+
     /// The number of a multicast group.
     pub(super) fn group(&self, name: &str) -> Option<u32> {
         self.groups.iter().find(|(group, _)| group == name).map(|(_, number)| *number)

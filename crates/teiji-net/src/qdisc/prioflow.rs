@@ -3,7 +3,7 @@
 use std::fmt;
 
 use teiji_core::time::Span;
-use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, Prioflow};
+use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, PauseScope, Prioflow};
 
 use super::{Kind, OPTIONS};
 use crate::message::{Request, attribute, u32_at};
@@ -23,6 +23,9 @@ const STORM_MS: u16 = 10;
 const REACTION_US: u16 = 11;
 const RING: u16 = 12;
 const ROOM: u16 = 13;
+const SCOPE: u16 = 14;
+const OBEY: u16 = 15;
+const PROPAGATE: u16 = 16;
 
 impl Kind for Prioflow {
     fn words(&self) -> String {
@@ -67,6 +70,12 @@ pub struct PrioflowChange {
     pub ring: Option<u32>,
     /// As [`Prioflow::room`].
     pub room: Option<u32>,
+    /// As [`Prioflow::scope`].
+    pub scope: Option<PauseScope>,
+    /// As [`Prioflow::obey`].
+    pub obey: Option<u8>,
+    /// As [`Prioflow::propagate`].
+    pub propagate: Option<bool>,
     /// Nothing below this level leaves the port; 0: all does.
     pub send_level: Option<u8>,
     /// The send level ends by itself after this time.
@@ -87,6 +96,9 @@ impl From<&Prioflow> for PrioflowChange {
             reaction: Some(settings.reaction),
             ring: Some(settings.ring),
             room: Some(settings.room),
+            scope: Some(settings.scope),
+            obey: Some(settings.obey),
+            propagate: Some(settings.propagate),
             send_level: None,
             lifetime: None,
             receive_level: None,
@@ -112,7 +124,11 @@ impl fmt::Display for PrioflowChange {
         word("storm", units(self.storm, 1_000_000).as_ref().map(|ms| ms as _))?;
         word("reaction", units(self.reaction, 1_000).as_ref().map(|us| us as _))?;
         word("ring", self.ring.as_ref().map(|ring| ring as _))?;
-        word("room", self.room.as_ref().map(|room| room as _))
+        word("room", self.room.as_ref().map(|room| room as _))?;
+        word("scope", self.scope.map(PauseScope::name).as_ref().map(|name| name as _))?;
+        word("obey", self.obey.as_ref().map(|level| level as _))?;
+        let on = |yes| if yes { "on" } else { "off" };
+        word("propagate", self.propagate.map(on).as_ref().map(|word| word as _))
     }
 }
 
@@ -145,7 +161,10 @@ fn options(mut request: Request, change: &PrioflowChange) -> Request {
     request = word(request, STORM_MS, units(change.storm, 1_000_000));
     request = word(request, REACTION_US, units(change.reaction, 1_000));
     request = word(request, RING, change.ring);
-    word(request, ROOM, change.room)
+    request = word(request, ROOM, change.room);
+    request = byte(request, SCOPE, change.scope.map(|scope| scope as u8));
+    request = byte(request, OBEY, change.obey);
+    byte(request, PROPAGATE, change.propagate.map(u8::from))
 }
 
 /// The settings of a dump.
@@ -163,6 +182,9 @@ pub(crate) fn decode(options: &[u8]) -> Option<Prioflow> {
         reaction: Span::from_micros(word(REACTION_US)?.into()),
         ring: word(RING)?,
         room: word(ROOM)?,
+        scope: *PauseScope::ALL.get(usize::from(byte(options, SCOPE)?))?,
+        obey: byte(options, OBEY)?,
+        propagate: byte(options, PROPAGATE)? != 0,
     })
 }
 
@@ -181,7 +203,7 @@ mod tests {
             limit: Some(150),
             bytes: Some(9000),
             source: Some(LevelSource::Pcp),
-            table: "0,0,0,0,1,2,3,15".parse().ok(),
+            table: "0,0,0,0,1,2,3,14".parse().ok(),
             link: Some(LinkMode::MacControl),
             storm: Some(Span::from_millis(300)),
             send_level: Some(2),
@@ -189,7 +211,7 @@ mod tests {
             receive_level: Some(3),
             ..PrioflowChange::default()
         };
-        let words = " limit 150 bytes 9000 by pcp table 0,0,0,0,1,2,3,15 send-level 2 for 70 link \
+        let words = " limit 150 bytes 9000 by pcp table 0,0,0,0,1,2,3,14 send-level 2 for 70 link \
                      mac-control receive-level 3 storm 300";
         assert_eq!(change.to_string(), words);
         assert_eq!(PrioflowChange::default().to_string(), "");
@@ -201,12 +223,15 @@ mod tests {
             limit: 150,
             bytes: Some(90_000),
             source: LevelSource::Pcp,
-            table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 15]).ok(),
+            table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 14]).ok(),
             link: LinkMode::Experimental,
             storm: Span::from_millis(300),
             reaction: Span::from_micros(250),
             ring: 4,
             room: 500,
+            scope: PauseScope::Level,
+            obey: 14,
+            propagate: false,
         };
         let change = PrioflowChange::from(&settings);
         let bytes = options(Request::new(0, 0, &[]), &change).finish(1, 0);

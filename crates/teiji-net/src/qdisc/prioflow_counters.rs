@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teiji_core::wire::MacAddr;
 
-use crate::message::{u32_at, u64_at};
+use crate::message::{u16_at, u32_at, u64_at};
 
 /// Levels of a port; the highest is never paused.
 pub const LEVELS: usize = 16;
@@ -11,15 +11,105 @@ pub const LEVELS: usize = 16;
 /// `struct tc_prioflow_level { u64 sent, sent_bytes, dropped, longest_wait_ns, paused_ns;
 /// u32 pauses, queued; u64 queued_bytes; }`
 const LEVEL_LEN: usize = 56;
-/// `struct tc_prioflow_xstats { u32 send_level, receive_level; struct tc_prioflow_level
+/// `struct tc_prioflow_xstats { u16 paused, request; u32 unused; struct tc_prioflow_level
 /// level[16]; struct tc_prioflow_link link; struct tc_prioflow_forward forward;
 /// struct tc_prioflow_by by; }`
 const LEVELS_AT: usize = 8;
 const LINK_AT: usize = LEVELS_AT + LEVELS * LEVEL_LEN;
-/// In the link's: `u64 …[6]; u32 storms; u8 peer[6]; u8 unused[6];`
+/// In the link's: `u64 …[6]; u32 storms; u8 peer[6], peer_state, peer_version, peer_obeys,
+/// unused[3]; u64 peer_silent_ns, foreign, no_memory; s32 thread; u32 unused2;`
 const PEER_AT: usize = LINK_AT + 52;
-const FORWARD_AT: usize = LINK_AT + 64;
+const SILENT_AT: usize = LINK_AT + 64;
+const FORWARD_AT: usize = LINK_AT + 96;
 const BY_AT: usize = FORWARD_AT + 32;
+/// In `struct tc_prioflow_by`, after the levels: `u16 paused_hand, paused_peer, …;`
+const BY_LEN: usize = 20;
+
+/// Levels, a bit for each: bit L stands for level L.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelSet(pub u16);
+
+impl LevelSet {
+    /// Whether this level is in it.
+    pub fn contains(self, level: u8) -> bool {
+        u32::from(level) < u16::BITS && (self.0 >> level) & 1 == 1
+    }
+
+    /// Its levels, from the lowest on.
+    pub fn levels(self) -> impl Iterator<Item = u8> {
+        (0..16).filter(move |&level| self.contains(level))
+    }
+
+    /// The highest level plus one, 0 if it is empty: if it has all levels below, a threshold.
+    pub fn top(self) -> u8 {
+        self.levels().last().map_or(0, |level| level + 1)
+    }
+
+    /// Whether it has all levels below [`Self::top`].
+    pub fn is_threshold(self) -> bool {
+        self.0 & self.0.wrapping_add(1) == 0
+    }
+}
+
+impl Serialize for LevelSet {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.levels())
+    }
+}
+
+/// What a port knows of the other end of its wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PeerState {
+    /// The link is off or new, or its equipment says nothing of itself.
+    #[default]
+    Unknown,
+    /// It obeys.
+    Obeys,
+    /// It does not obey all of the requested levels.
+    ObeysLess,
+    /// Its pause-storm watchdog ignores all requests.
+    Ignores,
+    /// It sends, but does not receive this port's frames.
+    Deaf,
+    /// It sends no level frames, or none any more.
+    Silent,
+}
+
+impl PeerState {
+    /// By the kernel's number, `PRIOFLOW_PEER_*`.
+    pub(crate) fn of(number: u8) -> Option<Self> {
+        const ALL: [PeerState; 6] = [
+            PeerState::Unknown,
+            PeerState::Obeys,
+            PeerState::ObeysLess,
+            PeerState::Ignores,
+            PeerState::Deaf,
+            PeerState::Silent,
+        ];
+        ALL.get(usize::from(number)).copied()
+    }
+
+    /// Whether the peer loses what this port asks it to keep.
+    pub fn is_alarm(self) -> bool {
+        !matches!(self, Self::Unknown | Self::Obeys)
+    }
+}
+
+/// What a port knows of its peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Peer {
+    /// Source address of its last obeyed frame.
+    pub address: Option<MacAddr>,
+    /// Whether it obeys.
+    pub state: PeerState,
+    /// Version of its level frames; 0: unknown.
+    pub version: u8,
+    /// It obeys requests to pause the levels below. From version 2 on.
+    pub obeys: u8,
+    /// Time since its last frame; 0 if there was none.
+    pub silent_ns: u64,
+}
 
 /// What a level counted since the qdisc was set; pauses are those of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -71,6 +161,12 @@ pub struct LinkCounters {
     pub ignored: u64,
     /// How often it had.
     pub storms: u32,
+    /// Level frames that others wanted to send here; they were dropped.
+    pub foreign: u64,
+    /// Not sent for lack of memory; repeated later.
+    pub no_memory: u64,
+    /// Process ID of the thread that sends them; 0: none.
+    pub thread: u32,
 }
 
 /// What a bridge forwards, in frames of one level that came in by one port and wait in one
@@ -97,28 +193,28 @@ impl ForwardCounters {
     }
 }
 
-/// Who holds the levels of a device; the highest is in force, and 0 is nobody.
+/// Who pauses levels of a device, and who has its peer pause some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Holders {
-    /// Nothing below leaves: set by hand.
-    pub transmit_by_hand: u8,
-    /// Asked by the peer.
-    pub transmit_by_peer: u8,
-    /// The peer is asked to send nothing below: set by hand.
-    pub receive_by_hand: u8,
+    /// Not sent: set by hand.
+    pub transmit_by_hand: LevelSet,
+    /// Not sent: requested by the peer.
+    pub transmit_by_peer: LevelSet,
+    /// Requested from the peer: set by hand.
+    pub receive_by_hand: LevelSet,
     /// For sockets of this network namespace that are full.
-    pub receive_by_sockets: u8,
+    pub receive_by_sockets: LevelSet,
     /// For frames that a bridge has taken from the device and that wait.
-    pub receive_by_forwarded: u8,
+    pub receive_by_forwarded: LevelSet,
 }
 
 /// What all counters of a qdisc and its device say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllCounters {
-    pub(crate) transmit_level: u8,
-    pub(crate) receive_level: u8,
+    pub(crate) paused: LevelSet,
+    pub(crate) requested: LevelSet,
     pub(crate) holders: Holders,
-    pub(crate) peer: Option<MacAddr>,
+    pub(crate) peer: Peer,
     pub(crate) levels: [LevelCounters; LEVELS],
     pub(crate) link: LinkCounters,
     pub(crate) forward: ForwardCounters,
@@ -126,7 +222,7 @@ pub(crate) struct AllCounters {
 
 /// The counters, `TCA_STATS_APP`.
 pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
-    let level = |at| u8::try_from(u32_at(bytes, at)?).ok();
+    let set = |at| u16_at(bytes, at).map(LevelSet);
     let mut levels = [LevelCounters::default(); LEVELS];
     for (index, counters) in levels.iter_mut().enumerate() {
         let long = |n: usize| u64_at(bytes, LEVELS_AT + index * LEVEL_LEN + 8 * n);
@@ -151,6 +247,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         limited: long(4)?,
         ignored: long(5)?,
         storms: u32_at(bytes, LINK_AT + 48)?,
+        foreign: u64_at(bytes, SILENT_AT + 8)?,
+        no_memory: u64_at(bytes, SILENT_AT + 16)?,
+        thread: u32_at(bytes, SILENT_AT + 24)?,
     };
     let forward = ForwardCounters {
         room: u32_at(bytes, FORWARD_AT)?,
@@ -159,7 +258,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         beyond: u64_at(bytes, FORWARD_AT + 16)?,
         most: u32_at(bytes, FORWARD_AT + 24)?,
     };
-    let by = |n: usize| bytes.get(BY_AT + n).copied();
+    let by = |n: usize| set(BY_AT + 8 + 2 * n);
     let holders = Holders {
         transmit_by_hand: by(0)?,
         transmit_by_peer: by(1)?,
@@ -167,16 +266,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         receive_by_sockets: by(3)?,
         receive_by_forwarded: by(4)?,
     };
-    let peer: [u8; 6] = *bytes.get(PEER_AT..)?.first_chunk()?;
-    Some(AllCounters {
-        transmit_level: level(0)?,
-        receive_level: level(4)?,
-        holders,
-        peer: (peer != [0; 6]).then_some(MacAddr(peer)),
-        levels,
-        link,
-        forward,
-    })
+    bytes.get(BY_AT..BY_AT + BY_LEN)?;
+    let address: [u8; 6] = *bytes.get(PEER_AT..)?.first_chunk()?;
+    let [state, version, obeys] = *bytes.get(PEER_AT + 6..)?.first_chunk()?;
+    let peer = Peer {
+        address: (address != [0; 6]).then_some(MacAddr(address)),
+        state: PeerState::of(state)?,
+        version,
+        obeys,
+        silent_ns: u64_at(bytes, SILENT_AT)?,
+    };
+    Some(AllCounters { paused: set(0)?, requested: set(2)?, holders, peer, levels, link, forward })
 }
 
 #[cfg(test)]
@@ -185,9 +285,8 @@ mod tests {
 
     #[test]
     fn counters_are_where_the_kernels_header_has_them() {
-        let mut bytes = vec![0; BY_AT + 8];
-        bytes[0] = 3;
-        bytes[4] = 7;
+        let mut bytes = vec![0; BY_AT + BY_LEN];
+        bytes[..4].copy_from_slice(&[3_u16, 7].map(u16::to_ne_bytes).concat());
         let level_15 = LEVELS_AT + 15 * LEVEL_LEN;
         for (at, value) in [(level_15, 9), (level_15 + 24, 12_000), (level_15 + 48, 77)] {
             bytes[at..at + 8].copy_from_slice(&u64::to_ne_bytes(value));
@@ -196,13 +295,24 @@ mod tests {
         bytes[LINK_AT + 48] = 6;
         bytes[FORWARD_AT + 24] = 5;
         bytes[PEER_AT + 5] = 9;
-        bytes[BY_AT + 1] = 3;
-        bytes[BY_AT + 4] = 7;
+        bytes[PEER_AT + 6..PEER_AT + 9].copy_from_slice(&[2, 2, 14]);
+        bytes[BY_AT + 10..BY_AT + 12].copy_from_slice(&3_u16.to_ne_bytes());
+        bytes[BY_AT + 16..BY_AT + 18].copy_from_slice(&7_u16.to_ne_bytes());
         let found = parse(&bytes).unwrap();
-        assert_eq!((found.transmit_level, found.receive_level), (3, 7));
-        let holders =
-            Holders { transmit_by_peer: 3, receive_by_forwarded: 7, ..Holders::default() };
-        assert_eq!((found.holders, found.peer), (holders, Some(MacAddr([0, 0, 0, 0, 0, 9]))));
+        assert_eq!((found.paused, found.requested), (LevelSet(3), LevelSet(7)));
+        let holders = Holders {
+            transmit_by_peer: LevelSet(3),
+            receive_by_forwarded: LevelSet(7),
+            ..Holders::default()
+        };
+        let peer = Peer {
+            address: Some(MacAddr([0, 0, 0, 0, 0, 9])),
+            state: PeerState::ObeysLess,
+            version: 2,
+            obeys: 14,
+            silent_ns: 0,
+        };
+        assert_eq!((found.holders, found.peer), (holders, peer));
         let AllCounters { levels, link, forward, .. } = found;
         assert_eq!((forward.room, forward.most), (0, 5));
         let found = levels[15];
@@ -211,7 +321,17 @@ mod tests {
         assert_eq!((found.pauses, found.queued), (2, 4));
         assert_eq!(link.storms, 6);
         assert_eq!(levels[14], LevelCounters::default());
-        bytes.truncate(BY_AT + 4);
+        bytes.truncate(BY_AT + 8);
         assert_eq!(parse(&bytes), None, "of another module");
+    }
+
+    #[test]
+    fn a_set_of_levels_knows_its_levels_and_whether_it_is_a_threshold() {
+        let some = LevelSet(0b1010);
+        assert_eq!(some.levels().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!((some.top(), some.is_threshold()), (4, false));
+        assert_eq!((LevelSet(0b111).top(), LevelSet(0b111).is_threshold()), (3, true));
+        assert_eq!((LevelSet(0).top(), LevelSet(0).is_threshold()), (0, true));
+        assert!(some.contains(3) && !some.contains(2) && !some.contains(16));
     }
 }

@@ -42,11 +42,11 @@ impl Silences {
     /// Enters into `logs` what was heard.
     pub fn finish(self, logs: &mut Logs) {
         for Heard { id, level, mut events } in self.0 {
-            let (told, lost) = events.take();
+            let told = events.take();
             if let Some(log) = logs.listeners.get_mut(usize::from(id)) {
-                log.silences = silences(&told, level);
+                log.silences = silences(&told.events, level);
             }
-            if lost {
+            if told.lost {
                 logs.warnings.push(
                     "Levels changed faster than their events could be read: some pauses are not \
                      known."
@@ -63,7 +63,7 @@ fn silences(told: &[FlowEvent], level: u8) -> Vec<Silence> {
     let mut asked = None;
     let mut all = Vec::new();
     for event in told {
-        match (event.receive_level > level, asked) {
+        match (event.requested.contains(level), asked) {
             (true, None) => asked = Some(offset.tai(event.at)),
             (false, Some(at)) => {
                 all.push(Silence { asked: at, released: offset.tai(event.at) });
@@ -79,15 +79,17 @@ fn silences(told: &[FlowEvent], level: u8) -> Vec<Silence> {
 mod tests {
     use super::*;
     use teiji_core::time::Instant;
+    use teiji_net::flow::{LevelSet, PeerState};
     use teiji_net::flow_events::Happening;
 
     #[test]
     fn a_silence_lasts_from_a_higher_level_to_the_flows_own() {
-        let event = |ms: i64, receive_level| FlowEvent {
+        let event = |ms: i64, below: u32| FlowEvent {
             what: Happening::Levels,
             index: 1,
-            transmit_level: 0,
-            receive_level,
+            paused: LevelSet(0),
+            requested: LevelSet((1 << below) - 1),
+            peer: PeerState::Unknown,
             at: Instant::from_ns(ms * 1_000_000),
         };
         let told = [

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use teiji_core::time::{Instant, Monotonic};
 use teiji_experiment::scenario::LinkMode;
-use teiji_net::flow::{FlowStatus, ForwardCounters, LevelCounters};
-use teiji_net::flow_events::{FlowEvent, Happening};
+use teiji_net::flow::{FlowStatus, ForwardCounters, LevelCounters, LevelSet, Peer, PeerState};
+use teiji_net::flow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use teiji_report::units::{Glyphs, count, duration};
 
 /// Bytes of two frames as BQL counts them: enough for the wire not to fall silent.
@@ -35,26 +35,33 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
         settings.reaction,
         settings.ring,
     );
-    if let Some(at_most) = status.beyond_ring() {
-        let _ = writeln!(
-            text,
-            "  warning: nothing stops what is in the transmit ring, up to {} frames, and a peer \
+    if let Some(warning) = ring_warning(status, glyphs) {
+        let _ = writeln!(text, "  {warning}");
+    }
+    text
+}
+
+/// If the settings do not cover what is in the transmit ring.
+pub fn ring_warning(status: &FlowStatus, glyphs: &Glyphs) -> Option<String> {
+    let FlowStatus { interface, settings, .. } = status;
+    status.beyond_ring().map(|at_most| {
+        format!(
+            "warning: nothing stops what is in the transmit ring, up to {} frames, and a peer \
              with \
              the same settings keeps room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
              queues/tx-N/byte_queue_limits/limit_max for each of its queues, or --ring {at_most} at the \
              peer",
             count(at_most, glyphs),
             settings.ring,
-        );
-    }
-    text
+        )
+    })
 }
 
 /// Settings, levels and counters.
 pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     let mut text = settings(status, glyphs);
     let by = &status.held;
-    let peer = status.peer.map_or("the peer".to_owned(), |peer| format!("the peer {peer}"));
+    let peer = status.peer.address.map_or("the peer".to_owned(), |peer| format!("the peer {peer}"));
     let transmit = [(by.transmit_by_hand, "by hand"), (by.transmit_by_peer, &peer)];
     let receive = [
         (by.receive_by_hand, "by hand"),
@@ -63,9 +70,9 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     ];
     let _ = writeln!(
         text,
-        "  transmit level {}   receive level {}",
-        level(status.transmit_level, &transmit),
-        level(status.receive_level, &receive),
+        "  paused here: {}   paused at the peer: {}",
+        held(status.paused, &transmit),
+        held(status.requested, &receive),
     );
     let busy = |level: &LevelCounters| {
         level.sent > 0 || level.dropped > 0 || level.queued > 0 || level.pauses > 0
@@ -95,16 +102,33 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     text
 }
 
-/// The level in force, and those who hold it there.
-fn level(level: u8, holders: &[(u8, &str)]) -> String {
-    let holders: Vec<&str> = holders
-        .iter()
-        .filter(|(held, _)| level > 0 && *held == level)
-        .map(|(_, who)| *who)
-        .collect();
-    match &holders[..] {
-        [] => level.to_string(),
-        some => format!("{level} ({})", some.join(", ")),
+/// Levels, as ranges.
+fn levels_of(set: LevelSet) -> String {
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for level in set.levels() {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == level => *last = level,
+            _ => ranges.push((level, level)),
+        }
+    }
+    let range = |(first, last): &(u8, u8)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    match &ranges[..] {
+        [] => "none".to_owned(),
+        some => format!("level {}", some.iter().map(range).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Paused levels, and who pauses them: with the levels of each, if these are not all.
+fn held(all: LevelSet, holders: &[(LevelSet, &str)]) -> String {
+    let who = |(set, who): &(LevelSet, &str)| {
+        if *set == all { (*who).to_owned() } else { format!("{who}: {}", levels_of(*set)) }
+    };
+    let some = holders.iter().filter(|(set, _)| set.0 != 0).map(who).collect::<Vec<_>>();
+    match &some[..] {
+        [] => levels_of(all),
+        some => format!("{} ({})", levels_of(all), some.join(", ")),
     }
 }
 
@@ -157,9 +181,7 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
             count(link.frames_sent, glyphs),
             count(link.frames_received, glyphs)
         );
-        if link.frames_received == 0 {
-            text.push_str("  none has come from the peer yet: it may have had nothing to ask\n");
-        }
+        let _ = writeln!(text, "  {}", peer(&status.peer, status.settings.link));
     }
     for (number, what) in [
         (link.malformed, "were malformed"),
@@ -171,6 +193,85 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
             let _ = writeln!(text, "  not obeyed: {} {what}", count(number, glyphs));
         }
     }
+    if link.foreign > 0 {
+        let _ = writeln!(
+            text,
+            "  warning: {} level frames of other senders (guests, containers, programs) were \
+             dropped here",
+            count(link.foreign, glyphs)
+        );
+    }
+    if link.no_memory > 0 {
+        let _ = writeln!(
+            text,
+            "  warning: {} level frames were not sent for lack of memory",
+            count(link.no_memory, glyphs)
+        );
+    }
+}
+
+/// What is known of the other end of the wire.
+pub fn peer(peer: &Peer, link: LinkMode) -> String {
+    match (peer.state, link, peer.version) {
+        (_, LinkMode::Pfc | LinkMode::Pause, _) => {
+            "peer: standard equipment, which does not say whether it obeys".to_owned()
+        }
+        (PeerState::Unknown, _, 1) => {
+            "peer: level frames of version 1, which do not say whether it obeys".to_owned()
+        }
+        (PeerState::Unknown, ..) => "peer: nothing has come from it yet".to_owned(),
+        (PeerState::Obeys, _, version) => {
+            format!("peer: obeys, level frames of version {version}")
+        }
+        (PeerState::ObeysLess, ..) => format!(
+            "warning: the peer only pauses the levels below {}, fewer than it is asked to: higher \
+             ones are lost here when a receiver is full (--obey at the peer)",
+            peer.obeys
+        ),
+        (PeerState::Ignores, ..) => {
+            "warning: the peer's pause-storm watchdog ignores all requests: it was paused for too \
+             long"
+                .to_owned()
+        }
+        (PeerState::Deaf, ..) => {
+            "warning: the peer sends level frames and receives none: it does not obey. Does its NIC \
+             consume ethertype 0x8808 (--link experimental at both ends)?"
+                .to_owned()
+        }
+        (PeerState::Silent, ..) => {
+            "warning: no level frames come from the peer: has it flow control, and is it the other \
+             end of this wire (not a switch)?"
+                .to_owned()
+        }
+    }
+}
+
+/// The receivers that send pause requests now, with the processes that have them.
+pub fn receivers(found: &[(Receiver, String)], glyphs: &Glyphs) -> String {
+    let mut text = String::new();
+    for (receiver, who) in found.iter().filter(|(receiver, _)| receiver.xoff_ns > 0) {
+        let _ = writeln!(text, "{}", receiver_line(receiver, who, glyphs));
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with four digits")]
+fn receiver_line(receiver: &Receiver, who: &str, glyphs: &Glyphs) -> String {
+    let since = duration(receiver.xoff_ns as f64, glyphs);
+    let what = if receiver.abandoned {
+        format!(
+            "has not read for too long and is no longer served: it loses datagrams (XOFF {since} ago)"
+        )
+    } else {
+        format!("pauses its peers since {since}")
+    };
+    format!(
+        "socket {} of {who}, level {}: {what}; {} of {} bytes are unread",
+        receiver.inode,
+        receiver.level,
+        count(receiver.queued.into(), glyphs),
+        count(receiver.buffer.into(), glyphs),
+    )
 }
 
 /// What a bridge forwards.
@@ -197,7 +298,12 @@ fn forward(forward: &ForwardCounters, glyphs: &Glyphs, text: &mut String) {
 }
 
 /// Heads the lines of `teiji flow watch`.
-pub const WATCHED: &str = "  time s   transmit   receive   queued   dropped   packets/s by level";
+pub const WATCHED: &str = "  time s   paused     at peer   queued   dropped   packets/s by level";
+
+/// Levels in a column.
+fn bare(set: LevelSet, glyphs: &Glyphs) -> String {
+    levels_of(set).replace("level ", "").replace("none", glyphs.none).replace(' ', "")
+}
 
 /// What happened between two looks: [start of all, before, after].
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
@@ -223,35 +329,61 @@ pub fn watched(
     format!(
         "  {:<6.1}   {:<8}   {:<7}   {:<6}   {:<7}   {sent}",
         (now - start).as_ns() as f64 / 1e9,
-        after.transmit_level,
-        after.receive_level,
+        bare(after.paused, glyphs),
+        bare(after.requested, glyphs),
         count(queued, glyphs),
         count(dropped, glyphs),
     )
 }
 
 /// Heads the lines of `teiji flow watch --events`.
-pub const TOLD: &str = "  time s       transmit   receive";
+pub const TOLD: &str = "  time s       paused     at peer";
 /// For events that nobody took in time.
 pub const LOST: &str = "  events are missing here: they came faster than they were read";
 
 /// The levels as they are at the beginning.
-pub fn now(start: Instant<Monotonic>, status: &FlowStatus) -> String {
-    levels(start, start, [status.transmit_level, status.receive_level])
+pub fn now(start: Instant<Monotonic>, status: &FlowStatus, glyphs: &Glyphs) -> String {
+    levels(start, start, [status.paused, status.requested], glyphs)
 }
 
-/// An event.
-pub fn told(start: Instant<Monotonic>, event: &FlowEvent) -> String {
-    let line = levels(start, event.at, [event.transmit_level, event.receive_level]);
+/// An event of the port.
+pub fn told(
+    start: Instant<Monotonic>,
+    event: &FlowEvent,
+    link: LinkMode,
+    glyphs: &Glyphs,
+) -> String {
+    let now = levels(start, event.at, [event.paused, event.requested], glyphs);
     match event.what {
-        Happening::Levels => line,
+        Happening::Levels => now,
         Happening::Storm => {
             format!(
                 "{}   pause-storm watchdog: the peer's pause requests are ignored for the time-out",
-                line.trim_end()
+                now.trim_end()
             )
         }
+        Happening::Peer => {
+            let state = Peer { state: event.peer, version: 2, ..Peer::default() };
+            format!("{}   {}", now.trim_end(), peer(&state, link))
+        }
     }
+}
+
+/// An event of a receiver of the namespace.
+#[expect(clippy::cast_precision_loss, reason = "shown with microseconds")]
+pub fn told_receiver(
+    start: Instant<Monotonic>,
+    event: &ReceiverEvent,
+    who: &str,
+    glyphs: &Glyphs,
+) -> String {
+    let at = (event.at - start).as_ns() as f64 / 1e9;
+    let what = if event.receiver.abandoned {
+        receiver_line(&event.receiver, who, glyphs)
+    } else {
+        format!("socket {} of {who} reads again, and is served", event.receiver.inode)
+    };
+    format!("  {at:<10.6}   {what}")
 }
 
 /// An event may be dated back: the end of a pause that nobody saw.
@@ -259,9 +391,11 @@ pub fn told(start: Instant<Monotonic>, event: &FlowEvent) -> String {
 fn levels(
     start: Instant<Monotonic>,
     at: Instant<Monotonic>,
-    [transmit, receive]: [u8; 2],
+    [paused, requested]: [LevelSet; 2],
+    glyphs: &Glyphs,
 ) -> String {
-    format!("  {:<10.6}   {transmit:<8}   {receive}", (at - start).as_ns() as f64 / 1e9)
+    let (paused, requested) = (bare(paused, glyphs), bare(requested, glyphs));
+    format!("  {:<10.6}   {paused:<8}   {requested}", (at - start).as_ns() as f64 / 1e9)
 }
 
 #[cfg(test)]
@@ -287,17 +421,22 @@ mod tests {
         FlowStatus {
             interface: "enp3s0".to_owned(),
             settings: Prioflow { link: LinkMode::MacControl, ..Prioflow::default() },
-            table: "0,1,2,3,4,5,6,15".parse().unwrap(),
-            transmit_level: 2,
-            receive_level: 3,
+            table: "0,1,2,3,4,5,6,14".parse().unwrap(),
+            paused: LevelSet(0b11),
+            requested: LevelSet(0b10_0111),
             held: Holders {
-                transmit_by_peer: 2,
-                receive_by_hand: 1,
-                receive_by_sockets: 3,
-                receive_by_forwarded: 3,
+                transmit_by_peer: LevelSet(0b11),
+                receive_by_hand: LevelSet(0b111),
+                receive_by_sockets: LevelSet(0b10_0000),
                 ..Holders::default()
             },
-            peer: Some(MacAddr([2, 0, 0, 0, 0, 7])),
+            peer: Peer {
+                address: Some(MacAddr([2, 0, 0, 0, 0, 7])),
+                state: PeerState::Obeys,
+                version: 2,
+                obeys: 15,
+                silent_ns: 0,
+            },
             levels,
             forward: ForwardCounters { room: 426, headroom: 213, asks: 2, beyond: 0, most: 200 },
             link: LinkCounters {
@@ -332,11 +471,12 @@ mod tests {
             status(&some(), false, &Glyphs::ASCII),
             "enp3s0: link mac-control - level by dscp - 1 000 packets may wait - a peer may pause \
              for 10 s - room for 1 ms and 64 frames in rings
-  transmit level 2 (the peer 02:00:00:00:00:07)   receive level 3 (sockets, what a bridge forwards)
+  paused here: level 0-1 (the peer 02:00:00:00:00:07)   paused at the peer: level 0-2, 5 (by hand: level 0-2, sockets: level 5)
   level   queued   sent        dropped   paused        longest wait
   15      0        1 204       0         -             12 us
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
   level frames: 3 sent, 2 received
+  peer: obeys, level frames of version 2
   not obeyed: 1 were older than one before
   forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
   forwarded to here: at most 200 waited of one port and level, 0 beyond their room
@@ -344,7 +484,7 @@ mod tests {
         );
         let all = status(&some(), true, &Glyphs::ASCII);
         assert!(all.contains("\n  7       0        0"), "{all}");
-        assert!(all.ends_with("level of each dscp: 0 1 2 3 4 5 6 15\n"), "{all}");
+        assert!(all.ends_with("level of each dscp: 0 1 2 3 4 5 6 14\n"), "{all}");
     }
 
     #[test]
@@ -367,7 +507,7 @@ mod tests {
         let [since, now] = [Span::from_secs(1), Span::from_millis(1_500)].map(|s| start + s);
         assert_eq!(
             watched(&before, &after, [start, since, now], &Glyphs::ASCII),
-            "  1.5      2          3         148      3         15: 100"
+            "  1.5      0-1        0-2,5     148      3         15: 100"
         );
     }
 
@@ -378,13 +518,17 @@ mod tests {
         let event = FlowEvent {
             what: Happening::Levels,
             index: 3,
-            transmit_level: 5,
-            receive_level: 12,
+            paused: LevelSet(0),
+            requested: LevelSet(1 << 12),
+            peer: PeerState::Silent,
             at,
         };
-        assert_eq!(told(start, &event), "  12.500001    5          12");
+        let line = |event: &FlowEvent| told(start, event, LinkMode::MacControl, &Glyphs::ASCII);
+        assert_eq!(line(&event), "  12.500001    -          12");
         let storm = FlowEvent { what: Happening::Storm, ..event };
-        assert!(told(start, &storm).starts_with("  12.500001    5          12   pause-storm"));
-        assert_eq!(TOLD.find("receive"), told(start, &event).rfind("12"));
+        assert!(line(&storm).starts_with("  12.500001    -          12   pause-storm"));
+        let silent = FlowEvent { what: Happening::Peer, ..event };
+        assert!(line(&silent).contains("warning: no level frames come"), "{}", line(&silent));
+        assert_eq!(TOLD.find("at peer"), line(&event).rfind("12"));
     }
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prioflow: what a port knows of the other end of its wire, from the level frames that it
+ * sends: its version, what it obeys, and whether it receives this port's frames.
+ *
+ * Version 2 sends a frame at least each PRIOFLOW_HELLO_MS, also without a request, and
+ * confirms in each the last frame that it has received. Version 1 does neither: of such a
+ * peer, and of standard equipment, a port knows only what it has been sent.
+ */
+#include "prioflow.h"
+
+/* Two frames may be lost. */
+#define PRIOFLOW_SILENCE_NS	(7ULL * PRIOFLOW_HELLO_MS * NSEC_PER_MSEC / 2)
+
+/* A link, or its carrier, begins: a peer may be another one than before. */
+void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns)
+{
+	peer->since_ns = now_ns;
+	peer->confirmed_ns = now_ns;
+	peer->heard_ns = 0;
+	peer->version = 0;
+}
+
+/* Takes a level frame of the peer; false if it is older than a received one. */
+bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame *frame, u64 now_ns)
+{
+	struct prioflow_peer *peer = &link->peer;
+
+	if (peer->known && peer->instance == frame->instance &&
+	    (s32)(frame->sequence - peer->sequence) <= 0)
+		return false;
+	peer->known = true;
+	peer->instance = frame->instance;
+	peer->sequence = frame->sequence;
+	peer->heard_ns = now_ns;
+	peer->version = frame->version;
+	peer->obeys = frame->obeys;
+	peer->ignores = frame->ignores;
+	/* Any frame since the last confirmation will do: others may be on their way. */
+	if (frame->version > 1 && frame->heard_instance == link->instance &&
+	    ((s32)(frame->heard_sequence - peer->confirmed) > 0 ||
+	     frame->heard_sequence == link->sequence)) {
+		peer->confirmed = frame->heard_sequence;
+		peer->confirmed_ns = now_ns;
+	}
+	return true;
+}
+
+/* PRIOFLOW_PEER_*; @request: what the peer is asked to pause. */
+u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns)
+{
+	const struct prioflow_peer *peer = &link->peer;
+
+	if (!link->mode || prioflow_link_is_standard(link->mode))
+		return PRIOFLOW_PEER_UNKNOWN;
+	if (!peer->heard_ns)
+		return now_ns - peer->since_ns < PRIOFLOW_SILENCE_NS ? PRIOFLOW_PEER_UNKNOWN :
+								       PRIOFLOW_PEER_SILENT;
+	if (peer->version == 1)
+		return PRIOFLOW_PEER_UNKNOWN;
+	if (now_ns - peer->heard_ns > PRIOFLOW_SILENCE_NS)
+		return PRIOFLOW_PEER_SILENT;
+	if (now_ns - peer->confirmed_ns > PRIOFLOW_SILENCE_NS)
+		return PRIOFLOW_PEER_DEAF;
+	if (peer->ignores)
+		return PRIOFLOW_PEER_IGNORES;
+	if (fls(request) > peer->obeys)
+		return PRIOFLOW_PEER_OBEYS_LESS;
+	return PRIOFLOW_PEER_OBEYS;
+}

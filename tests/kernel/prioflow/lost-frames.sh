@@ -1,0 +1,89 @@
+#!/bin/sh
+# Lost level frames, an interrupted carrier and an overloaded processor do not cost a packet.
+# Topology in port.inc; the wire loses frames of B, which sends nothing but level frames.
+#
+# module: vtsn
+# module: prioflow
+# cpus: 2
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# package: util-linux
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+. /suite/socket.inc
+
+gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
+frames_sent() { b tc -s qdisc show dev v0p | sed -n 's/^ level frames: sent \([0-9]*\).*/\1/p'; }
+
+wire_up
+link_up
+must b tc qdisc change dev v0p root prioflow by priority
+must a ethtool -s v0 speed 100 duplex full autoneg off
+must sysctl -qw net.core.rmem_max=2000000
+faults=/sys/kernel/debug/vtsn/ptp$(b ethtool -T v0p | sed -n 's/PTP Hardware Clock: //p')
+fault() { must sh -c "echo $2 >$faults/$1"; }
+lost() { b ethtool -S v0p | awk '$1 == "fault_lost:" { print $2 }'; }
+
+# flow COUNT: a flood to a slow reader; what has come, and how often it has asked.
+flow() {
+    b perl flow.pl receive level=2 payload=1000 count="$1" every=20 pause=0.004 idle=2 rcvbuf=300000 >reader.log &
+    reader=$!
+    must wait_for 10 grep -q ready reader.log
+    a perl flow.pl send level=2 priority=2 count="$1" >/dev/null
+    wait $reader
+    sed -n 's/^came=\([0-9]*\) asks=\([0-9]*\).*/\1 \2/p' reader.log
+}
+lossless() {
+    # shellcheck disable=SC2046  # two numbers
+    set -- "$1" "$2" $(flow "$2")
+    timely equal "$1: all datagrams come" "$2" "$3"
+    timely within "$1: the reader has paused its peer often" 20 100000 "$4"
+}
+lossless "without faults" 3000
+before=$(lost)
+fault loss_ppm 50000
+lossless "5 % of the level frames are lost" 6000
+timely within "and were lost" 5 100000 $(($(lost) - before))
+fault loss_ppm 200000
+lossless "20 % of the level frames are lost" 3000
+fault loss_ppm 0
+
+# XOFF is repeated within the reaction time, and then more and more seldom.
+before=$(frames_sent)
+peer_change receive-level 3
+sleep 0.02
+peer_change receive-level 0
+sleep 0.02
+timely within "one pause of 20 ms is 8 frames, its end 3" 8 14 $(($(frames_sent) - before))
+
+# The carrier is interrupted while the reader has paused its peer.
+peer_change receive-level 3
+must wait_for 2 is_at 3
+must ip -n A link set v0 down
+sleep 0.3
+must ip -n A link set v0 up
+check "a pause is requested again when the carrier returns" wait_for 1 is_at 3
+peer_change receive-level 0
+must wait_for 2 is_at 0
+
+# A program of the highest priorities takes the processor of the timers for longer than a
+# pause lasts: the sending thread moves to the other one.
+peer_change receive-level 3
+must wait_for 2 is_at 3
+thread=$(b teiji flow status v0p --json | tr -d ' \n' | sed 's/.*"thread":\([0-9]*\).*/\1/')
+contains "each link has a sending thread of real-time priority" "SCHED_FIFO" "$(chrt -p "$thread")"
+must chrt -f -p 55 "$thread"
+# shellcheck disable=SC2016  # perl expands it
+taskset -c 0 chrt -f 60 perl -e 'my $end = time + 2; 1 while time < $end' &
+hog=$!
+a perl flow.pl send priority=1 count=20
+sleep 1.5
+timely equal "an overloaded processor does not end a pause" "0 20" "$(sent 1) $(queued 1)"
+wait $hog
+peer_change receive-level 0
+must wait_for 2 is_at 0
+wire_down
+end
