@@ -171,8 +171,6 @@ fn config(args: &Args) -> anyhow::Result<TalkerConfig> {
         );
     }
     Ok(TalkerConfig {
-        interface: args.interface.clone(),
-        destination: to,
         flow: args.flow,
         payload: args.payload,
         priority: args.priority,
@@ -187,6 +185,7 @@ fn config(args: &Args) -> anyhow::Result<TalkerConfig> {
             cpu: args.cpu,
             lock_memory: args.realtime.is_some(),
         },
+        ..TalkerConfig::new(&args.interface, to)
     })
 }
 
