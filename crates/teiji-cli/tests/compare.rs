@@ -31,8 +31,8 @@ fn wider(run: &Path, copy: &Path) {
     let text = fs::read_to_string(run.join("summary.json")).unwrap();
     let mut summary: Value = serde_json::from_str(&text).unwrap();
     let vantages = &mut summary["cases"][0]["members"][0]["flows"]["one"]["vantages"];
-    for vantage in vantages.as_object_mut().unwrap().values_mut() {
-        let range = &mut vantage["interval"]["range_ns"];
+    for point in vantages.as_object_mut().unwrap().values_mut() {
+        let range = &mut point["interval"]["range_ns"];
         *range = (3 * range.as_i64().unwrap()).into();
     }
     fs::write(copy.join("summary.json"), summary.to_string()).unwrap();

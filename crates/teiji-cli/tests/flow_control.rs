@@ -87,18 +87,18 @@ fn a_hundred_thousand_frames_reach_a_reader_that_rests_at_random() {
     assert!(longest > 5_000_000, "{stream}");
 }
 
-/// A ring of 4 holds what was handed to the card before silence was asked for; the reader's
+/// A ring of 4 holds what was handed to the card before XOFF; the reader's
 /// port asks once for what it reads at a time, 32 frames.
 #[test]
 fn what_still_comes_after_silence_was_asked_for_is_counted() {
     let (run, summary) = run("xoff", &["ring-4"], &["flows.stream.frames=320"]);
-    let silence = &summary["cases"][0]["members"][0]["wire"]["stream"]["silence"];
-    let of = |figure: &str| silence[figure].as_u64().unwrap();
-    assert!((5..32).contains(&of("asks")), "{silence}");
-    assert!((1..=8).contains(&of("most_frames")), "{silence}");
+    let xoff = &summary["cases"][0]["members"][0]["wire"]["stream"]["silence"];
+    let of = |figure: &str| xoff[figure].as_u64().unwrap();
+    assert!((5..32).contains(&of("asks")), "{xoff}");
+    assert!((1..=8).contains(&of("most_frames")), "{xoff}");
     // A frame takes 101 us.
-    let longest = silence["time"]["max_ns"].as_u64().unwrap();
-    assert!((101_000 * (of("most_frames") - 1)..1_000_000).contains(&longest), "{silence}");
+    let longest = xoff["time"]["max_ns"].as_u64().unwrap();
+    assert!((101_000 * (of("most_frames") - 1)..1_000_000).contains(&longest), "{xoff}");
     assert!(run.out.contains("Frames received after XOFF: stream"), "{}", run.out);
 }
 
@@ -147,7 +147,7 @@ fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
 }
 
 #[test]
-fn silence_is_asked_for_over_three_hops_and_nothing_is_lost() {
+fn xoff_passes_three_hops_and_nothing_is_lost() {
     let (_, summary) = run("loss-hops", &["controlled"], &["flows.stream.frames=1000"]);
     let stream = flow(&summary, "controlled", 0, "stream");
     assert_eq!(count(stream, "received"), 1_000, "{stream}");

@@ -42,8 +42,8 @@ pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     AllowedLoss, Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge,
-    JudgeBy, Mqprio, Nic, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QdiscTree, QueueRange,
-    Relation, RequiredCount, RequiredFigure, Requirement, Rests, RoundTrips, Scenario, SendMode,
-    Taprio, TaprioMode, Transport, Wire,
+    JudgeBy, Mqprio, Nic, PauseLength, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QdiscTree,
+    QueueRange, Relation, RequiredCount, RequiredFigure, Requirement, RoundTrips, Scenario,
+    SendMode, Taprio, TaprioMode, Transport, Wire,
 };
 pub use threshold::Threshold;

@@ -262,10 +262,10 @@ pub struct Port {
     pub processing: Processing,
 }
 
-/// How a slow reader rests.
+/// The lengths of a slow reader's processing delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rests {
+pub enum PauseLength {
     /// Always for the same time.
     #[default]
     Equal,

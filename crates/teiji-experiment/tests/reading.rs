@@ -10,7 +10,7 @@ use teiji_experiment::scenario::{
     Irq, LevelSource, LevelTable, LinkMode, PauseScope, Pfifo, Policy, Prio, Prioflow,
 };
 use teiji_experiment::{
-    Case, Etf, Experiment, Mistakes, Mqprio, Nic, Qdisc, Reader, Rests, SendMode, Severity,
+    Case, Etf, Experiment, Mistakes, Mqprio, Nic, PauseLength, Qdisc, Reader, SendMode, Severity,
     Transport, keys, reader::Cards,
 };
 
@@ -372,10 +372,10 @@ fn a_flow_has_flow_control_between_two_ports_that_have_a_link() {
     let flow = &experiment.cases[0].scenario.flows[0];
     assert_eq!((flow.flow_control, flow.mode), (Level::new(3), SendMode::BackToBack));
     assert_eq!(flow.listener_pause, Some(Span::from_millis(5)));
-    assert_eq!(flow.listener_rests, Rests::Equal);
+    assert_eq!(flow.listener_rests, PauseLength::Equal);
     let random = "listener-pause = \"5ms\"\nlistener-pause-random = true\n";
     let experiment = read(&with(random, &both));
-    assert_eq!(experiment.cases[0].scenario.flows[0].listener_rests, Rests::Random);
+    assert_eq!(experiment.cases[0].scenario.flows[0].listener_rests, PauseLength::Random);
     // 1000 frames of 64 bytes take longer than their schedule.
     assert_eq!(experiment.cases[0].scenario.duration(), Span::from_secs(1));
     let tight = with("", &both).replace("\"1ms\"", "\"1ns\"");

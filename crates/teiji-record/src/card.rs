@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 /// Frames that one port counted during a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CardCount {
+pub struct NicCount {
     /// The port's host.
     pub host: String,
     /// The port's wire.
     pub wire: String,
     /// What became of them.
-    pub trouble: CardTrouble,
+    pub trouble: NicProblem,
     /// The transmit queues they were in; empty for what is not counted by queue.
     pub queues: Vec<u16>,
     /// How many.
@@ -22,7 +22,7 @@ pub struct CardCount {
 /// design and are not among it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CardTrouble {
+pub enum NicProblem {
     /// It came to the card after its launch time and left at once.
     LaunchLate,
     /// The wire was busy when its launch time came.
@@ -50,7 +50,7 @@ pub enum CardTrouble {
     SocketFull,
 }
 
-impl CardTrouble {
+impl NicProblem {
     /// Those that a card counts.
     pub const OF_CARDS: [Self; 9] = [
         Self::LaunchLate,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use teiji::{ListenerLog, ReceiveRoom, RxRecord, Silence, TalkerLog};
+use teiji::{ListenerLog, PeerPause, ReceiveHeadroom, RxRecord, TalkerLog};
 use teiji_core::time::{Capture, Instant, Span};
 
 use crate::FrameRow;
@@ -47,12 +47,12 @@ pub struct ListenerFacts {
     pub foreign: u64,
     /// Packets its socket dropped because its buffer was full.
     pub socket_drops: u64,
-    /// When its port had its peer silenced at the flow's level, where that was traced.
+    /// When its port paused its peer at the flow's level, where that was traced.
     #[serde(default)]
-    pub silences: Vec<Silence>,
+    pub silences: Vec<PeerPause>,
     /// With flow control: its room for what still comes.
     #[serde(default)]
-    pub room: Option<ReceiveRoom>,
+    pub room: Option<ReceiveHeadroom>,
 }
 
 impl Facts {

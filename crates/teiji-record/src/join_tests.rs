@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use teiji::{Fate, ReceiveRoom, TxRecord};
+use teiji::{Fate, ReceiveHeadroom, TxRecord};
 use teiji_core::reception::Reception;
 use teiji_core::time::Tai;
 use teiji_experiment::SendMode;
@@ -112,19 +112,26 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
     let other_flow = rx(&plan(9, 10), 1, 5);
     let beyond_the_end = rx(&ours, 2, 5);
     let straggler = RxRecord { scheduled: Instant::from_ns(3), ..rx(&ours, 1, 5) };
-    let silence = Silence { asked: Instant::from_ns(7), released: Instant::from_ns(8) };
+    let pause = PeerPause { asked: Instant::from_ns(7), released: Instant::from_ns(8) };
     let heard = ListenerLog {
         arrivals: vec![other_flow, beyond_the_end, straggler],
         foreign: 10,
         socket_drops: 4,
-        silences: vec![silence],
-        room: Some(ReceiveRoom { buffer: 9, high: 5, headroom: 4, frames: 1, asks: 2, fullest: 7 }),
+        silences: vec![pause],
+        room: Some(ReceiveHeadroom {
+            buffer: 9,
+            high: 5,
+            headroom: 4,
+            frames: 1,
+            asks: 2,
+            fullest: 7,
+        }),
     };
     let late_talker = talker(&ours, [0, 1, 2]);
     let joined = join(&[ours], &[late_talker], &[heard], []);
     assert_eq!((joined.facts.foreign(0), joined.facts.unplanned), (13, 1));
     let listener = &joined.facts.listeners[0];
-    assert_eq!((listener.socket_drops, &listener.silences[..]), (4, &[silence][..]));
+    assert_eq!((listener.socket_drops, &listener.silences[..]), (4, &[pause][..]));
     assert_eq!(listener.room.map(|room| room.fullest), Some(7));
     assert!(joined.rows.iter().all(|row| row.copies == 0));
 }

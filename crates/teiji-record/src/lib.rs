@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic;
-mod bridge_room;
+mod bridge_headroom;
 pub mod capture;
 pub mod card;
 mod columns;
@@ -27,7 +27,7 @@ pub mod summary;
 mod table;
 pub mod verdict;
 
-pub use bridge_room::BridgeRoom;
+pub use bridge_headroom::BridgeHeadroom;
 pub use join::{Facts, Joined, ListenerFacts, Sighting, join};
 pub use json::JsonFileError;
 pub use manifest::{LabManifest, Manifest};
@@ -40,6 +40,6 @@ pub use rounds::{AboutRounds, RoundPlan, RoundRecords, RoundRow};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use summary::{CaseSummary, MemberSummary, Summary};
 pub use table::RecordsError;
-pub use teiji::ReceiveRoom;
+pub use teiji::ReceiveHeadroom;
 pub use teiji_core::frame::FrameRow;
 pub use verdict::{Verdict, verdicts};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
-use teiji_stats::{Counts, RoundTerms, RoundView, Series, Vantage, VantageStatistics};
+use teiji_stats::{Counts, PointStatistics, RoundTerms, RoundView, Series, TimestampPoint};
 
 use super::*;
 
@@ -12,12 +12,12 @@ use super::*;
 /// `longest_us`, 200 of each; `lost` requests more have no reply.
 fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
     let interval = (0..=200).map(|i| jitter_us * 5 * i).collect::<Series>().finish();
-    let seen = VantageStatistics { interval, ..VantageStatistics::default() };
+    let seen = PointStatistics { interval, ..PointStatistics::default() };
     let flow = FlowStatistics {
         counts: Counts { planned: 201, sent: 201, received: 201, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: Some(Vantage::Wire),
-        vantages: BTreeMap::from([(Vantage::Wire, seen)]),
+        judged_at: Some(TimestampPoint::Wire),
+        vantages: BTreeMap::from([(TimestampPoint::Wire, seen)]),
         ..FlowStatistics::default()
     };
     let round = |received| RoundView {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji::{Fate, ReceiveRoom};
+use teiji::{Fate, ReceiveHeadroom};
 use teiji_stats::{FlowStatistics, FlowTerms};
 
 use crate::fate;
@@ -28,8 +28,8 @@ impl Records {
             .collect()
     }
 
-    /// Of each flow with flow control its listener's room for what still comes, by name.
-    pub fn rooms(&self) -> BTreeMap<String, ReceiveRoom> {
+    /// Of each flow with flow control its listener's headroom, by name.
+    pub fn rooms(&self) -> BTreeMap<String, ReceiveHeadroom> {
         let of = |(plan, listener): (&FlowPlan, &ListenerFacts)| {
             Some((plan.name.clone(), listener.room?))
         };
@@ -60,7 +60,7 @@ impl FlowPlan {
 #[cfg(test)]
 mod tests {
     use teiji_core::time::{Instant, Span};
-    use teiji_stats::Vantage;
+    use teiji_stats::TimestampPoint;
 
     use super::*;
     use crate::{About, Sighting, join};
@@ -92,7 +92,7 @@ mod tests {
         let records = Records { about, facts: joined.facts, rows: joined.rows };
         let statistics = records.statistics();
         let range = |name: &str| {
-            statistics[name].vantages[&Vantage::Wire].interval.as_ref().map(|d| d.range_ns)
+            statistics[name].vantages[&TimestampPoint::Wire].interval.as_ref().map(|d| d.range_ns)
         };
         assert_eq!((range("steady"), range("shaky")), (Some(0), Some(140)));
         assert_eq!(statistics["shaky"].counts.planned, 4);

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use teiji::ReceiveRoom;
+use teiji::ReceiveHeadroom;
 use teiji_core::activity::Activity;
 use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
 use teiji_experiment::Judge;
 use teiji_stats::{DelayStatistics, FlowStatistics, RoundStatistics, WireStatistics};
 
-use crate::bridge_room::BridgeRoom;
-use crate::card::CardCount;
+use crate::bridge_headroom::BridgeHeadroom;
+use crate::card::NicCount;
 use crate::json::{self, JsonFileError};
 use crate::ranking::Ranking;
 use crate::verdict::Verdict;
@@ -164,21 +164,20 @@ pub struct MemberSummary {
     /// than its rate.
     #[serde(default)]
     pub wire: BTreeMap<String, WireStatistics>,
-    /// Of each flow with flow control its listener's room for what still comes after asking for
-    /// silence, by name.
+    /// Of each flow with flow control its listener's headroom, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub rooms: BTreeMap<String, ReceiveRoom>,
+    pub rooms: BTreeMap<String, ReceiveHeadroom>,
     /// What frames of lower levels that are under way can hold up round trips by, by their
     /// name ([`teiji_experiment::Scenario::blocking`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub blocking: BTreeMap<String, Span>,
-    /// Of each bridge's port with flow control its room for what it forwards.
+    /// Of each bridge's port with flow control its queue space for what it forwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bridge_rooms: Vec<BridgeRoom>,
+    pub bridge_rooms: Vec<BridgeHeadroom>,
     /// Frames that did not leave or arrive as they were meant to, as the cards
     /// counted them.
     #[serde(default)]
-    pub cards: Vec<CardCount>,
+    pub cards: Vec<NicCount>,
     /// What the kernel's packet processing did; empty where nobody looked.
     #[serde(default)]
     pub activity: Activity,

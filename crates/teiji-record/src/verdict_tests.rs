@@ -5,7 +5,7 @@ use teiji_core::reception::Reception;
 use teiji_core::time::Instant;
 use teiji_experiment::Experiment;
 use teiji_stats::{
-    Counts, RoundStatistics, RoundTerms, RoundView, Series, Vantage, VantageStatistics,
+    Counts, PointStatistics, RoundStatistics, RoundTerms, RoundView, Series, TimestampPoint,
     WireStatistics,
 };
 
@@ -84,18 +84,18 @@ fn a_requirement_must_hold_in_every_member_and_the_worst_is_told() {
 
 /// A member whose flow `cycle` has these intervals, and lost so many of 500 frames.
 fn member_that_lost(seed: u64, lost: u64) -> MemberSummary {
-    let at_wire = VantageStatistics {
+    let at_wire = PointStatistics {
         interval: [-13, 0, 13].into_iter().collect::<Series>().finish(),
         unseen: lost,
-        ..VantageStatistics::default()
+        ..PointStatistics::default()
     };
     let received = 500 - lost;
     let counts = Counts { planned: 500, sent: 500, received, lost, ..Counts::default() };
     let (flow, _) = flow(9, None);
     let flow = FlowStatistics {
         counts,
-        judged_at: Some(Vantage::Wire),
-        vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+        judged_at: Some(TimestampPoint::Wire),
+        vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
         ..flow
     };
     let flows = BTreeMap::from([("cycle".to_owned(), flow)]);

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
 use teiji_report::{Outlier, Paper, Points, Replay, Report, SetupEntry, SetupSection, Stamp, html};
-use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
+use teiji_stats::{Counts, FlowStatistics, PointStatistics, Series, TimestampPoint};
 
 const FRAMES: u64 = 20_000;
 const PERIOD_NS: i64 = 1_000_000;
@@ -57,15 +57,15 @@ fn series(values: impl IntoIterator<Item = i64>) -> Series {
 
 fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
     let mut numbers = Numbers(99);
-    let at_wire = VantageStatistics {
+    let at_wire = PointStatistics {
         interval: series(deviations.iter().copied()).finish(),
-        ..VantageStatistics::default()
+        ..PointStatistics::default()
     };
     FlowStatistics {
         counts,
         period_ns: PERIOD_NS,
-        judged_at: Some(Vantage::Wire),
-        vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+        judged_at: Some(TimestampPoint::Wire),
+        vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
         wake_up: series((0..FRAMES).map(|_| 7_000 + numbers.bell(400.0).abs())).finish(),
         hand_over: series((0..FRAMES).map(|_| 15_000 + numbers.bell(900.0).abs())).finish(),
         ..FlowStatistics::default()
@@ -82,7 +82,7 @@ fn points(case: &str, seed: u64, flow: &str, deviation_ns: Vec<i64>) -> Points {
         case: case.to_owned(),
         seed,
         flow: flow.to_owned(),
-        vantage: Some(Vantage::Wire),
+        point: Some(TimestampPoint::Wire),
         t_ns: t_ns.collect(),
         seq: (1..FRAMES).collect(),
         of: FRAMES - 1,

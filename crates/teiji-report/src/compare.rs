@@ -27,7 +27,7 @@ pub const AFTER: &str = "after";
 pub struct Pair {
     /// Its name.
     pub name: String,
-    /// It in both runs, as if they were two cases: so like is compared with like, at a vantage
+    /// It in both runs, as if they were two cases: so like is compared with like, at a timestamp point
     /// that both have.
     pub summary: Summary,
 }
@@ -77,7 +77,7 @@ pub fn decisive(comparison: &Comparison<'_>) -> (Figure, &'static str) {
 
 /// Whether both sides were seen at the same place.
 pub fn is_alike(comparison: &Comparison<'_>) -> bool {
-    comparison.measure == Measure::RoundTrip || comparison.common_vantage().is_some()
+    comparison.measure == Measure::RoundTrip || comparison.common_point().is_some()
 }
 
 /// The ratio of figures that measure a width; `None` for others.
@@ -177,7 +177,7 @@ pub fn remarks(before: &Summary, after: &Summary, glyphs: &Glyphs) -> Vec<String
                 .to_owned(),
         );
     }
-    for caveat in compared.iter().flat_map(|(one, _)| wording::vantage_caveats(one, glyphs)) {
+    for caveat in compared.iter().flat_map(|(one, _)| wording::point_caveats(one, glyphs)) {
         if !said.contains(&caveat) {
             said.push(caveat);
         }

@@ -1,4 +1,4 @@
-//! The cases of a run beside each other: for one flow, at one vantage, over
+//! The cases of a run beside each other: for one flow, at one timestamp point, over
 //! all members.
 
 mod case;
@@ -10,7 +10,7 @@ pub use teiji_core::figure::Figure;
 use teiji_core::figure::same_percentile;
 use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
-use teiji_stats::{Deviation, FlowStatistics, Vantage};
+use teiji_stats::{Deviation, FlowStatistics, TimestampPoint};
 
 pub use case::{CaseView, MemberView};
 pub use measure::Measure;
@@ -33,7 +33,7 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// `flow` in all cases of `summary`. The vantage is the best one at which
+    /// `flow` in all cases of `summary`. The timestamp point is the best one at which
     /// every member of every case has deviations, so that like is compared with
     /// like; where there is none, each case has its own.
     pub fn of(
@@ -54,12 +54,12 @@ impl<'a> Comparison<'a> {
             .collect();
         let everybody: Vec<_> =
             with_flow.iter().flat_map(|(_, m)| m.iter().map(|(_, f)| *f)).collect();
-        let common = best_vantage(&everybody, measure);
+        let common = best_point(&everybody, measure);
         let cases = with_flow
             .into_iter()
             .map(|(case, members)| {
                 let own: Vec<_> = members.iter().map(|(_, f)| *f).collect();
-                let vantage = common.or_else(|| best_vantage(&own, measure));
+                let point = common.or_else(|| best_point(&own, measure));
                 let members = members
                     .into_iter()
                     .map(|(member, statistics)| MemberView {
@@ -67,10 +67,10 @@ impl<'a> Comparison<'a> {
                         flow: Some(statistics),
                         wire: member.wire.get(flow),
                         rounds: None,
-                        deviation: vantage.and_then(|v| {
+                        deviation: point.and_then(|v| {
                             // Of a computed wire the departure itself is known.
                             let departure = || member.wire.get(flow)?.departure.as_ref();
-                            let exact = measure == Measure::Schedule && v == Vantage::Wire;
+                            let exact = measure == Measure::Schedule && v == TimestampPoint::Wire;
                             exact
                                 .then(departure)
                                 .flatten()
@@ -82,7 +82,7 @@ impl<'a> Comparison<'a> {
                 CaseView {
                     case,
                     members,
-                    vantage,
+                    point,
                     paper: paper
                         .filter(|_| measure == Measure::Interval)
                         .and_then(|(p, key)| p.figures(key)),
@@ -113,7 +113,7 @@ impl<'a> Comparison<'a> {
                 CaseView {
                     case,
                     members: members.collect(),
-                    vantage: None,
+                    point: None,
                     paper: paper.and_then(|(paper, key)| paper.figures(key)),
                 }
             })
@@ -140,18 +140,18 @@ impl<'a> Comparison<'a> {
                     })
                 })
                 .collect(),
-            vantage: None,
+            point: None,
             paper: None,
         };
         let cases = summary.cases.iter().map(view).collect();
         Self { flow, measure: Measure::Delay, testbed: summary.testbed, cases }
     }
 
-    /// The vantage that all cases share which have figures: of a single frame there are none.
-    pub fn common_vantage(&self) -> Option<Vantage> {
-        let mut known = self.cases.iter().filter_map(|case| case.vantage);
+    /// The timestamp point that all cases share which have figures: of a single frame there are none.
+    pub fn common_point(&self) -> Option<TimestampPoint> {
+        let mut known = self.cases.iter().filter_map(|case| case.point);
         let first = known.next()?;
-        known.all(|vantage| vantage == first).then_some(first)
+        known.all(|point| point == first).then_some(first)
     }
 
     /// The coarsest resolution of the compared stamps, in ns.
@@ -194,9 +194,9 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The best vantage at which each of `flows` has deviations.
-fn best_vantage(flows: &[&FlowStatistics], measure: Measure) -> Option<Vantage> {
-    let has = |f: &FlowStatistics, v: Vantage| {
+/// The best timestamp point at which each of `flows` has deviations.
+fn best_point(flows: &[&FlowStatistics], measure: Measure) -> Option<TimestampPoint> {
+    let has = |f: &FlowStatistics, v: TimestampPoint| {
         f.vantages.get(&v).and_then(|s| measure.of(s)).is_some_and(|d| d.count > 0)
     };
     flows.first()?.vantages.keys().copied().find(|v| flows.iter().all(|f| has(f, *v)))

@@ -211,7 +211,7 @@ mod tests {
                     deviation: Some(deviation),
                 })
                 .collect(),
-            vantage: None,
+            point: None,
             paper: case.paper_result.as_deref().and_then(|key| paper.figures(key)),
         });
         let comparison = Comparison {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use teiji_record::{FrameRow, Summary};
-use teiji_stats::Vantage;
+use teiji_stats::TimestampPoint;
 
 use crate::paper::Paper;
 
@@ -13,7 +13,7 @@ pub struct Report<'a> {
     pub summary: &'a Summary,
     /// The published figures to stand beside them.
     pub paper: Option<Paper>,
-    /// Every frame's deviation. A case, member, flow or vantage without points
+    /// Every frame's deviation. A case, member, flow or timestamp point without points
     /// is in the tables only.
     pub points: Vec<Points>,
     /// What the loads did over time.
@@ -100,7 +100,7 @@ pub struct MarginRun {
     pub folder: Option<String>,
 }
 
-/// The deviations of one flow, seen at one vantage, in one member of one case.
+/// The deviations of one flow, seen at one timestamp point, in one member of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Points {
     /// Name of the case.
@@ -110,7 +110,7 @@ pub struct Points {
     /// Name of the flow.
     pub flow: String,
     /// Where the stamps were taken; `None`: these are round trips.
-    pub vantage: Option<Vantage>,
+    pub point: Option<TimestampPoint>,
     /// When the frame was seen, or the request sent, in ns since the start of the series. As long as
     /// `deviation_ns`, ascending.
     pub t_ns: Vec<i64>,
@@ -363,7 +363,7 @@ mod tests {
             case: "etf".into(),
             seed: 1,
             flow: "cycle".into(),
-            vantage: Some(Vantage::Wire),
+            point: Some(TimestampPoint::Wire),
             t_ns: (0..10_000).collect(),
             deviation_ns: (0..10_000).map(|i| if i == 4_321 { 99 } else { i % 7 }).collect(),
             seq: (0..10_000).collect(),

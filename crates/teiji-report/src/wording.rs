@@ -1,19 +1,19 @@
 //! Sentences about lost, late and dropped frames, and about timestamp points.
 
 use teiji_record::summary::Testbed;
-use teiji_stats::{Counts, Part, RoundCounts, Station, Vantage};
+use teiji_stats::{Counts, Part, RoundCounts, Station, TimestampPoint};
 
 use crate::comparison::{CaseView, Comparison, Measure};
 use crate::units::{Glyphs, count, duration, number};
 
 /// Where stamps were taken, as part of a sentence.
-pub const fn vantage(at: Vantage) -> &'static str {
+pub const fn point(at: TimestampPoint) -> &'static str {
     match at {
-        Vantage::Wire => "on the wire",
-        Vantage::RxHardware => "at the receiving NIC",
-        Vantage::TxHardware => "at the sending NIC",
-        Vantage::RxKernel => "in the receiving kernel",
-        Vantage::TxKernel => "at the hand-over to the driver",
+        TimestampPoint::Wire => "on the wire",
+        TimestampPoint::RxHardware => "at the receiving NIC",
+        TimestampPoint::TxHardware => "at the sending NIC",
+        TimestampPoint::RxKernel => "in the receiving kernel",
+        TimestampPoint::TxKernel => "at the hand-over to the driver",
     }
 }
 
@@ -108,12 +108,13 @@ pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
     if comparison.measure == Measure::Delay {
         return "stamp of the second minus stamp of the first".to_owned();
     }
-    let place = match comparison.common_vantage() {
-        Some(v) => vantage(v).to_owned(),
+    let place = match comparison.common_point() {
+        Some(v) => point(v).to_owned(),
         None if comparison.deviations().next().is_none() => return "never seen".to_owned(),
         None => "each case at another timestamp point".to_owned(),
     };
-    let what = if comparison.common_vantage() == Some(Vantage::Wire) { "capture" } else { "stamp" };
+    let what =
+        if comparison.common_point() == Some(TimestampPoint::Wire) { "capture" } else { "stamp" };
     match comparison.resolution_ns() {
         // Of captures only a coarser resolution is recorded.
         Some(1) => format!("{place}, vtsn: computed wire time, resolution 1 ns"),
@@ -124,16 +125,16 @@ pub fn seen(comparison: &Comparison, glyphs: &Glyphs) -> String {
     }
 }
 
-/// What a reader must know about the vantage, beyond the summary's own
+/// What a reader must know about the timestamp point, beyond the summary's own
 /// warnings.
-pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
+pub fn point_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let mut out = Vec::new();
-    match comparison.common_vantage() {
-        Some(Vantage::RxKernel) => out.push(
+    match comparison.common_point() {
+        Some(TimestampPoint::RxKernel) => out.push(
             "The timestamps are the receiving kernel's: they include delays of the receiver."
                 .to_owned(),
         ),
-        Some(Vantage::TxKernel) => out.push(
+        Some(TimestampPoint::TxKernel) => out.push(
             "The timestamps are taken at the hand-over to the driver: delays in the NIC are not \
              included."
                 .to_owned(),
@@ -143,7 +144,7 @@ pub fn vantage_caveats(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> 
             let places: Vec<String> = comparison
                 .cases
                 .iter()
-                .filter_map(|c| Some(format!("{} {}", c.case.name, vantage(c.vantage?))))
+                .filter_map(|c| Some(format!("{} {}", c.case.name, point(c.point?))))
                 .collect();
             out.push(format!(
                 "The cases have different timestamp points ({}): do not compare their figures.",

@@ -8,7 +8,7 @@ use teiji_report::compare::limits;
 use teiji_report::html;
 use teiji_report::terminal::{Options, compare};
 use teiji_report::units::Glyphs;
-use teiji_stats::{Vantage, WireStatistics};
+use teiji_stats::{TimestampPoint, WireStatistics};
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
 fn judge(before: &Summary, after: &Summary, conditions: &[&str]) -> Result<Vec<Verdict>, String> {
@@ -25,7 +25,7 @@ fn told(before: &Summary, after: &Summary, conditions: &[&str]) -> Vec<String> {
 }
 
 fn seen(high_ns: i64) -> CaseSummary {
-    case("normal", vec![flow(Vantage::RxHardware, &between(-20_000, high_ns))])
+    case("normal", vec![flow(TimestampPoint::RxHardware, &between(-20_000, high_ns))])
 }
 
 fn lossy(lost: u64) -> Summary {
@@ -56,7 +56,7 @@ fn a_figure_may_grow_to_the_limit_and_no_further() {
 fn of_several_seeds_the_median_counts() {
     let mut after = ensemble();
     let wider = [(-30_000, 4_000), (-22_000, 2_000), (-23_000, 30_000)];
-    let flows = wider.map(|(low, high)| flow(Vantage::Wire, &between(low, high))).to_vec();
+    let flows = wider.map(|(low, high)| flow(TimestampPoint::Wire, &between(low, high))).to_vec();
     after.cases[0] = case("normal", flows);
     after.cases.truncate(1);
     let told = told(&ensemble(), &after, &["range > 1.3x"]);
@@ -65,7 +65,8 @@ fn of_several_seeds_the_median_counts() {
 
 #[test]
 fn what_the_stamps_cannot_tell_apart_is_not_worse() {
-    let of = |high| run(vec![case("etf", vec![flow(Vantage::Wire, &between(-1_000, high))])]);
+    let of =
+        |high| run(vec![case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, high))])]);
     assert_eq!(
         told(&of(1_000), &of(3_000), &["range > 1.2x", "stddev > 1.2x"]),
         ["pass etf: cycle: 2 µs → 4 µs, 2.00×", "FAIL etf: cycle: 44.7 ns → 832.8 ns, 18.6×"]
@@ -101,11 +102,13 @@ fn a_time_of_the_frames_that_are_left_proves_nothing() {
 #[test]
 fn what_cannot_be_compared_fails() {
     let before = run(vec![seen(20_000)]);
-    let unseen = run(vec![case("normal", vec![flow(Vantage::RxHardware, &[])])]);
-    let elsewhere = run(vec![case("normal", vec![flow(Vantage::Wire, &between(-9_000, 9_000))])]);
+    let unseen = run(vec![case("normal", vec![flow(TimestampPoint::RxHardware, &[])])]);
+    let elsewhere =
+        run(vec![case("normal", vec![flow(TimestampPoint::Wire, &between(-9_000, 9_000))])]);
     let mut failed = before.clone();
     failed.cases[0].members.clear();
-    let other = run(vec![case("taprio", vec![flow(Vantage::Wire, &between(-9_000, 9_000))])]);
+    let other =
+        run(vec![case("taprio", vec![flow(TimestampPoint::Wire, &between(-9_000, 9_000))])]);
     let limit = ["range > 1.2x"];
     assert_eq!(
         told(&before, &unseen, &limit),
@@ -145,7 +148,7 @@ fn background_is_compared_where_it_is_named() {
         let mut summary = run(vec![seen(20_000)]);
         summary.background = vec!["load".to_owned()];
         let member = &mut summary.cases[0].members[0];
-        member.flows.insert("load".to_owned(), flow(Vantage::Wire, &[]));
+        member.flows.insert("load".to_owned(), flow(TimestampPoint::Wire, &[]));
         let wire = WireStatistics { rate_bps: Some(bps), ..WireStatistics::default() };
         member.wire.insert("load".to_owned(), wire);
         summary
@@ -161,8 +164,8 @@ fn background_is_compared_where_it_is_named() {
 #[test]
 fn the_headline_of_both_media_is_the_verdict_on_the_limits() {
     let after = run(vec![
-        case("normal", vec![flow(Vantage::Wire, &between(-43_000, 43_000))]),
-        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 1_000))]),
+        case("normal", vec![flow(TimestampPoint::Wire, &between(-43_000, 43_000))]),
+        case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, 1_000))]),
     ]);
     let before = two_cases();
     let limits = judge(&before, &after, &["range > 1.2x"]).unwrap();

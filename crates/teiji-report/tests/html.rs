@@ -5,7 +5,7 @@ mod remedies;
 
 use html_page::{page, page_of};
 use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
-use teiji_record::{BridgeRoom, Verdict};
+use teiji_record::{BridgeHeadroom, Verdict};
 use teiji_stats::{DelayCounts, DelayStatistics};
 
 /// The page without what is inside `<script>` and `<style>`.
@@ -199,7 +199,7 @@ fn a_setting_that_is_not_as_asked_for_is_marked_at_the_top_too() {
 fn a_bridges_room_is_told_where_no_receiver_has_flow_control() {
     assert!(!page().contains("Headroom of"));
     let page = markup(&page_of(|summary| {
-        summary.cases[0].members[0].bridge_rooms = vec![BridgeRoom {
+        summary.cases[0].members[0].bridge_rooms = vec![BridgeHeadroom {
             host: "<x>".to_owned(),
             wire: "s".to_owned(),
             room: 426,

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
 use teiji_experiment::JudgeBy;
-use teiji_record::card::{CardCount, CardTrouble};
+use teiji_record::card::{NicCount, NicProblem};
 use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
-use teiji_record::{MemberSummary, ReceiveRoom, Summary, Verdict};
+use teiji_record::{MemberSummary, ReceiveHeadroom, Summary, Verdict};
 use teiji_report::terminal::{Options, compare, render};
 use teiji_stats::{
     DelayCounts, DelayStatistics, Deviation, GateStatistics, HandOver, Missed, PointCounts, Series,
-    ShapingStatistics, Vantage, Wait, WireStatistics,
+    ShapingStatistics, TimestampPoint, Wait, WireStatistics,
 };
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
@@ -48,11 +48,11 @@ fn wake_ups(worst_ns: i64) -> Option<Deviation> {
 }
 
 fn lossy() -> Summary {
-    let mut normal = flow(Vantage::Wire, &between(-43_000, 19_000));
+    let mut normal = flow(TimestampPoint::Wire, &between(-43_000, 19_000));
     normal.counts.received = FRAMES - 2;
     normal.counts.lost = 2;
     normal.counts.reordered = 1;
-    let mut etf = flow(Vantage::Wire, &between(-1_000, 1_000));
+    let mut etf = flow(TimestampPoint::Wire, &between(-1_000, 1_000));
     etf.counts.received = FRAMES - 3;
     etf.counts.lost = 3;
     etf.counts.late = 2;
@@ -146,7 +146,7 @@ fn no_ratio_is_told_of_an_emulated_nic_and_one_of_a_real_one() {
     // On this machine only `vtsn` shows frames on the wire.
     summary.testbed = Testbed::Local;
     assert!(told(&summary).contains(emulated), "{}", told(&summary));
-    let real = |low, high| flow(Vantage::RxHardware, &between(low, high));
+    let real = |low, high| flow(TimestampPoint::RxHardware, &between(low, high));
     summary.cases =
         vec![case("normal", vec![real(-43_000, 19_000)]), case("etf", vec![real(-4_000, 4_000)])];
     let ratio = "stays within 8 µs (range), 7.8 times tighter than with normal (62 µs).";
@@ -169,24 +169,24 @@ fn frames_that_did_not_get_through_are_explained() {
 
 #[test]
 fn a_run_that_was_never_stamped_has_no_table() {
-    let cases = vec![case("normal", vec![flow(Vantage::Wire, &[])])];
+    let cases = vec![case("normal", vec![flow(TimestampPoint::Wire, &[])])];
     golden("unseen", &render(&run(cases), &WIDE), WIDE);
 }
 
 #[test]
 fn cases_seen_at_different_places_are_not_compared() {
     let cases = vec![
-        case("normal", vec![flow(Vantage::RxKernel, &between(-43_000, 19_000))]),
-        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 1_000))]),
+        case("normal", vec![flow(TimestampPoint::RxKernel, &between(-43_000, 19_000))]),
+        case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, 1_000))]),
     ];
     golden("places", &render(&run(cases), &WIDE), WIDE);
 }
 
 #[test]
 fn a_case_without_figures_was_seen_nowhere_else() {
-    let mut single = flow(Vantage::Wire, &between(-1_000, 1_000));
+    let mut single = flow(TimestampPoint::Wire, &between(-1_000, 1_000));
     single.vantages.clear();
-    let others = flow(Vantage::Wire, &between(-43_000, 19_000));
+    let others = flow(TimestampPoint::Wire, &between(-43_000, 19_000));
     let summary = run(vec![case("single", vec![single]), case("others", vec![others])]);
     let told = render(&summary, &WIDE);
     assert!(!told.contains("same place"), "{told}");
@@ -205,7 +205,7 @@ fn a_case_that_failed_is_named() {
 
 #[test]
 fn a_capture_has_neither_paper_nor_seeds() {
-    let mut seen = flow(Vantage::Wire, &between(-3_000, 4_000));
+    let mut seen = flow(TimestampPoint::Wire, &between(-3_000, 4_000));
     seen.counts.received = FRAMES - 1;
     seen.counts.lost = 1;
     let mut summary = run(vec![case("capture", vec![seen])]);
@@ -277,7 +277,9 @@ fn more_cases_than_fit_are_continued_below() {
     let cases = ["idle", "cpu", "disk", "network", "everything"];
     let mut summary = run((1..)
         .zip(cases)
-        .map(|(i, name)| case(name, vec![flow(Vantage::Wire, &between(-i * 9_000, i * 7_000))]))
+        .map(|(i, name)| {
+            case(name, vec![flow(TimestampPoint::Wire, &between(-i * 9_000, i * 7_000))])
+        })
         .collect());
     summary.paper = None;
     golden("many-cases", &render(&summary, &NARROW), NARROW);
@@ -287,7 +289,7 @@ fn more_cases_than_fit_are_continued_below() {
 fn every_flow_has_its_own_table() {
     let mut summary = two_cases();
     for case in &mut summary.cases {
-        let slow = flow(Vantage::RxKernel, &between(-90_000, 70_000));
+        let slow = flow(TimestampPoint::RxKernel, &between(-90_000, 70_000));
         case.members[0].flows.insert("slow".to_owned(), slow);
     }
     golden("two-flows", &render(&summary, &WIDE), WIDE);
@@ -304,7 +306,7 @@ fn clocks_that_ptp_kept_have_a_table_with_the_worst_seed() {
         rms_ns,
         worst_ns,
     };
-    let flows = vec![flow(Vantage::Wire, &between(-9_000, 9_000)); 2];
+    let flows = vec![flow(TimestampPoint::Wire, &between(-9_000, 9_000)); 2];
     let mut summary = run(vec![case("normal", flows)]);
     summary.cases[0].members[0].clocks =
         vec![clock("talker.line", 2.1, -17), clock("the system", 9.0, 40)];
@@ -356,9 +358,9 @@ fn no_width_and_no_summary_breaks_the_table() {
 #[test]
 fn two_runs_stand_side_by_side_and_one_sample_is_called_one() {
     let mut after = run(vec![
-        case("normal", vec![flow(Vantage::Wire, &between(-20_000, 11_000))]),
-        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 2_000))]),
-        case("mqprio", vec![flow(Vantage::Wire, &between(-1_000, 2_000))]),
+        case("normal", vec![flow(TimestampPoint::Wire, &between(-20_000, 11_000))]),
+        case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, 2_000))]),
+        case("mqprio", vec![flow(TimestampPoint::Wire, &between(-1_000, 2_000))]),
     ]);
     after.testbed = Testbed::Local;
     after.warnings = vec!["The time is real: other programs disturb the figures.".to_owned()];
@@ -375,7 +377,7 @@ fn a_run_compared_with_itself_is_identical() {
 fn ensembles_are_told_apart_only_where_their_ranges_do_not_overlap() {
     let mut after = ensemble();
     let faster = [(-5_000, 1_000), (-5_000, 2_000), (-6_000, 1_000)];
-    let flows = faster.map(|(low, high)| flow(Vantage::Wire, &between(low, high))).to_vec();
+    let flows = faster.map(|(low, high)| flow(TimestampPoint::Wire, &between(low, high))).to_vec();
     after.cases[0] = case("normal", flows);
     after.cases[1].members.swap(0, 2);
     after.cases[1].members.pop();
@@ -384,11 +386,13 @@ fn ensembles_are_told_apart_only_where_their_ranges_do_not_overlap() {
 
 #[test]
 fn runs_without_a_common_case_or_place_are_not_compared() {
-    let other = run(vec![case("taprio", vec![flow(Vantage::Wire, &between(-9_000, 9_000))])]);
+    let other =
+        run(vec![case("taprio", vec![flow(TimestampPoint::Wire, &between(-9_000, 9_000))])]);
     golden("compare-nothing", &compare(&two_cases(), &other, &[], &WIDE), WIDE);
-    let elsewhere = vec![case("etf", vec![flow(Vantage::RxKernel, &between(-9_000, 9_000))])];
+    let elsewhere =
+        vec![case("etf", vec![flow(TimestampPoint::RxKernel, &between(-9_000, 9_000))])];
     golden("compare-places", &compare(&two_cases(), &run(elsewhere), &[], &WIDE), WIDE);
-    let unseen = vec![case("etf", vec![flow(Vantage::Wire, &[])])];
+    let unseen = vec![case("etf", vec![flow(TimestampPoint::Wire, &[])])];
     golden("compare-unseen", &compare(&two_cases(), &run(unseen), &[], &WIDE), WIDE);
 }
 
@@ -410,7 +414,7 @@ fn on_the_wire() -> Summary {
     let outside = [(250, 97_000, Some("etf".to_owned())), (0, 0, None)];
     for (case, (outside, worst_ns, gates_of)) in summary.cases.iter_mut().zip(outside) {
         let member = &mut case.members[0];
-        let mut load = flow(Vantage::Wire, &[]);
+        let mut load = flow(TimestampPoint::Wire, &[]);
         load.counts.late = 900;
         load.counts.send_failed = 10;
         member.flows.insert("load".to_owned(), load);
@@ -438,7 +442,7 @@ fn on_the_wire() -> Summary {
         };
         let load = WireStatistics { rate_bps: Some(84_470_000), ..WireStatistics::default() };
         member.wire = [("cycle".to_owned(), cycle), ("load".to_owned(), load)].into();
-        let room = ReceiveRoom {
+        let room = ReceiveHeadroom {
             buffer: 212_992,
             high: 42_496,
             headroom: 170_496,
@@ -448,7 +452,7 @@ fn on_the_wire() -> Summary {
         };
         member.rooms = [("cycle".to_owned(), room)].into();
         // Of the delayed ones the waits tell; of the late ones only the NIC.
-        let count = |trouble, frames| CardCount {
+        let count = |trouble, frames| NicCount {
             host: "talker".to_owned(),
             wire: "line".to_owned(),
             trouble,
@@ -456,7 +460,7 @@ fn on_the_wire() -> Summary {
             frames,
         };
         member.cards =
-            vec![count(CardTrouble::LaunchDelayed, 7), count(CardTrouble::LaunchLate, outside)];
+            vec![count(NicProblem::LaunchDelayed, 7), count(NicProblem::LaunchLate, outside)];
         member.cards.retain(|count| count.frames > 0);
     }
     summary
@@ -530,7 +534,7 @@ fn the_answer_by_shaping_or_schedule_tells_of_every_case() {
 #[test]
 fn two_named_cases_are_compared_and_no_other() {
     let mut summary = two_cases();
-    summary.cases.push(case("other", vec![flow(Vantage::Wire, &between(-20_000, 19_000))]));
+    summary.cases.push(case("other", vec![flow(TimestampPoint::Wire, &between(-20_000, 19_000))]));
     summary.judge.cases = Some(["normal".to_owned(), "other".to_owned()]);
     let told = render(&summary, &Options { width: 1_000, ..WIDE });
     assert!(told.contains("with other the interval on the wire"), "{told}");

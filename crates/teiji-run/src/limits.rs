@@ -3,7 +3,7 @@
 use teiji_experiment::{Experiment, Nic, Wire};
 use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, Summary};
-use teiji_stats::Vantage;
+use teiji_stats::TimestampPoint;
 
 /// `experiment` is what was measured; `None` where it cannot be read any more, or never was
 /// one.
@@ -75,7 +75,7 @@ fn laboratory(cards: &[Nic], instruction: &str) -> Vec<String> {
 fn local(summary: &Summary) -> &'static str {
     let members = summary.cases.iter().flat_map(|case| &case.members);
     let mut judged = members.flat_map(|member| member.flows.values()).map(|flow| flow.judged_at);
-    let by_cards = |at| matches!(at, Some(Vantage::RxHardware | Vantage::TxHardware));
+    let by_cards = |at| matches!(at, Some(TimestampPoint::RxHardware | TimestampPoint::TxHardware));
     if judged.clone().next().is_some() && judged.all(by_cards) {
         "The timestamps are the NICs' own: delays between timestamp and wire are not included."
     } else {

@@ -9,12 +9,12 @@ mod departure;
 mod flow_roles;
 pub mod loads;
 mod outcome;
+mod pause_events;
 mod placement;
 pub mod ptp;
 mod receptions;
 mod role;
 mod round_trip_roles;
-mod silences;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -159,12 +159,12 @@ fn run_traced(
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<(Logs, CpuTimes)> {
     let receptions = receptions::start(setup.scenario, applied)?;
-    let silences = silences::start(setup.scenario, applied)?;
+    let pauses = pause_events::start(setup.scenario, applied)?;
     let (mut logs, cpu_time) = run_flows(setup, applied, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
     }
-    silences.finish(&mut logs);
+    pauses.finish(&mut logs);
     Ok((logs, cpu_time))
 }
 

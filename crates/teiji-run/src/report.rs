@@ -17,7 +17,7 @@ use teiji_record::{FrameRow, Manifest, Records, RunFolder, Summary, json};
 use teiji_report::ranking;
 use teiji_report::units::Glyphs;
 use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
-use teiji_stats::{FlowStatistics, Vantage};
+use teiji_stats::{FlowStatistics, TimestampPoint};
 
 use crate::experiment_file;
 use crate::limits;
@@ -121,15 +121,15 @@ fn series(
                 if summary.background.contains(&plan.name) {
                     continue;
                 }
-                let Some(vantage) = flow.judged_at else { continue };
-                let mut one = points_of(&records, plan.flow, vantage, flow);
+                let Some(point) = flow.judged_at else { continue };
+                let mut one = points_of(&records, plan.flow, point, flow);
                 one.case.clone_from(&case.name);
                 one.seed = member.seed;
                 one.flow.clone_from(&plan.name);
-                outliers.extend(outliers::of(known, &records, plan, vantage, &one));
+                outliers.extend(outliers::of(known, &records, plan, point, &one));
                 let departure = member.wire.get(&plan.name).and_then(|w| w.departure.as_ref());
                 if let (JudgeBy::Schedule, Some(departure)) = (summary.judge.by, departure) {
-                    by_schedule(&mut one, vantage, records.rows_of(plan.flow), departure.min_ns);
+                    by_schedule(&mut one, point, records.rows_of(plan.flow), departure.min_ns);
                 }
                 one.thin(limit);
                 points.push(one);
@@ -142,25 +142,25 @@ fn series(
 fn points_of(
     records: &Records,
     flow: u16,
-    vantage: Vantage,
+    point: TimestampPoint,
     statistics: &FlowStatistics,
 ) -> Points {
     let period = teiji_core::time::Span::from_ns(statistics.period_ns);
     let rows = records.rows_of(flow);
-    let start = rows.iter().find_map(|row| vantage.stamp_ns(row)).unwrap_or(0);
+    let start = rows.iter().find_map(|row| point.stamp_ns(row)).unwrap_or(0);
     let mut points = Points {
         case: String::new(),
         seed: 0,
         flow: String::new(),
-        vantage: Some(vantage),
+        point: Some(point),
         t_ns: Vec::new(),
         deviation_ns: Vec::new(),
         seq: Vec::new(),
         of: 0,
     };
-    for (seq, deviation) in teiji_stats::fold::interval_deviations(period, vantage, rows) {
+    for (seq, deviation) in teiji_stats::fold::interval_deviations(period, point, rows) {
         let at = usize::try_from(seq).ok().and_then(|seq| rows.get(seq));
-        let Some(stamp) = at.and_then(|row| vantage.stamp_ns(row)) else { continue };
+        let Some(stamp) = at.and_then(|row| point.stamp_ns(row)) else { continue };
         points.t_ns.push(stamp - start);
         points.deviation_ns.push(deviation);
         points.seq.push(seq);
@@ -170,13 +170,13 @@ fn points_of(
 }
 
 /// Makes of intervals departures: the earliest of all is `earliest_ns` after its plan.
-fn by_schedule(points: &mut Points, vantage: Vantage, rows: &[FrameRow], earliest_ns: i64) {
-    let (deviations, _) = teiji_stats::fold::schedule_deviations(vantage, rows);
+fn by_schedule(points: &mut Points, point: TimestampPoint, rows: &[FrameRow], earliest_ns: i64) {
+    let (deviations, _) = teiji_stats::fold::schedule_deviations(point, rows);
     let Some(least) = deviations.iter().map(|(_, deviation)| *deviation).min() else { return };
-    let start = rows.iter().find_map(|row| vantage.stamp_ns(row)).unwrap_or(0);
+    let start = rows.iter().find_map(|row| point.stamp_ns(row)).unwrap_or(0);
     let at = |seq: &u64| {
         let row = usize::try_from(*seq).ok().and_then(|seq| rows.get(seq));
-        row.and_then(|row| vantage.stamp_ns(row)).unwrap_or(start) - start
+        row.and_then(|row| point.stamp_ns(row)).unwrap_or(start) - start
     };
     points.seq = deviations.iter().map(|(seq, _)| *seq).collect();
     points.t_ns = points.seq.iter().map(at).collect();

@@ -1,7 +1,7 @@
 //! The summary of a run folder: from its manifest and its records alone, so that a run can be
 //! summed up at its end, after it was killed, and by a later Teiji, in one way.
 
-mod bridge_rooms;
+mod bridge_headroom;
 pub(crate) mod card;
 mod headroom;
 mod judgement;
@@ -170,7 +170,7 @@ fn member(
         round_trips: rounds.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
         rooms: records.rooms(),
-        bridge_rooms: network.map(bridge_rooms::of).unwrap_or_default(),
+        bridge_rooms: network.map(bridge_headroom::of).unwrap_or_default(),
         incomplete: !records.facts.interrupted.is_empty() || cut_short,
         clocks: observed.map(|seen| seen.sync.clone()).unwrap_or_default(),
         cards: network

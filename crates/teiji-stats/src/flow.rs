@@ -1,5 +1,5 @@
 //! What is known about one flow after a run: counts, and deviations at every
-//! vantage point that has time stamps.
+//! timestamp point that has time stamps.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -11,7 +11,7 @@ use crate::{Deviation, Missed};
 /// Where time stamps were taken, best judge first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Vantage {
+pub enum TimestampPoint {
     /// On the wire, by an analyser's capture.
     Wire,
     /// By the receiving card.
@@ -24,7 +24,7 @@ pub enum Vantage {
     TxKernel,
 }
 
-impl Vantage {
+impl TimestampPoint {
     /// All of them, best judge first.
     pub const ALL: [Self; 5] =
         [Self::Wire, Self::RxHardware, Self::TxHardware, Self::RxKernel, Self::TxKernel];
@@ -43,13 +43,13 @@ pub struct FlowStatistics {
     pub counts: Counts,
     /// Nominal distance between departures.
     pub period_ns: i64,
-    /// The vantage that judges this flow: the best one that stamped at least
+    /// The timestamp point that judges this flow: the best one that stamped at least
     /// 99 % of the frames that arrived (of those that should have left, where
     /// nothing arrived), failing that the one with most stamps. `None` if
     /// nothing was stamped.
-    pub judged_at: Option<Vantage>,
-    /// Statistics per vantage point.
-    pub vantages: BTreeMap<Vantage, VantageStatistics>,
+    pub judged_at: Option<TimestampPoint>,
+    /// Statistics per timestamp point.
+    pub vantages: BTreeMap<TimestampPoint, PointStatistics>,
     /// Wake-up latency: woken minus planned wake-up.
     pub wake_up: Option<Deviation>,
     /// Hand-over: send call returned minus woken.
@@ -61,19 +61,19 @@ pub struct FlowStatistics {
     pub send_errors: BTreeMap<String, u64>,
 }
 
-/// Deviations seen at one vantage point.
+/// Deviations seen at one timestamp point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct VantageStatistics {
+pub struct PointStatistics {
     /// Deviation from the period of each [interval](crate::intervals).
     pub interval: Option<Deviation>,
     /// Planned frames without a stamp here: lost ones, or ones that nobody stamped. No figure
-    /// of this vantage has them.
+    /// of this timestamp point has them.
     pub unseen: u64,
-    /// Deviation of each frame from its schedule. Where the vantage's clock
+    /// Deviation of each frame from its schedule. Where the timestamp point's clock
     /// has an unknown offset to TAI, the median is taken out and `centred` is
     /// true.
     pub schedule: Option<Deviation>,
-    /// See [`VantageStatistics::schedule`].
+    /// See [`PointStatistics::schedule`].
     pub centred: bool,
     /// Resolution of the stamps, where it is known; 1 ns is that of a wire whose
     /// time is computed (`vtsn`).

@@ -7,7 +7,7 @@ use teiji_core::frame::{Fate, FrameRow};
 use teiji_core::send_mode::SendMode;
 use teiji_core::time::{Instant, Span, Tai};
 
-use crate::flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
+use crate::flow::{Counts, FlowStatistics, PointStatistics, TimestampPoint};
 use crate::{Deviation, Intervals, Missed, Series, median};
 
 /// How a flow was meant to be sent, and what is known beside its frames.
@@ -45,8 +45,8 @@ impl FlowTerms {
     }
 }
 
-impl Vantage {
-    /// A frame's stamp taken here, in nanoseconds of this vantage's clock.
+impl TimestampPoint {
+    /// A frame's stamp taken here, in nanoseconds of this timestamp point's clock.
     pub fn stamp_ns(self, frame: &FrameRow) -> Option<i64> {
         match self {
             Self::Wire => frame.wire.map(Instant::as_ns),
@@ -63,9 +63,9 @@ impl FlowStatistics {
     /// sequence number, the frames that never were sent among them.
     pub fn from_frames(terms: &FlowTerms, frames: &[FrameRow]) -> Self {
         let mut vantages = BTreeMap::new();
-        for vantage in Vantage::ALL {
-            if let Some(statistics) = at_vantage(terms, vantage, frames) {
-                vantages.insert(vantage, statistics);
+        for point in TimestampPoint::ALL {
+            if let Some(statistics) = at_point(terms, point, frames) {
+                vantages.insert(point, statistics);
             }
         }
         let wake_up = frames.iter().filter_map(|f| Some(f.woke? - terms.planned_wake(f.scheduled)));
@@ -87,27 +87,27 @@ impl FlowStatistics {
 /// sequence number of the frame that ends it, and the deviation in nanoseconds.
 pub fn interval_deviations(
     period: Span,
-    vantage: Vantage,
+    point: TimestampPoint,
     frames: &[FrameRow],
 ) -> impl Iterator<Item = (u64, i64)> {
     let mut intervals = Intervals::default();
     frames
         .iter()
-        .filter_map(move |frame| Some((frame.seq, vantage.stamp_ns(frame)?)))
+        .filter_map(move |frame| Some((frame.seq, point.stamp_ns(frame)?)))
         .flat_map(move |(seq, at_ns)| intervals.push(seq, at_ns))
         .flatten()
         .map(move |interval| (interval.seq, interval.deviation_ns(period.as_ns())))
 }
 
 /// The deviation of each stamped frame from its schedule, in nanoseconds, with
-/// its sequence number; centred on their median if the vantage's clock has an
+/// its sequence number; centred on their median if the timestamp point's clock has an
 /// unknown offset to TAI. The second value says whether they are centred.
-pub fn schedule_deviations(vantage: Vantage, frames: &[FrameRow]) -> (Vec<(u64, i64)>, bool) {
+pub fn schedule_deviations(point: TimestampPoint, frames: &[FrameRow]) -> (Vec<(u64, i64)>, bool) {
     let mut deviations: Vec<(u64, i64)> = frames
         .iter()
-        .filter_map(|f| Some((f.seq, vantage.stamp_ns(f)?.saturating_sub(f.scheduled.as_ns()))))
+        .filter_map(|f| Some((f.seq, point.stamp_ns(f)?.saturating_sub(f.scheduled.as_ns()))))
         .collect();
-    if vantage.clock_is_tai() {
+    if point.clock_is_tai() {
         return (deviations, false);
     }
     let mut values: Vec<i64> = deviations.iter().map(|(_, d)| *d).collect();
@@ -118,20 +118,20 @@ pub fn schedule_deviations(vantage: Vantage, frames: &[FrameRow]) -> (Vec<(u64, 
     (deviations, true)
 }
 
-fn at_vantage(
+fn at_point(
     terms: &FlowTerms,
-    vantage: Vantage,
+    point: TimestampPoint,
     frames: &[FrameRow],
-) -> Option<VantageStatistics> {
-    let (schedule, centred) = schedule_deviations(vantage, frames);
+) -> Option<PointStatistics> {
+    let (schedule, centred) = schedule_deviations(point, frames);
     let schedule: Option<Deviation> =
         schedule.into_iter().map(|(_, d)| d).collect::<Series>().finish();
     let interval: Series =
-        interval_deviations(terms.period, vantage, frames).map(|(_, d)| d).collect();
+        interval_deviations(terms.period, point, frames).map(|(_, d)| d).collect();
     schedule.as_ref()?;
-    let unseen = frames.iter().filter(|frame| vantage.stamp_ns(frame).is_none()).count() as u64;
-    let resolution = terms.wire_resolution.filter(|_| vantage == Vantage::Wire);
-    Some(VantageStatistics {
+    let unseen = frames.iter().filter(|frame| point.stamp_ns(frame).is_none()).count() as u64;
+    let resolution = terms.wire_resolution.filter(|_| point == TimestampPoint::Wire);
+    Some(PointStatistics {
         interval: interval.finish(),
         unseen,
         schedule,
@@ -140,24 +140,25 @@ fn at_vantage(
     })
 }
 
-/// The best vantage that stamped nearly all frames that arrived (99 %), or,
+/// The best timestamp point that stamped nearly all frames that arrived (99 %), or,
 /// where nothing arrived, that should have left; failing that, the one with
 /// most stamps.
-fn judge(frames: &[FrameRow]) -> Option<Vantage> {
-    let stamped = |vantage: Vantage, among: fn(&FrameRow) -> bool| {
-        frames.iter().filter(|f| among(f) && vantage.stamp_ns(f).is_some()).count()
+fn judge(frames: &[FrameRow]) -> Option<TimestampPoint> {
+    let stamped = |point: TimestampPoint, among: fn(&FrameRow) -> bool| {
+        frames.iter().filter(|f| among(f) && point.stamp_ns(f).is_some()).count()
     };
     let arrived: fn(&FrameRow) -> bool = |f| f.copies > 0;
     let among = if frames.iter().any(arrived) { arrived } else { FrameRow::should_have_left };
     let all = frames.iter().filter(|f| among(f)).count();
-    Vantage::ALL.into_iter().find(|v| all > 0 && stamped(*v, among) * 100 >= all * 99).or_else(
-        || {
-            let by_stamps = Vantage::ALL.map(|v| (stamped(v, |_| true), v));
-            // On a tie the better vantage, which comes first, wins.
+    TimestampPoint::ALL
+        .into_iter()
+        .find(|v| all > 0 && stamped(*v, among) * 100 >= all * 99)
+        .or_else(|| {
+            let by_stamps = TimestampPoint::ALL.map(|v| (stamped(v, |_| true), v));
+            // On a tie the better timestamp point, which comes first, wins.
             let best = by_stamps.into_iter().rev().max_by_key(|(stamps, _)| *stamps);
-            best.filter(|(stamps, _)| *stamps > 0).map(|(_, vantage)| vantage)
-        },
-    )
+            best.filter(|(stamps, _)| *stamps > 0).map(|(_, point)| point)
+        })
 }
 
 fn counts(terms: &FlowTerms, frames: &[FrameRow]) -> Counts {

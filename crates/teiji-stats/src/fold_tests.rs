@@ -48,14 +48,14 @@ fn lost(frame: &FrameRow) -> FrameRow {
 fn intervals_and_schedule_are_judged_on_the_wire() {
     let frames = [frame(0, 0), frame(1, 10), frame(2, -20), frame(3, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    assert_eq!(statistics.judged_at, Some(Vantage::Wire));
-    let wire = &statistics.vantages[&Vantage::Wire];
+    assert_eq!(statistics.judged_at, Some(TimestampPoint::Wire));
+    let wire = &statistics.vantages[&TimestampPoint::Wire];
     let interval = wire.interval.as_ref().unwrap();
     assert_eq!((interval.count, interval.min_ns, interval.max_ns), (3, -30, 20));
     assert!(wire.centred);
     let schedule = wire.schedule.as_ref().unwrap();
     assert_eq!((schedule.min_ns, schedule.max_ns), (-20, 10));
-    let kernel = &statistics.vantages[&Vantage::RxKernel];
+    let kernel = &statistics.vantages[&TimestampPoint::RxKernel];
     assert!(!kernel.centred);
     assert_eq!(kernel.schedule.as_ref().unwrap().min_ns, 59_980);
     assert_eq!(statistics.wake_up.unwrap().mean_ns.to_string(), "5000");
@@ -66,7 +66,7 @@ fn intervals_and_schedule_are_judged_on_the_wire() {
 fn a_gap_in_the_sequence_gives_no_interval() {
     let frames = [frame(0, 0), frame(1, 0), lost(&frame(2, 0)), frame(3, 0), frame(4, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    let interval = statistics.vantages[&Vantage::Wire].interval.clone().unwrap();
+    let interval = statistics.vantages[&TimestampPoint::Wire].interval.clone().unwrap();
     assert_eq!((interval.count, interval.range_ns), (2, 0));
     assert_eq!(statistics.counts.lost, 1);
 }
@@ -75,7 +75,7 @@ fn a_gap_in_the_sequence_gives_no_interval() {
 fn a_frame_that_comes_after_the_next_one_shows_in_both_of_its_intervals() {
     let frames = [frame(0, 0), frame(1, 0), frame(2, 1_002_000), frame(3, 0), frame(4, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    let interval = statistics.vantages[&Vantage::Wire].interval.clone().unwrap();
+    let interval = statistics.vantages[&TimestampPoint::Wire].interval.clone().unwrap();
     assert_eq!((interval.count, interval.min_ns, interval.max_ns), (4, -1_002_000, 1_002_000));
 }
 
@@ -159,10 +159,10 @@ fn a_vantage_that_missed_too_many_frames_is_no_judge() {
     assert_eq!(
         [0, 1, 2, 100].map(judged),
         [
-            Some(Vantage::Wire),
-            Some(Vantage::Wire),
-            Some(Vantage::RxKernel),
-            Some(Vantage::RxKernel),
+            Some(TimestampPoint::Wire),
+            Some(TimestampPoint::Wire),
+            Some(TimestampPoint::RxKernel),
+            Some(TimestampPoint::RxKernel),
         ]
     );
 }
@@ -172,7 +172,7 @@ fn without_arrivals_the_best_stamped_vantage_judges() {
     let tx_only = |f: FrameRow| FrameRow { tx_kernel: Some(f.scheduled), ..lost(&f) };
     let frames = [tx_only(frame(0, 0)), tx_only(frame(1, 0)), lost(&frame(2, 0))];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    assert_eq!(statistics.judged_at, Some(Vantage::TxKernel));
+    assert_eq!(statistics.judged_at, Some(TimestampPoint::TxKernel));
     let nothing = FlowStatistics::from_frames(&launch_time(), &[unsent(0)]);
     assert_eq!((nothing.judged_at, nothing.vantages.len()), (None, 0));
 }
@@ -199,8 +199,8 @@ fn the_analysers_resolution_is_stated_at_the_wire() {
     let resolution = |ns| {
         let terms = FlowTerms { wire_resolution: Some(Span::from_ns(ns)), ..launch_time() };
         let statistics = FlowStatistics::from_frames(&terms, &[frame(0, 0)]);
-        assert_eq!(statistics.vantages[&Vantage::RxKernel].resolution_ns, None);
-        statistics.vantages[&Vantage::Wire].resolution_ns
+        assert_eq!(statistics.vantages[&TimestampPoint::RxKernel].resolution_ns, None);
+        statistics.vantages[&TimestampPoint::Wire].resolution_ns
     };
     assert_eq!((resolution(1_000), resolution(1)), (Some(1_000), Some(1)));
 }

@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-/// Numbers behind the highest one that are waited for. A frame that comes later
-/// than that ends no interval.
+/// Numbers behind the highest one that are kept for a neighbour. A frame that comes this many
+/// numbers behind or more ends no interval, because the frame before it is forgotten.
 const WINDOW: u64 = 1 << 16;
 
 /// An interval between two frames.
@@ -129,6 +129,22 @@ mod tests {
             assert_eq!(intervals.push(seq, 0), [None, None]);
         }
         assert!(intervals.open.len() as u64 <= WINDOW / 2 + 1, "{}", intervals.open.len());
+    }
+
+    #[test]
+    fn a_frame_far_behind_ends_no_interval_and_further_behind_begins_none_either() {
+        let has = |behind: u64| {
+            let mut intervals = Intervals::default();
+            let (seq, highest) = (10, 10 + behind);
+            for (other, at) in [(seq - 1, 0), (seq + 1, 20), (highest, 99)] {
+                intervals.push(other, at);
+            }
+            intervals.push(seq, 10).map(|interval| interval.is_some())
+        };
+        assert_eq!(has(WINDOW - 1), [true, true]);
+        assert_eq!(has(WINDOW), [false, true]);
+        assert_eq!(has(WINDOW + 1), [false, true]);
+        assert_eq!(has(WINDOW + 2), [false, false]);
     }
 
     proptest! {

@@ -11,7 +11,7 @@
 //! * [`margin`] – from stations to a transmission margin and an ETF delta,
 //! * [`tail`] – a latency's far end: bounds for small probabilities,
 //! * [`wire`] – frames on a wire whose time is computed: their [`waits`] for each other,
-//!   the [`gates`] of their class, its [`shaping`], their [`silence`] where it was asked for,
+//!   the [`gates`] of their class, its [`shaping`], what arrives after [`xoff`],
 //! * [`compare`] – two series side by side, and an ensemble's spread.
 #![forbid(unsafe_code)]
 
@@ -30,16 +30,16 @@ pub mod missed;
 pub mod rounds;
 pub mod series;
 pub mod shaping;
-pub mod silence;
 pub mod tail;
 pub mod waits;
 pub mod wire;
+pub mod xoff;
 
 pub use compare::{Comparison, Ensemble, Interval, Spread};
 pub use delay::{DelayCounts, DelayStatistics, PointCounts};
 pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};
-pub use flow::{Counts, FlowStatistics, Vantage, VantageStatistics};
+pub use flow::{Counts, FlowStatistics, PointStatistics, TimestampPoint};
 pub use fold::FlowTerms;
 pub use gates::GateStatistics;
 pub use intervals::Intervals;
@@ -48,7 +48,7 @@ pub use missed::{HandOver, Missed};
 pub use rounds::{Part, RoundCounts, RoundStatistics, RoundTerms, RoundView};
 pub use series::{Series, median};
 pub use shaping::ShapingStatistics;
-pub use silence::SilenceStatistics;
 pub use tail::{Evidence, NoFit, TailBound, TailFit};
 pub use waits::Wait;
 pub use wire::{Station, WireFrame, WireStatistics};
+pub use xoff::XoffStatistics;

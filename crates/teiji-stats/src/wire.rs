@@ -9,8 +9,8 @@ use crate::Deviation;
 pub use crate::frame::{GAP, PREAMBLE, WireFrame, rate_bps};
 use crate::gates::GateStatistics;
 use crate::shaping::ShapingStatistics;
-use crate::silence::SilenceStatistics;
 use crate::waits::Wait;
+use crate::xoff::XoffStatistics;
 
 /// A stretch of a frame's way from the program that woke for it to the one that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -74,9 +74,9 @@ pub struct WireStatistics {
     pub gates: Option<GateStatistics>,
     /// Its class against the bandwidth and burst reserved for it.
     pub shaping: Option<ShapingStatistics>,
-    /// What still came of it after silence was asked for, where that was traced.
+    /// Its frames that arrived after XOFF of its receiver's port, where that was traced.
     #[serde(default)]
-    pub silence: Option<SilenceStatistics>,
+    pub silence: Option<XoffStatistics>,
     /// How long the stretches of its frames' way took, where both ends have stamps of one clock.
     #[serde(default)]
     pub stations: BTreeMap<Station, Deviation>,

@@ -35,7 +35,7 @@ pub struct Send {
     pub reserved: u64,
 }
 
-/// `struct prioflow_receive`: the peer is asked for silence before the buffer is full.
+/// `struct prioflow_receive`: the port sends XOFF before the buffer is full.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receive {
@@ -43,7 +43,7 @@ pub struct Receive {
     pub level: i32,
     /// The smallest datagram that comes, octets.
     pub payload: u32,
-    /// Bytes from which silence is asked for; 0: what the buffer allows.
+    /// Bytes from which the port sends XOFF; 0: what the buffer allows.
     pub high: u32,
     /// Bytes from which it is not any more; 0: half of that.
     pub low: u32,

@@ -17,7 +17,7 @@ use teiji_sys::error::SysError;
 use teiji_sys::flow::{self, NO_LEVEL, Receive, Send};
 use thiserror::Error;
 
-use crate::record::ReceiveRoom;
+use crate::record::ReceiveHeadroom;
 
 const EPERM: i32 = 1;
 const ENODEV: i32 = 19;
@@ -126,11 +126,11 @@ pub fn hold_back(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowE
 
 /// What the kernel says of a socket that holds back datagrams of `payload` octets; `None` if the link
 /// or the module is gone. `fullest` is the caller's to know.
-pub(crate) fn room(socket: impl AsFd, payload: u32, fullest: u32) -> Option<ReceiveRoom> {
+pub(crate) fn room(socket: impl AsFd, payload: u32, fullest: u32) -> Option<ReceiveHeadroom> {
     let mut value = Receive::at(NO_LEVEL, payload);
     flow::receive(socket.as_fd(), &mut value).ok()?;
     let Receive { buffer, high, headroom, frames, asks, .. } = value;
-    Some(ReceiveRoom { buffer, high, headroom, frames, asks, fullest })
+    Some(ReceiveHeadroom { buffer, high, headroom, frames, asks, fullest })
 }
 
 fn explain(error: SysError, level: u8, highest: u8) -> FlowError {

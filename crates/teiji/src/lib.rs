@@ -49,7 +49,7 @@ pub use busy_poll::NoBusyPoll;
 pub use cycle::{Cycle, Wake};
 pub use listener::Listener;
 pub use margin::Margin;
-pub use record::{ListenerLog, ReceiveRoom, RxRecord, Silence, TalkerLog, TxRecord};
+pub use record::{ListenerLog, PeerPause, ReceiveHeadroom, RxRecord, TalkerLog, TxRecord};
 pub use roundtrip::{Reflector, Requester, RequesterLog, RoundTrip};
 pub use scheduling::{Scheduled, Scheduling};
 pub use stop::{Deadline, StopFlag};

@@ -67,39 +67,38 @@ pub struct ListenerLog {
     pub foreign: u64,
     /// Packets the socket dropped because its buffer was full (`SO_RXQ_OVFL`).
     pub socket_drops: u64,
-    /// When the port that they came by had its peer silenced at the flow's level, where that was
-    /// traced.
+    /// When the receiving port paused its peer at the flow's level, where that was traced.
     #[serde(default)]
-    pub silences: Vec<Silence>,
-    /// With flow control: its room for what still comes.
+    pub silences: Vec<PeerPause>,
+    /// With flow control: its headroom.
     #[serde(default)]
-    pub room: Option<ReceiveRoom>,
+    pub room: Option<ReceiveHeadroom>,
 }
 
 /// How a socket with flow control (prioflow) divides its buffer: up to a mark what waits, above
-/// it what can still come after its port has asked for silence. Bytes are what the kernel charges
-/// to the socket and compares with `SO_RCVBUF`.
+/// it the headroom for in-flight frames after XOFF. Bytes are what the kernel charges to the
+/// socket and compares with `SO_RCVBUF`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReceiveRoom {
+pub struct ReceiveHeadroom {
     /// The whole buffer.
     pub buffer: u32,
-    /// Silence is asked for from here on.
+    /// Its port sends XOFF from here on.
     pub high: u32,
-    /// What can still come then, at most, as the link's rate, `reaction` and `ring` have it.
+    /// In-flight frames at most, by the link's rate, `reaction` and `ring`.
     pub headroom: u32,
     /// As many frames.
     pub frames: u32,
-    /// How often it has asked.
+    /// Number of XOFFs.
     pub asks: u32,
     /// The most that it held when the program looked.
     pub fullest: u32,
 }
 
-/// A time for which a port had its peer be silent (prioflow).
+/// A time for which a port paused its peer (prioflow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Silence {
-    /// It asked.
+pub struct PeerPause {
+    /// XOFF.
     pub asked: Instant<Tai>,
-    /// It asked no more.
+    /// XON.
     pub released: Instant<Tai>,
 }

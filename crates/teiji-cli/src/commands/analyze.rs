@@ -12,7 +12,7 @@ use teiji_record::Summary;
 use teiji_record::capture::{self, AnalyzeError, CaptureAnalysis, Endpoint, Filter, Options};
 use teiji_report::{Paper, Points, Report, SetupEntry, SetupSection, html};
 use teiji_run::{limits, report};
-use teiji_stats::Vantage;
+use teiji_stats::TimestampPoint;
 
 use super::quantity::span;
 use crate::exit::{self, Exit, mistake};
@@ -170,13 +170,13 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
 fn points(analysis: &CaptureAnalysis, summary: &Summary) -> Points {
     let case = &summary.cases[0];
     let flow = case.members[0].flows.keys().next().cloned().unwrap_or_default();
-    let intervals = analysis.statistics.vantages.get(&Vantage::Wire);
+    let intervals = analysis.statistics.vantages.get(&TimestampPoint::Wire);
     let of = intervals.and_then(|v| v.interval.as_ref()).map_or(0, |d| d.count);
     let mut points = Points {
         case: case.name.clone(),
         seed: 0,
         flow,
-        vantage: Some(Vantage::Wire),
+        point: Some(TimestampPoint::Wire),
         t_ns: Vec::new(),
         deviation_ns: Vec::new(),
         seq: Vec::new(),

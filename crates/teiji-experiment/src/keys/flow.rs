@@ -9,7 +9,7 @@ use teiji_core::wire::Probe;
 use super::time::{Time, not_possible, time};
 use super::value::{Choice, Int, Keys, int, name, one_of, table};
 use super::{Absent, section};
-use crate::scenario::{Rests, SendMode, Transport};
+use crate::scenario::{PauseLength, SendMode, Transport};
 
 /// `SO_PRIORITY`.
 pub(crate) const PRIORITIES: Int<u8> = int(0, 15).why("The kernel's maps have 16 priorities.");
@@ -77,7 +77,7 @@ section! {
         mode: SendMode,
         /// Whether the pauses of `listener_pause` are equal.
         #[serde(default)]
-        listener_rests: Rests,
+        listener_rests: PauseLength,
     }
     keys {
         /// the sending host

@@ -10,7 +10,7 @@ use crate::keys::Key;
 use crate::keys::flow::{self, Built, Mode};
 use crate::log::Log;
 use crate::mistake::Severity;
-use crate::scenario::{Rests, SendMode, Transport};
+use crate::scenario::{PauseLength, SendMode, Transport};
 use crate::suggest::{did_you_mean, list};
 
 /// The wire format has 16 bits for a flow; far fewer make sense in a report.
@@ -55,7 +55,7 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         payload: read_payload(&flow::PAYLOAD, &fields, transport, "the test header", log),
         transport,
         mode: read_mode(&fields, log),
-        listener_rests: read_rests(&fields, log),
+        listener_rests: read_pause_length(&fields, log),
         ..draft
     }
 }
@@ -184,7 +184,7 @@ pub(super) fn dscp_needs_ip(fields: &Fields<'_>, transport: Option<Transport>, l
     }
 }
 
-fn read_rests(fields: &Fields<'_>, log: &Log) -> Option<Rests> {
+fn read_pause_length(fields: &Fields<'_>, log: &Log) -> Option<PauseLength> {
     let random = fields.settled(&flow::PAUSE_RANDOM)?;
     if random && !fields.has("listener-pause") {
         log.mistake(
@@ -194,7 +194,7 @@ fn read_rests(fields: &Fields<'_>, log: &Log) -> Option<Rests> {
         );
         return None;
     }
-    Some(if random { Rests::Random } else { Rests::Equal })
+    Some(if random { PauseLength::Random } else { PauseLength::Equal })
 }
 
 fn read_transport(fields: &Fields<'_>, own_port: u16, log: &Log) -> Option<Transport> {

@@ -74,7 +74,7 @@ impl LevelSource {
     }
 }
 
-/// How the other end of the wire is asked for silence.
+/// Type of the pause frames to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkMode {

@@ -175,7 +175,7 @@ pub struct LinkCounters {
 pub struct ForwardCounters {
     /// Room for those that came in by this device; 0: none.
     pub room: u32,
-    /// Of it for what can still come after asking for silence.
+    /// Of it the headroom for in-flight frames after XOFF.
     pub headroom: u32,
     /// XOFFs sent to the peer because of them.
     pub asks: u64,

@@ -60,7 +60,7 @@ pub struct CaptureAnalysis {
     pub flow: FlowKey,
     /// Where its period comes from.
     pub period_source: PeriodSource,
-    /// Its statistics: the wire is the only vantage. Frames before the first
+    /// Its statistics: the wire is the only timestamp point. Frames before the first
     /// and after the last one seen are unknown: as planned and sent count
     /// those in between.
     pub statistics: FlowStatistics,

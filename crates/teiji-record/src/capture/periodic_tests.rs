@@ -72,7 +72,7 @@ fn found(file: &[u8]) -> CaptureAnalysis {
 }
 
 fn interval(analysis: &CaptureAnalysis) -> &teiji_stats::Deviation {
-    analysis.statistics.vantages[&teiji_stats::Vantage::Wire].interval.as_ref().unwrap()
+    analysis.statistics.vantages[&teiji_stats::TimestampPoint::Wire].interval.as_ref().unwrap()
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn test_frames_tell_their_period_loss_duplicates_and_reordering() {
     let counts = analysis.statistics.counts;
     assert_eq!((counts.planned, counts.received, counts.lost), (50, 48, 2));
     assert_eq!((counts.duplicated, counts.reordered), (1, 1));
-    let wire = &analysis.statistics.vantages[&teiji_stats::Vantage::Wire];
+    let wire = &analysis.statistics.vantages[&teiji_stats::TimestampPoint::Wire];
     // Not the intervals over the gap; the overtaken frame is late, the next one early.
     let deviations = wire.interval.as_ref().unwrap();
     assert_eq!(deviations.count, 50 - 1 - 3);
@@ -197,7 +197,7 @@ fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
         wire_resolution: None,
     };
     let run = FlowStatistics::from_frames(&terms, &rows);
-    let run = run.vantages[&teiji_stats::Vantage::Wire].interval.clone().unwrap();
+    let run = run.vantages[&teiji_stats::TimestampPoint::Wire].interval.clone().unwrap();
     assert_eq!(interval(&analysis), &run);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use teiji_core::time::Span;
 use teiji_stats::{
-    Counts, Envelope, FlowStatistics, Intervals, Series, Vantage, VantageStatistics, median,
+    Counts, Envelope, FlowStatistics, Intervals, PointStatistics, Series, TimestampPoint, median,
 };
 
 use super::analysis::{Options, PeriodSource};
@@ -307,7 +307,7 @@ impl Track {
             counts.reordered = sequence.reordered;
         }
         let schedule = details.schedule_deviations.finish();
-        let at_wire = VantageStatistics {
+        let at_wire = PointStatistics {
             interval: details.interval_deviations.finish(),
             unseen: counts.lost,
             centred: schedule.is_some(),
@@ -317,8 +317,8 @@ impl Track {
         let statistics = FlowStatistics {
             counts,
             period_ns: self.period_ns,
-            judged_at: Some(Vantage::Wire),
-            vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+            judged_at: Some(TimestampPoint::Wire),
+            vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
             wake_up: None,
             hand_over: None,
             missed: None,

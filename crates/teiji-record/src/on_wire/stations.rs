@@ -1,4 +1,4 @@
-//! Where the time of a flow's frames went, and what still came of it after silence was asked for.
+//! Where the time of a flow's frames went, and which of them arrived after XOFF.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::Flow;
 use teiji_stats::wire::GAP;
-use teiji_stats::{Deviation, Series, SilenceStatistics, Station, silence};
+use teiji_stats::{Deviation, Series, Station, XoffStatistics, xoff};
 
 use super::{Direction, clock, to_the_stamp};
 use crate::FrameRow;
@@ -44,12 +44,12 @@ impl Direction<'_> {
         }
     }
 
-    /// What came after the listener's port had asked for silence.
-    pub(super) fn silence(&self, id: u16, flow: &Flow) -> Option<SilenceStatistics> {
+    /// What arrived after XOFF of the listener's port.
+    pub(super) fn after_xoff(&self, id: u16, flow: &Flow) -> Option<XoffStatistics> {
         let heard = self.records.facts.listeners.iter().filter(|l| l.flows.contains(&id));
         let asks: Vec<(i64, i64)> = heard
             .flat_map(|listener| &listener.silences)
-            .map(|silence| (silence.asked.as_ns(), silence.released.as_ns()))
+            .map(|pause| (pause.asked.as_ns(), pause.released.as_ns()))
             .collect();
         if asks.is_empty() {
             return None;
@@ -58,7 +58,7 @@ impl Direction<'_> {
         let rows = self.records.rows_of(id).iter();
         let mut ends: Vec<i64> = rows.filter_map(|row| Some(transit.end(row)?.as_ns())).collect();
         ends.sort_unstable();
-        silence::judge(&asks, &ends).filter(|_| !ends.is_empty())
+        xoff::judge(&asks, &ends).filter(|_| !ends.is_empty())
     }
 
     /// How long the stretches of its frames' way took.

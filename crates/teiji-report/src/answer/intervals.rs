@@ -5,7 +5,7 @@
 
 use teiji_record::Summary;
 use teiji_record::summary::Testbed;
-use teiji_stats::Vantage;
+use teiji_stats::TimestampPoint;
 
 use super::{Answer, asks_yes_or_no, plain};
 use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows, judged, measure};
@@ -30,7 +30,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         [] => plain("No answer: no interval between two frames was seen.".to_owned()),
         [(view, range)] => one_case(&comparison, view, range, &flow, glyphs),
         several => {
-            if comparison.common_vantage().is_none() {
+            if comparison.common_point().is_none() {
                 return plain(
                     "No answer: the cases have different timestamp points, so their figures \
                      cannot be compared."
@@ -80,7 +80,7 @@ fn one_case(
     plain(format!(
         "{case} {what}{flow} {} deviates by {} from {planned}: a range of {}, standard deviation \
          {}, over {} {what}s{}.",
-        comparison.common_vantage().map_or("", wording::vantage),
+        comparison.common_point().map_or("", wording::point),
         extremes.unwrap_or_else(|| glyphs.none.to_owned()),
         range_text(range, glyphs),
         sigma.unwrap_or_else(|| glyphs.none.to_owned()),
@@ -115,7 +115,7 @@ fn two_cases(
     let resolution = comparison.resolution_ns().map_or(0.0, |ns| ns as f64);
     let verdict = judge(plain_range, best_range, resolution);
     let (best, base) = (&best_case.case.name, &plain_case.case.name);
-    let place = comparison.common_vantage().map_or("", wording::vantage);
+    let place = comparison.common_point().map_or("", wording::point);
     let stays = bound_text(best_range, resolution, glyphs);
     let plain_text = range_text(plain_range, glyphs);
     let relation = match verdict {
@@ -208,7 +208,7 @@ pub(crate) fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdic
 fn is_emulated(comparison: &Comparison) -> bool {
     match comparison.testbed {
         Testbed::Lab => true,
-        Testbed::Local => comparison.common_vantage() == Some(Vantage::Wire),
+        Testbed::Local => comparison.common_point() == Some(TimestampPoint::Wire),
         Testbed::Capture => false,
     }
 }

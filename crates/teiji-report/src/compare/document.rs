@@ -3,7 +3,7 @@
 use serde::Serialize;
 use teiji_record::summary::Testbed;
 use teiji_record::{Summary, Verdict};
-use teiji_stats::{Counts, RoundCounts, Vantage};
+use teiji_stats::{Counts, RoundCounts, TimestampPoint};
 
 use super::{Pair, both, is_alike, pairs, remarks, verdict};
 use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread};
@@ -45,7 +45,8 @@ struct Case {
 
 #[derive(Debug, Serialize)]
 struct Side {
-    vantage: Option<Vantage>,
+    #[serde(rename = "vantage")]
+    point: Option<TimestampPoint>,
     members: usize,
     counts: SideCounts,
 }
@@ -110,7 +111,7 @@ impl Side {
     fn of(view: &CaseView<'_>) -> Self {
         let is_of_requests = view.members.iter().any(|member| member.rounds.is_some());
         Self {
-            vantage: view.vantage,
+            point: view.point,
             members: view.members.len(),
             counts: if is_of_requests {
                 SideCounts::Requests(view.round_counts())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use teiji_record::CaseSummary;
 use teiji_stats::{
-    Counts, Deviation, FlowStatistics, Missed, RoundCounts, RoundStatistics, Vantage,
+    Counts, Deviation, FlowStatistics, Missed, RoundCounts, RoundStatistics, TimestampPoint,
     WireStatistics,
 };
 
@@ -19,7 +19,7 @@ pub struct CaseView<'a> {
     /// Its members that have the flow.
     pub members: Vec<MemberView<'a>>,
     /// Where the compared stamps were taken; `None` if nothing can be compared.
-    pub vantage: Option<Vantage>,
+    pub point: Option<TimestampPoint>,
     /// The published figures.
     pub paper: Option<PaperFigures>,
 }
@@ -74,8 +74,8 @@ impl CaseView<'_> {
 
     /// Resolution of the compared stamps, in ns, the coarsest of the members'.
     pub fn resolution_ns(&self) -> Option<i64> {
-        let vantage = self.vantage?;
-        self.members.iter().filter_map(|m| m.flow?.vantages.get(&vantage)?.resolution_ns).max()
+        let point = self.point?;
+        self.members.iter().filter_map(|m| m.flow?.vantages.get(&point)?.resolution_ns).max()
     }
 
     /// The errors that send calls failed with, over all members.

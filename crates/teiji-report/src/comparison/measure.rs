@@ -1,6 +1,6 @@
 //! What is compared: intervals, departures or round trips.
 
-use teiji_stats::{Deviation, VantageStatistics};
+use teiji_stats::{Deviation, PointStatistics};
 
 /// What a deviation is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ impl Measure {
         }
     }
 
-    pub(super) fn of(self, statistics: &VantageStatistics) -> Option<&Deviation> {
+    pub(super) fn of(self, statistics: &PointStatistics) -> Option<&Deviation> {
         match self {
             Self::Interval => statistics.interval.as_ref(),
             Self::Schedule => statistics.schedule.as_ref(),
-            // No vantage sees both of its ends.
+            // No timestamp point sees both of its ends.
             Self::RoundTrip | Self::Delay => None,
         }
     }

@@ -109,7 +109,7 @@ fn period(report: &Report<'_>, points: &Points) -> i64 {
 
 /// What the points show.
 fn measure(report: &Report<'_>, points: &Points) -> Measure {
-    if points.vantage.is_some() {
+    if points.point.is_some() {
         return Measure::Interval;
     }
     let mut members = report.summary.cases.iter().flat_map(|case| &case.members);
@@ -185,7 +185,7 @@ fn varints(values: impl Iterator<Item = i64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teiji_stats::Vantage;
+    use teiji_stats::TimestampPoint;
 
     /// Frames whose times follow from period and deviations.
     fn points(deviation_ns: Vec<i64>, seq: Vec<u64>, period_ns: i64) -> Points {
@@ -198,7 +198,7 @@ mod tests {
             case: "c".into(),
             seed: 1,
             flow: "f".into(),
-            vantage: Some(Vantage::Wire),
+            point: Some(TimestampPoint::Wire),
             t_ns: t_ns.collect(),
             of: seq.len() as u64,
             deviation_ns,

@@ -52,6 +52,6 @@ pub(super) fn said(comparison: &Comparison<'_>, out: &mut String) {
         sentences.into_iter().map(move |said| format!("<b>{name}:</b> {}", text(&said)))
     });
     list("shortfalls", shortfalls, out);
-    let caveats = wording::vantage_caveats(comparison, GLYPHS);
+    let caveats = wording::point_caveats(comparison, GLYPHS);
     list("caveats", caveats.iter().map(|said| text(said)), out);
 }

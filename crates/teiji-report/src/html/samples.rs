@@ -99,7 +99,7 @@ fn complete<'a>(
                 p.case == view.case.name
                     && p.seed == member.seed
                     && p.flow == flow
-                    && p.vantage == view.vantage
+                    && p.point == view.point
                     && p.of == p.deviation_ns.len() as u64
             })
         })

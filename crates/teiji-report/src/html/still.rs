@@ -158,7 +158,7 @@ fn cell(at: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teiji_stats::Vantage;
+    use teiji_stats::TimestampPoint;
 
     #[test]
     fn a_case_that_would_be_a_line_has_a_scale_of_its_own() {
@@ -173,7 +173,7 @@ mod tests {
             case: "c".into(),
             seed: 1,
             flow: "f".into(),
-            vantage: Some(Vantage::Wire),
+            point: Some(TimestampPoint::Wire),
             t_ns: (0..10_000).collect(),
             deviation_ns: vec![0; 10_000],
             seq: (0..10_000).collect(),

@@ -167,7 +167,7 @@ fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
 /// What a reader must know before believing the figures.
 fn remarks(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Screen) {
     let mut said: Vec<String> = Vec::new();
-    let caveats = comparisons.iter().flat_map(|c| wording::vantage_caveats(c, screen.glyphs()));
+    let caveats = comparisons.iter().flat_map(|c| wording::point_caveats(c, screen.glyphs()));
     for sentence in caveats.chain(summary.warnings.iter().cloned()) {
         if !said.contains(&sentence) {
             said.push(sentence);

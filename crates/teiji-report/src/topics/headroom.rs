@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use teiji_record::{BridgeRoom, CaseSummary, ReceiveRoom, Summary};
+use teiji_record::{BridgeHeadroom, CaseSummary, ReceiveHeadroom, Summary};
 
 use crate::block::{Block, Table};
 use crate::units::{Glyphs, count};
@@ -14,14 +14,14 @@ struct SocketRow<'a> {
     case: &'a str,
     flow: &'a str,
     /// Its listener's buffer; `asks` and `fullest` are those of all seeds.
-    room: ReceiveRoom,
+    room: ReceiveHeadroom,
 }
 
 /// One port of a bridge in one case; over several seeds, their sums and their most.
 #[derive(Clone, Debug, PartialEq)]
 struct BridgeRow<'a> {
     case: &'a str,
-    room: BridgeRoom,
+    room: BridgeHeadroom,
 }
 
 /// The tables of sockets and of bridge ports, where there are any.
@@ -35,7 +35,7 @@ fn sockets(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
         ["buffer", "XOFF at", "headroom", "XOFF sent", "fullest"],
         rows(summary).into_iter().map(|SocketRow { case, flow, room }| {
             let number = |n: u32| count(n.into(), glyphs);
-            let ReceiveRoom { buffer, high, headroom, frames, asks, fullest } = room;
+            let ReceiveHeadroom { buffer, high, headroom, frames, asks, fullest } = room;
             let headroom = format!("{} ({} frames)", number(headroom), number(frames));
             let cells = [number(buffer), number(high), headroom, number(asks), number(fullest)];
             (case.to_owned(), flow.to_owned(), cells)
@@ -54,7 +54,7 @@ fn bridge_ports(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
         "bridge port",
         ["room", "headroom", "XOFF sent", "most queued", "over limit"],
         bridge_rows(summary).into_iter().map(|BridgeRow { case, room: port }| {
-            let BridgeRoom { room, headroom, asks, most, beyond, .. } = port;
+            let BridgeHeadroom { room, headroom, asks, most, beyond, .. } = port;
             let cells =
                 [room.into(), headroom.into(), asks, most.into(), beyond].map(|n| count(n, glyphs));
             (case.to_owned(), format!("{} of {}", port.wire, port.host), cells)
@@ -98,7 +98,7 @@ fn rows_of(case: &CaseSummary) -> Vec<SocketRow<'_>> {
     let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.rooms.keys()).collect();
     let of_flow = |flow: &str| {
         let all = case.members.iter().filter_map(|member| member.rooms.get(flow).copied());
-        all.reduce(|all, one| ReceiveRoom {
+        all.reduce(|all, one| ReceiveHeadroom {
             asks: all.asks.saturating_add(one.asks),
             fullest: all.fullest.max(one.fullest),
             ..all
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn over_seeds_asks_are_added_and_the_fullest_counts() {
-        let room = |asks, fullest| ReceiveRoom {
+        let room = |asks, fullest| ReceiveHeadroom {
             buffer: 212_992,
             high: 42_496,
             headroom: 170_496,
@@ -124,7 +124,7 @@ mod tests {
             asks,
             fullest,
         };
-        let port = |asks, most| BridgeRoom {
+        let port = |asks, most| BridgeHeadroom {
             host: "x".to_owned(),
             wire: "s".to_owned(),
             room: 426,
@@ -143,7 +143,7 @@ mod tests {
         let rows = rows_of(&case);
         let ports = bridge_rows_of(&case);
         assert_eq!(ports.len(), 1);
-        let BridgeRoom { asks, most, beyond, .. } = ports[0].room;
+        let BridgeHeadroom { asks, most, beyond, .. } = ports[0].room;
         assert_eq!((asks, most, beyond), (5, 203, 2));
         assert_eq!((rows[0].flow, rows[0].room), ("stream", room(5, 90_000)));
     }

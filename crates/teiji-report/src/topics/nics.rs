@@ -1,7 +1,7 @@
 //! What NICs, queues and sockets counted of frames that were not transmitted or received as
 //! planned, in sentences.
 
-use teiji_record::card::{CardCount, CardTrouble};
+use teiji_record::card::{NicCount, NicProblem};
 use teiji_record::{CaseSummary, Summary};
 
 use super::waits;
@@ -23,11 +23,11 @@ fn sentences(summary: &Summary, glyphs: &Glyphs) -> Vec<(String, Vec<String>)> {
         let counts = over_seeds(case);
         let delayed: u64 = counts
             .iter()
-            .filter(|count| count.trouble == CardTrouble::LaunchDelayed)
+            .filter(|count| count.trouble == NicProblem::LaunchDelayed)
             .map(|count| count.frames)
             .sum();
         // Which frame waited for which is told elsewhere, if it is known of all.
-        let told = |c: &CardCount| c.trouble == CardTrouble::LaunchDelayed && explained >= delayed;
+        let told = |c: &NicCount| c.trouble == NicProblem::LaunchDelayed && explained >= delayed;
         let said: Vec<String> =
             counts.iter().filter(|c| !told(c)).map(|c| sentence(c, glyphs)).collect();
         (case.name.clone(), said)
@@ -36,10 +36,10 @@ fn sentences(summary: &Summary, glyphs: &Glyphs) -> Vec<(String, Vec<String>)> {
 }
 
 /// The counts of a case, of all its seeds together.
-fn over_seeds(case: &CaseSummary) -> Vec<CardCount> {
-    let mut all: Vec<CardCount> = Vec::new();
+fn over_seeds(case: &CaseSummary) -> Vec<NicCount> {
+    let mut all: Vec<NicCount> = Vec::new();
     for count in case.members.iter().flat_map(|member| &member.cards) {
-        let same = |other: &&mut CardCount| {
+        let same = |other: &&mut NicCount| {
             (&other.host, &other.wire, other.trouble) == (&count.host, &count.wire, count.trouble)
         };
         match all.iter_mut().find(same) {
@@ -55,7 +55,7 @@ fn over_seeds(case: &CaseSummary) -> Vec<CardCount> {
     all
 }
 
-fn sentence(c: &CardCount, glyphs: &Glyphs) -> String {
+fn sentence(c: &NicCount, glyphs: &Glyphs) -> String {
     let queues: Vec<String> = c.queues.iter().map(u16::to_string).collect();
     let of_queue = match queues.as_slice() {
         [] => String::new(),
@@ -72,25 +72,23 @@ fn sentence(c: &CardCount, glyphs: &Glyphs) -> String {
     )
 }
 
-const fn meaning(trouble: CardTrouble) -> &'static str {
+const fn meaning(trouble: NicProblem) -> &'static str {
     match trouble {
-        CardTrouble::LaunchLate => {
+        NicProblem::LaunchLate => {
             "late in the NIC: handed to it after the launch time, transmitted at once"
         }
-        CardTrouble::LaunchDelayed => {
-            "transmitted after the launch time, because the wire was busy"
-        }
-        CardTrouble::LaunchHorizon => "dropped by the NIC: the launch time was beyond its horizon",
-        CardTrouble::GateNever => "dropped by the NIC: no gate is open long enough",
-        CardTrouble::NoMemory => "dropped by the driver: no memory",
-        CardTrouble::Timeouts => "dropped by the NIC: the queue was stuck",
-        CardTrouble::RxOverrun => "dropped by the receiving NIC: its ring was full",
-        CardTrouble::RxCrcErrors => "dropped by the receiving NIC: wrong FCS",
-        CardTrouble::RxDown => "dropped by the receiving NIC: the port was down",
-        CardTrouble::QueueFull => "dropped by the sender's qdisc, which was full",
-        CardTrouble::QueueDelay => {
+        NicProblem::LaunchDelayed => "transmitted after the launch time, because the wire was busy",
+        NicProblem::LaunchHorizon => "dropped by the NIC: the launch time was beyond its horizon",
+        NicProblem::GateNever => "dropped by the NIC: no gate is open long enough",
+        NicProblem::NoMemory => "dropped by the driver: no memory",
+        NicProblem::Timeouts => "dropped by the NIC: the queue was stuck",
+        NicProblem::RxOverrun => "dropped by the receiving NIC: its ring was full",
+        NicProblem::RxCrcErrors => "dropped by the receiving NIC: wrong FCS",
+        NicProblem::RxDown => "dropped by the receiving NIC: the port was down",
+        NicProblem::QueueFull => "dropped by the sender's qdisc, which was full",
+        NicProblem::QueueDelay => {
             "dropped by the sender's qdisc (fq_codel): queued for too long, or the qdisc was full"
         }
-        CardTrouble::SocketFull => "dropped by the listener's socket, whose buffer was full",
+        NicProblem::SocketFull => "dropped by the listener's socket, whose buffer was full",
     }
 }

@@ -28,16 +28,16 @@ fn rows(summary: &Summary) -> Vec<PauseRow<'_>> {
     for case in &summary.cases {
         let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.wire.keys()).collect();
         for flow in flows {
-            let told = || case.members.iter().filter_map(|m| m.wire.get(flow)?.silence.as_ref());
-            if told().next().is_none() {
+            let xoffs = || case.members.iter().filter_map(|m| m.wire.get(flow)?.silence.as_ref());
+            if xoffs().next().is_none() {
                 continue;
             }
             rows.push(PauseRow {
                 case: &case.name,
                 flow,
-                asks: told().map(|silence| silence.asks).sum(),
-                most_frames: told().map(|silence| silence.most_frames).max().unwrap_or(0),
-                longest_ns: told().filter_map(|silence| Some(silence.time.as_ref()?.max_ns)).max(),
+                asks: xoffs().map(|xoff| xoff.asks).sum(),
+                most_frames: xoffs().map(|xoff| xoff.most_frames).max().unwrap_or(0),
+                longest_ns: xoffs().filter_map(|xoff| Some(xoff.time.as_ref()?.max_ns)).max(),
             });
         }
     }

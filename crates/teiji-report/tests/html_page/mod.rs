@@ -11,7 +11,7 @@ use teiji_report::{
     Band, MarginRun, MarginSearch, OffsetSeries, Outlier, Paper, Points, Replay, Report,
     SetupEntry, SetupSection, Stamp, html,
 };
-use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
+use teiji_stats::{Counts, FlowStatistics, PointStatistics, Series, TimestampPoint};
 
 /// A question that must stay one.
 pub const NASTY: &str =
@@ -31,17 +31,17 @@ fn deviations(spread_ns: i64) -> Vec<i64> {
 
 fn statistics(deviations: &[i64]) -> FlowStatistics {
     let series: Series = deviations.iter().copied().collect();
-    let at_wire = VantageStatistics {
+    let at_wire = PointStatistics {
         interval: series.finish(),
         resolution_ns: Some(1_000),
-        ..VantageStatistics::default()
+        ..PointStatistics::default()
     };
     let wake_up: Series = (7_000..8_000).collect();
     FlowStatistics {
         counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: Some(Vantage::Wire),
-        vantages: BTreeMap::from([(Vantage::Wire, at_wire)]),
+        judged_at: Some(TimestampPoint::Wire),
+        vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
         wake_up: wake_up.finish(),
         ..FlowStatistics::default()
     }
@@ -79,7 +79,7 @@ fn points(case: &str, deviation_ns: Vec<i64>) -> Points {
         case: case.to_owned(),
         seed: 1,
         flow: "cycle".to_owned(),
-        vantage: Some(Vantage::Wire),
+        point: Some(TimestampPoint::Wire),
         t_ns: (1..i64::try_from(FRAMES).unwrap()).map(|i| i * 1_000_000).collect(),
         seq: (1..FRAMES).collect(),
         of: deviation_ns.len() as u64,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, MemberSummary, Summary};
-use teiji_stats::{Counts, FlowStatistics, Series, Vantage, VantageStatistics};
+use teiji_stats::{Counts, FlowStatistics, PointStatistics, Series, TimestampPoint};
 
 /// Frames of every member.
 pub const FRAMES: u64 = 1_000;
@@ -16,20 +16,20 @@ pub fn between(low_ns: i64, high_ns: i64) -> Vec<i64> {
     (0..=steps).map(|i| (low_ns + (high_ns - low_ns) * i / steps) / 1_000 * 1_000).collect()
 }
 
-/// A flow seen at `vantage`; at none if there is no deviation.
-pub fn flow(vantage: Vantage, deviations: &[i64]) -> FlowStatistics {
-    let resolution_ns = (vantage == Vantage::Wire).then_some(1_000);
+/// A flow seen at `timestamp point`; at none if there is no deviation.
+pub fn flow(point: TimestampPoint, deviations: &[i64]) -> FlowStatistics {
+    let resolution_ns = (point == TimestampPoint::Wire).then_some(1_000);
     let interval = deviations.iter().copied().collect::<Series>().finish();
     let seen =
-        VantageStatistics { interval, unseen: 0, schedule: None, centred: false, resolution_ns };
+        PointStatistics { interval, unseen: 0, schedule: None, centred: false, resolution_ns };
     FlowStatistics {
         counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: (!deviations.is_empty()).then_some(vantage),
+        judged_at: (!deviations.is_empty()).then_some(point),
         vantages: if deviations.is_empty() {
             BTreeMap::new()
         } else {
-            BTreeMap::from([(vantage, seen)])
+            BTreeMap::from([(point, seen)])
         },
         ..FlowStatistics::default()
     }
@@ -69,15 +69,15 @@ pub fn run(cases: Vec<CaseSummary>) -> Summary {
 /// `normal` and `etf`, seen on the wire.
 pub fn two_cases() -> Summary {
     run(vec![
-        case("normal", vec![flow(Vantage::Wire, &between(-43_000, 19_000))]),
-        case("etf", vec![flow(Vantage::Wire, &between(-1_000, 1_000))]),
+        case("normal", vec![flow(TimestampPoint::Wire, &between(-43_000, 19_000))]),
+        case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, 1_000))]),
     ])
 }
 
 /// The same with three seeds.
 pub fn ensemble() -> Summary {
     let members = |ends: [(i64, i64); 3]| {
-        ends.map(|(low, high)| flow(Vantage::Wire, &between(low, high))).to_vec()
+        ends.map(|(low, high)| flow(TimestampPoint::Wire, &between(low, high))).to_vec()
     };
     run(vec![
         case("normal", members([(-21_000, 4_000), (-22_000, 2_000), (-23_000, 3_000)])),

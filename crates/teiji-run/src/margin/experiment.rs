@@ -9,7 +9,7 @@ use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, SendMode, reader::Cards};
 use teiji_lab::kernel::KernelSpec;
-use teiji_record::card::CardTrouble;
+use teiji_record::card::NicProblem;
 use teiji_record::{ObservedCase, RunFolder};
 use teiji_stats::{Misses, Stations};
 
@@ -289,6 +289,6 @@ fn together(sum: Vec<LoadReport>, more: Vec<LoadReport>) -> Vec<LoadReport> {
 fn late_in_the_card(observed: &ObservedCase, flow: &Flow) -> u64 {
     let counted = observed.network.port(&flow.from, &flow.wire).map(card::of_port);
     let late =
-        counted.into_iter().flatten().filter(|count| count.trouble == CardTrouble::LaunchLate);
+        counted.into_iter().flatten().filter(|count| count.trouble == NicProblem::LaunchLate);
     late.map(|count| count.frames).sum()
 }

@@ -9,7 +9,7 @@ use teiji::listener::{ExpectedFlow, ListenerConfig, Pause, Source};
 use teiji::talker::{Destination, TalkerConfig, TxStamps};
 use teiji_core::cycle::Schedule;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::{Flow, Rests, Scenario, Transport};
+use teiji_experiment::{Flow, PauseLength, Scenario, Transport};
 use teiji_net::Applied;
 
 /// Both ends of one flow.
@@ -82,7 +82,7 @@ impl<'a> FlowRoles<'a> {
             flow_control: flow.flow_control.map(|level| (level, flow.payload)),
             pause: flow
                 .listener_pause
-                .map(|pause| Pause::new(pause, flow.listener_rests == Rests::Random)),
+                .map(|pause| Pause::new(pause, flow.listener_rests == PauseLength::Random)),
             receive_buffer: flow.listener_buffer.unwrap_or(plenty.receive_buffer),
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,

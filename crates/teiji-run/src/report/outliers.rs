@@ -12,7 +12,7 @@ use teiji_experiment::{Case, SendMode};
 use teiji_record::{FlowPlan, FrameRow, Records, wire_clock_is_tai};
 use teiji_report::report::station;
 use teiji_report::{Outlier, Points};
-use teiji_stats::Vantage;
+use teiji_stats::TimestampPoint;
 
 /// Frames of each kind, per flow of a member.
 pub const EACH: usize = 3;
@@ -22,20 +22,20 @@ pub const EACH: usize = 3;
 const AROUND: usize = 100;
 
 /// The outliers of one flow in one member of `case`; `points` are all its deviations, seen
-/// at `vantage`. Where the case is unknown, so is the wire's clock, and no instant on the
+/// at `timestamp point`. Where the case is unknown, so is the wire's clock, and no instant on the
 /// wire is told.
 pub fn of(
     case: Option<&Case>,
     records: &Records,
     plan: &FlowPlan,
-    vantage: Vantage,
+    point: TimestampPoint,
     points: &Points,
 ) -> Vec<Outlier> {
     let one_clock = case.map(|case| wire_clock_is_tai(case, records, plan.flow));
     let rows = records.rows_of(plan.flow);
-    let noise_ns = match (vantage, records.facts.wire_resolution) {
+    let noise_ns = match (point, records.facts.wire_resolution) {
         // An interval has two stamps.
-        (Vantage::Wire, Some(resolution)) => 2 * resolution.as_ns().unsigned_abs(),
+        (TimestampPoint::Wire, Some(resolution)) => 2 * resolution.as_ns().unsigned_abs(),
         _ => 0,
     };
     let tell = |row: &FrameRow, deviation_ns: Option<i64>, note: Option<String>| {
@@ -59,7 +59,7 @@ pub fn of(
     let absent = rows.iter().filter_map(|row| Some(tell(row, None, Some(absence(row, plan)?))));
     let deviating = largest(points, noise_ns).into_iter().filter_map(|index| {
         let row = rows.get(usize::try_from(points.seq[index]).ok()?)?;
-        Some(tell(row, Some(points.deviation_ns[index]), reason(rows, row, vantage, plan)))
+        Some(tell(row, Some(points.deviation_ns[index]), reason(rows, row, point, plan)))
     });
     absent.take(EACH).chain(deviating).collect()
 }
@@ -119,18 +119,23 @@ fn wake_up_latency(row: &FrameRow, plan: &FlowPlan) -> Option<i64> {
 }
 
 /// From its schedule until a frame was seen, in ns; the clocks may differ.
-fn delay(row: &FrameRow, vantage: Vantage) -> Option<i64> {
-    Some(vantage.stamp_ns(row)?.saturating_sub(row.scheduled.as_ns()))
+fn delay(row: &FrameRow, point: TimestampPoint) -> Option<i64> {
+    Some(point.stamp_ns(row)?.saturating_sub(row.scheduled.as_ns()))
 }
 
 /// Which of two frames made the interval what it is, and whether waking did.
-fn reason(rows: &[FrameRow], row: &FrameRow, vantage: Vantage, plan: &FlowPlan) -> Option<String> {
+fn reason(
+    rows: &[FrameRow],
+    row: &FrameRow,
+    point: TimestampPoint,
+    plan: &FlowPlan,
+) -> Option<String> {
     let before = rows.get(usize::try_from(row.seq.checked_sub(1)?).ok()?)?;
     let usual = |of: &dyn Fn(&FrameRow) -> Option<i64>| {
         teiji_stats::median(&mut around(rows, row).iter().filter_map(of).collect::<Vec<_>>())
     };
-    let usual_delay = usual(&|row| delay(row, vantage))?;
-    let off = |row: &FrameRow| Some(delay(row, vantage)?.saturating_sub(usual_delay));
+    let usual_delay = usual(&|row| delay(row, point))?;
+    let off = |row: &FrameRow| Some(delay(row, point)?.saturating_sub(usual_delay));
     let (own, earlier) = (off(row)?, off(before)?);
     let (whose, off, culprit) = if earlier.unsigned_abs() > own.unsigned_abs() {
         ("The frame before it", earlier, before)
@@ -218,13 +223,14 @@ mod tests {
                 }
             })
             .collect();
-        let intervals = teiji_stats::fold::interval_deviations(plan.period, Vantage::Wire, &rows);
+        let intervals =
+            teiji_stats::fold::interval_deviations(plan.period, TimestampPoint::Wire, &rows);
         let (seq, deviation_ns): (Vec<u64>, Vec<i64>) = intervals.unzip();
         let points = Points {
             case: "c".to_owned(),
             seed: 1,
             flow: "cycle".to_owned(),
-            vantage: Some(Vantage::Wire),
+            point: Some(TimestampPoint::Wire),
             t_ns: seq.iter().map(|seq| i64::try_from(*seq).unwrap() * MS).collect(),
             of: seq.len() as u64,
             deviation_ns,
@@ -245,7 +251,7 @@ mod tests {
             (0..50).map(|i| Some(if i == 20 { 40_000 } else { 200 })).collect();
         let (records, plan, points) = flow(&delays);
         let case = case("igb", "");
-        let outliers = of(Some(&case), &records, &plan, Vantage::Wire, &points);
+        let outliers = of(Some(&case), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(outliers.len(), 1, "{outliers:?}");
         let told = &outliers[0];
         assert_eq!((told.seq, told.deviation_ns), (20, Some(39_800)));
@@ -259,7 +265,7 @@ mod tests {
                 Some(&case),
                 &Records { facts: coarse, ..records.clone() },
                 &plan,
-                Vantage::Wire,
+                TimestampPoint::Wire,
                 &points
             )
             .is_empty()
@@ -281,7 +287,7 @@ mod tests {
             row.handed_over = Some(left + Span::from_ns(6_000));
             row.rx_kernel = Some(left + Span::from_ns(26_000));
         }
-        let told = of(Some(&case("vtsn", "")), &records, &plan, Vantage::Wire, &points);
+        let told = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(told[0].seq, 20);
         let row = &records.rows[20];
         let after = |at: Option<i64>| Some(at? - row.scheduled.as_ns());
@@ -303,13 +309,13 @@ mod tests {
         let (mut records, plan, points) = flow(&[Some(200), Some(200), Some(9_000), Some(200)]);
         records.facts.wire_resolution = COMPUTED;
         let wrong = "hosts.b.ports.line.phc.offset = \"5s\"";
-        let told = of(Some(&case("vtsn", wrong)), &records, &plan, Vantage::Wire, &points);
+        let told = of(Some(&case("vtsn", wrong)), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(at(&told[0], station::WIRE_ESTIMATED), Some(9_000));
         // What the records do not claim to be computed is not, whatever the cards are.
         records.facts.wire_resolution = None;
-        let told = of(Some(&case("vtsn", "")), &records, &plan, Vantage::Wire, &points);
+        let told = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(at(&told[0], station::WIRE), None);
-        let told = of(None, &records, &plan, Vantage::Wire, &points);
+        let told = of(None, &records, &plan, TimestampPoint::Wire, &points);
         assert!(told[0].stamps.iter().all(|stamp| !stamp.station.starts_with(station::WIRE)));
     }
 
@@ -336,7 +342,7 @@ mod tests {
         delays[7] = None;
         delays[20] = Some(9_200);
         let (records, plan, points) = flow(&delays);
-        let outliers = of(Some(&case("igb", "")), &records, &plan, Vantage::Wire, &points);
+        let outliers = of(Some(&case("igb", "")), &records, &plan, TimestampPoint::Wire, &points);
         let told: Vec<u64> = outliers.iter().map(|outlier| outlier.seq).collect();
         assert_eq!(told, [7, 20]);
         let note = outliers[0].note.as_deref().unwrap();

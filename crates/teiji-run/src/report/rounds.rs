@@ -45,7 +45,7 @@ fn points_of(rows: &[RoundRow]) -> Points {
         case: String::new(),
         seed: 0,
         flow: String::new(),
-        vantage: None,
+        point: None,
         t_ns: answered().map(|(row, _)| row.round.sent.as_ns() - start).collect(),
         deviation_ns: answered().map(|(_, time)| time.as_ns()).collect(),
         seq: answered().map(|(row, _)| row.round.seq).collect(),

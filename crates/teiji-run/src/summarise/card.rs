@@ -3,7 +3,7 @@
 use teiji_experiment::{Qdisc, Scenario};
 use teiji_net::Observed;
 use teiji_net::observe::ObservedPort;
-use teiji_record::card::{CardCount, CardTrouble};
+use teiji_record::card::{NicCount, NicProblem};
 use teiji_record::join::ListenerFacts;
 
 /// The trouble of a measurement: at ports, in queues, and in the sockets of the
@@ -12,56 +12,56 @@ pub fn counts(
     network: &Observed,
     scenario: &Scenario,
     listeners: &[ListenerFacts],
-) -> Vec<CardCount> {
+) -> Vec<NicCount> {
     let sockets = scenario.flows.iter().zip(listeners).filter_map(|(flow, listener)| {
-        count((&flow.to, flow.last_wire()), CardTrouble::SocketFull, listener.socket_drops)
+        count((&flow.to, flow.last_wire()), NicProblem::SocketFull, listener.socket_drops)
     });
     of_network(network).into_iter().chain(sockets).collect()
 }
 
-fn of_network(network: &Observed) -> Vec<CardCount> {
+fn of_network(network: &Observed) -> Vec<NicCount> {
     let of_both = |port| of_port(port).into_iter().chain(of_queues(port));
     network.ports.iter().flat_map(of_both).collect()
 }
 
-fn of_queues(port: &ObservedPort) -> impl Iterator<Item = CardCount> {
+fn of_queues(port: &ObservedPort) -> impl Iterator<Item = NicCount> {
     let of = |trouble| {
         let which = port.qdiscs.iter().filter(|qdisc| drops_for(&qdisc.settings) == Some(trouble));
         let drops = which.map(|qdisc| u64::from(qdisc.counters.drops)).sum();
         count((&port.host, &port.wire), trouble, drops)
     };
-    [CardTrouble::QueueFull, CardTrouble::QueueDelay].into_iter().filter_map(of)
+    [NicProblem::QueueFull, NicProblem::QueueDelay].into_iter().filter_map(of)
 }
 
-fn count((host, wire): (&str, &str), trouble: CardTrouble, frames: u64) -> Option<CardCount> {
+fn count((host, wire): (&str, &str), trouble: NicProblem, frames: u64) -> Option<NicCount> {
     let (host, wire, queues) = (host.to_owned(), wire.to_owned(), Vec::new());
-    (frames > 0).then_some(CardCount { host, wire, trouble, queues, frames })
+    (frames > 0).then_some(NicCount { host, wire, trouble, queues, frames })
 }
 
 /// Why a queue drops frames, if there are no other reasons (as `etf` has) and it counts nothing
 /// that another one below it counts.
-fn drops_for(qdisc: &Qdisc) -> Option<CardTrouble> {
+fn drops_for(qdisc: &Qdisc) -> Option<NicProblem> {
     match qdisc {
-        Qdisc::Pfifo(_) | Qdisc::PfifoFast | Qdisc::Prioflow(_) => Some(CardTrouble::QueueFull),
-        Qdisc::FqCodel(_) => Some(CardTrouble::QueueDelay),
+        Qdisc::Pfifo(_) | Qdisc::PfifoFast | Qdisc::Prioflow(_) => Some(NicProblem::QueueFull),
+        Qdisc::FqCodel(_) => Some(NicProblem::QueueDelay),
         _ => None,
     }
 }
 
 /// The trouble that a port counted.
-pub fn of_port(port: &ObservedPort) -> Vec<CardCount> {
+pub fn of_port(port: &ObservedPort) -> Vec<NicCount> {
     // Drivers give their own meaning to similar names; of those of other cards only the kernel's
     // own counters are told.
     if port.driver.as_ref().is_none_or(|driver| driver.name != "vtsn") {
         return [
-            (CardTrouble::RxOverrun, port.rx_missed),
-            (CardTrouble::RxCrcErrors, port.rx_crc_errors),
+            (NicProblem::RxOverrun, port.rx_missed),
+            (NicProblem::RxCrcErrors, port.rx_crc_errors),
         ]
         .into_iter()
         .filter_map(|(trouble, frames)| count((&port.host, &port.wire), trouble, frames))
         .collect();
     }
-    let of = |trouble: CardTrouble| {
+    let of = |trouble: NicProblem| {
         let counter = trouble.counter()?;
         let (mut frames, mut queues) = (0, Vec::new());
         for (key, count) in port.counters.iter().filter(|(_, count)| **count > 0) {
@@ -77,9 +77,9 @@ pub fn of_port(port: &ObservedPort) -> Vec<CardCount> {
         }
         queues.sort_unstable();
         let (host, wire) = (port.host.clone(), port.wire.clone());
-        (frames > 0).then_some(CardCount { host, wire, trouble, queues, frames })
+        (frames > 0).then_some(NicCount { host, wire, trouble, queues, frames })
     };
-    CardTrouble::OF_CARDS.into_iter().filter_map(of).collect()
+    NicProblem::OF_CARDS.into_iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
             ("tx0_packets", 99),
             ("rx_overrun", 5),
         ];
-        let count = |trouble, queues: &[u16], frames| CardCount {
+        let count = |trouble, queues: &[u16], frames| NicCount {
             host: "talker".to_owned(),
             wire: "line".to_owned(),
             trouble,
@@ -115,13 +115,13 @@ mod tests {
             frames,
         };
         let expected =
-            [count(CardTrouble::LaunchLate, &[0, 2, 10], 4), count(CardTrouble::RxOverrun, &[], 5)];
+            [count(NicProblem::LaunchLate, &[0, 2, 10], 4), count(NicProblem::RxOverrun, &[], 5)];
         assert_eq!(of_network(&port("vtsn", &counters)), expected);
         // Another driver's names may mean something else; the kernel's own count does not.
         let mut igb = port("igb", &counters);
         assert_eq!(of_network(&igb), []);
         igb.ports[0].rx_missed = 8;
-        assert_eq!(of_network(&igb), [count(CardTrouble::RxOverrun, &[], 8)]);
+        assert_eq!(of_network(&igb), [count(NicProblem::RxOverrun, &[], 8)]);
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         ];
         let found = of_network(&network);
         let found: Vec<_> = found.iter().map(|count| (count.trouble, count.frames)).collect();
-        assert_eq!(found, [(CardTrouble::QueueFull, 14), (CardTrouble::QueueDelay, 7)]);
+        assert_eq!(found, [(NicProblem::QueueFull, 14), (NicProblem::QueueDelay, 7)]);
         let text = "name = \"demo\"\nquestion = \"?\"\n[wires.line]\nbetween = [\"a\", \"b\"]\n\
                     [flows.one]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 9\n";
         let experiment = teiji_experiment::Experiment::parse(text, "demo.toml").unwrap();
@@ -153,7 +153,7 @@ mod tests {
         let scenario = &experiment.cases[0].scenario;
         let found = counts(&port("igb", &[]), scenario, &[full]);
         assert_eq!((found[0].host.as_str(), found[0].wire.as_str()), ("b", "line"));
-        assert_eq!((found[0].trouble, found[0].frames), (CardTrouble::SocketFull, 3));
+        assert_eq!((found[0].trouble, found[0].frames), (NicProblem::SocketFull, 3));
     }
 
     #[test]

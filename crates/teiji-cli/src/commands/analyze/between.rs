@@ -45,7 +45,7 @@ fn points(analysis: &DelayAnalysis, summary: &Summary) -> Vec<Points> {
             case: summary.cases[0].name.clone(),
             seed: 0,
             flow: flow.flow.to_string(),
-            vantage: None,
+            point: None,
             t_ns: flow.delays.iter().map(|(at, _)| at.saturating_sub(start)).collect(),
             deviation_ns: flow.delays.iter().map(|(_, delay)| *delay).collect(),
             seq: (0..flow.delays.len() as u64).collect(),

@@ -3,14 +3,14 @@
 use teiji_net::Observed;
 use teiji_net::flow::ForwardCounters;
 use teiji_net::observe::ObservedPort;
-use teiji_record::BridgeRoom;
+use teiji_record::BridgeHeadroom;
 
 /// Of each port of a bridge that has a link, in the order of the ports.
-pub fn of(network: &Observed) -> Vec<BridgeRoom> {
+pub fn of(network: &Observed) -> Vec<BridgeHeadroom> {
     let of_port = |port: &ObservedPort| {
         let ForwardCounters { room, headroom, asks, beyond, most } = port.forward?;
         let (host, wire) = (port.host.clone(), port.wire.clone());
-        (room > 0).then_some(BridgeRoom { host, wire, room, headroom, asks, most, beyond })
+        (room > 0).then_some(BridgeHeadroom { host, wire, room, headroom, asks, most, beyond })
     };
     network.ports.iter().filter_map(of_port).collect()
 }

@@ -1,8 +1,8 @@
-//! When the ports of traced flows have their peers be silent, as prioflow tells it, and enters
-//! that into the listeners' logs.
+//! Records in the listeners' logs when the ports of traced flows pause their peers, by prioflow's
+//! events.
 
 use anyhow::Context;
-use teiji::Silence;
+use teiji::PeerPause;
 use teiji_experiment::Scenario;
 use teiji_net::Applied;
 use teiji_net::flow::FlowPort;
@@ -13,17 +13,17 @@ use crate::measure::clock_step::TaiOffset;
 use crate::measure::outcome::Logs;
 
 /// The events of one flow's port.
-struct Heard {
+struct FlowPortEvents {
     id: u16,
     level: u8,
     events: FlowEvents,
 }
 
-/// Listens to prioflow at the ports of flows that are traced and take part in it.
-pub struct Silences(Vec<Heard>);
+/// Prioflow's events at the ports of traced flows with flow control.
+pub struct PauseEvents(Vec<FlowPortEvents>);
 
 /// Listens from now on.
-pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Silences> {
+pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<PauseEvents> {
     let mut all = Vec::new();
     for (id, flow) in (0..).zip(&scenario.flows).filter(|(_, flow)| flow.listener_trace) {
         let Some(level) = flow.flow_control else { continue };
@@ -33,18 +33,18 @@ pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Silences>
             (port.with_context(missing)?, applied.namespace(&flow.to).with_context(missing)?);
         let listen = || FlowEvents::open(&FlowPort::open(&port.ifname)?);
         let events = netns::in_namespace(namespace, listen)??;
-        all.push(Heard { id, level: level.get(), events });
+        all.push(FlowPortEvents { id, level: level.get(), events });
     }
-    Ok(Silences(all))
+    Ok(PauseEvents(all))
 }
 
-impl Silences {
-    /// Enters into `logs` what was heard.
+impl PauseEvents {
+    /// Enters the pauses into `logs`.
     pub fn finish(self, logs: &mut Logs) {
-        for Heard { id, level, mut events } in self.0 {
+        for FlowPortEvents { id, level, mut events } in self.0 {
             let told = events.take();
             if let Some(log) = logs.listeners.get_mut(usize::from(id)) {
-                log.silences = silences(&told.events, level);
+                log.silences = pauses(&told.events, level);
             }
             if told.lost {
                 logs.warnings.push(
@@ -57,8 +57,8 @@ impl Silences {
     }
 }
 
-/// The times for which frames of `level` were not wanted. One that did not end is left out.
-fn silences(told: &[FlowEvent], level: u8) -> Vec<Silence> {
+/// The times for which frames of `level` were paused. One that did not end is left out.
+fn pauses(told: &[FlowEvent], level: u8) -> Vec<PeerPause> {
     let offset = TaiOffset::now();
     let mut asked = None;
     let mut all = Vec::new();
@@ -66,7 +66,7 @@ fn silences(told: &[FlowEvent], level: u8) -> Vec<Silence> {
         match (event.requested.contains(level), asked) {
             (true, None) => asked = Some(offset.tai(event.at)),
             (false, Some(at)) => {
-                all.push(Silence { asked: at, released: offset.tai(event.at) });
+                all.push(PeerPause { asked: at, released: offset.tai(event.at) });
                 asked = None;
             }
             _ => {}
@@ -83,7 +83,7 @@ mod tests {
     use teiji_net::flow_events::Happening;
 
     #[test]
-    fn a_silence_lasts_from_a_higher_level_to_the_flows_own() {
+    fn a_pause_lasts_from_a_request_for_the_flows_level_to_its_end() {
         let event = |ms: i64, below: u32| FlowEvent {
             what: Happening::Levels,
             index: 1,
@@ -101,9 +101,9 @@ mod tests {
             event(8, 0),
             event(9, 9),
         ];
-        let lasted: Vec<i64> = silences(&told, 1)
+        let lasted: Vec<i64> = pauses(&told, 1)
             .iter()
-            .map(|silence| (silence.released - silence.asked).as_ns() / 1_000_000)
+            .map(|pause| (pause.released - pause.asked).as_ns() / 1_000_000)
             .collect();
         assert_eq!(lasted, [3, 1]);
     }

@@ -1,26 +1,25 @@
-//! From asking for silence to silence: what still comes of a flow after its receiver's port has
-//! asked its peer (prioflow).
+//! Frames of a flow that arrive after its receiver's port has sent XOFF (prioflow).
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Deviation, Series};
 
-/// What came after each time that silence was asked for.
+/// What arrived after each XOFF.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SilenceStatistics {
-    /// How often it was asked for.
+pub struct XoffStatistics {
+    /// Number of XOFFs.
     pub asks: u64,
-    /// The most frames that still came.
+    /// The most frames after one of them.
     pub most_frames: u64,
-    /// How many came on average.
+    /// Frames after one of them, on average.
     pub mean_frames: f64,
-    /// From asking to the end of the last frame that still came, where any did.
+    /// From XOFF to the end of the last frame after it, where any arrived.
     pub time: Option<Deviation>,
 }
 
-/// `asks` are from asking to the release, `ends` when each frame had come, in the order of time;
-/// all in ns of one clock. `None` if silence was never asked for.
-pub fn judge(asks: &[(i64, i64)], ends: &[i64]) -> Option<SilenceStatistics> {
+/// `asks` are from XOFF to XON, `ends` the end of each frame, in the order of time; all in ns of
+/// one clock. `None` without XOFF.
+pub fn judge(asks: &[(i64, i64)], ends: &[i64]) -> Option<XoffStatistics> {
     let mut all = 0;
     let mut most = 0;
     let mut time = Series::default();
@@ -35,7 +34,7 @@ pub fn judge(asks: &[(i64, i64)], ends: &[i64]) -> Option<SilenceStatistics> {
         }
     }
     let count = asks.len() as u64;
-    (count > 0).then(|| SilenceStatistics {
+    (count > 0).then(|| XoffStatistics {
         asks: count,
         most_frames: most,
         mean_frames: all as f64 / count as f64,
