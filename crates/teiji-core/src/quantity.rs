@@ -65,6 +65,10 @@ fn scale(digits: i128, decimals: u32, factor: i128) -> Option<i128> {
 /// assert_eq!(parse_span("1.5ms").unwrap(), Span::from_micros(1_500));
 /// assert!(parse_span("5").is_err());
 /// ```
+///
+/// # Errors
+/// [`QuantityError`] if the text has no number or no unit of these, or exceeds the range of a
+/// [`Span`].
 pub fn parse_span(text: &str) -> Result<Span, QuantityError> {
     const UNITS: &str = "ns, us, ms, s, min, h";
     let (digits, decimals, unit) = split(text, "\"1ms\" or \"150us\"")?;
@@ -130,6 +134,9 @@ pub fn grouped(number: u64) -> String {
 /// ```
 /// assert_eq!(teiji_core::quantity::parse_ppb("-0.5ppm"), Ok(-500));
 /// ```
+///
+/// # Errors
+/// [`QuantityError`] if the text has no number or no unit of these, or is no whole number of ppb.
 pub fn parse_ppb(text: &str) -> Result<i64, QuantityError> {
     let (digits, decimals, unit) = split(text, "\"20ppm\"")?;
     let factor = match unit.as_str() {
@@ -167,6 +174,10 @@ impl Rate {
     /// use teiji_core::quantity::Rate;
     /// assert_eq!(Rate::parse("2.5Gbit/s").unwrap().as_bps(), 2_500_000_000);
     /// ```
+    ///
+    /// # Errors
+    /// [`QuantityError`] if the text has no number or no unit of these, or is no whole number of
+    /// bit/s.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         const UNITS: &str = "bit/s, kbit/s, Mbit/s, Gbit/s";
         let (digits, decimals, unit) = split(text, "\"100Mbit/s\"")?;

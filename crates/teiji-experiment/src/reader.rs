@@ -211,12 +211,18 @@ fn read_differences(file: &Fields<'_>, log: &Log) -> Option<Vec<String>> {
 
 impl Experiment {
     /// Reads an experiment file. Warnings are dropped; [`Reader`] keeps them.
+    ///
+    /// # Errors
+    /// All mistakes of the file, each with its place.
     pub fn parse(text: &str, file: &str) -> Result<Self, Mistakes> {
         Self::parse_with(text, file, &[])
     }
 
     /// Reads an experiment file with overrides `(path, value)` from the command
     /// line, see [`Reader::set`].
+    ///
+    /// # Errors
+    /// All mistakes of the file and of the overrides, each with its place.
     pub fn parse_with(
         text: &str,
         file: &str,

@@ -59,6 +59,10 @@ enum Freshness {
 
 impl Cache {
     /// Opens the user's cache, creating the folder if needed.
+    ///
+    /// # Errors
+    /// [`CacheError::NoHome`] without an absolute `XDG_CACHE_HOME` or `HOME`; otherwise as
+    /// [`Cache::open_at`].
     pub fn open() -> Result<Self, CacheError> {
         let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let base = set("XDG_CACHE_HOME")
@@ -68,6 +72,9 @@ impl Cache {
     }
 
     /// Opens a cache in a folder of choice.
+    ///
+    /// # Errors
+    /// If the folder cannot be made, or the lock in it cannot be taken.
     pub fn open_at(dir: &Path) -> Result<Self, CacheError> {
         item::create_dir(dir)?;
         let lease = Arc::new(Lease::shared(dir)?);
@@ -84,6 +91,10 @@ impl Cache {
     }
 
     /// The kernel, fetched if it is not cached or damaged.
+    ///
+    /// # Errors
+    /// If it is not cached and cannot be fetched, or if the files of one's own are not a kernel and
+    /// its modules.
     pub fn kernel(
         &self,
         spec: &KernelSpec,
@@ -93,6 +104,9 @@ impl Cache {
     }
 
     /// The kernel as Debian packages it today, also if an older one is cached.
+    ///
+    /// # Errors
+    /// If it cannot be fetched, or if the files of one's own are not a kernel and its modules.
     pub fn refresh_kernel(
         &self,
         spec: &KernelSpec,
@@ -157,6 +171,9 @@ impl Cache {
     }
 
     /// A QEMU that fits: the system's, else a private one (cached, or fetched).
+    ///
+    /// # Errors
+    /// If the system's does not fit and a private one is neither cached nor can be fetched.
     pub fn qemu(&self, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
         let path = match &self.tools.dir {
             Some(dir) => Some(dir.clone().into_os_string()),
@@ -169,6 +186,9 @@ impl Cache {
     }
 
     /// Today's private QEMU, where the system's does not fit.
+    ///
+    /// # Errors
+    /// If the system's does not fit and a private one cannot be fetched.
     pub fn refresh_qemu(&self, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
         match Qemu::of_system(std::env::var_os("PATH").as_deref()) {
             Ok(qemu) => Ok(qemu),
@@ -228,6 +248,9 @@ impl Cache {
     }
 
     /// Folder with the unpacked files of a Debian package (without what it depends on).
+    ///
+    /// # Errors
+    /// If it is not cached and apt does not find, download or unpack it.
     pub fn package(&self, name: &str, progress: &mut dyn Progress) -> Result<PathBuf, CacheError> {
         if let Some(item) = self.usable(Kind::Package, name, Freshness::Cached, progress) {
             return Ok(item.root());

@@ -22,6 +22,10 @@ pub struct GuestModules {
 impl GuestModules {
     /// The named modules of `kernel` with all they need. Both lists may name what is
     /// built in.
+    ///
+    /// # Errors
+    /// If the kernel has no module of a name, neither as a file nor built in, or one cannot be
+    /// read.
     pub fn new(kernel: &Kernel, loaded: &[&str], at_hand: &[&str]) -> Result<Self, KernelError> {
         let count = kernel.modules_for(loaded)?.len();
         // The order of loading goes by the order of names: those before stay before.
@@ -30,6 +34,9 @@ impl GuestModules {
     }
 
     /// Writes files, links and indexes.
+    ///
+    /// # Errors
+    /// If the archive cannot be written.
     pub fn write_to<W: Write>(&self, archive: &mut Initramfs<W>) -> io::Result<()> {
         archive.directory(MODULES_DIR)?;
         let folder = &self.folder;

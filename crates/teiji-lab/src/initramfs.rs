@@ -31,12 +31,18 @@ impl<W: Write> Initramfs<W> {
 
     /// Adds a regular file with `mode` bits such as `0o755`. Missing parent
     /// directories are added. `path` is relative to `/`, without leading slash.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
     pub fn file(&mut self, path: &str, mode: u32, contents: &[u8]) -> io::Result<()> {
         self.parents(path)?;
         self.entry(path, REGULAR | mode, (0, 0), contents)
     }
 
     /// Adds a directory.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
     pub fn directory(&mut self, path: &str) -> io::Result<()> {
         self.parents(path)?;
         if self.directories.insert(path.to_owned()) {
@@ -46,12 +52,18 @@ impl<W: Write> Initramfs<W> {
     }
 
     /// Adds a symbolic link.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
     pub fn symlink(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.parents(path)?;
         self.entry(path, SYMLINK | 0o777, (0, 0), target.as_bytes())
     }
 
     /// Adds a character device node.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
     pub fn character_device(&mut self, path: &str, major: u32, minor: u32) -> io::Result<()> {
         self.parents(path)?;
         self.entry(path, CHARACTER | 0o600, (major, minor), &[])
@@ -59,6 +71,9 @@ impl<W: Write> Initramfs<W> {
 
     /// Adds the files and symbolic links below a folder, in the order of their names;
     /// what is in the archive already stays as it is.
+    ///
+    /// # Errors
+    /// If a file of the folder cannot be read, or the output cannot be written.
     pub fn tree(&mut self, root: &Path) -> io::Result<()> {
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
@@ -84,6 +99,9 @@ impl<W: Write> Initramfs<W> {
     }
 
     /// Writes the trailer and gives the output back.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, (0, 0), &[])?;
         self.out.flush()?;

@@ -151,6 +151,10 @@ pub enum KernelError {
 impl Kernel {
     /// Opens the user's own image and modules. `modules` may also be a root
     /// that contains `lib/modules/<release>`.
+    ///
+    /// # Errors
+    /// If the image is not a Linux kernel's, a file cannot be read, or the modules are of another
+    /// release.
     pub fn from_files(image: &Path, modules: &Path) -> Result<Self, KernelError> {
         let release = image::release(image)?;
         let below = ["lib/modules", "usr/lib/modules"]
@@ -246,6 +250,9 @@ impl Kernel {
 
     /// The named modules and all they need, uncompressed, in the order of loading.
     /// Names may be written with `-` or `_`; what is built in is left out.
+    ///
+    /// # Errors
+    /// If there is no module of a name, or a file cannot be read.
     pub fn modules_for(&self, names: &[&str]) -> Result<Vec<ModuleFile>, KernelError> {
         self.tree.load_order(names, &self.release)
     }

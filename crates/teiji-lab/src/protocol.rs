@@ -51,6 +51,9 @@ pub struct Message {
 }
 
 /// Writes one message to the guest's end of the port.
+///
+/// # Errors
+/// If the port cannot be written, or the payload has 4 GiB or more.
 pub fn send(port: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
     let length = u32::try_from(payload.len())
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "message over 4 GiB"))?;
@@ -70,6 +73,9 @@ pub struct Reader {
 
 impl Reader {
     /// Opens the file that the machine writes.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(0))?;

@@ -255,6 +255,9 @@ fn why_ended(status: ExitStatus, console: &Path, stderr_log: &Path) -> VmError {
 }
 
 /// Runs a machine that a person talks to, until it switches itself off.
+///
+/// # Errors
+/// [`VmError::Start`] if QEMU cannot be started, [`VmError::QemuEnded`] if it ends with a failure.
 pub fn run_interactive(mut qemu: Command, spec: &MachineSpec) -> Result<(), VmError> {
     qemu.args(qemu_arguments(spec));
     teiji_sys::process::die_with_parent(&mut qemu);

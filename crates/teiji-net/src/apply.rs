@@ -98,6 +98,10 @@ impl Plan {
     }
 
     /// As [`Plan::apply`], with options.
+    ///
+    /// # Errors
+    /// If the machine does not fit the plan, the kernel refuses a step, or it was interrupted. What
+    /// had been applied is undone; the error has what could not be.
     pub fn apply_with(&self, options: &ApplyOptions<'_>) -> Result<Applied, NetError> {
         if self.traced {
             receive_trace::check()?;

@@ -116,6 +116,10 @@ impl Binding {
 
     /// Says that `host`'s port on `wire` is `interface`. The wire may be left
     /// out for a host with one port.
+    ///
+    /// # Errors
+    /// [`BindingError`] if there is no such host, wire or port, the name is not an interface's, or
+    /// port or interface is bound already.
     pub fn bind(
         &mut self,
         scenario: &Scenario,

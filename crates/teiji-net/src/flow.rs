@@ -108,6 +108,9 @@ pub struct FlowPort {
 
 impl FlowPort {
     /// The device with this name.
+    ///
+    /// # Errors
+    /// [`FlowError::NoInterface`] if there is none, [`FlowError::Refused`] if netlink fails.
     pub fn open(ifname: &str) -> Result<Self, FlowError> {
         let refused = |error| FlowError::Refused { ifname: ifname.to_owned(), error };
         let mut netlink = Netlink::open().map_err(refused)?;
@@ -117,6 +120,9 @@ impl FlowPort {
     }
 
     /// The devices of this namespace that have flow control.
+    ///
+    /// # Errors
+    /// If netlink fails, or a device disappears meanwhile.
     pub fn all() -> Result<Vec<Self>, FlowError> {
         let refused = |error| FlowError::Refused { ifname: "the devices".to_owned(), error };
         let mut netlink = Netlink::open().map_err(refused)?;
@@ -128,6 +134,10 @@ impl FlowPort {
 
     /// Makes `prioflow` the root qdisc, or changes the one that is there. Returns the `tc`
     /// command that does the same.
+    ///
+    /// # Errors
+    /// [`FlowError::Taken`] if another qdisc is set there, [`FlowError::NoModule`] without the
+    /// kernel module, [`FlowError::Refused`] with the kernel's sentence.
     pub fn enable(&mut self, change: &PrioflowChange) -> Result<String, FlowError> {
         let root =
             qdisc::list(&mut self.netlink, self.index).map_err(|error| self.refused(error))?;
@@ -156,6 +166,10 @@ impl FlowPort {
     }
 
     /// Takes the root qdisc away; the kernel's own comes back.
+    ///
+    /// # Errors
+    /// [`FlowError::NotThere`] if `prioflow` is not the root qdisc, otherwise what the kernel
+    /// refuses.
     pub fn disable(&mut self) -> Result<(), FlowError> {
         let root = self.dump()?.iter().any(|qdisc| qdisc.parent == Handle::ROOT);
         if !root {
@@ -165,6 +179,10 @@ impl FlowPort {
     }
 
     /// What the kernel has.
+    ///
+    /// # Errors
+    /// [`FlowError::NotThere`] without the qdisc, [`FlowError::OtherVersion`] if the module's
+    /// counters have another layout, otherwise what netlink refuses.
     pub fn status(&mut self) -> Result<FlowStatus, FlowError> {
         let mut found: Option<FlowStatus> = None;
         let ring = TransmitRing::of(&self.ifname, self.index);

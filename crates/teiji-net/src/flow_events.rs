@@ -33,6 +33,9 @@ pub struct FlowEvents {
 
 impl FlowEvents {
     /// Those of `port`.
+    ///
+    /// # Errors
+    /// [`FlowError::OtherVersion`] if the module has no events, otherwise what netlink refuses.
     pub fn open(port: &FlowPort) -> Result<Self, FlowError> {
         let netlink = prioflow_events::listen().map_err(|error| match error.errno {
             ENOENT => FlowError::OtherVersion,

@@ -6,6 +6,9 @@ use std::path::Path;
 
 /// Writes `path` through a temporary file beside it, flushed to the disk and
 /// renamed over it at the end. A failure leaves what was there before.
+///
+/// # Errors
+/// If the file cannot be created, written, flushed or renamed, or if `write` fails.
 pub fn write_atomically<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,

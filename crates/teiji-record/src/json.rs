@@ -67,6 +67,9 @@ pub enum JsonFileError {
 }
 
 /// Writes `value`, indented, whole or not at all.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), JsonFileError> {
     write_atomically(path, |file| {
         serde_json::to_writer_pretty(&mut *file, value)?;
@@ -76,6 +79,9 @@ pub fn write(path: &Path, value: &impl Serialize) -> Result<(), JsonFileError> {
 }
 
 /// Reads a file whose `schema` must be `expected` (`name/version`).
+///
+/// # Errors
+/// If the file cannot be read, is not JSON of this form, or has another `schema`.
 pub fn read<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, JsonFileError> {
     let text = std::fs::read(path)
         .map_err(|source| JsonFileError::Io { path: path.to_owned(), source })?;

@@ -103,11 +103,17 @@ pub struct Replay {
 
 impl Manifest {
     /// Reads the file, if it is of this version.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a manifest, or has another version.
     pub fn read(path: &Path) -> Result<Self, JsonFileError> {
         json::read(path, SCHEMA)
     }
 
     /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), JsonFileError> {
         json::write(path, self)
     }

@@ -189,11 +189,17 @@ impl RoundRecords {
     }
 
     /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), RecordsError> {
         Table { about: &self.about, facts: &self.facts, rows: &*self.rows }.write(path)
     }
 
     /// Reads the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not Parquet, or has another version or other columns.
     pub fn read(path: &Path) -> Result<Self, RecordsError> {
         let Table { about, facts, rows } = Table::read(path)?;
         Ok(Self { about, facts, rows })

@@ -120,6 +120,9 @@ impl RunFolder {
     ///
     /// `time` is part of the name, as the caller likes to write it. If two
     /// runs begin at the same time, the later one's name gets `-2`, `-3` …
+    ///
+    /// # Errors
+    /// If a folder cannot be made, or too many runs began in the same second.
     pub fn create(root: &Path, time: &str, experiment: &str) -> Result<Self, RunFolderError> {
         let io = |path: &Path| {
             let path = path.to_owned();
@@ -147,6 +150,10 @@ impl RunFolder {
 
     /// Opens an existing run folder (or a link to one, such as `runs/latest`)
     /// with its manifest.
+    ///
+    /// # Errors
+    /// If there is no folder, it has no manifest, or the manifest cannot be read or has another
+    /// version.
     pub fn open(path: &Path) -> Result<(Self, Manifest), RunFolderError> {
         let found = path.canonicalize().map_err(|source| match source.kind() {
             io::ErrorKind::NotFound if path.file_name().is_some_and(|n| n == LATEST) => {
@@ -170,6 +177,9 @@ impl RunFolder {
     }
 
     /// Makes `latest`, beside the folder, point to it.
+    ///
+    /// # Errors
+    /// If the link cannot be made or renamed.
     pub fn mark_latest(&self) -> Result<(), RunFolderError> {
         let (Some(root), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return Ok(());
@@ -234,6 +244,9 @@ impl RunFolder {
     }
 
     /// Keeps the experiment's text.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_experiment(&self, text: &str) -> Result<(), RunFolderError> {
         let path = self.experiment_path();
         write_atomically(&path, |file| file.write_all(text.as_bytes()))
@@ -241,6 +254,9 @@ impl RunFolder {
     }
 
     /// The experiment's text.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn read_experiment(&self) -> Result<String, RunFolderError> {
         let path = self.experiment_path();
         fs::read_to_string(&path).map_err(|source| RunFolderError::Io {
@@ -251,16 +267,26 @@ impl RunFolder {
     }
 
     /// Writes or replaces the manifest.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), JsonFileError> {
         manifest.write(&self.manifest_path())
     }
 
     /// Writes or replaces the summary.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), JsonFileError> {
         summary.write(&self.summary_path())
     }
 
     /// Reads the summary.
+    ///
+    /// # Errors
+    /// [`RunFolderError::NoSummary`] if there is none; otherwise if it cannot be read or has
+    /// another version.
     pub fn read_summary(&self) -> Result<Summary, RunFolderError> {
         let path = self.summary_path();
         if !path.exists() {
@@ -271,6 +297,9 @@ impl RunFolder {
 
     /// Writes the records of a case and returns their name relative to the
     /// folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_records(&self, records: &Records) -> Result<String, RecordsError> {
         let name = Self::records_name(&records.about.case, records.about.seed);
         records.write(&self.path.join(&name))?;
@@ -278,6 +307,9 @@ impl RunFolder {
     }
 
     /// Writes the round trips of a case and returns their name relative to the folder.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_rounds(&self, rounds: &RoundRecords) -> Result<String, RecordsError> {
         let name = Self::rounds_name(&rounds.about.case, rounds.about.seed);
         rounds.write(&self.path.join(&name))?;
@@ -285,12 +317,18 @@ impl RunFolder {
     }
 
     /// Reads the round trips of a case at a seed; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the file exists and cannot be read, or has another version.
     pub fn read_rounds(&self, case: &str, seed: u64) -> Result<Option<RoundRecords>, RecordsError> {
         let path = self.path.join(Self::rounds_name(case, seed));
         path.exists().then(|| RoundRecords::read(&path)).transpose()
     }
 
     /// Reads the records of a case at a seed.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has another version.
     pub fn read_records(&self, case: &str, seed: u64) -> Result<Records, RecordsError> {
         Records::read(&self.path.join(Self::records_name(case, seed)))
     }

@@ -81,11 +81,17 @@ impl Summary {
     }
 
     /// Reads the file, if it is of this version.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a summary, or has another version.
     pub fn read(path: &Path) -> Result<Self, JsonFileError> {
         json::read(path, SCHEMA)
     }
 
     /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), JsonFileError> {
         json::write(path, self)
     }

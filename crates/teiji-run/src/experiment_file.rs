@@ -32,11 +32,17 @@ pub fn reader(file: &str, overrides: &[(String, String)], cards: Cards) -> Reade
 }
 
 /// The text of an experiment file.
+///
+/// # Errors
+/// [`Mistake`] if the file cannot be read or is not text.
 pub fn text(path: &Path) -> anyhow::Result<String> {
     toml_text(path, "an experiment")
 }
 
 /// The text of a file that is `what`, in TOML; that it cannot be read is a mistake.
+///
+/// # Errors
+/// [`Mistake`] if the file cannot be read or is not text.
 pub fn toml_text(path: &Path, what: &str) -> anyhow::Result<String> {
     fs::read_to_string(path).map_err(|error| {
         let path = path.display();
@@ -51,6 +57,9 @@ pub fn toml_text(path: &Path, what: &str) -> anyhow::Result<String> {
 }
 
 /// Reads the experiment of a run again, with the overrides it ran with.
+///
+/// # Errors
+/// If this version refuses the text, with the mistakes.
 pub fn parse(text: &str, file: &str, manifest: &Manifest) -> anyhow::Result<Experiment> {
     let reading = reader_of(manifest, file).read(text);
     reading.experiment.with_context(|| {
@@ -91,6 +100,9 @@ pub fn recorded_argument(manifest: &Manifest, option: &str) -> Option<String> {
 }
 
 /// The named cases in the experiment's order; all if none is named.
+///
+/// # Errors
+/// [`Mistake`] if the experiment has no case of a name.
 pub fn choose_cases(experiment: &Experiment, names: &[String]) -> anyhow::Result<Vec<Case>> {
     let known = |name: &&String| !experiment.cases.iter().any(|case| case.name == **name);
     if let Some(unknown) = names.iter().find(known) {

@@ -52,6 +52,10 @@ pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
 }
 
 /// Measures a case of the job that the host left, and leaves the result for it.
+///
+/// # Errors
+/// If the job cannot be read or has no such case, a NIC is missing, the measurement fails, or its
+/// result cannot be written.
 pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
     let job = fs::read(format!("/{JOB_PATH}")).context("cannot read the guest's job")?;
     let job: Job = serde_json::from_slice(&job).context("cannot understand the guest's job")?;

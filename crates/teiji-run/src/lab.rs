@@ -66,6 +66,10 @@ struct Guest {
 
 impl Lab {
     /// Fetches what is missing and builds the guest's file system.
+    ///
+    /// # Errors
+    /// If a case has too many CPUs, or kernel, modules, packages or QEMU cannot be fetched, built
+    /// or written.
     pub fn prepare(
         experiment: &Experiment,
         job: &Job,
@@ -187,6 +191,9 @@ impl Lab {
     }
 
     /// Boots a machine, measures one member, and returns what it measured.
+    ///
+    /// # Errors
+    /// If the machine cannot be started, is interrupted, or ends without a result.
     pub fn measure(
         &self,
         case: &Case,
@@ -332,6 +339,9 @@ pub struct GuestContents<'a> {
 }
 
 /// Writes the guest's file system.
+///
+/// # Errors
+/// If this program or a module cannot be read, or the file cannot be written.
 pub fn write_initramfs(
     path: &Path,
     kernel: &Kernel,

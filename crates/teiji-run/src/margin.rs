@@ -24,6 +24,9 @@ use teiji_stats::{Misses, Recommendation, Stations};
 pub trait Bench {
     /// Sends frames with this margin and delta. `round` tells apart runs that
     /// must be independent of each other.
+    ///
+    /// # Errors
+    /// If nothing could be measured.
     fn run(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Trial>;
     /// Margin and delta with which nothing should be late.
     fn generous(&self) -> (Span, Span);

@@ -73,6 +73,10 @@ pub struct Setup<'a> {
 
 /// Measures one case. `progress` is told the share that is done, now and then;
 /// without it nothing but the measurement runs.
+///
+/// # Errors
+/// If the scenario does not fit the machine, the kernel refuses a step, a program or thread fails,
+/// or the measurement is interrupted. What was set is undone.
 pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
     let plan = Plan::compile(setup.scenario, setup.binding)?;
     // The laboratory's guest is thrown away with what was changed.

@@ -53,6 +53,9 @@ impl MemberFiles {
 /// Writes the member's records. `captures` are the analyser's files, one per wire, `None` or
 /// missing where it saw nothing; `resolution` is what their stamps are good for, where that is
 /// coarser than the file says. Returns what was observed, for the manifest.
+///
+/// # Errors
+/// If a capture cannot be read, or a file of the run folder cannot be written.
 pub fn record(
     folder: &RunFolder,
     experiment: &Experiment,

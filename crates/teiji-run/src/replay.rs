@@ -14,6 +14,9 @@ pub struct Verdict {
 
 /// Compares the records of `new` with those of the same members of `original`,
 /// byte for byte.
+///
+/// # Errors
+/// If a records file of either run cannot be read.
 pub fn compare(
     original: &RunFolder,
     new: &RunFolder,

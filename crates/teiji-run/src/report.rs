@@ -28,6 +28,9 @@ use crate::measure::ptp;
 const POINTS: usize = 400_000;
 
 /// Writes `report.html` into the run folder.
+///
+/// # Errors
+/// If the run's records or its paper's figures cannot be read, or the file cannot be written.
 pub fn write(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> anyhow::Result<()> {
     let experiment = folder
         .read_experiment()
@@ -89,6 +92,9 @@ fn margin(folder: &RunFolder) -> anyhow::Result<Option<MarginSearch>> {
 }
 
 /// Writes into the run folder which search it belongs to, and its report anew.
+///
+/// # Errors
+/// If the run folder cannot be opened, or a file in it cannot be written.
 pub fn with_margin(folder: &RunFolder, search: &MarginSearch) -> anyhow::Result<()> {
     json::write(&folder.margin_path(), search)?;
     let (_, manifest) = RunFolder::open(folder.path())?;

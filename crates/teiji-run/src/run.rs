@@ -114,6 +114,9 @@ impl Member<'_> {
 
 /// Runs the experiment. What was measured is in the run folder however this
 /// ends; an error means that nothing was.
+///
+/// # Errors
+/// If no member was measured, or the run folder cannot be made or written.
 pub fn run(
     request: &Request,
     stop: &StopFlag,

@@ -51,6 +51,9 @@ impl Channels {
 unsafe impl Request for Channels {}
 
 /// The channels of interface `name` (`ethtool -l`).
+///
+/// # Errors
+/// If there is no such interface, or its driver has no channels to tell.
 pub fn channels(name: &str) -> Result<Channels, InterfaceError> {
     let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::default() };
     request("ETHTOOL_GCHANNELS", name, &mut channels)?;
@@ -59,6 +62,9 @@ pub fn channels(name: &str) -> Result<Channels, InterfaceError> {
 
 /// Sets the channels of interface `name` (`ethtool -L`). The maxima in
 /// `channels` are not looked at.
+///
+/// # Errors
+/// If there is no such interface, the right is missing, or the driver refuses the numbers.
 pub fn set_channels(name: &str, channels: &Channels) -> Result<(), InterfaceError> {
     let mut channels = Channels { command: ETHTOOL_SCHANNELS, ..*channels };
     request("ETHTOOL_SCHANNELS", name, &mut channels)
@@ -97,6 +103,9 @@ struct RawDriverInfo {
 unsafe impl Request for RawDriverInfo {}
 
 /// The driver of interface `name` (`ethtool -i`).
+///
+/// # Errors
+/// If there is no such interface, or its driver does not tell.
 pub fn driver_info(name: &str) -> Result<DriverInfo, InterfaceError> {
     let raw = raw_driver_info(name)?;
     Ok(DriverInfo {
@@ -156,6 +165,9 @@ unsafe impl Request for RawCounters {}
 
 /// The driver's own counters of interface `name` by their names
 /// (`ethtool -S`), in the driver's order. Empty if it has none, or more than 256.
+///
+/// # Errors
+/// If there is no such interface, or its driver does not tell.
 pub fn counters(name: &str) -> Result<Vec<(String, u64)>, InterfaceError> {
     const ETH_SS_STATS: u32 = 1;
     let announced = raw_driver_info(name)?.statistics as usize;
@@ -231,6 +243,9 @@ struct RawTimestampInfo {
 unsafe impl Request for RawTimestampInfo {}
 
 /// The time stamping of interface `name` (`ethtool -T`).
+///
+/// # Errors
+/// If there is no such interface, or the kernel does not tell.
 pub fn timestamp_info(name: &str) -> Result<TimestampInfo, InterfaceError> {
     let mut raw = RawTimestampInfo { command: ETHTOOL_GET_TS_INFO, ..Default::default() };
     request("ETHTOOL_GET_TS_INFO", name, &mut raw)?;

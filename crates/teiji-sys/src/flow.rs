@@ -72,21 +72,35 @@ impl Receive {
 }
 
 /// Opts a UDP socket, or a packet socket in whose name it asks, in or out.
+///
+/// # Errors
+/// `ENOPROTOOPT` without the module, `ENOBUFS` without space, `EPERM` without the right;
+/// kernel/uapi/prioflow.h has the others.
 pub fn set_send(socket: BorrowedFd<'_>, value: &Send) -> Result<(), SysError> {
     set(socket, "setsockopt PRIOFLOW_SO_SEND", SO_SEND, value)
 }
 
 /// What is set, and the numbers; `value` says for which socket.
+///
+/// # Errors
+/// `ENOPROTOOPT` without the module; kernel/uapi/prioflow.h has the others.
 pub fn send(socket: BorrowedFd<'_>, value: &mut Send) -> Result<(), SysError> {
     get(socket, "getsockopt PRIOFLOW_SO_SEND", SO_SEND, value)
 }
 
 /// Opts a UDP socket in or out.
+///
+/// # Errors
+/// `ENOPROTOOPT` without the module, `ENOBUFS` without space, `EPERM` without the right;
+/// kernel/uapi/prioflow.h has the others.
 pub fn set_receive(socket: BorrowedFd<'_>, value: &Receive) -> Result<(), SysError> {
     set(socket, "setsockopt PRIOFLOW_SO_RECEIVE", SO_RECEIVE, value)
 }
 
 /// What is set, and the numbers for datagrams of `value.payload` octets.
+///
+/// # Errors
+/// `ENOPROTOOPT` without the module; kernel/uapi/prioflow.h has the others.
 pub fn receive(socket: BorrowedFd<'_>, value: &mut Receive) -> Result<(), SysError> {
     get(socket, "getsockopt PRIOFLOW_SO_RECEIVE", SO_RECEIVE, value)
 }

@@ -65,6 +65,9 @@ fn c_string(text: &str) -> Result<CString, GuestError> {
 
 /// Mounts a file system of type `kind` (`proc`, `sysfs`, `devtmpfs`, `tmpfs`,
 /// `debugfs`, …) on `target` with `options` as in `mount -o`.
+///
+/// # Errors
+/// [`GuestError`] if a text contains a zero byte or the kernel refuses to mount.
 pub fn mount(kind: &str, target: &str, options: &str) -> Result<(), GuestError> {
     let (fs, at, data) = (c_string(kind)?, c_string(target)?, c_string(options)?);
     // SAFETY: all pointers are to zero-terminated strings that outlive the call.
@@ -79,6 +82,9 @@ pub fn mount(kind: &str, target: &str, options: &str) -> Result<(), GuestError> 
 
 /// Loads the (uncompressed) kernel module in `file` with `parameters` as on
 /// the command line of `insmod`.
+///
+/// # Errors
+/// [`GuestError`] if the parameters contain a zero byte or the kernel refuses the module.
 pub fn load_module(file: BorrowedFd<'_>, parameters: &str) -> Result<(), GuestError> {
     let parameters = c_string(parameters)?;
     // SAFETY: the descriptor is open and the string outlives the call.

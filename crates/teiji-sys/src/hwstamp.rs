@@ -32,12 +32,18 @@ impl HardwareStamps {
 
 /// The present setting of interface `name`. Drivers that cannot tell answer
 /// [`InterfaceError::NotSupported`].
+///
+/// # Errors
+/// If there is no such interface, or its driver cannot tell.
 pub fn get(name: &str) -> Result<HardwareStamps, InterfaceError> {
     get_through(&ControlSocket::open()?, InterfaceName::new(name)?)
 }
 
 /// Changes the setting of interface `name` and gives what the driver made of
 /// it: it may stamp more than asked for. Needs `CAP_NET_ADMIN`.
+///
+/// # Errors
+/// If there is no such interface, the right is missing, or the driver refuses the setting.
 pub fn set(name: &str, wanted: HardwareStamps) -> Result<HardwareStamps, InterfaceError> {
     set_through(&ControlSocket::open()?, InterfaceName::new(name)?, wanted)
 }
@@ -92,6 +98,9 @@ impl Enabled {
     /// Switches stamps of interface `name` on: with `transmit` for frames that
     /// sockets ask to stamp, with `receive` for every received frame. What was
     /// on stays on.
+    ///
+    /// # Errors
+    /// If there is no such interface, the right is missing, or the driver refuses the setting.
     pub fn on(name: &str, transmit: bool, receive: bool) -> Result<Self, InterfaceError> {
         let (socket, name) = (ControlSocket::open()?, InterfaceName::new(name)?);
         let key = (socket.namespace()?, name);

@@ -13,6 +13,9 @@ pub use name::{InterfaceError, InterfaceName, names};
 const ETHERNET: u16 = 1;
 
 /// The index of the interface called `name`.
+///
+/// # Errors
+/// [`InterfaceError`] if the name is not possible or there is no such interface.
 pub fn index(name: &str) -> Result<u32, InterfaceError> {
     let request = libc::SIOCGIFINDEX as libc::c_ulong;
     let index = ioctl::simple("SIOCGIFINDEX", request, InterfaceName::new(name)?, ioctl::index_of)?;
@@ -21,6 +24,9 @@ pub fn index(name: &str) -> Result<u32, InterfaceError> {
 }
 
 /// The largest payload of a frame in bytes (without the Ethernet header).
+///
+/// # Errors
+/// [`InterfaceError`] if the name is not possible or there is no such interface.
 pub fn mtu(name: &str) -> Result<u32, InterfaceError> {
     let request = libc::SIOCGIFMTU as libc::c_ulong;
     let mtu = ioctl::simple("SIOCGIFMTU", request, InterfaceName::new(name)?, ioctl::mtu_of)?;
@@ -28,6 +34,10 @@ pub fn mtu(name: &str) -> Result<u32, InterfaceError> {
 }
 
 /// The interface's MAC address.
+///
+/// # Errors
+/// [`InterfaceError::NotEthernet`] if it has no MAC address; otherwise if there is no such
+/// interface.
 pub fn mac(name: &str) -> Result<MacAddr, InterfaceError> {
     let request = libc::SIOCGIFHWADDR as libc::c_ulong;
     let (kind, mac) =

@@ -64,6 +64,9 @@ fn explain(action: &'static str, error: SysError) -> NetnsError {
 /// Makes a network namespace and gives a handle to it. The namespace lives as
 /// long as the handle, a thread inside it, or a socket opened in it. Its
 /// loopback interface is down. The calling thread stays where it is.
+///
+/// # Errors
+/// If a thread cannot be started, or the kernel refuses the namespace (it needs `CAP_SYS_ADMIN`).
 pub fn create() -> Result<OwnedFd, NetnsError> {
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("netns".into()).spawn_scoped(scope, || {
@@ -77,12 +80,18 @@ pub fn create() -> Result<OwnedFd, NetnsError> {
 }
 
 /// A handle to the calling thread's namespace.
+///
+/// # Errors
+/// If `/proc` is not mounted, or no descriptor is free.
 pub fn current() -> Result<OwnedFd, NetnsError> {
     open(Path::new("/proc/thread-self/ns/net"))
 }
 
 /// A handle to the namespace at `path`, for example `/run/netns/talker` or
 /// `/proc/812/ns/net`.
+///
+/// # Errors
+/// If the file cannot be opened.
 pub fn open(path: &Path) -> Result<OwnedFd, NetnsError> {
     File::open(path)
         .map(OwnedFd::from)
@@ -91,6 +100,9 @@ pub fn open(path: &Path) -> Result<OwnedFd, NetnsError> {
 
 /// Moves the calling thread into `namespace`. Sockets that it opened before
 /// stay where they are.
+///
+/// # Errors
+/// If the descriptor is not a network namespace's, or the right (`CAP_SYS_ADMIN`) is missing.
 pub fn enter(namespace: BorrowedFd<'_>) -> Result<(), NetnsError> {
     // SAFETY: takes no pointers; the descriptor is open for the call.
     check("setns", unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })
@@ -100,6 +112,9 @@ pub fn enter(namespace: BorrowedFd<'_>) -> Result<(), NetnsError> {
 
 /// Runs `work` on a fresh thread inside `namespace` and gives its result. A
 /// panic of `work` goes on in the caller.
+///
+/// # Errors
+/// If a thread cannot be started, or it cannot enter the namespace.
 pub fn in_namespace<T, F>(namespace: BorrowedFd<'_>, work: F) -> Result<T, NetnsError>
 where
     F: FnOnce() -> T + Send,

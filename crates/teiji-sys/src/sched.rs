@@ -118,6 +118,11 @@ pub struct Realtime {
 
 impl Realtime {
     /// Puts the calling thread under `SCHED_FIFO` at `priority`, 1 to 99.
+    ///
+    /// # Errors
+    /// [`SchedError::Priority`] outside 1 to 99, [`SchedError::NoRealtimeRight`] without the right,
+    /// [`SchedError::NoRealtimeBudget`] if the thread's control group may not run real-time
+    /// threads.
     pub fn enter(priority: u8) -> Result<Self, SchedError> {
         if !(1..=99).contains(&priority) {
             return Err(SchedError::Priority(priority));
@@ -164,6 +169,9 @@ pub struct Pinned {
 
 impl Pinned {
     /// Confines the calling thread to `cpu`.
+    ///
+    /// # Errors
+    /// [`SchedError::Cpu`] if this process may not run there, or there is no such CPU.
     pub fn to(cpu: u16) -> Result<Self, SchedError> {
         let before = CpuSet::current()?;
         let refused = || SchedError::Cpu { cpu, allowed: before.to_string() };
@@ -268,6 +276,9 @@ pub fn cpu_list(cpus: &[u16]) -> String {
 /// the right is unlimited) what it will get, and touches the stack of the
 /// calling thread, so that no page fault delays a frame. Stays in force until
 /// the process ends: other threads may rely on it.
+///
+/// # Errors
+/// [`SchedError::NoLockRight`] if the limit on locked memory is too low.
 pub fn lock_memory() -> Result<(), SchedError> {
     let limit = limit(libc::RLIMIT_MEMLOCK);
     // With a finite limit, locking the future as well would turn the next

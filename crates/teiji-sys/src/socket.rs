@@ -101,6 +101,9 @@ impl Socket {
 
     /// A UDP socket. Datagrams are never fragmented: one that is too long for
     /// the interface fails with `EMSGSIZE`.
+    ///
+    /// # Errors
+    /// If the kernel has no such family, or no descriptor is free.
     pub fn udp(family: Family) -> Result<Self, SysError> {
         let (domain, level, discover) = match family {
             Family::Ipv4 => (libc::AF_INET, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
@@ -119,11 +122,17 @@ impl Socket {
 
     /// A socket for whole Ethernet frames. It receives nothing until it is
     /// bound to a protocol. Needs `CAP_NET_RAW`.
+    ///
+    /// # Errors
+    /// `EPERM` without the right.
     pub fn packet() -> Result<Self, SysError> {
         Self::open(libc::AF_PACKET, libc::SOCK_RAW)
     }
 
     /// Binds to an address (see [`Address`]).
+    ///
+    /// # Errors
+    /// `EADDRINUSE` if another socket has it, `EADDRNOTAVAIL` if it is not this machine's.
     pub fn bind(&self, address: &Address) -> Result<(), SysError> {
         let (pointer, length) = address.as_raw();
         // SAFETY: `address` is a complete socket address of `length` bytes.
@@ -131,6 +140,9 @@ impl Socket {
     }
 
     /// The address that a bound UDP socket has.
+    ///
+    /// # Errors
+    /// If no descriptor is free, or the socket is not an IP one.
     pub fn local_address(&self) -> Result<SocketAddr, SysError> {
         let udp = self.0.try_clone().map(std::net::UdpSocket::from);
         udp.and_then(|udp| udp.local_addr()).map_err(|e| SysError::new("getsockname", e))
@@ -155,6 +167,9 @@ impl Socket {
 
     /// Priority of what is sent (`SO_PRIORITY`); above 6 it needs
     /// `CAP_NET_ADMIN` or `CAP_NET_RAW`.
+    ///
+    /// # Errors
+    /// `EPERM` above 6 without the right.
     pub fn set_priority(&self, priority: u8) -> Result<(), SysError> {
         let value = libc::c_int::from(priority);
         self.set("setsockopt SO_PRIORITY", libc::SOL_SOCKET, libc::SO_PRIORITY, &value)
@@ -163,6 +178,9 @@ impl Socket {
     /// The differentiated services code point of what is sent (`IP_TOS`,
     /// `IPV6_TCLASS`); ECN stays 0. The kernel derives a priority from it: set that
     /// afterwards.
+    ///
+    /// # Errors
+    /// What the kernel refuses; it takes every code point on a UDP socket of `family`.
     pub fn set_dscp(&self, family: Family, dscp: Dscp) -> Result<(), SysError> {
         let value = libc::c_int::from(dscp.get()) << 2;
         if family != Family::Ipv6 {
@@ -175,6 +193,9 @@ impl Socket {
     }
 
     /// Sends and receives through interface `name` only.
+    ///
+    /// # Errors
+    /// `ENODEV` if there is no such interface.
     pub fn bind_to_device(&self, name: InterfaceName) -> Result<(), SysError> {
         self.set("setsockopt SO_BINDTODEVICE", libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name.0)
     }
@@ -183,6 +204,9 @@ impl Socket {
     /// the kernel to report what it refuses or drops because of it. With
     /// `deadline` the launch time is the latest instead of the exact one.
     /// Needs `CAP_NET_ADMIN` for clocks other than `CLOCK_MONOTONIC`.
+    ///
+    /// # Errors
+    /// `EPERM` without the right.
     pub fn set_launch_times(&self, clock: ClockId, deadline: bool) -> Result<(), SysError> {
         let mode = if deadline { libc::SOF_TXTIME_DEADLINE_MODE } else { 0 };
         let value = libc::sock_txtime {
@@ -196,6 +220,9 @@ impl Socket {
     /// and when the driver handed it to the card; with `hardware` also when it
     /// left the card. They arrive in the error queue without the frame, with a
     /// number that counts this socket's frames from 0.
+    ///
+    /// # Errors
+    /// `EINVAL` if the kernel is too old for one of the flags.
     pub fn request_tx_stamps(&self, hardware: bool) -> Result<(), SysError> {
         let mut flags = libc::SOF_TIMESTAMPING_TX_SCHED
             | libc::SOF_TIMESTAMPING_TX_SOFTWARE
@@ -213,6 +240,9 @@ impl Socket {
 
     /// Asks for the kernel's stamp of every frame that arrives, and with
     /// `hardware` for the card's.
+    ///
+    /// # Errors
+    /// `EINVAL` if the kernel is too old for one of the flags.
     pub fn request_rx_stamps(&self, hardware: bool) -> Result<(), SysError> {
         let mut flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
         if hardware {
@@ -228,6 +258,9 @@ impl Socket {
 
     /// Asks for a receive buffer of `bytes`, beyond the system's limit where
     /// the process has `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel refuses both ways; it shortens a size that is too large.
     pub fn set_receive_buffer(&self, bytes: u32) -> Result<(), SysError> {
         let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         self.set("setsockopt SO_RCVBUFFORCE", libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &value)
@@ -237,12 +270,18 @@ impl Socket {
     }
 
     /// Asks for a send buffer of `bytes` (the kernel doubles it).
+    ///
+    /// # Errors
+    /// What the kernel refuses; it shortens a size that is too large.
     pub fn set_send_buffer(&self, bytes: u32) -> Result<(), SysError> {
         let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         self.set("setsockopt SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, &value)
     }
 
     /// Lets a receive call wait `timeout` at most; zero or less waits for ever.
+    ///
+    /// # Errors
+    /// What the kernel refuses; it takes every time.
     pub fn set_receive_timeout(&self, timeout: Span) -> Result<(), SysError> {
         let us = timeout.as_ns().max(0) / 1_000;
         let value = libc::timeval { tv_sec: us / 1_000_000, tv_usec: us % 1_000_000 };
@@ -250,6 +289,9 @@ impl Socket {
     }
 
     /// Waits until a send finds room, `timeout` at most.
+    ///
+    /// # Errors
+    /// `EINTR` if a signal came first; the end of `timeout` is no error.
     pub fn wait_for_room(&self, timeout: Span) -> Result<(), SysError> {
         let mut entry =
             libc::pollfd { fd: self.as_fd().as_raw_fd(), events: libc::POLLOUT, revents: 0 };
@@ -261,6 +303,9 @@ impl Socket {
     /// Lets receiving poll the card for `time`, in whole microseconds, before it
     /// waits (`SO_BUSY_POLL`). Needs `CAP_NET_ADMIN`; `ENOPROTOOPT` where the
     /// kernel cannot.
+    ///
+    /// # Errors
+    /// `EPERM` without the right, `ENOPROTOOPT` where the kernel cannot.
     pub fn set_busy_poll(&self, time: Span) -> Result<(), SysError> {
         let us = libc::c_int::try_from(time.as_ns() / 1_000).unwrap_or(libc::c_int::MAX);
         self.set("setsockopt SO_BUSY_POLL", libc::SOL_SOCKET, libc::SO_BUSY_POLL, &us)
@@ -268,6 +313,9 @@ impl Socket {
 
     /// Lets an `AF_PACKET` socket receive all frames on interface `index`,
     /// also those for other stations and of unknown VLANs, while it is open.
+    ///
+    /// # Errors
+    /// `ENODEV` if there is no such interface.
     pub fn set_promiscuous(&self, index: u32) -> Result<(), SysError> {
         // struct packet_mreq: ifindex, type and length of the address, address.
         let mut value = [0_u8; 16];
@@ -284,11 +332,17 @@ impl Socket {
     /// Frames that this socket dropped so far, mostly because its receive
     /// buffer was full. The same counter as `SO_RXQ_OVFL` gives with each
     /// frame, but it can be read after the last one.
+    ///
+    /// # Errors
+    /// If the kernel does not tell (`SO_MEMINFO`).
     pub fn drops(&self) -> Result<u32, SysError> {
         Ok(self.memory()?[SK_MEMINFO_DROPS])
     }
 
     /// Bytes that it is charged with for what has arrived and was not taken.
+    ///
+    /// # Errors
+    /// If the kernel does not tell (`SO_MEMINFO`).
     pub fn held(&self) -> Result<u32, SysError> {
         Ok(self.memory()?[SK_MEMINFO_RMEM_ALLOC])
     }

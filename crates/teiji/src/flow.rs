@@ -96,6 +96,10 @@ pub enum FlowError {
 /// Has no `prioflow` queue drop what this UDP socket sends at `level` or below: a send that
 /// finds no room sleeps, or says `WouldBlock` if the socket does not block. Set `SO_SNDBUF`
 /// before.
+///
+/// # Errors
+/// [`FlowError::NoRoom`] if the send buffer is too small for what must be kept free, otherwise why
+/// the kernel refuses.
 pub fn never_drop(socket: impl AsFd, level: u8) -> Result<(), FlowError> {
     let socket = socket.as_fd();
     let mut value = Send::up_to(i32::from(level));
@@ -112,6 +116,10 @@ pub fn never_drop(socket: impl AsFd, level: u8) -> Result<(), FlowError> {
 /// UDP socket's buffer is filled so far that what is in flight just fits. `payload` is the
 /// smallest datagram that comes, in octets: the smaller, the more room is kept. Set
 /// `SO_RCVBUF` before.
+///
+/// # Errors
+/// [`FlowError::NoHeadroom`] if the receive buffer is too small for the headroom, otherwise why the
+/// kernel refuses.
 pub fn hold_back(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowError> {
     let socket = socket.as_fd();
     let mut value = Receive::at(i32::from(level), payload);

@@ -77,6 +77,9 @@ pub struct Arrival<'a> {
 }
 
 /// Opens a listener and [runs](Listener::run) it.
+///
+/// # Errors
+/// As [`Listener::open`], and if receiving fails.
 pub fn run(
     config: &ListenerConfig,
     deadline: &Deadline,
@@ -88,6 +91,10 @@ pub fn run(
 impl Listener {
     /// Opens a listener: from now on, arriving frames wait in its buffer. All
     /// memory for the expected frames is taken now.
+    ///
+    /// # Errors
+    /// [`ListenerError`] if Ethernet frames are expected on no interface, the interface does not
+    /// exist, the kernel refuses the socket or a setting, or memory is short.
     pub fn open(config: &ListenerConfig) -> Result<Self, ListenerError> {
         let failed = |error: SysError| ListenerError::open(config, error);
         if config.interface.is_none() && matches!(config.source, Source::Ethernet { .. }) {

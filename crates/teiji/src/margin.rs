@@ -65,6 +65,9 @@ impl Margin {
     /// the worst case plus 100 µs for the hand-over. An estimate to start
     /// with: loads that come later, and events rarer than one in a thousand,
     /// are not in it. [`Margin::calibrated`] is better.
+    ///
+    /// # Errors
+    /// If the thread cannot be started, or may not have that priority.
     pub fn estimated(priority: u8) -> Result<Self, MarginError> {
         let measure = || -> Result<Span, MarginError> {
             let cycle = Cycle::every(PERIOD).realtime(priority).times(WAKE_UPS).start()?;

@@ -82,6 +82,10 @@ impl Talker {
 
     /// Opens a talker. Flow, payload size and scheduling in `config` are for
     /// [`run`] and not looked at here.
+    ///
+    /// # Errors
+    /// [`TalkerError`] if the interface does not exist, has no MAC address where one is needed, or
+    /// the kernel refuses the socket or a setting.
     pub fn open(config: &TalkerConfig) -> Result<Self, TalkerError> {
         let name = &config.interface;
         let device = InterfaceName::new(name)?;
@@ -321,6 +325,9 @@ impl TalkerBuilder {
     }
 
     /// Opens the talker.
+    ///
+    /// # Errors
+    /// As [`Talker::open`].
     pub fn open(self) -> Result<Talker, TalkerError> {
         Talker::open(&self.0)
     }

@@ -25,6 +25,9 @@ impl LevelTable {
     pub const TOP: u8 = Level::MOST.get() - 1;
 
     /// These; an error says why they are none.
+    ///
+    /// # Errors
+    /// A sentence, if there are not 8, 16 or 64 levels, or one is above [`Self::TOP`].
     pub fn new(levels: &[u8]) -> Result<Self, String> {
         Self::up_to(Self::TOP, levels)
     }

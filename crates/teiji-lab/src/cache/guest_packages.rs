@@ -32,6 +32,9 @@ impl Cache {
     /// For each named package a folder with its files and the libraries they need,
     /// to be put into a guest one over the other. All come from one release of
     /// Debian, so that a library they share is the same.
+    ///
+    /// # Errors
+    /// If one is not cached and cannot be fetched, or its files are gone.
     pub fn guest_packages(
         &self,
         names: &[&str],

@@ -26,6 +26,9 @@ const ID_DIGITS: usize = 12;
 impl Cache {
     /// Builds those of the named modules that are Teiji's own, if they are not
     /// cached, and makes them modules of `kernel`. Other names are left alone.
+    ///
+    /// # Errors
+    /// As [`Cache::module`], at the first that cannot be built.
     pub fn add_modules(
         &self,
         kernel: &mut Kernel,
@@ -40,6 +43,9 @@ impl Cache {
     }
 
     /// A module built for the kernel, cached or built now; the path of its `.ko`.
+    ///
+    /// # Errors
+    /// If headers or compiler are missing and cannot be fetched, or the module does not compile.
     pub fn module(
         &self,
         kernel: &Kernel,
@@ -85,6 +91,10 @@ impl Cache {
 
     /// Builds a module strictly and keeps nothing: for those who change it. What was
     /// really asked of it: sparse cannot look at modules of every kernel.
+    ///
+    /// # Errors
+    /// If headers or compiler are missing and cannot be fetched, or the compiler or sparse
+    /// complains.
     pub fn check_module(
         &self,
         kernel: &Kernel,
@@ -158,6 +168,10 @@ impl Cache {
     }
 
     /// What modules of the kernel are built with, fetched if it comes from Debian.
+    ///
+    /// # Errors
+    /// If a kernel of one's own has no build tree, or Debian's headers are not cached and cannot be
+    /// fetched.
     pub fn headers(
         &self,
         kernel: &Kernel,

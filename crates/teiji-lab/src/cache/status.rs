@@ -104,6 +104,9 @@ pub struct Cleaned {
 
 impl Cache {
     /// Every item, checked against its digests.
+    ///
+    /// # Errors
+    /// If a folder of the cache cannot be read.
     pub fn status(&self) -> Result<Vec<Cached>, CacheError> {
         let mut all = Vec::new();
         for kind in Kind::ALL {
@@ -124,6 +127,9 @@ impl Cache {
     }
 
     /// Makes the cache smaller; refused while another teiji uses it.
+    ///
+    /// # Errors
+    /// If another process uses the cache, or an item cannot be removed.
     pub fn clean(self, what: Clean, progress: &mut dyn Progress) -> Result<Cleaned, CacheError> {
         let status = self.status()?;
         let dir = self.dir.clone();

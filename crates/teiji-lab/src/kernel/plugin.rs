@@ -56,6 +56,10 @@ pub struct Plugin {
 impl Plugin {
     /// Compiles a plug-in of this program's sources for this host, which is as fast as to
     /// look it up would be. `name` is its path below `kernel/`: `prioflow/tc/q_prioflow.c`.
+    ///
+    /// # Errors
+    /// [`PluginError::Unknown`] if the program has no such source; otherwise if it does not
+    /// compile, or the temporary folder cannot be used.
     pub fn build(name: &str) -> Result<Self, PluginError> {
         let (path, source) = path_in_guest(name)
             .zip(source(name))

@@ -49,6 +49,9 @@ impl ModuleSource {
 
     /// The module in `dir` (its name is the folder's), with the shared folders beside it;
     /// those that are not there are this program's.
+    ///
+    /// # Errors
+    /// If the folder or a file in it cannot be read.
     pub fn read(dir: &Path) -> io::Result<Self> {
         let dir = dir.canonicalize()?;
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -49,7 +49,8 @@ impl Default for KernelSpec {
 impl KernelSpec {
     /// Reads the options `--kernel` and `--modules`, either of which may be missing.
     ///
-    /// Errors when one needs the other; the files are looked at later.
+    /// # Errors
+    /// [`KernelError`] if one needs the other, or the name is no kernel's; the files are read later.
     pub fn from_options(kernel: Option<&str>, modules: Option<&Path>) -> Result<Self, KernelError> {
         match (kernel, modules) {
             (None, None) => Ok(Self::default()),

@@ -25,6 +25,10 @@ const TICK_US: u64 = 4_000;
 
 /// Runs every script in [`SCRIPTS_DIR`], in the order of names. `seed` decides the course
 /// of events: the kernel's random numbers, and where in its tick the scripts start.
+///
+/// # Errors
+/// If the scripts cannot be read or started, or the guest's debugfs or kernel log cannot be read; a
+/// script that fails is in the report.
 pub fn run(seed: u64) -> io::Result<Report> {
     vary(seed)?;
     let folder = Path::new("/").join(SCRIPTS_DIR);

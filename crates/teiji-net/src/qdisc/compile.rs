@@ -52,6 +52,10 @@ pub fn queues_needed(tree: &QdiscTree) -> u16 {
 }
 
 /// The steps to a root qdisc and what is below it, in order.
+///
+/// # Errors
+/// [`QdiscError`] for what the kernel would refuse: classes without queues, bands that do not
+/// exist, values out of range.
 pub fn compile(tree: &QdiscTree) -> Result<Vec<PlannedQdisc>, QdiscError> {
     let QdiscTree { root, classes } = tree;
     for qdisc in tree.all() {

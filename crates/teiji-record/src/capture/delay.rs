@@ -187,6 +187,9 @@ fn anywhere(key: FlowKey) -> FlowKey {
 }
 
 /// The delay of the frames that are in both captures and match `filter`.
+///
+/// # Errors
+/// If a capture cannot be read, or no frame is in both.
 pub fn between(sources: [Source<'_>; 2], filter: &Filter) -> Result<DelayAnalysis, DelayError> {
     let read_both = |limit: usize| -> Result<(Flows, [Point; 2]), DelayError> {
         let mut flows = Flows::default();

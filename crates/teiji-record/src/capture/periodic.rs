@@ -37,6 +37,10 @@ const LISTED: usize = 10;
 /// Reads a capture to its end and analyses its periodic flow: of those that
 /// match the filter the one of test frames, else with a round period, else
 /// with the most frames.
+///
+/// # Errors
+/// If the period is not positive, the capture's header cannot be read, or it has no flow that
+/// matches.
 pub fn analyze(source: impl Read, options: &Options) -> Result<CaptureAnalysis, AnalyzeError> {
     if let Some(period) = options.period.filter(|p| p.as_ns() <= 0) {
         return Err(AnalyzeError::Period(period));

@@ -78,6 +78,10 @@ pub(super) struct Found {
 
 impl<R: Read> CaptureReader<R> {
     /// Reads the header and knows the format.
+    ///
+    /// # Errors
+    /// [`CaptureError`] if the file is empty, cut in its header, compressed, or neither pcap nor
+    /// pcapng.
     pub fn new(source: R) -> Result<Self, CaptureError> {
         let mut buffer = Buffer::new(source);
         let Some(magic) = buffer.array::<4>()? else {
@@ -98,6 +102,9 @@ impl<R: Read> CaptureReader<R> {
 
     /// The next frame; `None` at the end of the file. After an error there is
     /// nothing more.
+    ///
+    /// # Errors
+    /// [`CaptureError`] if the file cannot be read, or is damaged or cut in the middle of a block.
     #[inline]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         if self.ended {

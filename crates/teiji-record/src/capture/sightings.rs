@@ -23,6 +23,9 @@ pub struct WireImport {
 
 /// Collects the test frames of a capture. Damage after the header is reported
 /// beside what was read before it; memory grows with the test frames.
+///
+/// # Errors
+/// [`CaptureError`] if the header cannot be read or is not a capture's.
 pub fn sightings(source: impl Read) -> Result<WireImport, CaptureError> {
     let mut reader = CaptureReader::new(source)?;
     let (mut sightings, mut frames) = (Vec::new(), 0);

@@ -21,6 +21,9 @@ pub struct PcapCounter {
 
 impl PcapCounter {
     /// Takes the next bytes. A frame counts once its header is complete.
+    ///
+    /// # Errors
+    /// [`CaptureError`] if the bytes are not a pcap file's.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), CaptureError> {
         while !bytes.is_empty() {
             let skipped = bytes.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
@@ -79,6 +82,10 @@ impl CaptureTail {
     }
 
     /// How many frames the file holds now.
+    ///
+    /// # Errors
+    /// [`CaptureError`] if the file cannot be read or is not a pcap file; one that does not exist
+    /// has 0 frames.
     pub fn poll(&mut self) -> Result<u64, CaptureError> {
         let file = match &mut self.file {
             Some(file) => file,

@@ -23,6 +23,9 @@ pub struct PcapWriter<W> {
 
 impl<W: Write> PcapWriter<W> {
     /// Writes the file header.
+    ///
+    /// # Errors
+    /// If the sink cannot be written.
     pub fn new(mut sink: W, precision: Precision) -> io::Result<Self> {
         let magic: u32 = match precision {
             Precision::Micros => 0xA1B2_C3D4,
@@ -38,6 +41,9 @@ impl<W: Write> PcapWriter<W> {
 
     /// Writes one frame, complete, without FCS. A time before 1970 or after
     /// 2106, which the format cannot hold, is an error.
+    ///
+    /// # Errors
+    /// If the time or the frame's length does not fit the format, or the sink cannot be written.
     pub fn write(&mut self, at: Instant<Capture>, frame: &[u8]) -> io::Result<()> {
         let unfit = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let seconds = u32::try_from(at.as_ns().div_euclid(1_000_000_000))

@@ -26,6 +26,9 @@ impl fmt::Display for LimitError {
 impl std::error::Error for LimitError {}
 
 /// A verdict for each of `thresholds` and each case that both runs have.
+///
+/// # Errors
+/// [`LimitError`] if neither run has what a threshold names.
 pub fn limits(
     before: &Summary,
     after: &Summary,

@@ -132,6 +132,9 @@ pub struct Wanted<'a> {
 
 impl<'a> FlowBench<'a> {
     /// Finds the flow in the experiment that was read from the text.
+    ///
+    /// # Errors
+    /// If the experiment has no such case, or the flow to search for cannot be chosen.
     pub fn new(wanted: Wanted<'a>, experiment: &Experiment) -> anyhow::Result<Self> {
         let chosen = Chosen::from(experiment, wanted.case.as_deref(), wanted.flow.as_deref())?;
         let seeds = if wanted.seeds.is_empty() {

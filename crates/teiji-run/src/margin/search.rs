@@ -23,6 +23,9 @@ pub const MOST_RUNS: usize = 1 + CHECKS + SHARES.len();
 
 /// Measures, recommends and checks, until a margin holds or a few did not; then
 /// shows what shorter ones do.
+///
+/// # Errors
+/// If a run measures nothing, or no frame has both transmit timestamps of the kernel.
 pub fn measure(
     bench: &dyn Bench,
     subject: String,

@@ -10,6 +10,9 @@ use super::{Confirmation, Findings};
 use crate::report;
 
 /// Writes it into the run folder of the last check; an interface has none.
+///
+/// # Errors
+/// If the run folder cannot be opened, or its report cannot be written.
 pub fn publish(findings: &Findings) -> anyhow::Result<()> {
     let Some(folder) = &findings.check.run else { return Ok(()) };
     let (folder, _) = RunFolder::open(folder)?;

@@ -23,6 +23,9 @@ const RATE: u32 = 4_000;
 /// flow: what goes over its wire goes from its sender (`…-tx`) or to it (`…-rx`), in
 /// threads on the CPUs of their hosts. Without flows it is the responder of the first
 /// round trips that has the load.
+///
+/// # Errors
+/// If a load has no flow or round trips to go by, or one cannot be started.
 pub fn start(
     kinds: &[LoadKind],
     scenario: &Scenario,

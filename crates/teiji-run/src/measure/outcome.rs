@@ -57,11 +57,17 @@ impl Outcome {
     }
 
     /// The bytes that travel from guest to host.
+    ///
+    /// # Errors
+    /// If it cannot be serialised.
     pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
         postcard::to_stdvec(self).context("cannot pack the measurement")
     }
 
     /// Reads what [`Outcome::to_bytes`] wrote; both ends are the same binary.
+    ///
+    /// # Errors
+    /// If the bytes are not those of an [`Outcome`].
     pub fn from_bytes(bytes: &[u8]) -> anyhow::Result<Self> {
         postcard::from_bytes(bytes).context("cannot read the guest's measurement")
     }

@@ -59,6 +59,9 @@ pub struct Synchronised {
 
 /// Synchronises the clocks of a case, if it asks for that. Returns when all
 /// follow.
+///
+/// # Errors
+/// If a program cannot be started or ends, a NIC has no clock, or the clocks do not settle.
 pub fn start(
     scenario: &Scenario,
     applied: &Applied,
@@ -99,6 +102,9 @@ pub fn start(
 impl Synchronised {
     /// Ends the programs. What was seen of the clocks: in steady state, since [`start`] returned,
     /// summed up, and look by look from the beginning, around the first departure at `base`.
+    ///
+    /// # Errors
+    /// If one of the programs had ended during the measurement.
     pub fn finish(
         self,
         base: Instant<Tai>,

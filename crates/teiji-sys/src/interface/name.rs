@@ -84,6 +84,9 @@ pub struct InterfaceName(pub(crate) [u8; IFNAMSIZ]);
 
 impl InterfaceName {
     /// Checks the rules of the kernel's `dev_valid_name`.
+    ///
+    /// # Errors
+    /// [`InterfaceError::Name`] if an interface cannot have this name.
     pub fn new(name: &str) -> Result<Self, InterfaceError> {
         let bad = |b: u8| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace();
         let possible = (1..IFNAMSIZ).contains(&name.len())

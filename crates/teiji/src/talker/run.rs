@@ -77,6 +77,10 @@ pub struct Ready {
 
 impl Prepared {
     /// Opens the talker and checks the frames' number and size.
+    ///
+    /// # Errors
+    /// [`TalkerError::NoFrames`], [`TalkerError::PayloadTooShort`], if the frame is longer than the
+    /// interface's MTU, or as [`Talker::open`].
     pub fn new(config: &TalkerConfig, frames: u64) -> Result<Self, TalkerError> {
         if frames == 0 {
             return Err(TalkerError::NoFrames);
@@ -104,6 +108,9 @@ impl Prepared {
 
     /// Does everything that takes time, on the thread that will send. What comes
     /// before the first wake-up would make that one late.
+    ///
+    /// # Errors
+    /// If memory cannot be locked or is short, or the thread may not have its priority or CPU.
     pub fn ready(self) -> Result<Ready, TalkerError> {
         let scheduling = self.config.scheduling;
         // Locked memory is given by one call instead of page by page when it is touched.
@@ -117,6 +124,9 @@ impl Prepared {
     /// Runs along `schedule`; see [`run`]. Its first frames are late if getting
     /// ready takes longer than until their wake-ups: callers who choose the
     /// schedule choose it after [`Prepared::ready`].
+    ///
+    /// # Errors
+    /// As [`Prepared::ready`] and [`Ready::run`].
     pub fn run(self, schedule: &Schedule, stop: &StopFlag) -> Result<TalkerLog, TalkerError> {
         self.ready()?.run(schedule, stop)
     }
@@ -147,6 +157,9 @@ impl Ready {
     }
 
     /// Runs along `schedule`; see [`run`].
+    ///
+    /// # Errors
+    /// If the cycle cannot start, or sending fails in a way that later frames would share.
     pub fn run(self, schedule: &Schedule, stop: &StopFlag) -> Result<TalkerLog, TalkerError> {
         let Self { mut prepared, mut ledger, _scheduling: scheduling, .. } = self;
         ledger.begin(*schedule, clock::tai_offset());

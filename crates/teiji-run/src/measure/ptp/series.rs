@@ -31,6 +31,9 @@ pub struct Look {
 const HEAD: &str = "clock,raw_ns,offset_ns,t_ns\n";
 
 /// Every look at the clocks, beside the records: one line a look.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write_sync(folder: &RunFolder, records: &str, clocks: &[SyncSeries]) -> anyhow::Result<()> {
     if clocks.is_empty() {
         return Ok(());
