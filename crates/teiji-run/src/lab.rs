@@ -22,6 +22,7 @@ use teiji_lab::qemu_install::Qemu;
 use teiji_lab::vm::{self, Supervision, VmError};
 
 use crate::guest::Job;
+use crate::interruption;
 use crate::measure::Outcome;
 use crate::measure::ptp;
 use crate::member::MemberFiles;
@@ -96,6 +97,7 @@ impl Lab {
             .prefix("teiji-lab-")
             .tempdir()
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
+        interruption::prepare_in(scratch.path());
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
         let trees = cache.guest_packages(packages, progress)?;
         let mut names: Vec<Option<String>> = Vec::new();

@@ -243,6 +243,15 @@ impl Bench for FlowBench<'_> {
                     ))
                     .into());
                 }
+                // The others go on; `incomplete` is in the findings.
+                Err(_) if manifest.observed.get(&case.name, *seed).is_none() => {
+                    let kept = report::shown(folder.path());
+                    self.wanted.progress.line(&format!(
+                        "  case {} seed {seed} was not measured; {kept} tells why",
+                        case.name
+                    ));
+                    continue;
+                }
                 records => records.with_context(|| format!("case {} seed {seed}", case.name))?,
             };
             let rows = records.rows_of(*id);
