@@ -8,13 +8,17 @@
 //! * [`ethtool`] – queues, driver, counters and time stamping of a card,
 //! * [`flow`] – what sockets ask of the kernel module prioflow,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
+//! * [`pass`] – passing descriptors between processes,
+//! * [`pidfd`] – another process's end and descriptors,
 //! * [`phc`] – how far a NIC's clock is ahead of `CLOCK_TAI`,
 //! * [`process`] – children that die with their parent, writers with their reader,
+//! * [`seccomp`] – completing system calls of another program,
 //! * [`socket`] – datagram sockets, launch times, time stamps, the error queue,
 //! * [`tcp`] – what the kernel knows of a connection,
 //! * [`thread`] – scheduling of any thread,
 //! * [`sysfs`] – sysfs as a network namespace has it,
 //! * [`tracefs`] – tracepoints of the kernel,
+//! * [`wait`] – waiting for one of several descriptors,
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
 //! Nothing here decides: no retries, no defaults, no logging. Decisions are
@@ -35,14 +39,18 @@ pub mod guest;
 pub mod hwstamp;
 pub mod interface;
 pub mod netns;
+pub mod pass;
 pub mod phc;
+pub mod pidfd;
 pub mod process;
 pub mod sched;
+pub mod seccomp;
 pub mod socket;
 pub mod sysfs;
 pub mod tcp;
 pub mod thread;
 pub mod tracefs;
+pub mod wait;
 
 mod detached;
 mod ioctl;

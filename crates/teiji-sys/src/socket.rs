@@ -4,16 +4,19 @@
 //! * [`Socket`] – opening, binding, options,
 //! * [`Sender`] – one message a call, with its launch time,
 //! * [`Receiver`] – many messages a call, with their time stamps,
+//! * [`Kind`] – sockets as another program asks for them, or has them,
 //! * [`event`] – what the error queue reports about frames that were sent.
 #![expect(unsafe_code, reason = "sockets take pointers to addresses and options")]
 
 mod address;
 mod control;
 pub mod event;
+mod foreign;
 mod receive;
 mod send;
 
 pub use event::{LaunchError, TxEvent, TxStampKind};
+pub use foreign::{BufferOption, Kind};
 pub use receive::{Message, Queue, Receiver};
 pub use send::Sender;
 
