@@ -57,10 +57,7 @@ pub fn receive(from: &UnixStream) -> Result<Option<OwnedFd>, SysError> {
 }
 
 /// Calls `transfer` with a message of one byte and the control area.
-fn with_message(
-    control: &mut Control,
-    transfer: impl FnOnce(*mut libc::msghdr) -> isize,
-) -> isize {
+fn with_message(control: &mut Control, transfer: impl FnOnce(*mut libc::msghdr) -> isize) -> isize {
     let mut byte = 0_u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     // SAFETY: a structure of integers and pointers, for which zero is a value.

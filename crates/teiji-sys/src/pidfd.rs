@@ -16,8 +16,9 @@ impl PidFd {
     /// # Errors
     /// `ESRCH` if there is none; `EINVAL` if it is a thread; `ENOSYS` before Linux 5.3.
     pub fn open(pid: u32) -> Result<Self, SysError> {
-        let pid = libc::pid_t::try_from(pid)
-            .map_err(|_| SysError::new("pidfd_open", std::io::Error::from_raw_os_error(libc::ESRCH)))?;
+        let pid = libc::pid_t::try_from(pid).map_err(|_| {
+            SysError::new("pidfd_open", std::io::Error::from_raw_os_error(libc::ESRCH))
+        })?;
         // SAFETY: the call takes integers.
         descriptor("pidfd_open", unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }).map(Self)
     }
@@ -29,8 +30,7 @@ impl PidFd {
     /// `ENOSYS` before Linux 5.6.
     pub fn descriptor(&self, number: i32) -> Result<OwnedFd, SysError> {
         // SAFETY: the call takes integers.
-        let result =
-            unsafe { libc::syscall(libc::SYS_pidfd_getfd, self.0.as_raw_fd(), number, 0) };
+        let result = unsafe { libc::syscall(libc::SYS_pidfd_getfd, self.0.as_raw_fd(), number, 0) };
         descriptor("pidfd_getfd", result)
     }
 }
@@ -73,6 +73,8 @@ mod tests {
             assert_eq!(PidFd::open(pid).unwrap_err().errno(), libc::ESRCH);
         }
         let own = PidFd::open(std::process::id()).unwrap();
-        assert!([libc::EBADF, libc::EPERM].contains(&own.descriptor(1_000_000).unwrap_err().errno()));
+        assert!(
+            [libc::EBADF, libc::EPERM].contains(&own.descriptor(1_000_000).unwrap_err().errno())
+        );
     }
 }

@@ -98,11 +98,8 @@ fn next_rule() -> libc::sock_filter {
 
 /// The filter's program.
 fn program(rules: &[Rule<'_>]) -> Vec<libc::sock_filter> {
-    let mut program = vec![
-        load(ARCHITECTURE_AT),
-        jump_if_equal(ARCHITECTURE, 1),
-        give(libc::SECCOMP_RET_ALLOW),
-    ];
+    let mut program =
+        vec![load(ARCHITECTURE_AT), jump_if_equal(ARCHITECTURE, 1), give(libc::SECCOMP_RET_ALLOW)];
     for rule in rules {
         let mut jumps = vec![program.len() + 2];
         program.extend([load(NUMBER_AT), jump_if_equal(rule.call.number(), 1), next_rule()]);

@@ -16,8 +16,8 @@ pub struct Ready {
 
 /// Waits until one of them is ready, without end. A signal handler ends the wait with nothing.
 pub fn for_any<const N: usize>(descriptors: [BorrowedFd<'_>; N]) -> Result<[Ready; N], SysError> {
-    let mut entries = descriptors
-        .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    let mut entries =
+        descriptors.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
     let number = libc::nfds_t::try_from(N).expect("a few descriptors");
     // SAFETY: `entries` are `number` entries, which the call reads and writes.
     match check("poll", unsafe { libc::poll(entries.as_mut_ptr(), number, -1) }) {

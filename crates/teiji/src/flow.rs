@@ -10,6 +10,17 @@
 //! teiji::flow::hold_back(&listener, 4, 1200)?; // its peer waits instead
 //! # Ok(()) }
 //! ```
+//!
+//! Programs that cannot be changed opt in from outside: [`udp_sockets`] of one that runs,
+//! [`supervise_this_process`] before this process starts one.
+
+mod adopt;
+mod opt_in;
+mod supervise;
+
+pub use adopt::{AdoptError, ProgramSocket, udp_sockets};
+pub use opt_in::{OptIn, OptedIn, Receiving, Sending};
+pub use supervise::{SuperviseError, start as supervise_this_process};
 
 use std::os::fd::AsFd;
 

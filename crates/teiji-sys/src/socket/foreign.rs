@@ -91,11 +91,11 @@ impl Socket {
     /// The descriptor as a socket, if it is a UDP socket.
     pub fn from_udp(descriptor: OwnedFd) -> Option<Self> {
         let socket = Self(descriptor);
-        let is = |option, value| socket.get::<libc::c_int>("getsockopt", option).ok() == Some(value);
+        let is =
+            |option, value| socket.get::<libc::c_int>("getsockopt", option).ok() == Some(value);
         let inet = is(libc::SO_DOMAIN, libc::AF_INET) || is(libc::SO_DOMAIN, libc::AF_INET6);
-        let udp = inet
-            && is(libc::SO_TYPE, libc::SOCK_DGRAM)
-            && is(libc::SO_PROTOCOL, libc::IPPROTO_UDP);
+        let udp =
+            inet && is(libc::SO_TYPE, libc::SOCK_DGRAM) && is(libc::SO_PROTOCOL, libc::IPPROTO_UDP);
         udp.then_some(socket)
     }
 
