@@ -25,6 +25,10 @@ pub enum Exit {
     /// A run ended, and a case does not fulfil what is required of it, or is worse than another
     /// run by more than is allowed.
     Unfulfilled = 4,
+    /// `flow run` could not start the program.
+    NotStarted = 126,
+    /// `flow run` did not find the program.
+    NotFound = 127,
     /// Stopped by Ctrl-C; what was measured is kept.
     Interrupted = 130,
 }
@@ -38,6 +42,7 @@ pub const HELP: &str = "Exit codes:
        not all frames of `talk` were on time
   4    a run ended, and a case does not fulfil what the experiment requires of it,
        or is worse than another run by more than `compare --fail-if` allows
+  126  `flow run` cannot start the program; 127: it does not find the program
   130  interrupted (what was measured is kept)";
 
 impl From<Exit> for ExitCode {

@@ -2,6 +2,7 @@
 
 mod processes;
 mod profile;
+mod programs;
 mod text;
 
 use std::ops::RangeInclusive;
@@ -31,7 +32,8 @@ const LOOK_EVERY: Span = Span::from_millis(50);
 ///
 /// The qdisc `prioflow` has 16 strict levels. With a link, a receiver whose buffer fills pauses the
 /// other end of the wire. Needs the kernel module (kernel/prioflow/README.md). Programs opt in by
-/// socket options: `teiji::flow` in Rust, kernel/uapi/prioflow.h in C.
+/// socket options: `teiji::flow` in Rust, kernel/uapi/prioflow.h in C; or from outside, by
+/// `teiji flow run` and `adopt`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -80,6 +82,14 @@ enum What {
     ///
     /// Ends with Ctrl-C, or after `--for`.
     Watch(Watch),
+    /// Start a program whose UDP sockets opt in, without changing the program.
+    ///
+    /// Works for any program and for the programs that it starts (docs/flow-programs.md). The
+    /// program has the process, the signals and the exit code of this command; 127 if it is not
+    /// found, 126 if it cannot be started.
+    Run(programs::Run),
+    /// Opt in the UDP sockets that a running program has now, and print them.
+    Adopt(programs::Adopt),
 }
 
 #[derive(clap::Args)]
@@ -226,6 +236,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Check { interfaces } => check(interfaces),
         What::Profile { interfaces } => profile::print(&profile::statuses(interfaces)?),
         What::Watch(args) => watch(args, &interrupt::stop_flag()),
+        What::Run(args) => programs::run(args),
+        What::Adopt(args) => programs::adopt(args),
     }
 }
 

@@ -82,7 +82,8 @@ pub struct Args {
 }
 
 /// A level that can be paused.
-fn paused_level(text: &str) -> Result<Level, DomainError> {
+/// A level that a receiver can pause.
+pub fn paused_level(text: &str) -> Result<Level, DomainError> {
     let level: Level = text.parse()?;
     let (least, most) = (Level::LEAST, Level::HIGHEST_PAUSED);
     let range = DomainError::Range { number: level.into(), least: least.into(), most: most.into() };

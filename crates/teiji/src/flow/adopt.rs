@@ -68,7 +68,7 @@ pub struct ProgramSocket {
 impl ProgramSocket {
     /// Opts it in.
     pub fn opt_in(&self, opt_in: &OptIn) -> Result<OptedIn, FlowError> {
-        opt_in.apply(&self.socket, false)
+        opt_in.apply_to(&self.socket, false)
     }
 
     /// Opts it out, in both directions. Its buffers keep their sizes.

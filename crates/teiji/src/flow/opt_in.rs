@@ -5,6 +5,7 @@ use std::fs;
 use std::os::fd::AsFd;
 
 use teiji_core::domain::Level;
+use teiji_sys::error::SysError;
 use teiji_sys::flow::{self, NO_LEVEL, Receive, Send};
 use teiji_sys::socket::Socket;
 
@@ -48,6 +49,15 @@ pub struct OptedIn {
 }
 
 impl OptIn {
+    /// Opts in a UDP socket of this program.
+    ///
+    /// # Errors
+    /// [`FlowError::NotUdp`] for others; what the kernel refuses.
+    pub fn apply(&self, socket: impl AsFd) -> Result<OptedIn, FlowError> {
+        let copy = socket.as_fd().try_clone_to_owned().map_err(|e| SysError::new("dup", e))?;
+        self.apply_to(&Socket::from_udp(copy).ok_or(FlowError::NotUdp)?, false)
+    }
+
     /// Opts the socket in, or again after its buffers have changed. `resized` says that the program
     /// has just set the size of the receive buffer.
     ///
@@ -56,7 +66,7 @@ impl OptIn {
     ///
     /// # Errors
     /// The first of both failures. One direction is opted in even if the other is refused.
-    pub fn apply(&self, socket: &Socket, resized: bool) -> Result<OptedIn, FlowError> {
+    pub(super) fn apply_to(&self, socket: &Socket, resized: bool) -> Result<OptedIn, FlowError> {
         let send = self.send.map(|sending| sending.apply(socket)).transpose();
         let receive = self.receive.map(|receiving| receiving.apply(socket, resized)).transpose();
         Ok(OptedIn { send: send?, receive: receive? })

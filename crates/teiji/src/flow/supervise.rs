@@ -240,7 +240,7 @@ impl Supervisor<'_> {
         let opt_in = self.opt_in;
         let open = move || {
             let socket = Socket::of_kind(kind)?;
-            let result = opt_in.apply(&socket, false);
+            let result = opt_in.apply_to(&socket, false);
             Ok::<_, SysError>((socket, result))
         };
         let opened = match caller.is_in_namespace_of(&self.own) {
@@ -304,7 +304,7 @@ impl Supervisor<'_> {
             return Outcome::Failed(error.errno());
         }
         let receive = matches!(option, BufferOption::Receive | BufferOption::ReceiveForce);
-        if let Err(error) = self.opt_in.apply(&socket, receive) {
+        if let Err(error) = self.opt_in.apply_to(&socket, receive) {
             self.refuse_for(caller, &error);
         }
         Outcome::Done
