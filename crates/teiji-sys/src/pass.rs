@@ -6,25 +6,30 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::SysError;
 
-/// Room for one control message with one descriptor, aligned as `struct cmsghdr`.
-type Control = [u64; 4];
-/// `CMSG_LEN`: header and descriptor.
+/// One control message with one descriptor, as `CMSG_DATA` places it.
+#[repr(C)]
+struct Control {
+    header: libc::cmsghdr,
+    descriptor: RawFd,
+}
+
+/// `CMSG_LEN`: without the padding.
 const LENGTH: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
+
+impl Control {
+    fn of(descriptor: RawFd) -> Self {
+        // SAFETY: a structure of integers, for which zero is a value.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = LENGTH as _;
+        header.cmsg_level = libc::SOL_SOCKET;
+        header.cmsg_type = libc::SCM_RIGHTS;
+        Self { header, descriptor }
+    }
+}
 
 /// Sends the descriptor with one byte.
 pub fn send(to: &UnixStream, descriptor: BorrowedFd<'_>) -> Result<(), SysError> {
-    let mut control: Control = [0; 4];
-    // SAFETY: a structure of integers, for which zero is a value.
-    let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
-    header.cmsg_len = LENGTH as _;
-    header.cmsg_level = libc::SOL_SOCKET;
-    header.cmsg_type = libc::SCM_RIGHTS;
-    // SAFETY: `control` is aligned for both and larger than `LENGTH`.
-    unsafe {
-        let at = control.as_mut_ptr().cast::<u8>();
-        at.cast::<libc::cmsghdr>().write(header);
-        at.add(size_of::<libc::cmsghdr>()).cast::<RawFd>().write(descriptor.as_raw_fd());
-    }
+    let mut control = Control::of(descriptor.as_raw_fd());
     let result = with_message(&mut control, |message| {
         // SAFETY: `message` is complete and lives for the call.
         unsafe { libc::sendmsg(to.as_raw_fd(), message, libc::MSG_NOSIGNAL) }
@@ -34,7 +39,9 @@ pub fn send(to: &UnixStream, descriptor: BorrowedFd<'_>) -> Result<(), SysError>
 
 /// Receives a descriptor; `None` if the other end is closed, or has sent something else.
 pub fn receive(from: &UnixStream) -> Result<Option<OwnedFd>, SysError> {
-    let mut control: Control = [0; 4];
+    // Not yet that of a descriptor: the kernel writes it if it passes one.
+    let mut control = Control::of(-1);
+    control.header.cmsg_type = 0;
     let result = with_message(&mut control, |message| {
         // SAFETY: `message` is complete and lives for the call.
         unsafe { libc::recvmsg(from.as_raw_fd(), message, libc::MSG_CMSG_CLOEXEC) }
@@ -42,18 +49,10 @@ pub fn receive(from: &UnixStream) -> Result<Option<OwnedFd>, SysError> {
     if result < 0 {
         return Err(SysError::last("recvmsg"));
     }
-    // SAFETY: `control` is aligned for both and larger; any bytes are valid.
-    let (header, descriptor) = unsafe {
-        let at = control.as_ptr().cast::<u8>();
-        (
-            at.cast::<libc::cmsghdr>().read(),
-            at.add(size_of::<libc::cmsghdr>()).cast::<RawFd>().read(),
-        )
-    };
-    let passed = header.cmsg_len as usize == LENGTH
-        && (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS);
+    let Control { header, descriptor } = control;
+    let passed = (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS);
     // SAFETY: the kernel has just given us this descriptor; nobody else has it.
-    Ok(passed.then(|| unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    Ok((passed && descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
 /// Calls `transfer` with a message of one byte and the control area.
@@ -64,8 +63,8 @@ fn with_message(control: &mut Control, transfer: impl FnOnce(*mut libc::msghdr) 
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<libc::cmsghdr>() + size_of::<u64>();
+    message.msg_control = std::ptr::from_mut(control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
     transfer(&raw mut message)
 }
 

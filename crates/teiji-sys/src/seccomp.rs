@@ -69,7 +69,6 @@ const ARCHITECTURE: u32 = 0;
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 const ARGUMENTS_AT: u32 = 16;
-#[expect(clippy::cast_sign_loss, reason = "the flag is positive")]
 const CLOSE_ON_EXEC: u32 = libc::O_CLOEXEC as u32;
 /// Of the lower half of an argument.
 const LOWER_HALF: u32 = if cfg!(target_endian = "little") { 0 } else { 4 };

@@ -25,7 +25,9 @@ fn judge(program: &[libc::sock_filter], architecture: u32, number: u32, args: [u
     data.extend(number.to_ne_bytes());
     data.extend(architecture.to_ne_bytes());
     data.extend(0_u64.to_ne_bytes());
-    args.iter().for_each(|arg| data.extend(arg.to_ne_bytes()));
+    for arg in args {
+        data.extend(arg.to_ne_bytes());
+    }
     let (mut at, mut value) = (0, 0);
     loop {
         let libc::sock_filter { code, jt, jf, k } = program[at];

@@ -125,7 +125,9 @@ fn socket_descriptors(pid: u32) -> Result<BTreeMap<String, Vec<i32>>, AdoptError
             found.entry(link).or_default().push(number);
         }
     }
-    found.values_mut().for_each(|descriptors| descriptors.sort_unstable());
+    for descriptors in found.values_mut() {
+        descriptors.sort_unstable();
+    }
     Ok(found)
 }
 

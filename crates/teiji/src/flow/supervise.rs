@@ -149,12 +149,11 @@ fn supervise(
     channel.write_all(&[0]).map_err(failed("write"))?;
     drop(channel);
     loop {
-        let [calls, ended] = match &program {
-            Some(program) => wait::for_any([supervisor.listener.as_fd(), program.as_fd()])?,
-            None => {
-                let [calls] = wait::for_any([supervisor.listener.as_fd()])?;
-                [calls, wait::Ready::default()]
-            }
+        let [calls, ended] = if let Some(program) = &program {
+            wait::for_any([supervisor.listener.as_fd(), program.as_fd()])?
+        } else {
+            let [calls] = wait::for_any([supervisor.listener.as_fd()])?;
+            [calls, wait::Ready::default()]
         };
         if ended.readable {
             // Its children go on. Whoever reads standard error does not wait for them.
@@ -243,24 +242,20 @@ impl Supervisor<'_> {
             let result = opt_in.apply_to(&socket, false);
             Ok::<_, SysError>((socket, result))
         };
-        let opened = match caller.is_in_namespace_of(&self.own) {
-            true => open(),
-            false => match caller.network_namespace() {
-                Ok(namespace) if self.listener.is_waiting(call.id) => {
-                    match netns::in_namespace(namespace.as_fd(), open) {
-                        Ok(opened) => opened,
-                        Err(error) => {
-                            self.refuse(&caller.name(), &error.to_string());
-                            return Outcome::Proceed;
-                        }
-                    }
-                }
-                Ok(_) => return Outcome::Proceed,
+        let opened = if caller.is_in_namespace_of(&self.own) {
+            open()
+        } else {
+            let namespace = caller.network_namespace();
+            if !self.listener.is_waiting(call.id) {
+                return Outcome::Proceed;
+            }
+            match namespace.and_then(|namespace| netns::in_namespace(namespace.as_fd(), open)) {
+                Ok(opened) => opened,
                 Err(error) => {
                     self.refuse(&caller.name(), &error.to_string());
                     return Outcome::Proceed;
                 }
-            },
+            }
         };
         match opened {
             Ok((socket, result)) => {

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 use teiji::flow::{FlowError, OptIn, OptedIn, ProgramSocket, Receiving, Sending};
-use teiji_core::domain::Level;
+use teiji_core::domain::{DomainError, Level};
 use teiji_net::flow::FlowPort;
 use teiji_report::units::{Glyphs, count};
 
@@ -18,6 +18,9 @@ use crate::commands::listen::paused_level;
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::terminal;
+
+/// `--send` without a level.
+const PERMITTED: &str = "permitted";
 
 #[derive(clap::Args)]
 pub struct Run {
@@ -59,8 +62,9 @@ pub struct Adopt {
 struct Directions {
     /// Protect sent packets up to this level, or up to the highest that is permitted: a send blocks
     /// while the prioflow queue is full, instead of losing packets.
-    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true)]
-    send: Option<Option<Level>>,
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
+          default_missing_value = PERMITTED, value_parser = sending)]
+    send: Option<Sending>,
     /// Pause the peers at this level before a socket's receive buffer overflows. The buffer is
     /// increased by the headroom for in-flight frames.
     #[arg(long, value_name = "LEVEL", value_parser = paused_level)]
@@ -69,6 +73,13 @@ struct Directions {
     #[arg(long, value_name = "OCTETS", default_value_t = 1, requires = "receive",
           value_parser = clap::value_parser!(u32).range(1..=65_507))]
     payload: u32,
+}
+
+fn sending(text: &str) -> Result<Sending, DomainError> {
+    match text {
+        PERMITTED => Ok(Sending::Permitted),
+        level => level.parse().map(Sending::UpTo),
+    }
 }
 
 impl Directions {
@@ -80,10 +91,7 @@ impl Directions {
                  flow control"
             );
         }
-        Ok(OptIn {
-            send: send.map(|level| level.map_or(Sending::Permitted, Sending::UpTo)),
-            receive: receive.map(|level| Receiving { level, payload }),
-        })
+        Ok(OptIn { send, receive: receive.map(|level| Receiving { level, payload }) })
     }
 }
 
