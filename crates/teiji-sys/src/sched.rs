@@ -144,6 +144,38 @@ impl Realtime {
     }
 }
 
+/// The calling thread has another nice value while this lives.
+#[derive(Debug)]
+#[must_use = "the nice value is given back when this is dropped"]
+pub struct Nice {
+    before: libc::c_int,
+    thread: PhantomData<*const ()>,
+}
+
+impl Nice {
+    /// Gives the calling thread a nice value, up to 19: the higher, the less of the CPU. Less than it
+    /// has needs `CAP_SYS_NICE`.
+    pub fn enter(value: u8) -> Result<Self, SchedError> {
+        // SAFETY: integers; 0 is the calling thread. A failure cannot be told from -1, and is none
+        // for the calling thread.
+        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        set_nice(libc::c_int::from(value))?;
+        Ok(Self { before, thread: PhantomData })
+    }
+}
+
+impl Drop for Nice {
+    fn drop(&mut self) {
+        // Refused without the capability; the thread ends soon then.
+        drop(set_nice(self.before));
+    }
+}
+
+fn set_nice(value: libc::c_int) -> Result<(), SysError> {
+    // SAFETY: integers; 0 is the calling thread.
+    check("setpriority", unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) }).map(drop)
+}
+
 impl Drop for Realtime {
     fn drop(&mut self) {
         // Lowering one's own priority needs no right; if the kernel refuses

@@ -108,3 +108,15 @@ fn cpu_lists_are_written_as_ranges() {
     set.0[1] = 1;
     assert_eq!(set.to_string(), "0-2,4,64");
 }
+
+#[test]
+fn a_nice_value_is_the_threads_own() {
+    // SAFETY: integers; 0 is the calling thread.
+    let own = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let before = own();
+    let inside = std::thread::spawn(move || {
+        let _nice = Nice::enter(19).unwrap();
+        own()
+    });
+    assert_eq!((inside.join().unwrap(), own()), (19, before));
+}

@@ -272,13 +272,17 @@ impl Socket {
             })
     }
 
-    /// Asks for a send buffer of `bytes` (the kernel doubles it).
+    /// Asks for a send buffer of `bytes` (the kernel doubles it), beyond the system's limit where
+    /// the process has `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// What the kernel refuses; it shortens a size that is too large.
     pub fn set_send_buffer(&self, bytes: u32) -> Result<(), SysError> {
         let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-        self.set("setsockopt SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, &value)
+        self.set("setsockopt SO_SNDBUFFORCE", libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
+            .or_else(|_| {
+                self.set("setsockopt SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, &value)
+            })
     }
 
     /// Lets a receive call wait `timeout` at most; zero or less waits for ever.

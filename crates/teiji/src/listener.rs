@@ -221,7 +221,7 @@ impl Listener {
     /// # Errors
     /// If it cannot be scheduled so.
     pub fn ready(self) -> Result<Scheduled<Self>, ListenerError> {
-        let entered = self.config.scheduling.enter()?;
+        let entered = self.config.scheduling.enter()?.with_nice(self.config.nice)?;
         Ok(Scheduled { role: self, entered })
     }
 

@@ -1,7 +1,7 @@
 //! How the thread that sends or receives is scheduled.
 
 use teiji_core::domain::RtPriority;
-use teiji_sys::sched::{self, Pinned, Realtime, SchedError};
+use teiji_sys::sched::{self, Nice, Pinned, Realtime, SchedError};
 
 /// Scheduling that a run asks for. The default changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,14 @@ pub(crate) struct Entered {
     // Dropped in this order: an ordinary thread again before it may move.
     _realtime: Option<Realtime>,
     _pinned: Option<Pinned>,
+    _nice: Option<Nice>,
+}
+
+impl Entered {
+    /// And with this nice value.
+    pub(crate) fn with_nice(self, value: Option<u8>) -> Result<Self, SchedError> {
+        Ok(Self { _nice: value.map(Nice::enter).transpose()?, ..self })
+    }
 }
 
 /// Something that runs on a thread which is scheduled as it asked already, so that whoever
@@ -46,6 +54,6 @@ impl Scheduling {
         self.lock_memory()?;
         // Last, so that the set-up above does not run in real time.
         let realtime = self.realtime.map(|priority| Realtime::enter(priority.get())).transpose()?;
-        Ok(Entered { _realtime: realtime, _pinned: pinned })
+        Ok(Entered { _realtime: realtime, _pinned: pinned, _nice: None })
     }
 }

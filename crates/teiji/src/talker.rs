@@ -124,6 +124,14 @@ impl Talker {
         };
         socket.set_receive_buffer(REPORT_BUFFER).map_err(failed)?;
         socket.set_priority(config.priority).map_err(failed)?;
+        if let Some(wanted) = config.send_buffer {
+            socket.set_send_buffer(wanted).map_err(failed)?;
+            // The kernel takes less without a word, and doubles what it takes.
+            let granted = socket.send_buffer().map_err(failed)? / 2;
+            if granted < wanted {
+                return Err(TalkerError::SendBuffer { wanted, granted });
+            }
+        }
         if let Some(mode) = config.launch {
             let deadline = mode == LaunchMode::Deadline;
             socket.set_launch_times(ClockId::Tai, deadline).map_err(failed)?;

@@ -56,6 +56,10 @@ fn impossible_runs_are_refused_with_the_next_step() {
             with(|c| c.scheduling = Scheduling { cpu: Some(8_000), ..c.scheduling }),
             "CPU 8000 cannot be used",
         ),
+        (
+            with(|c| c.send_buffer = Some(u32::MAX)),
+            "a send buffer of 4294967295 bytes is more than the kernel grants",
+        ),
     ];
     for (config, sentence) in cases {
         let error = refusal(&wire, &config, 1, &schedule(Span::ZERO)).to_string();

@@ -175,6 +175,7 @@ fn config(args: &Args) -> anyhow::Result<TalkerConfig> {
         payload: args.payload,
         priority: args.priority,
         dscp: args.dscp,
+        send_buffer: None,
         launch: args
             .margin
             .map(|_| if args.deadline { LaunchMode::Deadline } else { LaunchMode::Exact }),

@@ -136,11 +136,21 @@ section! {
         /// udp4, udp6: differentiated services code point of every frame; prioflow's level is a
         /// quarter of it
         dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);
+        /// size of the sending socket's buffer, in bytes (`SO_SNDBUF`; the kernel doubles it): a send
+        /// waits while it is full; 106 496 is what a program has by default
+        send_buffer: Option<u32> [serde(default)] = "send-buffer",
+            int(2_304, (1 << 30) - 1).why("The kernel knows no smaller one."),
+            Absent::Means("the kernel's default");
         /// `SCHED_FIFO` priority of the sending thread
         realtime: Option<RtPriority> = "realtime", REALTIME, Absent::Means("ordinary scheduling");
         /// `SCHED_FIFO` priority of the receiving thread
         listener_realtime: Option<RtPriority> =
             "listener-realtime", REALTIME, Absent::Means("ordinary scheduling");
+        /// nice value of the receiving thread: the higher, the less of the CPU it gets beside other
+        /// threads; at 15 about a thirtieth beside a thread that computes
+        listener_nice: Option<u8> [serde(default)] = "listener-nice",
+            int(1, 19).why("The kernel's lowest weight is that of 19; leave the key out for 0."),
+            Absent::Means("0");
         /// busy-poll time of the receiving thread before it waits (`SO_BUSY_POLL`)
         listener_busy_poll: Option<Span> = "listener-busy-poll", BUSY_POLL, Absent::Means("none");
         /// a slow reader: processing delay of the receiving program after each read of its socket;

@@ -184,7 +184,19 @@ pub(super) fn dscp_needs_ip(fields: &Fields<'_>, transport: Option<Transport>, l
     }
 }
 
+/// A nice value is one of ordinary threads.
+fn nice_is_ordinary(fields: &Fields<'_>, log: &Log) {
+    if fields.has("listener-nice") && fields.has("listener-realtime") {
+        log.mistake(
+            fields.place("listener-nice"),
+            "`listener-nice` has no effect in real time",
+            "Leave `listener-nice` or `listener-realtime` out.",
+        );
+    }
+}
+
 fn read_pause_length(fields: &Fields<'_>, log: &Log) -> Option<PauseLength> {
+    nice_is_ordinary(fields, log);
     let random = fields.settled(&flow::PAUSE_RANDOM)?;
     if random && !fields.has("listener-pause") {
         log.mistake(

@@ -64,6 +64,7 @@ impl<'a> FlowRoles<'a> {
             payload: flow.payload,
             priority: flow.priority,
             dscp: flow.dscp,
+            send_buffer: flow.send_buffer,
             launch: flow.mode.launch(),
             stamps: if flow.tx_stamps { TxStamps::Hardware } else { TxStamps::None },
             flow_control: flow.flow_control,
@@ -83,6 +84,7 @@ impl<'a> FlowRoles<'a> {
             pause: flow
                 .listener_pause
                 .map(|pause| Pause::new(pause, flow.listener_rests == PauseLength::Random)),
+            nice: flow.listener_nice,
             receive_buffer: flow.listener_buffer.unwrap_or(plenty.receive_buffer),
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,

@@ -32,6 +32,8 @@ pub struct ListenerConfig {
     pub pause: Option<Pause>,
     /// How the receiving thread is scheduled.
     pub scheduling: Scheduling,
+    /// Its nice value, up to 19; `None` leaves it. Without effect in real time.
+    pub nice: Option<u8>,
 }
 
 impl ListenerConfig {
@@ -48,6 +50,7 @@ impl ListenerConfig {
             flow_control: None,
             pause: None,
             scheduling: Scheduling::default(),
+            nice: None,
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct TalkerConfig {
     pub priority: u8,
     /// Differentiated services code point of UDP frames.
     pub dscp: Dscp,
+    /// Size of the socket's buffer in bytes, as `SO_SNDBUF` takes it; `None`: the kernel's default.
+    pub send_buffer: Option<u32>,
     /// Frames carry launch times (`SO_TXTIME` on `CLOCK_TAI`).
     pub launch: Option<LaunchMode>,
     /// Time stamps to ask for.
@@ -46,6 +48,7 @@ impl TalkerConfig {
             payload: 64,
             priority: 0,
             dscp: Dscp::default(),
+            send_buffer: None,
             launch: None,
             stamps: TxStamps::None,
             flow_control: None,

@@ -32,6 +32,17 @@ pub enum TalkerError {
         /// The tag.
         tag: VlanTag,
     },
+    /// The kernel grants no such send buffer.
+    #[error(
+        "a send buffer of {wanted} bytes is more than the kernel grants, which is {granted}: run as \
+         root, or increase the sysctl net.core.wmem_max"
+    )]
+    SendBuffer {
+        /// What was asked for, in bytes.
+        wanted: u32,
+        /// What the socket has, in bytes.
+        granted: u32,
+    },
     /// Flow control.
     #[error(transparent)]
     Flow(#[from] FlowError),
