@@ -28,6 +28,9 @@ impl Control {
 }
 
 /// Sends the descriptor with one byte.
+///
+/// # Errors
+/// If the other end is closed, or too many descriptors are on their way.
 pub fn send(to: &UnixStream, descriptor: BorrowedFd<'_>) -> Result<(), SysError> {
     let mut control = Control::of(descriptor.as_raw_fd());
     let result = with_message(&mut control, |message| {
@@ -38,6 +41,9 @@ pub fn send(to: &UnixStream, descriptor: BorrowedFd<'_>) -> Result<(), SysError>
 }
 
 /// Receives a descriptor; `None` if the other end is closed, or has sent something else.
+///
+/// # Errors
+/// What `recvmsg(2)` refuses.
 pub fn receive(from: &UnixStream) -> Result<Option<OwnedFd>, SysError> {
     // Not yet that of a descriptor: the kernel writes it if it passes one.
     let mut control = Control::of(-1);

@@ -155,6 +155,9 @@ pub struct Nice {
 impl Nice {
     /// Gives the calling thread a nice value, up to 19: the higher, the less of the CPU. Less than it
     /// has needs `CAP_SYS_NICE`.
+    ///
+    /// # Errors
+    /// What the kernel refuses: less than the thread has, without the capability.
     pub fn enter(value: u8) -> Result<Self, SchedError> {
         // SAFETY: integers; 0 is the calling thread. A failure cannot be told from -1, and is none
         // for the calling thread.

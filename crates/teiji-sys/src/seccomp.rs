@@ -170,6 +170,9 @@ pub fn install(rules: &[Rule<'_>], killable: bool) -> Result<Listener, SysError>
 
 /// Programs that this thread starts get no privileges by set-user-ID or file capabilities. Cannot
 /// be undone.
+///
+/// # Errors
+/// On a kernel without the option (before 3.5).
 pub fn no_new_privileges() -> Result<(), SysError> {
     // SAFETY: prctl with this option takes integers.
     check("prctl", unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map(drop)
@@ -184,6 +187,9 @@ struct Room {
 
 impl Listener {
     /// The next call; waits for it. `None` if the caller has died meanwhile.
+    ///
+    /// # Errors
+    /// If the kernel has no notifications (before 5.0).
     pub fn receive(&self) -> Result<Option<Notification>, SysError> {
         // SAFETY: structures of integers, for which zero is a value.
         let mut room: Room = unsafe { std::mem::zeroed() };
@@ -213,6 +219,9 @@ impl Listener {
     }
 
     /// Has the kernel execute the call.
+    ///
+    /// # Errors
+    /// If the caller has died meanwhile (`ENOENT`).
     pub fn proceed(&self, id: u64) -> Result<(), SysError> {
         #[expect(clippy::cast_possible_truncation, reason = "the flag is 1")]
         let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
@@ -220,11 +229,17 @@ impl Listener {
     }
 
     /// Completes the call with a result, without executing it.
+    ///
+    /// # Errors
+    /// If the caller has died meanwhile (`ENOENT`).
     pub fn complete(&self, id: u64, result: i64) -> Result<(), SysError> {
         self.respond(libc::seccomp_notif_resp { id, val: result, error: 0, flags: 0 })
     }
 
     /// Has the call fail with this error number.
+    ///
+    /// # Errors
+    /// If the caller has died meanwhile (`ENOENT`).
     pub fn fail(&self, id: u64, errno: i32) -> Result<(), SysError> {
         self.respond(libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 })
     }

@@ -15,6 +15,9 @@ pub struct Ready {
 }
 
 /// Waits until one of them is ready, without end. A signal handler ends the wait with nothing.
+///
+/// # Errors
+/// What `poll(2)` refuses: more descriptors than the process may have open.
 pub fn for_any<const N: usize>(descriptors: [BorrowedFd<'_>; N]) -> Result<[Ready; N], SysError> {
     let mut entries =
         descriptors.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });

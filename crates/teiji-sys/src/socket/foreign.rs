@@ -79,6 +79,9 @@ const _: () = {
 impl Socket {
     /// A socket as `socket(2)` opens it, but that it is always closed when this process starts
     /// another program.
+    ///
+    /// # Errors
+    /// What `socket(2)` refuses: a kind that the kernel lacks, too many open files.
     pub fn of_kind(kind: Kind) -> Result<Self, SysError> {
         let Kind { domain, kind, protocol } = kind;
         // SAFETY: socket takes integers.
@@ -105,16 +108,25 @@ impl Socket {
     }
 
     /// The receive buffer in bytes as the kernel counts them: twice what was set.
+    ///
+    /// # Errors
+    /// What `getsockopt(2)` refuses.
     pub fn receive_buffer(&self) -> Result<u32, SysError> {
         self.get("getsockopt SO_RCVBUF", libc::SO_RCVBUF)
     }
 
     /// The send buffer in bytes as the kernel counts them: twice what was set.
+    ///
+    /// # Errors
+    /// What `getsockopt(2)` refuses.
     pub fn send_buffer(&self) -> Result<u32, SysError> {
         self.get("getsockopt SO_SNDBUF", libc::SO_SNDBUF)
     }
 
     /// Sets a buffer as `setsockopt(2)` does, with its value.
+    ///
+    /// # Errors
+    /// What `setsockopt(2)` refuses: a forced size without `CAP_NET_ADMIN`.
     pub fn set_buffer(&self, option: BufferOption, value: i32) -> Result<(), SysError> {
         let name = libc::c_int::try_from(option.number()).expect("a small number");
         self.set("setsockopt", libc::SOL_SOCKET, name, &value)

@@ -67,17 +67,26 @@ pub struct ProgramSocket {
 
 impl ProgramSocket {
     /// Opts it in.
+    ///
+    /// # Errors
+    /// Without the module, the permission for the level, the senders' room or the receiver's headroom.
     pub fn opt_in(&self, opt_in: &OptIn) -> Result<OptedIn, FlowError> {
         opt_in.apply_to(&self.socket, false)
     }
 
     /// Opts it out, in both directions. Its buffers keep their sizes.
+    ///
+    /// # Errors
+    /// Without the module.
     pub fn opt_out(&self) -> Result<(), FlowError> {
         opt_in::opt_out(&self.socket)
     }
 }
 
 /// The UDP sockets that a process has now, by their first descriptors.
+///
+/// # Errors
+/// If there is no such process, its descriptors may not be copied, or the kernel is older than 5.6.
 pub fn udp_sockets(pid: u32) -> Result<Vec<ProgramSocket>, AdoptError> {
     let explain = |error: SysError| match error.errno() {
         ESRCH => AdoptError::NoProcess { pid },

@@ -89,6 +89,9 @@ pub enum SuperviseError {
 ///
 /// Call it from a process with one thread. Programs of other users (set-user-ID) keep their
 /// privileges only if this process has `CAP_SYS_ADMIN`.
+///
+/// # Errors
+/// If the kernel cannot hand system calls to a supervisor, another one does, or it ends at once.
 pub fn start(opt_in: &OptIn, tell: impl Fn(&str)) -> Result<(), SuperviseError> {
     let (mut here, there) = UnixStream::pair().map_err(failed("socketpair"))?;
     let program = std::process::id();

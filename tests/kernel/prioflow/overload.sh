@@ -1,0 +1,38 @@
+#!/bin/sh
+# An overloaded processor does not end a pause that a port requests. Topology in port.inc.
+#
+# module: vtsn
+# module: prioflow
+# cpus: 2
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# package: util-linux
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+. /suite/socket.inc
+
+wire_up
+link_up
+# A program of the highest priorities takes the processor of the timers for longer than a
+# pause lasts: the sending thread moves to the other one.
+peer_change receive-level 3
+must wait_for 2 is_at 3
+thread=$(b teiji flow status v0p --json | tr -d ' \n' | sed 's/.*"thread":\([0-9]*\).*/\1/')
+contains "each link has a sending thread of real-time priority" "SCHED_FIFO" "$(chrt -p "$thread")"
+must chrt -f -p 55 "$thread"
+# shellcheck disable=SC2016  # perl expands it
+taskset -c 0 chrt -f 60 perl -e 'sub now { my $t = pack("qq", 0, 0); syscall(228, 1, $t);
+    my ($s, $ns) = unpack("qq", $t); $s + $ns / 1e9 }
+    my $end = now() + 0.4; 1 while now() < $end' &
+hog=$!
+a perl flow.pl send priority=1 count=20
+sleep 0.3
+timely equal "an overloaded processor does not end a pause" "0 20" "$(sent 1) $(queued 1)"
+wait $hog
+peer_change receive-level 0
+must wait_for 2 is_at 0
+wire_down
+end
