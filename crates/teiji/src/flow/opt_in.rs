@@ -44,7 +44,7 @@ pub struct Receiving {
 pub struct OptedIn {
     /// Packets up to this level are protected.
     pub send: Option<u8>,
-    /// Packets of this level and below are paused; and the receive buffer in bytes.
+    /// Packets of this level are paused; and the receive buffer in bytes.
     pub receive: Option<(u8, u32)>,
 }
 
