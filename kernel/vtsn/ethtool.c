@@ -58,6 +58,9 @@ static int vtsn_set_link_ksettings(struct net_device *dev,
 	now_raw = vtsn_wire_enter(wire, &flags);
 	vtsn_wire_set_rate(wire, vtsn_rates[i]);
 	vtsn_wire_leave(wire, now_raw, flags);
+	/* cbs, taprio and prioflow compute from the rate, and ask for it when it has changed. */
+	for (i = 0; i < ARRAY_SIZE(wire->port); i++)
+		netdev_state_change(wire->port[i]->dev);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ lossless() {
     # shellcheck disable=SC2046  # two numbers
     set -- "$1" "$2" $(flow "$2")
     timely equal "$1: all datagrams come" "$2" "$3"
-    timely within "$1: the reader has paused its peer often" 20 100000 "$4"
+    timely within "$1: the reader has paused its peer often" 10 100000 "$4"
 }
 lossless "without faults" 3000
 before=$(lost)
