@@ -6,8 +6,9 @@
  * egress queue: it is exempt from the limit, and counts against the room that its ingress
  * port has in this queue at its level. When the rest of the room is the headroom (in-flight
  * frames after XOFF), the port sends XOFF for that level; when half of the other part has
- * left, XON. A port may be told not to propagate: then frames for it are droppable. A flooded frame counts in each queue that holds a copy. The top level is never
- * paused, so it has no such room.
+ * left, XON. A flooded frame counts in each queue that holds a copy. The top level is never
+ * paused, so it has no such room. A port may be told not to propagate: then frames for it are
+ * droppable.
  *
  * A frame counts from the qdisc's enqueue to its dequeue; the NIC's ring needs no room here.
  * A port may be freed before its frames, and another take its slot: each XOFF carries the

@@ -144,6 +144,11 @@ static void prioflow_link_send(struct prioflow_port *port)
 
 	spin_lock_bh(&port->lock);
 	mode = link->mode;
+	if (!mode) {	/* being switched off: that sends the last frame */
+		link->next_ns = PRIOFLOW_FOREVER;
+		spin_unlock_bh(&port->lock);
+		return;
+	}
 	prioflow_link_build(port, mode, port->request, now_ns, octets);
 	interval_ns = prioflow_link_interval_ns(link, port->request);
 	link->next_ns = interval_ns == PRIOFLOW_FOREVER ? PRIOFLOW_FOREVER : now_ns + interval_ns;

@@ -56,6 +56,11 @@ u32 prioflow_receive_high(const struct prioflow_socket *socket)
 	return min_t(u64, READ_ONCE(receiver->high), buffer - min_t(u64, buffer, headroom));
 }
 
+static bool prioflow_receive_is_full(const struct prioflow_socket *socket)
+{
+	return sk_rmem_alloc_get(socket->sk) >= prioflow_receive_high(socket);
+}
+
 /* Replaces the socket's sk_data_ready. Softirqs off, RCU. */
 static void prioflow_receive_data_ready(struct sock *sk)
 {
@@ -64,7 +69,7 @@ static void prioflow_receive_data_ready(struct sock *sk)
 	/* A hooked socket has its state until it is destructed. */
 	if (WARN_ON_ONCE(!socket))
 		return;
-	if (!READ_ONCE(socket->receiver.xoff_ns) && sk_rmem_alloc_get(sk) >= prioflow_receive_high(socket))
+	if (!READ_ONCE(socket->receiver.xoff_ns) && prioflow_receive_is_full(socket))
 		prioflow_receive_xoff(socket);
 	socket->receiver.ready(sk);
 }
@@ -94,8 +99,8 @@ static int prioflow_receive_hook(struct prioflow_socket *socket)
 	write_lock_bh(&sk->sk_callback_lock);
 	if (!receiver->ready)
 		receiver->ready = sk->sk_data_ready;
-	/* A caller must find receiver->ready set. */
 	if (sk->sk_data_ready == receiver->ready)
+		/* A caller must find receiver->ready set. */
 		smp_store_release(&sk->sk_data_ready, prioflow_receive_data_ready);
 	else if (sk->sk_data_ready != prioflow_receive_data_ready)
 		err = -EBUSY;
@@ -159,7 +164,7 @@ int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_r
 		prioflow_receive_join(net, receiver, true);
 	prioflow_scope_put(net, before);
 	/* The socket may be above the high mark already. */
-	if (set->level != PRIOFLOW_NO_LEVEL && sk_rmem_alloc_get(sk) >= prioflow_receive_high(socket))
+	if (set->level != PRIOFLOW_NO_LEVEL && prioflow_receive_is_full(socket))
 		prioflow_receive_xoff(socket);
 	return 0;
 }

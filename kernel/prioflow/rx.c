@@ -71,6 +71,7 @@ static void prioflow_rx_pause(struct prioflow_port *port, const u8 *from,
 {
 	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns();
+	u16 levels, paused = 0;
 	u32 i;
 
 	spin_lock(&port->lock);
@@ -79,14 +80,16 @@ static void prioflow_rx_pause(struct prioflow_port *port, const u8 *from,
 	link->peer.heard_ns = now_ns;
 	ether_addr_copy(link->peer.address, from);
 	prioflow_port_expire(port, now_ns);
+	for (i = 0; i < PRIOFLOW_PRIORITIES; i++)
+		if (pause->priorities & BIT(i) && pause->quanta[i])
+			paused |= 3 << 2 * i;
+	paused = prioflow_rx_permitted(port, paused, now_ns);
 	for (i = 0; i < PRIOFLOW_PRIORITIES; i++) {
-		u16 levels = 3 << 2 * i, paused = pause->quanta[i] ? levels : 0;
-
 		if (!(pause->priorities & BIT(i)))
 			continue;
-		paused = prioflow_rx_permitted(port, paused, now_ns);
+		levels = 3 << 2 * i;
 		prioflow_port_hold(port, PRIOFLOW_BY_PEER, levels, 0);
-		prioflow_port_hold(port, PRIOFLOW_BY_PEER, paused, now_ns +
+		prioflow_port_hold(port, PRIOFLOW_BY_PEER, levels & paused, now_ns +
 				   div_u64((u64)pause->quanta[i] * PRIOFLOW_QUANTUM_BITS *
 					   (NSEC_PER_SEC / USEC_PER_SEC), link->pause_mbps));
 	}

@@ -30,11 +30,12 @@ void prioflow_storm_account(struct prioflow_port *port, u64 now_ns)
 {
 	struct prioflow_storm *storm = &port->link.storm;
 	u64 passed_ns = now_ns - storm->since_ns;
-	u32 sent = prioflow_storm_sent(port);
+	u32 sent = prioflow_storm_sent(port), frames;
 	u64 drained_ns;
 
 	lockdep_assert_held(&port->lock);
-	drained_ns = (u64)(sent - storm->sent) * div_u64(storm->limit_ns, PRIOFLOW_STORM_FRAMES);
+	frames = min_t(u32, sent - storm->sent, PRIOFLOW_STORM_FRAMES);
+	drained_ns = frames * div_u64(storm->limit_ns, PRIOFLOW_STORM_FRAMES);
 	if (storm->paused)
 		storm->bucket_ns += passed_ns;
 	else

@@ -93,7 +93,5 @@ wait_for 5 no_port
 # A dying namespace frees its ports' interrupts first, and their qdiscs after that.
 check "then the module can be unloaded" wait_for 5 rmmod prioflow
 check "and loaded" modprobe prioflow
-sleep 0.1
-equal "with a sleeping thread, which is no load" S \
-    "$(awk '$2 == "(prioflow)" { print $3 }' /proc/[0-9]*/stat)"
+equal "and no thread of a link is left" "" "$(grep -l '^prioflow/' /proc/[0-9]*/comm)"
 end

@@ -81,7 +81,7 @@ must b teiji flow enable v0p --receive-level 0
 send 7 20
 wait $watcher
 equal "watch prints four rows" 4 "$(grep -c '^  [0-9]' watch.log)"
-timely check "with levels and packets" grep -q '   7: ' watch.log
+timely check "with levels and packets" grep -q ' 7: ' watch.log
 check "the resumed packets are sent" wait_for 5 sh -c "ip netns exec A teiji flow status v0 | grep -q '^  4  *0  *5 '"
 says "an interval of 0 is refused" "above zero" a teiji flow watch v0 --every 0s
 

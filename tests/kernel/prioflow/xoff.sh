@@ -34,6 +34,8 @@ while (read($file, my $record, 16) == 16) {
     my $at = $s * 1e9 + $ns;
     my $type = unpack "H*", substr $data, 12, 8;
     if ($type eq "8808fffe02544a01") {
+        # A's own hello.
+        next if unpack("H12", substr $data, 6, 6) ne $ARGV[0];
         my $level = ord substr $data, 20, 1;
         if ($level && !$since) {
             ($since, $count, $last) = ($at, 0, $at);
@@ -87,7 +89,7 @@ xoff() {
     kill $dump
     wait $dump
     # shellcheck disable=SC2046 # three numbers
-    set -- $(perl xoff.pl xoff.pcap)
+    set -- $(perl xoff.pl xoff.pcap "$(plain "$peer")")
     pauses_seen=$1 frames=$2 us=$3
 }
 stop_flood() {
