@@ -1,6 +1,7 @@
 //! A margin measured on a flow of an experiment, through the same path as
 //! `teiji run`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -30,6 +31,8 @@ pub struct FlowBench<'a> {
     wanted: Wanted<'a>,
     seeds: Vec<u64>,
     chosen: Chosen,
+    /// The folder of the last run of the search.
+    last: RefCell<Option<PathBuf>>,
 }
 
 /// What the file says about the flow.
@@ -142,7 +145,7 @@ impl<'a> FlowBench<'a> {
         } else {
             wanted.seeds.clone()
         };
-        Ok(Self { wanted, seeds, chosen })
+        Ok(Self { wanted, seeds, chosen, last: RefCell::new(None) })
     }
 
     /// What is measured, for people.
@@ -215,6 +218,20 @@ impl<'a> FlowBench<'a> {
     }
 }
 
+impl FlowBench<'_> {
+    /// An interrupted run is not the whole of a search that has measured before.
+    fn interrupted_later(&self, error: anyhow::Error) -> anyhow::Error {
+        match &*self.last.borrow() {
+            Some(folder) if error.is::<Interrupted>() => Interrupted(format!(
+                "interrupted before the search had its answer; the last complete run is in {}",
+                report::shown(folder)
+            ))
+            .into(),
+            _ => error,
+        }
+    }
+}
+
 fn cards(bind: Option<&str>) -> Cards {
     if bind.is_some() { Cards::Own } else { Cards::Emulated }
 }
@@ -223,7 +240,9 @@ impl Bench for FlowBench<'_> {
     fn run(&self, margin: Span, delta: Span, round: u64) -> anyhow::Result<Trial> {
         let request = self.request(margin, delta, round)?;
         let Finished { folder, ended } =
-            run::run(&request, &self.wanted.stop, self.wanted.progress)?;
+            run::run(&request, &self.wanted.stop, self.wanted.progress)
+                .map_err(|error| self.interrupted_later(error))?;
+        self.last.replace(Some(folder.path().to_owned()));
         let (_, manifest) = RunFolder::open(folder.path())?;
         report::write(&folder, &manifest, &folder.read_summary()?)?;
         let mut trial = Trial {
