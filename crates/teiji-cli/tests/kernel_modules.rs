@@ -68,6 +68,17 @@ fn a_cards_interrupt_goes_to_the_processor_it_is_sent_to() {
     }
 }
 
+#[test]
+fn an_overloaded_processor_does_not_end_a_pause() {
+    let script = repository().join("tests/kernel/prioflow/overload.sh");
+    let script = script.to_str().unwrap();
+    for kernel in ["debian:6.1", "debian:6.12-rt"] {
+        let said = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
+        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+        assert!(said.out.contains("0 sentences skipped"), "nothing was tried:\n{}", said.out);
+    }
+}
+
 /// `tests/upstream/generate` could not fetch the kernel's source.
 const NO_SOURCE: i32 = 75;
 
