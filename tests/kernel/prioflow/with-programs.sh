@@ -73,7 +73,12 @@ equal "a child in another namespace is opted in there" 15 \
 run --send -- sh -c '(sleep 1; perl flow.pl ask >late.txt) &' 2>late.err
 check "a child that outlives the program" wait_for 10 grep -q errno late.txt
 equal "is opted in, too" 15 "$(field 1 <late.txt)"
-check "the supervisors end with their programs" wait_for 5 no_supervisor
+case $(uname -r) in
+    # Before 6.11 a process has its filter until its parent has taken note of its end; the guest's
+    # init does not, of orphans.
+    6.[0-9].* | 6.10.*) skip "the supervisors end with their programs: this kernel keeps the filters of zombies" ;;
+    *) check "the supervisors end with their programs" wait_for 5 no_supervisor ;;
+esac
 
 ends_with "the exit code is the program's" 7 run --send -- sh -c 'exit 7'
 ends_with "so is the signal" 143 run --send -- sh -c 'kill -TERM $$'
@@ -96,7 +101,11 @@ says "a higher level is refused" "level 6 is not open" as_user --send=6 -- true
 found=$(as_user --receive 3 -- perl flow.pl ask as=receive payload=1)
 equal "a receiver gets a larger buffer, if rmem_max permits it" "3 212992" "$(echo "$found" | field 1) $(echo "$found" | field 3)"
 change reaction 32000
+# 7.3 begins with 4 MB.
+rmem_max=$(sysctl -n net.core.rmem_max)
+must sysctl -qw net.core.rmem_max=212992
 says "a headroom above rmem_max is refused" "net.core.rmem_max" as_user --receive 3 -- true
+must sysctl -qw "net.core.rmem_max=$rmem_max"
 change reaction 1000
 must a sysctl -qw net.prioflow.open_levels=0
 cat >drops.pl <<'END'
