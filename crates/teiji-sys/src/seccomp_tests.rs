@@ -58,7 +58,7 @@ fn a_rule_matches_if_all_of_its_conditions_are_true() {
     assert!(matches(Call::Socket, [2, 2, 0, 0, 0, 0]));
     assert!(matches(Call::Socket, [10, dgram_cloexec_nonblock, 17, 0, 0, 0]));
     // An int: the kernel ignores the upper half.
-    assert!(matches(Call::Socket, [2 | 7 << 32, 2, 0, 0, 0, 0]));
+    assert!(matches(Call::Socket, [2 | (7 << 32), 2, 0, 0, 0, 0]));
     assert!(!matches(Call::Socket, [1, 2, 0, 0, 0, 0]), "AF_UNIX");
     assert!(!matches(Call::Socket, [2, 1, 0, 0, 0, 0]), "SOCK_STREAM");
     assert!(!matches(Call::Socket, [2, 3, 0, 0, 0, 0]), "SOCK_RAW");

@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn arguments_are_ints_as_the_kernel_reads_them() {
-        assert_eq!(int(7 << 32 | 2), 2);
+        assert_eq!(int((7 << 32) | 2), 2);
         assert_eq!(int(u64::from(u32::MAX)), -1);
     }
 }
