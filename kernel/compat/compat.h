@@ -60,6 +60,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define compat_register_net_sysctl	register_net_sysctl_sz
 #endif
 
+/* 6.11: handlers of sysctls do not change their table. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define COMPAT_CTL_TABLE	struct ctl_table
+#else
+#define COMPAT_CTL_TABLE	const struct ctl_table
+#endif
+
 /* 6.5: segmentation has a header of its own. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>

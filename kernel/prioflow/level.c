@@ -65,4 +65,5 @@ void prioflow_levels_purge(struct prioflow_sched *q)
 	q->droppable = 0;
 	q->protected = 0;
 	q->protected_bytes = 0;
+	q->ruled_bytes = 0;
 }

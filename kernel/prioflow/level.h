@@ -12,12 +12,15 @@
 
 #include "prioflow.h"
 
+/* In place of a slot + 1: a rule protects the packet. */
+#define PRIOFLOW_CHARGED_BY_RULE	(PRIOFLOW_SLOTS + 1)
+
 /* In the skb's control block while it is queued. */
 struct prioflow_skb_cb {
 	u64 queued_ns;	/* CLOCK_MONOTONIC; 0: no wait expected */
 	u32 order;	/* sequence in its level, modulo 2^32 */
 	u8 protection;	/* enum prioflow_protection */
-	u8 charged;	/* slot + 1 of the port that it is charged to; 0: none */
+	u8 charged;	/* slot + 1 of the port that it is charged to; 0: none; or a rule */
 };
 
 static inline struct prioflow_skb_cb *prioflow_skb_cb(struct sk_buff *skb)
@@ -100,7 +103,9 @@ static inline u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk
 		q->backlogged &= ~BIT(number);
 	sch->q.qlen--;
 	sch->qstats.backlog -= length;
-	if (cb->charged)
+	if (cb->charged == PRIOFLOW_CHARGED_BY_RULE)
+		q->ruled_bytes -= skb->truesize;
+	else if (cb->charged)
 		prioflow_forward_release(q, cb->charged - 1, number);
 	return cb->queued_ns;
 }

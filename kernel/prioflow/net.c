@@ -8,6 +8,8 @@
  *                                      have queued
  *     net.prioflow.receiver_watchdog   ms without a read after which a receiver in XOFF is no
  *                                      longer served; 0: no watchdog
+ *     net.prioflow.protected_ports     rules.c has these
+ *     net.prioflow.protected_cgroups
  */
 #include <linux/capability.h>
 #include <linux/rtnetlink.h>
@@ -42,6 +44,16 @@ static const struct ctl_table prioflow_sysctl[] = {
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
 		.proc_handler	= proc_douintvec,
+	}, {
+		.procname	= "protected_ports",
+		.mode		= 0644,
+		.proc_handler	= prioflow_rules_sysctl,
+		.extra2		= (void *)PRIOFLOW_RULES_PORTS,
+	}, {
+		.procname	= "protected_cgroups",
+		.mode		= 0644,
+		.proc_handler	= prioflow_rules_sysctl,
+		.extra2		= (void *)PRIOFLOW_RULES_CGROUPS,
 	},
 	{}	/* terminates the table before 6.11 */
 };
@@ -76,6 +88,20 @@ void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port)
 	spin_unlock_bh(&net->lock);
 }
 
+/* A socket opts in for sending: from now on, all ports keep packets without carrier. */
+void prioflow_net_expect_senders(struct prioflow_net *net)
+{
+	struct prioflow_port *port;
+
+	if (READ_ONCE(net->has_senders))
+		return;
+	rtnl_lock();
+	WRITE_ONCE(net->has_senders, true);
+	list_for_each_entry(port, &net->ports, list)
+		prioflow_keep_start(port);
+	rtnl_unlock();
+}
+
 static int __net_init prioflow_net_init(struct net *net)
 {
 	struct prioflow_net *own = prioflow_net_of(net);
@@ -99,6 +125,8 @@ static int __net_init prioflow_net_init(struct net *net)
 	table[0].extra2 = &prioflow_levels;
 	table[1].data = &own->send_room;
 	table[2].data = &own->receiver_watchdog_ms;
+	table[3].extra1 = own;
+	table[4].extra1 = own;
 	own->table = table;
 	own->sysctl = compat_register_net_sysctl(net, "net/prioflow", table,
 						 ARRAY_SIZE(prioflow_sysctl) - 1);
@@ -115,6 +143,7 @@ static void __net_exit prioflow_net_exit(struct net *net)
 
 	unregister_net_sysctl_table(own->sysctl);
 	kfree(own->table);
+	prioflow_rules_end(own);
 	/* No socket is left, but the last poll may still run. */
 	prioflow_poll_exit(own);
 }

@@ -12,18 +12,27 @@
 
 #include "prioflow.h"
 
+static struct prioflow_port *prioflow_port_find(struct prioflow_net *net,
+						const struct net_device *dev)
+{
+	struct prioflow_port *port;
+
+	ASSERT_RTNL();
+	list_for_each_entry(port, &net->ports, list)
+		if (port->dev == dev)
+			return port;
+	return NULL;
+}
+
 /* Gets the device's port, or makes one; NULL without memory. */
 struct prioflow_port *prioflow_port_get(struct net_device *dev)
 {
 	struct prioflow_net *net = prioflow_net_of(dev_net(dev));
-	struct prioflow_port *port;
+	struct prioflow_port *port = prioflow_port_find(net, dev);
 
-	ASSERT_RTNL();
-	list_for_each_entry(port, &net->ports, list) {
-		if (port->dev == dev) {
-			port->users++;
-			return port;
-		}
+	if (port) {
+		port->users++;
+		return port;
 	}
 	port = kzalloc(sizeof(*port), GFP_KERNEL);
 	if (!port)
@@ -34,8 +43,12 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->qdiscs);
 	port->propagates = true;
+	port->ruled = prioflow_rules_exist(net);
 	prioflow_link_init(&port->link);
+	__skb_queue_head_init(&port->keep.kept);
 	prioflow_net_add(net, port);
+	if (net->has_senders)
+		prioflow_keep_start(port);
 	return port;
 }
 
@@ -47,6 +60,7 @@ void prioflow_port_put(struct prioflow_port *port)
 		return;
 	prioflow_net_remove(port->net, port);
 	prioflow_link_end(port);
+	prioflow_keep_end(port);
 	kfree_rcu(port, rcu);	/* rx hook and bridge may still read it */
 }
 
@@ -335,21 +349,25 @@ static void prioflow_port_measure(struct prioflow_port *port)
 	prioflow_peer_start(&port->link.peer, ktime_get_ns());
 	prioflow_link_request(port);
 	spin_unlock_bh(&port->lock);
+	prioflow_keep_resume(port);
 }
 
 static int prioflow_port_event(struct notifier_block *block, unsigned long event, void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
 	struct prioflow_net *net = prioflow_net_of(dev_net(dev));
-	struct prioflow_port *port;
+	struct prioflow_port *port = prioflow_port_find(net, dev);
 
 	ASSERT_RTNL();
 	switch (event) {
 	case NETDEV_CHANGE:
 	case NETDEV_UP:
-		list_for_each_entry(port, &net->ports, list)
-			if (port->dev == dev)
-				prioflow_port_measure(port);
+		if (port)
+			prioflow_port_measure(port);
+		break;
+	case NETDEV_DOWN:
+		if (port)
+			prioflow_keep_purge(port);
 		break;
 	case NETDEV_CHANGEUPPER:
 		/* Sockets that are bound to a bridge stand for other ports now. */

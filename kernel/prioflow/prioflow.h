@@ -32,6 +32,7 @@
 #include <net/sch_generic.h>
 #include <net/sock.h>
 
+#include "../compat/compat.h"
 #include "../uapi/prioflow.h"
 #include "frame.h"
 #include "pause.h"
@@ -167,6 +168,16 @@ static inline bool prioflow_link_is_standard(u8 mode)
 	return mode == PRIOFLOW_LINK_PFC || mode == PRIOFLOW_LINK_PAUSE;
 }
 
+/* Packets that wait for the carrier (keep.c), under the port's lock. */
+struct prioflow_keep {
+	struct nf_hook_ops hook;
+	bool hooked;			/* RTNL */
+	bool resumes;			/* they are being sent again, and new ones wait behind */
+	const struct sk_buff *passing;	/* on its way to the qdisc again */
+	u64 ruled_bytes;		/* of kept packets that a rule protects */
+	struct sk_buff_head kept;
+};
+
 /* Which ports a receiver sends pause requests to (scope.c). Under the namespace's lock. */
 struct prioflow_scope {
 	struct list_head list;
@@ -182,6 +193,13 @@ struct prioflow_user {
 	u64 reserved;			/* bytes; freed at 0 */
 };
 
+/* What the administrator's rules go by (rules.c). */
+enum prioflow_rules_kind {
+	PRIOFLOW_RULES_PORTS,
+	PRIOFLOW_RULES_CGROUPS,
+	PRIOFLOW_RULES_KINDS
+};
+
 /* State of a network namespace. */
 struct prioflow_net {
 	struct net *net;
@@ -193,10 +211,12 @@ struct prioflow_net {
 	struct prioflow_port __rcu *by_slot[PRIOFLOW_SLOTS];	/* ports with a link; RTNL */
 	DECLARE_HASHTABLE(by_index, 5);	/* the same ports; RTNL */
 	u32 serial;			/* last one given to a port; RTNL */
+	bool has_senders;		/* or has had; changes under RTNL */
 	u32 charge;			/* most seen, in PRIOFLOW_CHARGE_USUAL of the usual */
 	u32 send_room;			/* bytes, of each user */
 	u32 receiver_watchdog_ms;
 	u8 open_levels;
+	struct prioflow_rules __rcu *rules[PRIOFLOW_RULES_KINDS];	/* changes under RTNL */
 	struct ctl_table *table;
 	struct ctl_table_header *sysctl;
 
@@ -223,8 +243,10 @@ struct prioflow_port {
 	u16 request;			/* of the peer: by any of them, widened by the scope */
 	u8 scope;			/* PRIOFLOW_SCOPE_* */
 	bool propagates;		/* frames for this port may pause other ports */
+	bool ruled;			/* the namespace has rules; changes under RTNL */
 	struct prioflow_link link;
 	struct prioflow_forward forward;
+	struct prioflow_keep keep;
 	u64 paused_since_ns[PRIOFLOW_LEVELS];
 	u64 paused_ns[PRIOFLOW_LEVELS];
 	u32 pauses[PRIOFLOW_LEVELS];
@@ -233,8 +255,15 @@ struct prioflow_port {
 /* Whether the limits apply to a packet. */
 enum prioflow_protection {
 	PRIOFLOW_DROPPABLE,		/* best effort */
-	PRIOFLOW_PROTECTED,		/* its socket has opted in, or its port has room */
+	PRIOFLOW_PROTECTED,		/* by its socket, a rule, or the room of its port */
 	PRIOFLOW_PROTECTIONS
+};
+
+/* What protects a local packet. */
+enum prioflow_protector {
+	PRIOFLOW_BY_NOTHING,
+	PRIOFLOW_BY_SOCKET,
+	PRIOFLOW_BY_RULE,
 };
 
 /* The packets of one level, under the qdisc lock. */
@@ -271,6 +300,9 @@ struct prioflow_sched {
 	u32 protected;			/* packets that the limits do not count */
 	u64 protected_bytes;
 	struct prioflow_level level[PRIOFLOW_LEVELS];
+	u64 ruled;			/* packets that a rule has protected */
+	u64 ruled_over_room;		/* packets that it would have, with more room */
+	u64 ruled_bytes;		/* truesize of those in the levels */
 	u64 over_limit;			/* forwarded frames without room */
 	u32 most_forwarded;		/* most at once, of one port and level */
 	struct prioflow_account account[PRIOFLOW_SLOTS];	/* by the ports' slots */
@@ -380,6 +412,21 @@ u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns
 void prioflow_storm_account(struct prioflow_port *port, u64 now_ns);
 bool prioflow_storm_rages(struct prioflow_port *port, u64 now_ns);
 
+/* keep.c */
+void prioflow_keep_levels(struct prioflow_sched *q);
+void prioflow_keep_resume(struct prioflow_port *port);
+void prioflow_keep_purge(struct prioflow_port *port);
+void prioflow_keep_start(struct prioflow_port *port);
+void prioflow_keep_end(struct prioflow_port *port);
+
+/* rules.c */
+bool prioflow_rules_exist(const struct prioflow_net *net);
+bool prioflow_rules_match(struct prioflow_net *net, const struct sk_buff *skb, u8 level);
+bool prioflow_rules_protect(struct prioflow_sched *q, const struct sk_buff *skb, u8 level);
+int prioflow_rules_sysctl(COMPAT_CTL_TABLE *table, int write, void *buffer, size_t *length,
+			  loff_t *offset);
+void prioflow_rules_end(struct prioflow_net *net);
+
 /* forward.c */
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level);
 void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level);
@@ -404,6 +451,7 @@ int prioflow_net_module_init(void);
 void prioflow_net_module_exit(void);
 struct prioflow_net *prioflow_net_of(const struct net *net);
 bool prioflow_net_permits(const struct net *net, u8 level);
+void prioflow_net_expect_senders(struct prioflow_net *net);
 void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port);
 void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port);
 

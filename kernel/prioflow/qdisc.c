@@ -18,6 +18,9 @@
 #include "level.h"
 #include "prioflow.h"
 
+/* Interval between looks for the carrier while packets wait for it. */
+#define PRIOFLOW_CARRIER_POLL_NS	(10 * NSEC_PER_MSEC)
+
 /* Appends to a level. */
 static __always_inline void prioflow_append(struct sk_buff *skb, struct Qdisc *sch, u32 number,
 					   enum prioflow_protection prot, u8 charged)
@@ -67,14 +70,20 @@ static noinline int prioflow_add_droppable(struct sk_buff *skb, struct Qdisc *sc
 	return NET_XMIT_SUCCESS;
 }
 
-/* Adds one frame; @protected: its socket has opted in. */
-static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool protected,
-			struct sk_buff **to_free)
+/* Adds one frame. */
+static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number,
+			enum prioflow_protector by, struct sk_buff **to_free)
 {
-	/* Locally generated packets have no ingress port. */
-	u8 charged = skb->skb_iif ? prioflow_forward_charge(sch, skb, number) : 0;
+	struct prioflow_sched *q = qdisc_priv(sch);
+	u8 charged = 0;
 
-	if (!charged && !protected)
+	if (skb->skb_iif) {	/* locally generated packets have no ingress port */
+		charged = prioflow_forward_charge(sch, skb, number);
+	} else if (by == PRIOFLOW_BY_RULE) {
+		charged = PRIOFLOW_CHARGED_BY_RULE;
+		q->ruled_bytes += skb->truesize;
+	}
+	if (!charged && by == PRIOFLOW_BY_NOTHING)
 		return prioflow_add_droppable(skb, sch, number, to_free);
 	prioflow_append(skb, sch, number, PRIOFLOW_PROTECTED, charged);
 	return NET_XMIT_SUCCESS;
@@ -86,7 +95,7 @@ static int prioflow_add(struct sk_buff *skb, struct Qdisc *sch, u32 number, bool
  * socket's charge for all.
  */
 static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, u32 number,
-					bool protected, struct sk_buff **to_free)
+					enum prioflow_protector by, struct sk_buff **to_free)
 {
 	u32 before = qdisc_pkt_len(skb), frames = 0, bytes = 0;
 	struct sk_buff *all, *frame, *next;
@@ -100,7 +109,7 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 
 		skb_mark_not_on_list(frame);
 		compat_qdisc_init_pkt_len(frame, length);
-		switch (prioflow_add(frame, sch, number, protected, to_free)) {
+		switch (prioflow_add(frame, sch, number, by, to_free)) {
 		case NET_XMIT_SUCCESS:
 			frames++;
 			bytes += length;
@@ -123,17 +132,32 @@ static noinline int prioflow_add_frames(struct sk_buff *skb, struct Qdisc *sch, 
 	return NET_XMIT_SUCCESS;
 }
 
+/* What protects a packet. */
+static enum prioflow_protector prioflow_protector_of(struct prioflow_sched *q,
+						     const struct sk_buff *skb, u32 number)
+{
+	struct prioflow_port *port = q->port;
+
+	/* A kept packet was counted when its qdisc or the port took it. */
+	if (prioflow_socket_is_charged(skb) &&
+	    (skb == READ_ONCE(port->keep.passing) ||
+	     prioflow_socket_protects(skb->sk, number, dev_net(port->dev))))
+		return PRIOFLOW_BY_SOCKET;
+	if (READ_ONCE(port->ruled) && prioflow_rules_protect(q, skb, number))
+		return PRIOFLOW_BY_RULE;
+	return PRIOFLOW_BY_NOTHING;
+}
+
 /* Adds a packet that may be protected, or is GSO. */
 static noinline int prioflow_add_packet(struct sk_buff *skb, struct Qdisc *sch, u32 number,
 					struct sk_buff **to_free)
 {
-	bool protected = prioflow_socket_is_charged(skb) &&
-		    prioflow_socket_protects(skb->sk, number, dev_net(qdisc_dev(sch)));
+	enum prioflow_protector by = prioflow_protector_of(qdisc_priv(sch), skb, number);
 
 	prioflow_bypass_flush(sch);
 	if (unlikely(skb_is_gso(skb)))
-		return prioflow_add_frames(skb, sch, number, protected, to_free);
-	return prioflow_add(skb, sch, number, protected, to_free);
+		return prioflow_add_frames(skb, sch, number, by, to_free);
+	return prioflow_add(skb, sch, number, by, to_free);
 }
 
 static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -150,7 +174,8 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	/* One ring, so that the core does not bulk-dequeue for another (prioflow_init). */
 	if (unlikely(q->one_queue))
 		skb_set_queue_mapping(skb, q->one_queue - 1);
-	if (unlikely(skb->skb_iif || prioflow_socket_is_charged(skb) || skb_is_gso(skb)))
+	if (unlikely(skb->skb_iif || prioflow_socket_is_charged(skb) || skb_is_gso(skb) ||
+		     READ_ONCE(q->port->ruled)))
 		return prioflow_add_packet(skb, sch, number, to_free);
 	if (prioflow_can_bypass(sch, skb)) {
 		prioflow_bypass_put(sch, skb, number);
@@ -194,12 +219,22 @@ static void prioflow_count_sent(struct Qdisc *sch, struct prioflow_level *level,
 	_bstats_update(&sch->bstats, length, 1);
 }
 
+/* What the driver gets without carrier is lost; the core is still to stop the qdiscs. */
+static noinline void prioflow_await_carrier(struct Qdisc *sch)
+{
+	struct prioflow_sched *q = qdisc_priv(sch);
+
+	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns() + PRIOFLOW_CARRIER_POLL_NS);
+}
+
 static struct sk_buff *prioflow_peek(struct Qdisc *sch)
 {
 	struct sk_buff *skb = prioflow_bypass_ready(sch);
 	struct prioflow_sched *q = qdisc_priv(sch);
 	int number;
 
+	if (unlikely(!netif_carrier_ok(qdisc_dev(sch))))
+		return NULL;
 	if (skb)
 		return skb;
 	prioflow_bypass_flush(sch);
@@ -237,6 +272,10 @@ static struct sk_buff *prioflow_dequeue(struct Qdisc *sch)
 	prioflow_assert_qdisc_lock(sch);
 	if (!sch->q.qlen)
 		return NULL;
+	if (unlikely(!netif_carrier_ok(qdisc_dev(sch)))) {
+		prioflow_await_carrier(sch);
+		return NULL;
+	}
 	skb = prioflow_bypass_ready(sch);
 	if (!skb)
 		return prioflow_dequeue_level(sch);
@@ -284,6 +323,7 @@ static void prioflow_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	prioflow_bypass_flush(sch);
+	prioflow_keep_levels(q);
 	prioflow_levels_purge(q);
 }
 
@@ -317,6 +357,8 @@ static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	}
 	stats.forward.over_limit = q->over_limit;
 	stats.forward.most = q->most_forwarded;
+	stats.ruled = q->ruled;
+	stats.ruled_over_room = q->ruled_over_room;
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &stats, sizeof(stats));
 }

@@ -43,6 +43,8 @@ static int prioflow_set_send(struct sock *sk, s32 level)
 		return -EPERM;
 	if (reserve > S32_MAX)
 		return -ENOBUFS;
+	if (level >= 0)
+		prioflow_net_expect_senders(prioflow_net_of(sock_net(sk)));
 	lock_sock(sk);
 	/* Who has not opted in needs no state to opt out, which anybody may. */
 	socket = level >= 0 ? prioflow_socket_get(sk) : prioflow_socket_find(sk);

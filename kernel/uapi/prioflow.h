@@ -157,6 +157,8 @@ struct tc_prioflow_xstats {
 	struct tc_prioflow_link link;
 	struct tc_prioflow_forward forward;
 	struct tc_prioflow_by by;
+	__u64 ruled;		/* packets that a rule of the administrator's has protected */
+	__u64 ruled_over_room;	/* packets that it has not, because of net.prioflow.send_room */
 };
 
 /*

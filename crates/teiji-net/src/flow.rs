@@ -11,6 +11,7 @@ pub use crate::qdisc::prioflow::{NO_LIMIT, PrioflowChange};
 use crate::qdisc::prioflow_counters::AllCounters;
 pub use crate::qdisc::prioflow_counters::{
     ForwardCounters, Holders, LEVELS, LevelCounters, LevelSet, LinkCounters, Peer, PeerState,
+    RuleCounters,
 };
 use crate::qdisc::{Handle, ROOT_HANDLE, prioflow, prioflow_counters};
 use crate::transmit_ring::TransmitRing;
@@ -51,6 +52,9 @@ pub enum FlowError {
         "the loaded prioflow is of another version; unload it and load this one's (kernel/prioflow)"
     )]
     OtherVersion,
+    /// A rule of [`crate::flow_rules`] that the kernel does not take, or that is not there.
+    #[error("{0}; `teiji flow protect` lists the rules")]
+    Rule(String),
     /// The kernel refused.
     #[error("{ifname}: the kernel refuses: {error}")]
     Refused {
@@ -84,6 +88,8 @@ pub struct FlowStatus {
     pub link: LinkCounters,
     /// Frames that a bridge forwards.
     pub forward: ForwardCounters,
+    /// What the administrator's rules have protected.
+    pub ruled: RuleCounters,
     /// What leaves the device although its peer asks for silence.
     pub transmit_ring: TransmitRing,
 }
@@ -195,6 +201,7 @@ impl FlowPort {
                         level.add(other);
                     }
                     all.forward.add(&one.forward);
+                    all.ruled.add(one.ruled);
                 }
             }
         }
@@ -206,7 +213,7 @@ impl FlowPort {
         RawPrioflow { options, counters, .. }: &RawPrioflow,
         transmit_ring: TransmitRing,
     ) -> Option<FlowStatus> {
-        let AllCounters { paused, requested, holders, peer, levels, link, forward } =
+        let AllCounters { paused, requested, holders, peer, levels, link, forward, ruled } =
             prioflow_counters::parse(counters)?;
         let settings = prioflow::decode(options)?;
         Some(FlowStatus {
@@ -220,6 +227,7 @@ impl FlowPort {
             levels,
             link,
             forward,
+            ruled,
             transmit_ring,
         })
     }

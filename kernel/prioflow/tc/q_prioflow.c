@@ -280,6 +280,9 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 		fprintf(file, " forwarded: room %u headroom %u pause-requests %llu over-limit %llu most %u\n",
 			stats.forward.room, stats.forward.headroom, stats.forward.pause_requests,
 			stats.forward.over_limit, stats.forward.most);
+	if (stats.ruled || stats.ruled_over_room)
+		fprintf(file, " by rule: protected %llu over-room %llu\n", stats.ruled,
+			stats.ruled_over_room);
 	fprintf(file, " level     queued       sent    dropped  longest wait      paused\n");
 	for (i = PRIOFLOW_TOP_LEVEL; i >= 0; i--) {
 		const struct tc_prioflow_level *level = &stats.level[i];

@@ -3,6 +3,7 @@
 mod processes;
 mod profile;
 mod programs;
+mod protect;
 mod text;
 
 use std::ops::RangeInclusive;
@@ -90,6 +91,12 @@ enum What {
     Run(programs::Run),
     /// Opt in the UDP sockets that a running program has now, and print them.
     Adopt(programs::Adopt),
+    /// Protect sent packets of programs that do not opt in, by port or control group; without
+    /// options, list the rules.
+    ///
+    /// No prioflow queue drops such a packet, and its sender waits for its buffer. It holds for all
+    /// ports of this network namespace until the next boot; the printed setting keeps it.
+    Protect(protect::Args),
 }
 
 #[derive(clap::Args)]
@@ -238,6 +245,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Watch(args) => watch(args, &interrupt::stop_flag()),
         What::Run(args) => programs::run(args),
         What::Adopt(args) => programs::adopt(args),
+        What::Protect(args) => protect::run(args),
     }
 }
 

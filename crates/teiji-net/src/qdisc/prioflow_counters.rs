@@ -13,7 +13,7 @@ pub const LEVELS: usize = 16;
 const LEVEL_LEN: usize = 56;
 /// `struct tc_prioflow_xstats { u16 paused, request; u32 unused; struct tc_prioflow_level
 /// level[16]; struct tc_prioflow_link link; struct tc_prioflow_forward forward;
-/// struct tc_prioflow_by by; }`
+/// struct tc_prioflow_by by; u64 ruled, ruled_over_room; }`
 const LEVELS_AT: usize = 8;
 const LINK_AT: usize = LEVELS_AT + LEVELS * LEVEL_LEN;
 /// In the link's: `u64 …[6]; u32 storms; u8 peer[6], peer_state, peer_version, peer_obeys,
@@ -24,6 +24,8 @@ const FORWARD_AT: usize = LINK_AT + 96;
 const BY_AT: usize = FORWARD_AT + 32;
 /// In `struct tc_prioflow_by`, after the levels: `u16 paused_hand, paused_peer, …;`
 const BY_LEN: usize = 20;
+/// Aligned to eight octets.
+const RULED_AT: usize = BY_AT + BY_LEN + 4;
 
 /// Levels, a bit for each: bit L stands for level L.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,6 +195,24 @@ impl ForwardCounters {
     }
 }
 
+/// Packets of programs that have not opted in, to which a rule of the administrator's applies
+/// ([`crate::flow_rules`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RuleCounters {
+    /// Protected ones.
+    pub protected: u64,
+    /// Those that were not, because of `net.prioflow.send_room`.
+    pub over_room: u64,
+}
+
+impl RuleCounters {
+    /// With those of another qdisc of the device.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.protected += other.protected;
+        self.over_room += other.over_room;
+    }
+}
+
 /// Who pauses levels of a device, and who has its peer pause some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Holders {
@@ -218,6 +238,7 @@ pub(crate) struct AllCounters {
     pub(crate) levels: [LevelCounters; LEVELS],
     pub(crate) link: LinkCounters,
     pub(crate) forward: ForwardCounters,
+    pub(crate) ruled: RuleCounters,
 }
 
 /// The counters, `TCA_STATS_APP`.
@@ -266,7 +287,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         receive_by_sockets: by(3)?,
         receive_by_forwarded: by(4)?,
     };
-    bytes.get(BY_AT..BY_AT + BY_LEN)?;
+    let ruled = RuleCounters {
+        protected: u64_at(bytes, RULED_AT)?,
+        over_room: u64_at(bytes, RULED_AT + 8)?,
+    };
     let address: [u8; 6] = *bytes.get(PEER_AT..)?.first_chunk()?;
     let [state, version, obeys] = *bytes.get(PEER_AT + 6..)?.first_chunk()?;
     let peer = Peer {
@@ -276,7 +300,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         obeys,
         silent_ns: u64_at(bytes, SILENT_AT)?,
     };
-    Some(AllCounters { paused: set(0)?, requested: set(2)?, holders, peer, levels, link, forward })
+    let (paused, requested) = (set(0)?, set(2)?);
+    Some(AllCounters { paused, requested, holders, peer, levels, link, forward, ruled })
 }
 
 #[cfg(test)]
@@ -285,7 +310,7 @@ mod tests {
 
     #[test]
     fn counters_are_where_the_kernels_header_has_them() {
-        let mut bytes = vec![0; BY_AT + BY_LEN];
+        let mut bytes = vec![0; RULED_AT + 16];
         bytes[..4].copy_from_slice(&[3_u16, 7].map(u16::to_ne_bytes).concat());
         let level_15 = LEVELS_AT + 15 * LEVEL_LEN;
         for (at, value) in [(level_15, 9), (level_15 + 24, 12_000), (level_15 + 48, 77)] {
@@ -298,7 +323,9 @@ mod tests {
         bytes[PEER_AT + 6..PEER_AT + 9].copy_from_slice(&[2, 2, 14]);
         bytes[BY_AT + 10..BY_AT + 12].copy_from_slice(&3_u16.to_ne_bytes());
         bytes[BY_AT + 16..BY_AT + 18].copy_from_slice(&7_u16.to_ne_bytes());
+        bytes[RULED_AT + 8..].copy_from_slice(&u64::to_ne_bytes(5));
         let found = parse(&bytes).unwrap();
+        assert_eq!(found.ruled, RuleCounters { protected: 0, over_room: 5 });
         assert_eq!((found.paused, found.requested), (LevelSet(3), LevelSet(7)));
         let holders = Holders {
             transmit_by_peer: LevelSet(3),

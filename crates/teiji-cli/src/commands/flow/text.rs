@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use teiji_core::time::{Instant, Monotonic};
 use teiji_experiment::scenario::LinkMode;
-use teiji_net::flow::{FlowStatus, ForwardCounters, LevelCounters, LevelSet, Peer, PeerState};
+use teiji_net::flow::{
+    FlowStatus, ForwardCounters, LevelCounters, LevelSet, Peer, PeerState, RuleCounters,
+};
 use teiji_net::flow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use teiji_report::units::{Glyphs, count, duration};
 
@@ -90,6 +92,7 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     }
     link(status, glyphs, &mut text);
     forward(&status.forward, glyphs, &mut text);
+    ruled(status.ruled, glyphs, &mut text);
     if all {
         let levels: Vec<String> = status.table.levels().iter().map(u8::to_string).collect();
         let _ = writeln!(
@@ -297,6 +300,22 @@ fn forward(forward: &ForwardCounters, glyphs: &Glyphs, text: &mut String) {
     }
 }
 
+/// What `teiji flow protect` has protected.
+fn ruled(ruled: RuleCounters, glyphs: &Glyphs, text: &mut String) {
+    if ruled.protected > 0 {
+        let packets = count(ruled.protected, glyphs);
+        let _ = writeln!(text, "  protected by rules: {packets} packets");
+    }
+    if ruled.over_room > 0 {
+        let _ = writeln!(
+            text,
+            "  warning: rules did not protect {} packets: net.prioflow.send_room is too small for \
+             what waits here",
+            count(ruled.over_room, glyphs)
+        );
+    }
+}
+
 /// Heads the lines of `teiji flow watch`.
 pub const WATCHED: &str = "  time s   paused     at peer   queued   dropped   packets/s by level";
 
@@ -439,6 +458,7 @@ mod tests {
             },
             levels,
             forward: ForwardCounters { room: 426, headroom: 213, asks: 2, beyond: 0, most: 200 },
+            ruled: RuleCounters { protected: 210, over_room: 3 },
             link: LinkCounters {
                 frames_sent: 3,
                 frames_received: 2,
@@ -480,6 +500,8 @@ mod tests {
   not obeyed: 1 were older than one before
   forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
   forwarded to here: at most 200 waited of one port and level, 0 beyond their room
+  protected by rules: 210 packets
+  warning: rules did not protect 3 packets: net.prioflow.send_room is too small for what waits here
 "
         );
         let all = status(&some(), true, &Glyphs::ASCII);

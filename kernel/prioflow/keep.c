@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * prioflow: protected packets while the device has no carrier.
+ *
+ * When the carrier is lost, the core resets the device's qdiscs and puts noop_qdisc in their
+ * place, which drops what is sent and says nothing to its sender. So the packets that a reset
+ * takes from a qdisc, and those sent later, wait at the port: they stay charged to their sockets,
+ * whose senders sleep for buffer as they do in a pause. When the carrier is back they are sent
+ * again. Forwarded frames do not wait: one unplugged cable would pause all ports of a bridge.
+ *
+ * Packets on their way to noop_qdisc pass a netfilter egress hook. It costs each packet of the
+ * device, so it is registered when the first sender of the namespace opts in.
+ */
+#include <linux/netfilter.h>
+#include <linux/netfilter_netdev.h>
+#include <linux/rtnetlink.h>
+#include <net/sch_generic.h>
+
+#include "level.h"
+#include "prioflow.h"
+
+/* New packets wait behind kept ones until so many batches of these have been sent. */
+#define PRIOFLOW_KEEP_ROUNDS	8
+
+/* Whether the device, which is up, loses what is sent now. RCU, or RTNL. */
+static bool prioflow_keep_is_down(const struct net_device *dev)
+{
+	const struct netdev_queue *first = dev->_tx;
+	const struct netdev_queue *last = first + dev->num_tx_queues - 1;
+
+	/* The core exchanges the qdiscs of all queues one after the other. */
+	return !netif_carrier_ok(dev) || rcu_access_pointer(first->qdisc) == &noop_qdisc ||
+	       rcu_access_pointer(last->qdisc) == &noop_qdisc;
+}
+
+static bool prioflow_keep_must_wait(const struct prioflow_port *port)
+{
+	const struct net_device *dev = port->dev;
+
+	/* A device that is set down will drop its kept packets, if it has not already. */
+	return READ_ONCE(port->keep.resumes) || (prioflow_keep_is_down(dev) && netif_running(dev));
+}
+
+/* Whether a packet is protected, and there is room for it. Counts it. The port's lock. */
+static bool prioflow_keep_takes(struct prioflow_port *port, const struct sk_buff *skb)
+{
+	if (prioflow_socket_is_charged(skb))
+		return prioflow_socket_protects(skb->sk, 0, dev_net(port->dev));
+	if (!prioflow_rules_match(port->net, skb, 0) ||
+	    port->keep.ruled_bytes + skb->truesize > READ_ONCE(port->net->send_room))
+		return false;
+	port->keep.ruled_bytes += skb->truesize;
+	return true;
+}
+
+static unsigned int prioflow_keep_hook(void *priv, struct sk_buff *skb,
+				       const struct nf_hook_state *state)
+{
+	struct prioflow_port *port = priv;
+	struct prioflow_keep *keep = &port->keep;
+	unsigned int verdict = NF_ACCEPT;
+
+	if (likely(!prioflow_keep_must_wait(port)) || skb == READ_ONCE(keep->passing) ||
+	    !(prioflow_socket_is_charged(skb) || READ_ONCE(port->ruled)))
+		return NF_ACCEPT;
+	spin_lock_bh(&port->lock);
+	if (prioflow_keep_must_wait(port) && prioflow_keep_takes(port, skb)) {
+		skb_dst_force(skb);
+		__skb_queue_tail(&keep->kept, skb);
+		verdict = NF_STOLEN;
+	}
+	spin_unlock_bh(&port->lock);
+	return verdict;
+}
+
+/*
+ * Takes the protected packets out of a qdisc that is being reset, highest level first, if that is
+ * for the carrier: then a notification of the device's state follows. The caller drops the rest.
+ */
+void prioflow_keep_levels(struct prioflow_sched *q)
+{
+	struct prioflow_port *port = q->port;
+	struct net_device *dev = port->dev;
+	struct sk_buff *skb, *next;
+	struct sk_buff_head older;
+	int number;
+
+	if (!netif_running(dev) ||
+	    (netif_carrier_ok(dev) && !test_bit(__LINK_STATE_LINKWATCH_PENDING, &dev->state)))
+		return;
+	__skb_queue_head_init(&older);
+	for (number = PRIOFLOW_TOP_LEVEL; number >= 0; number--) {
+		struct sk_buff_head *queue = &q->level[number].queue[PRIOFLOW_PROTECTED];
+
+		skb_queue_walk_safe(queue, skb, next) {
+			u8 charged = prioflow_skb_cb(skb)->charged;
+
+			if (charged && charged != PRIOFLOW_CHARGED_BY_RULE)
+				continue;
+			__skb_unlink(skb, queue);
+			__skb_queue_tail(&older, skb);
+		}
+	}
+	spin_lock_bh(&port->lock);
+	skb_queue_splice(&older, &port->keep.kept);
+	spin_unlock_bh(&port->lock);
+}
+
+/* Sends the kept packets, if the device sends again. */
+void prioflow_keep_resume(struct prioflow_port *port)
+{
+	struct prioflow_keep *keep = &port->keep;
+	struct sk_buff_head batch;
+	struct sk_buff *skb;
+	u32 round = 0;
+
+	/* Nobody exchanges the qdiscs meanwhile. */
+	ASSERT_RTNL();
+	if (prioflow_keep_is_down(port->dev))
+		return;
+	__skb_queue_head_init(&batch);
+	for (;;) {
+		spin_lock_bh(&port->lock);
+		skb_queue_splice_init(&keep->kept, &batch);
+		keep->ruled_bytes = 0;
+		WRITE_ONCE(keep->resumes, !skb_queue_empty(&batch) &&
+					  round++ < PRIOFLOW_KEEP_ROUNDS);
+		spin_unlock_bh(&port->lock);
+		if (skb_queue_empty(&batch))
+			return;
+		while ((skb = __skb_dequeue(&batch))) {
+			WRITE_ONCE(keep->passing, skb);
+			dev_queue_xmit(skb);
+			WRITE_ONCE(keep->passing, NULL);
+			cond_resched();
+		}
+	}
+}
+
+/* Drops the kept packets. */
+void prioflow_keep_purge(struct prioflow_port *port)
+{
+	struct sk_buff_head dropped;
+
+	__skb_queue_head_init(&dropped);
+	spin_lock_bh(&port->lock);
+	skb_queue_splice_init(&port->keep.kept, &dropped);
+	port->keep.ruled_bytes = 0;
+	spin_unlock_bh(&port->lock);
+	__skb_queue_purge(&dropped);
+}
+
+/* Has the port keep packets that are sent without carrier. */
+void prioflow_keep_start(struct prioflow_port *port)
+{
+	struct prioflow_keep *keep = &port->keep;
+
+	ASSERT_RTNL();
+	if (keep->hooked)
+		return;
+	keep->hook = (struct nf_hook_ops) {
+		.hook		= prioflow_keep_hook,
+		.dev		= port->dev,
+		.priv		= port,
+		.pf		= NFPROTO_NETDEV,
+		.hooknum	= NF_NETDEV_EGRESS,
+		.priority	= INT_MAX,
+	};
+	keep->hooked = !nf_register_net_hook(dev_net(port->dev), &keep->hook);
+	if (!keep->hooked)
+		netdev_warn(port->dev, "prioflow: without CONFIG_NETFILTER_EGRESS, packets that are sent without carrier are lost\n");
+}
+
+/* Ends that, and drops the kept packets. */
+void prioflow_keep_end(struct prioflow_port *port)
+{
+	struct prioflow_keep *keep = &port->keep;
+
+	ASSERT_RTNL();
+	if (keep->hooked) {
+		nf_unregister_net_hook(dev_net(port->dev), &keep->hook);
+		synchronize_net();	/* the hook may be keeping a last one */
+	}
+	prioflow_keep_purge(port);
+}
