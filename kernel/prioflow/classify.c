@@ -247,3 +247,16 @@ u8 prioflow_classify(const struct prioflow_sched *q, struct sk_buff *skb)
 		return prioflow_is_local(q, skb) ? PRIOFLOW_TOP_LEVEL : PRIOFLOW_TABLE_TOP;
 	return prioflow_table_level(&q->map, skb, class);
 }
+
+/*
+ * The level that the peer has sent a frame at, if its table is the same; PRIOFLOW_NO_LEVEL for
+ * network control, and if the table goes by what is not in the frame.
+ */
+int prioflow_classify_received(const struct prioflow_map *map, struct sk_buff *skb)
+{
+	u8 class = 0;
+
+	if (map->source == PRIOFLOW_SOURCE_PRIORITY || prioflow_is_control(skb, &class))
+		return PRIOFLOW_NO_LEVEL;
+	return prioflow_table_level(map, skb, class);
+}

@@ -6,7 +6,12 @@
  * Version 2 sends a frame at least each PRIOFLOW_HELLO_MS, also without a request, and
  * confirms in each the last frame that it has received. Version 1 does neither: of such a
  * peer, and of standard equipment, a port knows only what it has been sent.
+ *
+ * Whether a peer really obeys is seen by the frames that it sends: of levels that it was
+ * requested to pause, no more may come than can have been in flight.
  */
+#include <linux/netdevice.h>
+
 #include "prioflow.h"
 
 /* Two frames may be lost. */
@@ -19,6 +24,8 @@ void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns)
 	peer->confirmed_ns = now_ns;
 	peer->heard_ns = 0;
 	peer->version = 0;
+	peer->defied = 0;
+	peer->defies = false;
 }
 
 /* Takes a level frame of the peer; false if it is older than a received one. */
@@ -46,18 +53,40 @@ bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame 
 	return true;
 }
 
+/* Takes account of a received frame while the peer is requested to pause. Softirqs off. */
+void prioflow_peer_judge(struct prioflow_port *port, struct sk_buff *skb)
+{
+	struct prioflow_peer *peer = &port->link.peer;
+	const struct prioflow_sched *sched;
+	int level;
+
+	spin_lock(&port->lock);
+	sched = list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
+	level = sched ? prioflow_classify_received(&sched->map, skb) : PRIOFLOW_NO_LEVEL;
+	if (level < 0 || !(port->request & BIT(level)) || !port->forward.headroom)
+		goto unlock;
+	peer->defied += max_t(u32, skb_shinfo(skb)->gso_segs, 1);
+	/* The first request may have been lost: its repeat is as good after another reaction time. */
+	if (peer->defied > 2 * port->forward.headroom)
+		peer->defies = true;
+unlock:
+	spin_unlock(&port->lock);
+}
+
 /* PRIOFLOW_PEER_*; @request: what the peer is asked to pause. */
 u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns)
 {
 	const struct prioflow_peer *peer = &link->peer;
 
-	if (!link->mode || prioflow_link_is_standard(link->mode))
+	if (!link->mode)
 		return PRIOFLOW_PEER_UNKNOWN;
+	if (prioflow_link_is_standard(link->mode))
+		return peer->defies ? PRIOFLOW_PEER_DEFIES : PRIOFLOW_PEER_UNKNOWN;
 	if (!peer->heard_ns)
 		return now_ns - peer->since_ns < PRIOFLOW_SILENCE_NS ? PRIOFLOW_PEER_UNKNOWN :
 								       PRIOFLOW_PEER_SILENT;
 	if (peer->version == 1)
-		return PRIOFLOW_PEER_UNKNOWN;
+		return peer->defies ? PRIOFLOW_PEER_DEFIES : PRIOFLOW_PEER_UNKNOWN;
 	if (now_ns - peer->heard_ns > PRIOFLOW_SILENCE_NS)
 		return PRIOFLOW_PEER_SILENT;
 	if (now_ns - peer->confirmed_ns > PRIOFLOW_SILENCE_NS)
@@ -66,5 +95,5 @@ u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns
 		return PRIOFLOW_PEER_IGNORES;
 	if (fls(request) > peer->obeys)
 		return PRIOFLOW_PEER_OBEYS_LESS;
-	return PRIOFLOW_PEER_OBEYS;
+	return peer->defies ? PRIOFLOW_PEER_DEFIES : PRIOFLOW_PEER_OBEYS;
 }

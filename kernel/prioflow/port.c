@@ -229,7 +229,8 @@ static void prioflow_port_update_request(struct prioflow_port *port)
 		mask = prioflow_below(fls(mask));
 	if (mask == port->request)
 		return;
-	port->request = mask;
+	WRITE_ONCE(port->request, mask);
+	port->link.peer.defied = 0;
 	prioflow_link_request(port);
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, ktime_get_ns());
 }

@@ -94,6 +94,8 @@ struct prioflow_peer {
 	u32 confirmed;			/* last sequence of ours that it has received */
 	u64 confirmed_ns;		/* when it told; at first the link's start */
 	u64 heard_ns;			/* its last frame; 0: none yet */
+	u32 defied;			/* frames of requested levels since the last request */
+	bool defies;			/* they were too many to have been in flight, once */
 	u64 since_ns;			/* start of the link, or of its carrier */
 };
 
@@ -366,6 +368,7 @@ struct prioflow_socket {
 /* Not a level: a frame of flow control that this port's link has not sent. */
 #define PRIOFLOW_FOREIGN	PRIOFLOW_LEVELS
 u8 prioflow_classify(const struct prioflow_sched *q, struct sk_buff *skb);
+int prioflow_classify_received(const struct prioflow_map *map, struct sk_buff *skb);
 u32 prioflow_map_entries(u8 source);
 void prioflow_map_init(struct prioflow_map *map, u8 source);
 void prioflow_map_update(struct prioflow_map *map);
@@ -406,6 +409,7 @@ void prioflow_link_fill(const struct prioflow_port *port, u64 now_ns,
 void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns);
 bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame *frame,
 			u64 now_ns);
+void prioflow_peer_judge(struct prioflow_port *port, struct sk_buff *skb);
 u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns);
 
 /* storm.c */

@@ -112,8 +112,11 @@ unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_s
 	lockdep_assert_in_softirq();
 	prioflow_receive_see(port->net, skb);
 	if (likely(skb->protocol != htons(ETH_P_PAUSE) &&
-		   skb->protocol != htons(PRIOFLOW_ETHERTYPE)))
+		   skb->protocol != htons(PRIOFLOW_ETHERTYPE))) {
+		if (unlikely(READ_ONCE(port->request)))
+			prioflow_peer_judge(port, skb);
 		return NF_ACCEPT;
+	}
 	if (skb_vlan_tag_present(skb) || !skb_mac_header_was_set(skb) ||
 	    !ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address))
 		return NF_ACCEPT;

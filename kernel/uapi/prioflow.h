@@ -117,6 +117,7 @@ enum {
 	PRIOFLOW_PEER_IGNORES,		/* its pause-storm watchdog has timed out */
 	PRIOFLOW_PEER_DEAF,		/* sends, but does not receive this port's frames */
 	PRIOFLOW_PEER_SILENT,		/* sends no frames (any more) */
+	PRIOFLOW_PEER_DEFIES,		/* has sent levels that it was requested to pause */
 };
 
 /*

@@ -23,7 +23,7 @@ static const char * const links[] = { "off", "mac-control", "experimental", "pfc
 static const char * const scopes[] = { "level", "below" };
 static const char * const switches[] = { "off", "on" };
 static const char * const peers[] = {
-	"unknown", "obeys", "obeys less", "ignores", "deaf", "silent",
+	"unknown", "obeys", "obeys less", "ignores", "deaf", "silent", "defies",
 };
 static const int entries[] = { 64, 16, 8, 16 };
 
@@ -270,7 +270,7 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 		fprintf(file, " peer %02x:%02x:%02x:%02x:%02x:%02x version %u %s\n",
 			stats.link.peer[0], stats.link.peer[1], stats.link.peer[2],
 			stats.link.peer[3], stats.link.peer[4], stats.link.peer[5],
-			stats.link.peer_version, stats.link.peer_state < 6 ?
+			stats.link.peer_version, stats.link.peer_state <= PRIOFLOW_PEER_DEFIES ?
 			peers[stats.link.peer_state] : "?");
 	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u foreign %llu no-memory %llu\n",
 		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,

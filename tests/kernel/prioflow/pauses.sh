@@ -156,6 +156,38 @@ equal "and does" 3 "$(b tc -s qdisc show dev v0p | sed -n 's/^ transmit level \(
 change receive-level 0
 peer_change obey 15
 must wait_for 5 is_state "2 obeys"
+
+# Its pause-storm watchdog ends an obedience, and its frames say so.
+peer_change storm 300
+change receive-level 3
+check "a peer whose watchdog has timed out says that it ignores" wait_for 5 is_state "2 ignores"
+refused "which is an alarm" a teiji flow check
+change receive-level 0
+peer_change storm 10000
+check "until it obeys again" wait_for 5 is_state "2 obeys"
+
+# A's frames are lost: B's come and confirm none of them.
+faults=/sys/kernel/debug/vtsn/ptp$(a ethtool -T v0 | sed -n 's/PTP Hardware Clock: //p')
+must sh -c "echo 1000000 >$faults/loss_ppm"
+check "a peer that receives nothing is deaf" wait_for 10 is_state "2 deaf"
+refused "which is an alarm" a teiji flow check
+must sh -c "echo 0 >$faults/loss_ppm"
+check "until it receives again" wait_for 5 is_state "2 obeys"
+
+# B says that it obeys, and frames pass its queue by.
+change by dscp
+change receive-level 9
+must wait_for 5 is_state "2 obeys"
+data() { printf '%s%s08004500%0112x' "$(plain "$(a cat /sys/class/net/v0/address)")" "$(plain "$peer")" 0; }
+flood "$(data)" 60
+sleep 0.1
+equal "as many frames as can have been in flight prove nothing" "2 obeys" "$(state)"
+flood "$(data)" 300
+check "more do: it defies" wait_for 5 is_state "2 defies"
+refused "which is an alarm" a teiji flow check
+contains "with a reason" "the peer has sent levels that it was asked to pause" "$(a teiji flow status v0)"
+change receive-level 0
+change by priority
 peer_change link off
 check "a peer without a link is silent" wait_for 8 is_state "2 silent"
 refused "which is an alarm" a teiji flow check

@@ -76,18 +76,21 @@ pub enum PeerState {
     Deaf,
     /// It sends no level frames, or none any more.
     Silent,
+    /// It has sent more frames of levels that it was asked to pause than can have been in flight.
+    Defies,
 }
 
 impl PeerState {
     /// By the kernel's number, `PRIOFLOW_PEER_*`.
     pub(crate) fn of(number: u8) -> Option<Self> {
-        const ALL: [PeerState; 6] = [
+        const ALL: [PeerState; 7] = [
             PeerState::Unknown,
             PeerState::Obeys,
             PeerState::ObeysLess,
             PeerState::Ignores,
             PeerState::Deaf,
             PeerState::Silent,
+            PeerState::Defies,
         ];
         ALL.get(usize::from(number)).copied()
     }

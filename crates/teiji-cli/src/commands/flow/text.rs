@@ -216,6 +216,11 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
 /// What is known of the other end of the wire.
 pub fn peer(peer: &Peer, link: LinkMode) -> String {
     match (peer.state, link, peer.version) {
+        (PeerState::Defies, ..) => {
+            "warning: the peer has sent levels that it was asked to pause: frames pass its queue by, \
+             or its table gives them other levels (--by, --table at both ends)"
+                .to_owned()
+        }
         (_, LinkMode::Pfc | LinkMode::Pause, _) => {
             "peer: standard equipment, which does not say whether it obeys".to_owned()
         }
