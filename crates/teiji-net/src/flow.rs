@@ -6,7 +6,7 @@ use teiji_experiment::scenario::{LevelTable, LinkMode, Prioflow};
 use thiserror::Error;
 
 use crate::netlink::qdisc::RawPrioflow;
-use crate::netlink::{KernelError, Netlink, link, qdisc};
+use crate::netlink::{KernelError, Netlink, ethtool, link, qdisc};
 pub use crate::qdisc::prioflow::{NO_LIMIT, PrioflowChange};
 use crate::qdisc::prioflow_counters::AllCounters;
 pub use crate::qdisc::prioflow_counters::{
@@ -92,6 +92,17 @@ pub struct FlowStatus {
     pub ruled: RuleCounters,
     /// What leaves the device although its peer asks for silence.
     pub transmit_ring: TransmitRing,
+    /// PAUSE of the NIC itself (`ethtool -a`); `None` if the driver does not say.
+    pub mac_pause: Option<MacPause>,
+}
+
+/// IEEE 802.3x PAUSE of a NIC's MAC, which the kernel has no part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MacPause {
+    /// The NIC sends it when its receive ring fills.
+    pub sends: bool,
+    /// The NIC obeys it.
+    pub obeys: bool,
 }
 
 impl FlowStatus {
@@ -192,8 +203,9 @@ impl FlowPort {
     pub fn status(&mut self) -> Result<FlowStatus, FlowError> {
         let mut found: Option<FlowStatus> = None;
         let ring = TransmitRing::of(&self.ifname, self.index);
+        let pause = ethtool::pause(self.index).map(|(sends, obeys)| MacPause { sends, obeys });
         for qdisc in self.dump()? {
-            let one = self.read(&qdisc, ring).ok_or(FlowError::OtherVersion)?;
+            let one = self.read(&qdisc, ring, pause).ok_or(FlowError::OtherVersion)?;
             match &mut found {
                 None => found = Some(one),
                 Some(all) => {
@@ -212,6 +224,7 @@ impl FlowPort {
         &self,
         RawPrioflow { options, counters, .. }: &RawPrioflow,
         transmit_ring: TransmitRing,
+        mac_pause: Option<MacPause>,
     ) -> Option<FlowStatus> {
         let AllCounters { paused, requested, holders, peer, levels, link, forward, ruled } =
             prioflow_counters::parse(counters)?;
@@ -229,6 +242,7 @@ impl FlowPort {
             forward,
             ruled,
             transmit_ring,
+            mac_pause,
         })
     }
 

@@ -57,5 +57,14 @@ equal "the sender's queue is empty" "$frames 0" "$(($(sent 0) - sent_before)) $(
 over level=0 every=1000 pause=0.5
 timely equal "all are received with long pauses, too" "$frames 0 0" "$came $dropped $overflowed"
 check "at the end no level is paused" wait_for 2 is_at 0
+
+# At 10 Gbit/s the link carries more in a reaction time than a default buffer holds.
+must sysctl -qw net.core.rmem_max=8000000
+must a ethtool -s v0 speed 10000 duplex full autoneg off
+must a tc qdisc change dev v0 root prioflow reaction 200
+must b tc qdisc change dev v0p root prioflow reaction 200
+over level=0 rcvbuf=600000 pause=0.02 every=200
+timely equal "all are received at 10 Gbit/s" "$frames 0 0" "$came $dropped $overflowed"
+within "because the reader has sent XOFF" 1 $frames "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
 wire_down
 end

@@ -337,6 +337,9 @@ fn check(interfaces: &[String]) -> anyhow::Result<Exit> {
         }
         alarms += usize::from(peer.state.is_alarm());
         output::line(format_args!("{interface}: {}", text::peer(peer, settings.link)))?;
+        if let Some(pause) = text::mac_pause(status) {
+            output::line(format_args!("  {pause}"))?;
+        }
         // The peer may have a larger `--ring`, which this end cannot see.
         if let Some(warning) = text::ring_warning(status, &glyphs) {
             output::line(format_args!("  {warning}"))?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use teiji_core::time::{Instant, Monotonic};
 use teiji_experiment::scenario::LinkMode;
 use teiji_net::flow::{
-    FlowStatus, ForwardCounters, LevelCounters, LevelSet, Peer, PeerState, RuleCounters,
+    FlowStatus, ForwardCounters, LevelCounters, LevelSet, MacPause, Peer, PeerState, RuleCounters,
 };
 use teiji_net::flow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use teiji_report::units::{Glyphs, count, duration};
@@ -185,6 +185,9 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
             count(link.frames_received, glyphs)
         );
         let _ = writeln!(text, "  {}", peer(&status.peer, status.settings.link));
+        if let Some(pause) = mac_pause(status) {
+            let _ = writeln!(text, "  {pause}");
+        }
     }
     for (number, what) in [
         (link.malformed, "were malformed"),
@@ -211,6 +214,20 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
             count(link.no_memory, glyphs)
         );
     }
+}
+
+/// PAUSE of the NIC itself, the last resort where its receive ring overflows, if the driver has it.
+pub fn mac_pause(status: &FlowStatus) -> Option<String> {
+    let MacPause { sends, obeys } = status.mac_pause?;
+    let [sends, obeys] = [sends, obeys].map(|yes| if yes { "on" } else { "off" });
+    Some(format!(
+        "802.3x PAUSE of the NIC: sent {sends}, obeyed {obeys}{}",
+        if status.settings.link == LinkMode::Pause && obeys == "on" {
+            " (the NIC may keep the frames that `link pause` needs: ethtool -A)"
+        } else {
+            ""
+        }
+    ))
 }
 
 /// What is known of the other end of the wire.
@@ -471,6 +488,7 @@ mod tests {
                 ..Default::default()
             },
             transmit_ring: TransmitRing { frames: Some(256), byte_limit: Some(3_028) },
+            mac_pause: Some(MacPause { sends: true, obeys: false }),
         }
     }
 
@@ -502,6 +520,7 @@ mod tests {
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
   level frames: 3 sent, 2 received
   peer: obeys, level frames of version 2
+  802.3x PAUSE of the NIC: sent on, obeyed off
   not obeyed: 1 were older than one before
   forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
   forwarded to here: at most 200 waited of one port and level, 0 beyond their room
