@@ -1,0 +1,79 @@
+#!/bin/sh
+# Thousands of receivers in XOFF in one network namespace do not delay those of another. Topology in
+# port.inc, and a second wire:
+#
+#     namespace C: w0 ────────── w0p :namespace D
+#
+# module: vtsn
+# module: prioflow
+# package: iproute2
+# package: ethtool
+# package: perl-base
+# plugin: prioflow/tc/q_prioflow.c
+. /suite/lib
+. /suite/port.inc
+. /suite/link.inc
+. /suite/socket.inc
+
+c() { ip netns exec C "$@"; }
+count=$((slow > 1 ? 200 : 4000))
+gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
+# exchange: 2000 datagrams to a reader that sends XOFF again and again; ms of the whole.
+exchange() {
+    b perl flow.pl receive level=2 payload=1000 count=2000 high=20000 low=10000 rcvbuf=400000 every=10 pause=0.0005 \
+        pid=reader.pid >reader.log &
+    reader=$!
+    must wait_for 10 grep -q ready reader.log
+    began=$(awk '{ print $1 * 1000 }' /proc/uptime)
+    a perl flow.pl send level=2 priority=2 count=2000 >/dev/null
+    wait $reader
+    awk -v began="$began" '{ print int($1 * 1000 - began) }' /proc/uptime
+    must grep -q 'came=2000' reader.log
+}
+
+wire_up
+must a ethtool -s v0 speed 100 duplex full autoneg off
+must sysctl -qw net.core.rmem_max=2000000 net.ipv4.udp_mem="400000 400000 400000"
+link_up reaction 100 ring 16
+must b tc qdisc change dev v0p root prioflow by priority reaction 100 ring 16
+for ns in C D; do
+    ip netns del $ns 2>/dev/null
+    must ip netns add $ns
+done
+must ip link add w0 type vtsn
+must ip link set w0 netns C
+must ip link set w0p netns D
+must ip -n C link set lo up
+must ip -n C link set w0 up
+must ip -n D link set w0p up
+must c tc qdisc replace dev w0 root handle 1: prioflow link mac-control reaction 100 ring 16
+
+alone=$(exchange)
+[ -p go ] || mkfifo go
+exec 3<>go
+# Receivers whose low mark is never reached, filled over loopback.
+# shellcheck disable=SC2016  # perl expands it
+c sh -c "ulimit -n 20000; exec perl -e 'my \$count = shift; my @all; \$| = 1;
+    socket(my \$from, 2, 2, 0) or die;
+    for my \$n (0 .. \$count - 1) {
+        socket(my \$s, 2, 2, 0) or die \"socket: \$!\";
+        bind(\$s, pack(\"S n C4 x8\", 2, 10000 + \$n, 127, 0, 0, 1)) or die \"bind: \$!\";
+        setsockopt(\$s, 0, 0x5471, pack(\"l L7\", 1, 1000, 5000, 2000, (0) x 4)) or die \"opt in: \$!\";
+        send(\$from, \"x\" x 1000, 0, pack(\"S n C4 x8\", 2, 10000 + \$n, 127, 0, 0, 1)) or die for 1 .. 4;
+        push @all, \$s;
+    }
+    print \"ready\n\"; <STDIN>' $count" <go >many.log 2>&1 &
+many=$!
+must wait_for 120 grep -q . many.log
+contains "they are in XOFF" "ready" "$(cat many.log)"
+check "their port requests their level" sh -c "ip netns exec C tc -s qdisc show dev w0 | grep -q 'receive level 2'"
+beside=$(exchange)
+timely within "so many receivers of another namespace delay nobody" 1 $((alone * 13 / 10)) "$beside"
+within "whose pauses count" 50 100000 "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
+echo "alone $alone ms, beside $count receivers in XOFF $beside ms"
+echo >&3
+wait $many
+ip netns del C
+ip netns del D
+wire_down
+end
