@@ -80,6 +80,7 @@ static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct vtsn_txq *txq;
 	unsigned long flags;
 	s64 now_raw;
+	s32 beyond;
 
 	stack_queue = netdev_get_tx_queue(dev, queue);
 	txq = &port->txq[queue];
@@ -101,7 +102,8 @@ static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 	desc.queued_raw = now_raw;
 	if (txq->launch_time && skb->tstamp) {
 		desc.launch_phc = ktime_to_ns(skb->tstamp);
-		desc.launch_phc -= desc.launch_phc % port->launch_resolution_ns;
+		div_s64_rem(desc.launch_phc, port->launch_resolution_ns, &beyond);
+		desc.launch_phc -= beyond;
 		if (desc.launch_phc > vtsn_phc_at(&port->phc, now_raw) +
 				      (s64)port->launch_horizon_ns)
 			desc.drop = VTSN_DROP_HORIZON;

@@ -18,7 +18,7 @@
 /* A new piece begins at least this often: its product must fit into 64 bits. */
 #define VTSN_PHC_REFRESH		(30 * HZ)
 /* A piece is exact up to this distance: 2^63 / 2^32 ns / 1.2 % is 178 s. */
-#define VTSN_PHC_EXACT_NS		(170 * NSEC_PER_SEC)
+#define VTSN_PHC_EXACT_NS		(170LL * NSEC_PER_SEC)
 #define VTSN_WANDER_STEPS		64
 
 /* Deviation that has accumulated over @ns, in 2^-32 ns. */
