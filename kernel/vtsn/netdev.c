@@ -270,7 +270,7 @@ int vtsn_poll(struct napi_struct *napi, int budget)
 }
 
 /* Frees all frames in the rings of a port that is down. */
-void vtsn_purge(struct vtsn_port *port)
+static void vtsn_purge(struct vtsn_port *port)
 {
 	struct sk_buff_head images;
 	unsigned long flags;
@@ -361,6 +361,8 @@ static void vtsn_halt(struct vtsn_port *port)
 	s64 now_raw;
 	u32 q;
 
+	/* First, so that no poll takes dropped frames as sent, or wakes a queue. */
+	napi_disable(&port->napi);
 	netif_tx_disable(port->dev);
 	now_raw = vtsn_wire_enter(port->wire, &flags);
 	port->up = false;
@@ -374,7 +376,6 @@ static void vtsn_halt(struct vtsn_port *port)
 	}
 	vtsn_wire_leave(port->wire, now_raw, flags);
 	vtsn_irq_quiesce(port);
-	napi_disable(&port->napi);
 	vtsn_purge(port);
 }
 

@@ -295,7 +295,6 @@ bool vtsn_is_port(const struct net_device *dev);
 extern const struct net_device_ops vtsn_netdev_ops;
 int vtsn_poll(struct napi_struct *napi, int budget);
 int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues);
-void vtsn_purge(struct vtsn_port *port);
 
 /* wire.c: under wire->lock, except ... */
 void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw);
