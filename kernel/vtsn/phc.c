@@ -257,6 +257,12 @@ static long vtsn_phc_refresh(struct ptp_clock_info *info)
 	return again;
 }
 
+/* No PPS, no pins. Some kernels call it without looking whether there is one. */
+static int vtsn_phc_enable(struct ptp_clock_info *info, struct ptp_clock_request *request, int on)
+{
+	return -EOPNOTSUPP;
+}
+
 static const struct ptp_clock_info vtsn_phc_info = {
 	.owner		= THIS_MODULE,
 	.max_adj	= VTSN_PHC_MAX_PPB,
@@ -265,6 +271,7 @@ static const struct ptp_clock_info vtsn_phc_info = {
 	.gettimex64	= vtsn_phc_gettimex,
 	.getcrosststamp	= vtsn_phc_crosststamp,
 	.settime64	= vtsn_phc_settime,
+	.enable		= vtsn_phc_enable,
 	.do_aux_work	= vtsn_phc_refresh,
 };
 

@@ -7,6 +7,7 @@
 # package: iproute2
 # package: ethtool
 # package: linuxptp
+# package: perl-base
 . /suite/lib
 . /suite/wire.inc
 
@@ -57,6 +58,10 @@ contains "the cross time stamp works" "offset from CLOCK_REALTIME" "$(a phc_ctl 
 echo -7000 >"$(faults_a)/phc_step_ns"
 within "fault injection can step the clock" 1000 1011 "$(get_a phc | awk '{ print int($2 / 1000000000) }')"
 
+# shellcheck disable=SC2016  # perl expands it; PTP_ENABLE_PPS, EOPNOTSUPP
+equal "a pulse per second is not supported, and no more happens" 95 "$(a perl -e '
+    open my $clock, "+<", shift or die $!;
+    print ioctl($clock, 0x40043d04, 1) ? 0 : $! + 0' "/dev/ptp$(a ethtool -T v0 | sed -n 's/^PTP Hardware Clock: //p')")"
 refused "a drift beyond 1000 ppm is refused" set_a phc_drift_ppb 1000001
 refused "a word is refused as offset" set_a phc_offset_ns soon
 refused "a frequency beyond the clock's range is refused" \
