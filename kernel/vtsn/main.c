@@ -2,6 +2,7 @@
 /*
  * vtsn: links of kind "vtsn", in pairs: creation, deletion, the module.
  */
+#include <linux/capability.h>
 #include <linux/etherdevice.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -201,6 +202,11 @@ static int vtsn_newlink(struct net_device *dev, struct compat_newlink *params,
 	struct net *peer_net;
 	int err;
 
+	/* The core's check is of the namespace's owner. A port takes the machine's time. */
+	if (!capable(CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG_MOD(extack, "making a port needs CAP_NET_ADMIN in the initial user namespace");
+		return -EPERM;
+	}
 	if (data && data[VTSN_INFO_PEER]) {
 		ifmp = nla_data(data[VTSN_INFO_PEER]);
 		err = rtnl_nla_parse_ifinfomsg(peer_tb, data[VTSN_INFO_PEER], extack);
