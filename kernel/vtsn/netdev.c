@@ -53,22 +53,25 @@ static struct sk_buff *vtsn_make_image(struct vtsn_port *port, struct sk_buff *s
 	return image;
 }
 
-static void vtsn_want_stamp(struct vtsn_port *port, struct vtsn_txq *txq,
-			    struct vtsn_desc *desc)
+/* Reserves a slot for the frame's hardware time stamp, if it is to have one. */
+static bool vtsn_want_stamp(struct vtsn_port *port, struct vtsn_txq *txq, struct sk_buff *skb)
 {
-	struct sk_buff *skb = desc->skb;
+	unsigned long flags;
+	bool stamp;
 
-	lockdep_assert_held(&port->wire->lock);
 	if (!(skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP) ||
-	    port->stamping.tx_type != HWTSTAMP_TX_ON)
-		return;
-	if (port->stamp_slots && port->stamps_in_use >= port->stamp_slots) {
+	    READ_ONCE(port->stamping.tx_type) != HWTSTAMP_TX_ON)
+		return false;
+	raw_spin_lock_irqsave(&port->wire->lock, flags);
+	stamp = !port->stamp_slots || port->stamps_in_use < port->stamp_slots;
+	if (stamp)
+		port->stamps_in_use++;
+	else
 		txq->stats.stamp_skipped++;
-		return;
-	}
-	skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
-	port->stamps_in_use++;
-	desc->stamp = true;
+	raw_spin_unlock_irqrestore(&port->wire->lock, flags);
+	if (stamp)
+		skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
+	return stamp;
 }
 
 static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -96,6 +99,8 @@ static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 	desc.class = vtsn_tx_class(skb, desc.image);
 	if (unlikely(READ_ONCE(port->faults.any)))
 		vtsn_fault_roll(port, &desc);
+	desc.stamp = vtsn_want_stamp(port, txq, skb);
+	/* After that, which suppresses a software stamp in addition to the hardware's. */
 	skb_tx_timestamp(skb);
 
 	now_raw = vtsn_wire_enter(port->wire, &flags);
@@ -110,8 +115,6 @@ static netdev_tx_t vtsn_xmit(struct sk_buff *skb, struct net_device *dev)
 		/* Else the hardware stamp would be taken for a software stamp. */
 		skb_txtime_consumed(skb);
 	}
-	vtsn_want_stamp(port, txq, &desc);
-
 	if (txq->mac == txq->tail && txq->cbs.enabled)
 		vtsn_cbs_queued(&txq->cbs, now_raw);
 	*vtsn_slot(port, txq, txq->tail++) = desc;
@@ -526,7 +529,7 @@ static int vtsn_set_stamping(struct vtsn_port *port, int *tx_type, int *rx_filte
 		*rx_filter = HWTSTAMP_FILTER_ALL;
 	}
 	now_raw = vtsn_wire_enter(port->wire, &flags);
-	port->stamping.tx_type = *tx_type;
+	WRITE_ONCE(port->stamping.tx_type, *tx_type);
 	port->stamping.rx_filter = *rx_filter;
 	vtsn_wire_leave(port->wire, now_raw, flags);
 	return 0;

@@ -7,6 +7,7 @@
 # package: iproute2
 # package: ethtool
 # package: linuxptp
+# package: perl-base
 . /suite/lib
 . /suite/wire.inc
 
@@ -50,5 +51,22 @@ equal "without a limit all get one" 20 "$(awk -F, 'NR > 1 && $7 != ""' tx.csv | 
 contains "the PTP filters become version 2 events" "rx_filter 12" \
     "$(a hwstamp_ctl -i v0 -r 6 -t 1)"
 contains "and transmit stamps are on" "tx_type 1" "$(a hwstamp_ctl -i v0)"
+
+# stamps FLAGS: the number of stamps that a socket with these SO_TIMESTAMPING flags gets of
+# one frame.
+stamps() {
+    # shellcheck disable=SC2016  # perl expands it
+    a perl -e 'use Socket; socket(my $socket, AF_INET, SOCK_DGRAM, 0) or die $!;
+        setsockopt($socket, SOL_SOCKET, 37, pack("i", shift)) or die $!;
+        send($socket, "frame", 0, pack_sockaddr_in(9, inet_aton("10.0.0.2"))) or die $!;
+        sleep 1;
+        $stamps++ while defined recv($socket, my $frame, 2000, MSG_ERRQUEUE | MSG_DONTWAIT);
+        print $stamps + 0' $(($1))
+}
+sw=0x12 hw=0x41 both=0x4000
+equal "a socket gets the software stamp" 1 "$(stamps $sw)"
+equal "or the hardware's" 1 "$(stamps $hw)"
+equal "and the hardware's alone if it wants any" 1 "$(stamps "$sw | $hw")"
+equal "but both if it says so" 2 "$(stamps "$sw | $hw | $both")"
 wire_down
 end
