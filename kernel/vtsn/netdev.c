@@ -465,8 +465,7 @@ static void vtsn_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *s
 
 		stats->tx_packets += tx->packets;
 		stats->tx_bytes += tx->bytes;
-		stats->tx_dropped += tx->no_memory + tx->launch_horizon + tx->gate_never +
-				     tx->flushed;
+		stats->tx_dropped += tx->no_memory + tx->launch_horizon + tx->flushed;
 		stats->tx_errors += tx->timeouts;
 	}
 	stats->rx_packets = port->rx.packets;

@@ -74,7 +74,6 @@ struct vtsn_cbs {
 enum vtsn_drop {
 	VTSN_SENT,		/* not dropped */
 	VTSN_DROP_HORIZON,	/* launch time too far ahead */
-	VTSN_DROP_NEVER_OPEN,	/* no gate window is long enough */
 	VTSN_DROP_TIMEOUT,	/* the queue was stuck, and emptied */
 };
 
@@ -91,6 +90,7 @@ struct vtsn_desc {
 	u16 octets;		/* on the wire, from destination address to FCS */
 	u8 class;		/* IEEE 802.1Q priority, for PFC */
 	u8 drop;		/* enum vtsn_drop */
+	bool gate_never;	/* waits for another gate list, as counted */
 	bool stamp;		/* the sender waits for a hardware stamp */
 	bool stamp_lost;	/* by fault injection */
 };
@@ -102,7 +102,7 @@ struct vtsn_txq_stats {
 	u64 launch_delayed;	/* sent later than its launch time */
 	u64 launch_horizon;
 	u64 gate_waits;		/* waited for its gate */
-	u64 gate_never;
+	u64 gate_never;		/* fits no window: waits for another gate list */
 	u64 credit_waits;
 	u64 pause_waits;
 	u64 busy_waits;		/* waited for a frame on the wire */

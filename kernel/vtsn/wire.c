@@ -63,8 +63,9 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 		other = vtsn_gate_start(port, queue, start,
 					vtsn_bytes_ns(port->wire, VTSN_PREAMBLE + desc->octets));
 		if (other == VTSN_NEVER) {
-			desc->drop = VTSN_DROP_NEVER_OPEN;
-			return desc->queued_raw;
+			txq->stats.gate_never += !desc->gate_never;
+			desc->gate_never = true;
+			return VTSN_NEVER;
 		}
 		if (other > start) {
 			start = other;
@@ -167,9 +168,6 @@ static void vtsn_count_drop(struct vtsn_txq *txq, const struct vtsn_desc *desc)
 	switch (desc->drop) {
 	case VTSN_DROP_HORIZON:
 		txq->stats.launch_horizon++;
-		break;
-	case VTSN_DROP_NEVER_OPEN:
-		txq->stats.gate_never++;
 		break;
 	case VTSN_DROP_TIMEOUT:
 		txq->stats.timeouts++;

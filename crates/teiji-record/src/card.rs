@@ -29,7 +29,7 @@ pub enum NicProblem {
     LaunchDelayed,
     /// Dropped: its launch time lay beyond the card's horizon.
     LaunchHorizon,
-    /// Dropped: no gate is open long enough.
+    /// It waits, and those behind it: no gate is open long enough.
     GateNever,
     /// Dropped by the driver for want of memory.
     NoMemory,

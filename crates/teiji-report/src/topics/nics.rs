@@ -79,7 +79,7 @@ const fn meaning(trouble: NicProblem) -> &'static str {
         }
         NicProblem::LaunchDelayed => "transmitted after the launch time, because the wire was busy",
         NicProblem::LaunchHorizon => "dropped by the NIC: the launch time was beyond its horizon",
-        NicProblem::GateNever => "dropped by the NIC: no gate is open long enough",
+        NicProblem::GateNever => "queued in the NIC: no gate is open long enough",
         NicProblem::NoMemory => "dropped by the driver: no memory",
         NicProblem::Timeouts => "dropped by the NIC: the queue was stuck",
         NicProblem::RxOverrun => "dropped by the receiving NIC: its ring was full",
