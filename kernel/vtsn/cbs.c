@@ -34,20 +34,20 @@ static void vtsn_cbs_advance(struct vtsn_cbs *cbs, s64 now_raw)
 	cbs->updated_raw = now_raw;
 }
 
+/* When the credit, which has changed, allows the next frame to be sent. */
+static s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs)
+{
+	if (cbs->credit >= 0)
+		return 0;
+	return cbs->updated_raw + div64_s64(-cbs->credit + cbs->idle_bps - 1, cbs->idle_bps);
+}
+
 /* A frame was added to the empty queue. */
 void vtsn_cbs_queued(struct vtsn_cbs *cbs, s64 now_raw)
 {
 	vtsn_cbs_advance(cbs, now_raw);
+	cbs->ready_raw = vtsn_cbs_ready(cbs);
 	cbs->waiting = true;
-}
-
-/* When the credit allows the next frame to be sent, not before @from_raw. */
-s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw)
-{
-	if (cbs->credit >= 0)
-		return from_raw;
-	return max(from_raw, cbs->updated_raw +
-			     div64_s64(-cbs->credit + cbs->idle_bps - 1, cbs->idle_bps));
 }
 
 /* A frame was sent from @start_raw to @end_raw; @more: others are queued. */
@@ -61,5 +61,6 @@ void vtsn_cbs_sent(struct vtsn_cbs *cbs, s64 start_raw, s64 end_raw, bool more)
 	else
 		cbs->credit += cbs->send_bps * ns;
 	cbs->updated_raw = end_raw;
+	cbs->ready_raw = vtsn_cbs_ready(cbs);
 	cbs->waiting = more;
 }

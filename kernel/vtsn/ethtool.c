@@ -24,7 +24,7 @@ static const char * const vtsn_queue_stats[] = {
 
 static const char vtsn_port_stats[][ETH_GSTRING_LEN] = {
 	"rx_packets", "rx_bytes", "rx_overrun", "rx_crc_errors", "rx_down",
-	"rx_pause", "rx_pfc", "tx_pause", "tx_pfc", "interrupts",
+	"rx_pause", "rx_pfc", "tx_pause", "tx_pfc", "interrupts", "longest_run",
 	"fault_lost", "fault_duplicated", "fault_corrupted", "fault_reordered", "fault_delayed",
 };
 
@@ -234,6 +234,7 @@ static void vtsn_get_ethtool_stats(struct net_device *dev, struct ethtool_stats 
 	*data++ = port->pause.sent;
 	*data++ = port->pause.sent_pfc;
 	*data++ = port->interrupts;
+	*data++ = port->wire->longest_run;
 	*data++ = port->faults.stats.lost;
 	*data++ = port->faults.stats.duplicated;
 	*data++ = port->faults.stats.corrupted;

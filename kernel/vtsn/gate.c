@@ -68,15 +68,21 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 	return schedule;
 }
 
-/* The gate mask of a running schedule at @now, and until when it applies. */
-static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s64 *until)
+/* A position in a schedule: this entry, of the cycle that began at @cycle_phc. */
+struct vtsn_cursor {
+	const struct vtsn_schedule *schedule;
+	s64 cycle_phc;
+	s64 end_phc;		/* of the entry */
+	u32 entry;
+};
+
+static void vtsn_cursor_find(struct vtsn_cursor *at, const struct vtsn_schedule *schedule, s64 now)
 {
 	s64 since_base = now - schedule->base_phc;
 	u32 low = 0, high = schedule->count;
-	s64 into, cycle_start;
+	s64 into;
 
 	into = since_base - div64_s64(since_base, schedule->cycle_ns) * schedule->cycle_ns;
-	cycle_start = now - into;
 
 	/* Find the last entry that has begun. */
 	while (high - low > 1) {
@@ -87,37 +93,74 @@ static u32 vtsn_schedule_gates(const struct vtsn_schedule *schedule, s64 now, s6
 		else
 			high = middle;
 	}
-	*until = cycle_start + (low + 1 < schedule->count ? schedule->entry[low + 1].start_ns :
-				schedule->cycle_ns);
-	return schedule->entry[low].gates;
+	at->schedule = schedule;
+	at->cycle_phc = now - into;
+	at->entry = low;
 }
 
-/* The same for the port, with a new schedule pending. */
-static u32 vtsn_port_gates(const struct vtsn_port *port, s64 now, s64 *until)
+/* The gate mask of a running schedule at @now; at->end_phc is until when it applies. */
+static u32 vtsn_schedule_gates(struct vtsn_cursor *at, const struct vtsn_schedule *schedule,
+			       s64 now)
+{
+	if (at->schedule != schedule || at->end_phc != now) {
+		vtsn_cursor_find(at, schedule, now);
+	} else if (++at->entry == schedule->count) {
+		/* A search goes from entry to entry, without a division for each. */
+		at->entry = 0;
+		at->cycle_phc += schedule->cycle_ns;
+	}
+	at->end_phc = at->cycle_phc + (at->entry + 1 < schedule->count ?
+				       schedule->entry[at->entry + 1].start_ns :
+				       schedule->cycle_ns);
+	return schedule->entry[at->entry].gates;
+}
+
+/* The same for the port, with a new schedule pending; it applies until @until. */
+static u32 vtsn_port_gates(const struct vtsn_port *port, struct vtsn_cursor *at, s64 now,
+			   s64 *until)
 {
 	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
 	s64 take_over = new ? new->base_phc : VTSN_NEVER;
 	u32 gates;
 
-	if (new && now >= take_over)
-		return vtsn_schedule_gates(new, now, until);
+	if (new && now >= take_over) {
+		gates = vtsn_schedule_gates(at, new, now);
+		*until = at->end_phc;
+		return gates;
+	}
 	if (!old || now < old->base_phc) {
 		*until = old ? min(old->base_phc, take_over) : take_over;
 		return ~0U;
 	}
-	if (new && take_over > old->base_phc) {
-		s64 cycles = div64_s64(take_over - old->base_phc, old->cycle_ns);
-		s64 last = old->base_phc + cycles * old->cycle_ns;
-
-		/* The rest after the last whole cycle extends that cycle. */
-		if (now >= last && last > old->base_phc && take_over - last <= old->extension_ns) {
-			*until = take_over;
-			return old->entry[old->count - 1].gates;
-		}
+	if (new && now >= new->extend_phc) {
+		*until = take_over;
+		return old->entry[old->count - 1].gates;
 	}
-	gates = vtsn_schedule_gates(old, now, until);
-	*until = min(*until, take_over);
+	gates = vtsn_schedule_gates(at, old, now);
+	*until = min(at->end_phc, take_over);
 	return gates;
+}
+
+/* The schedule or the clock has changed. */
+void vtsn_gates_forget(struct vtsn_port *port)
+{
+	u32 q;
+
+	lockdep_assert_held(&port->wire->lock);
+	for (q = 0; q < VTSN_MAX_QUEUES; q++)
+		memset(&port->txq[q].gate, 0, sizeof(port->txq[q].gate));
+}
+
+/* Where the rest after the old schedule's last whole cycle begins, if it extends that cycle. */
+static s64 vtsn_schedule_extend(const struct vtsn_schedule *old, const struct vtsn_schedule *new)
+{
+	s64 cycles, last;
+
+	if (!old || new->base_phc <= old->base_phc)
+		return new->base_phc;
+	cycles = div64_s64(new->base_phc - old->base_phc, old->cycle_ns);
+	last = old->base_phc + cycles * old->cycle_ns;
+	return cycles && new->base_phc - last <= old->extension_ns ? last : new->base_phc;
 }
 
 /*
@@ -141,8 +184,61 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 		/* The pending one has taken over meanwhile. */
 		swap(port->schedule, unused);
 	}
+	schedule->extend_phc = vtsn_schedule_extend(port->schedule, schedule);
 	port->next_schedule = schedule;
+	vtsn_gates_forget(port);
 	return unused;
+}
+
+/* Finds the first start at or after @from after which the gate stays open for @need. */
+static void vtsn_gate_search(struct vtsn_port *port, u32 queue, s64 from, s64 need)
+{
+	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
+	struct vtsn_gate *gate = &port->txq[queue].gate;
+	s64 now = from, since = VTSN_NEVER;
+	struct vtsn_cursor at = {};
+	u32 most, left;
+
+	gate->need = need;
+	gate->from = from;
+	gate->open = VTSN_NEVER;
+	/* Two cycles contain every window, also one across a cycle's end. */
+	most = 2 * max(old ? old->count : 1, new ? new->count : 1) + 4;
+	left = most;
+	for (;;) {
+		s64 until;
+		u32 gates;
+
+		port->wire->work++;
+		gates = vtsn_port_gates(port, &at, now, &until);
+		if (!(gates & BIT(queue)))
+			since = VTSN_NEVER;
+		else if (since == VTSN_NEVER)
+			since = now;
+		if (since != VTSN_NEVER && until - since >= need) {
+			gate->open = since;
+			gate->close = until;
+			gate->open_raw = vtsn_phc_to_raw(&port->phc, since);
+			return;
+		}
+		now = until;
+		if (!left--) {
+			/* No window of the old schedule: search the new one. */
+			if (!new || now >= new->base_phc)
+				return;
+			now = new->base_phc;
+			since = VTSN_NEVER;
+		}
+		if (new && now == new->base_phc)
+			left = most;
+	}
+}
+
+/* Whether what is known of the gate answers for a frame of @need from @from on. */
+static bool vtsn_gate_known(const struct vtsn_gate *gate, s64 from, s64 need)
+{
+	return need >= gate->need && from >= gate->from &&
+	       (gate->open == VTSN_NEVER || max(from, gate->open) + need <= gate->close);
 }
 
 /*
@@ -152,38 +248,18 @@ struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_raw)
 {
 	const struct vtsn_schedule *old = port->schedule, *new = port->next_schedule;
-	s64 need = vtsn_phc_length(&port->phc, need_raw);
-	s64 from = vtsn_phc_at(&port->phc, from_raw);
-	s64 now = from, since = VTSN_NEVER;
-	u32 left;
+	struct vtsn_gate *gate = &port->txq[queue].gate;
+	s64 from, need;
 
 	lockdep_assert_held(&port->wire->lock);
 	if ((!old || old->always_open & BIT(queue)) && (!new || new->always_open & BIT(queue)))
 		return from_raw;
 
-	/* Two cycles contain every window, also one across a cycle's end. */
-	left = 2 * (old ? old->count : 1) + 4;
-	for (;;) {
-		s64 until;
-		u32 gates;
-
-		gates = vtsn_port_gates(port, now, &until);
-		if (!(gates & BIT(queue)))
-			since = VTSN_NEVER;
-		else if (since == VTSN_NEVER)
-			since = now;
-		if (since != VTSN_NEVER && until - since >= need)
-			return since == from ? from_raw :
-			       max(from_raw, vtsn_phc_to_raw(&port->phc, since));
-		if (left--) {
-			now = until;
-		} else if (new && now < new->base_phc) {
-			/* No window of the old schedule: search the new one. */
-			now = new->base_phc;
-			since = VTSN_NEVER;
-			left = 2 * new->count + 4;
-		} else {
-			return VTSN_NEVER;
-		}
-	}
+	need = vtsn_phc_length(&port->phc, need_raw);
+	from = vtsn_phc_at(&port->phc, from_raw);
+	if (!vtsn_gate_known(gate, from, need))
+		vtsn_gate_search(port, queue, from, need);
+	if (gate->open == VTSN_NEVER)
+		return VTSN_NEVER;
+	return from >= gate->open ? from_raw : max(from_raw, gate->open_raw);
 }

@@ -98,7 +98,8 @@ static enum hrtimer_restart vtsn_timer(struct hrtimer *timer)
 	s64 now_raw;
 	bool raise;
 
-	now_raw = vtsn_wire_enter(port->wire, &flags);
+	/* Whatever is left takes another timer: interrupts are disabled. */
+	vtsn_wire_begin(port->wire, &now_raw, &flags);
 	port->timer_raw = VTSN_NEVER;
 	raise = vtsn_irq_cause(port, now_raw);
 	vtsn_wire_watch(port->wire, now_raw, flags);

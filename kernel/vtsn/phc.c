@@ -82,6 +82,7 @@ static void vtsn_phc_rebase(struct vtsn_phc *phc, s64 raw)
 	phc->base_phc += ns + (q32 >> 32);
 	phc->base_frac = (u32)q32;
 	phc->base_raw = raw;
+	vtsn_gates_forget(container_of(phc, struct vtsn_port, phc));
 }
 
 /* The oscillator's wander: a triangle that starts at zero and rises. */
@@ -120,7 +121,6 @@ void vtsn_phc_retune(struct vtsn_phc *phc, s64 raw)
 int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 {
 	struct vtsn_phc *phc = &port->phc;
-	u32 q, i;
 
 	lockdep_assert_held(&port->wire->lock);
 	if (now_phc > S64_MAX / 2 || now_phc < -S64_MAX / 2)
@@ -128,18 +128,6 @@ int vtsn_phc_step(struct vtsn_port *port, s64 raw, s64 now_phc)
 	vtsn_phc_rebase(phc, raw);
 	phc->base_phc = now_phc;
 	phc->base_frac = 0;
-
-	/* Drop frames whose launch time is now beyond the horizon: they would block. */
-	for (q = 0; q < VTSN_MAX_QUEUES; q++) {
-		struct vtsn_txq *txq = &port->txq[q];
-
-		for (i = txq->mac; i != txq->tail; i++) {
-			struct vtsn_desc *desc = vtsn_slot(port, txq, i);
-
-			if (desc->launch_phc > now_phc + (s64)port->launch_horizon_ns)
-				desc->drop = VTSN_DROP_HORIZON;
-		}
-	}
 	return 0;
 }
 

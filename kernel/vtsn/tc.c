@@ -114,6 +114,7 @@ static int vtsn_setup_taprio(struct net_device *dev, struct tc_taprio_qopt_offlo
 		second = port->next_schedule;
 		port->schedule = NULL;
 		port->next_schedule = NULL;
+		vtsn_gates_forget(port);
 		/* taprio removes its traffic classes next. */
 		port->strict = false;
 		vtsn_wire_leave(port->wire, now_raw, flags);

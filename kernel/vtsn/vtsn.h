@@ -51,6 +51,7 @@ struct vtsn_schedule {
 	s64 base_phc;
 	s64 cycle_ns;
 	s64 extension_ns;
+	s64 extend_phc;		/* from here to the base the previous one's last entry applies */
 	u32 always_open;	/* queues whose gate never closes */
 	u32 count;
 	struct {
@@ -68,7 +69,20 @@ struct vtsn_cbs {
 	s64 low_credit;
 	s64 credit;		/* at updated_raw */
 	s64 updated_raw;
+	s64 ready_raw;		/* when it allows the next frame */
 	bool waiting;		/* a frame has been queued since updated_raw */
+};
+
+/*
+ * What is known of a queue's gate, in PHC ns: for frames of @need or longer, no start from
+ * @from to @open; from there to @close it is open. All 0: nothing.
+ */
+struct vtsn_gate {
+	s64 need;
+	s64 from;
+	s64 open;		/* VTSN_NEVER: no window is that long */
+	s64 close;
+	s64 open_raw;
 };
 
 enum vtsn_drop {
@@ -121,6 +135,7 @@ struct vtsn_txq {
 	u32 clean;		/* next to be freed, by NAPI */
 	u32 urgent;		/* first one from clean on that waits for a stamp */
 	bool launch_time;	/* ETF offload is on */
+	struct vtsn_gate gate;
 	struct vtsn_cbs cbs;
 	struct vtsn_txq_stats stats;
 };
@@ -248,6 +263,9 @@ struct vtsn_wire {
 	u32 delay_ns;		/* propagation */
 	s64 next_raw;		/* no event before */
 	s64 settled_raw;	/* events up to here are final */
+	s64 resume_raw;		/* no timer before: other work of the CPU is due */
+	u32 work;		/* events and gate list entries since the lock was taken */
+	u32 longest_run;	/* most work ever */
 	struct vtsn_port *port[2];
 	struct kref ref;
 };
@@ -297,10 +315,11 @@ int vtsn_poll(struct napi_struct *napi, int budget);
 int vtsn_set_rings(struct vtsn_port *port, u32 tx_ring, u32 rx_ring, u32 queues);
 
 /* wire.c: under wire->lock, except ... */
-void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw);
 bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw);
 void vtsn_wire_set_rate(struct vtsn_wire *wire, u32 mbps);
 /* ... these, which take and release it */
+bool vtsn_wire_begin(struct vtsn_wire *wire, s64 *now_raw, unsigned long *flags)
+	__acquires(&wire->lock);
 s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags) __acquires(&wire->lock);
 void vtsn_wire_leave(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	__releases(&wire->lock);
@@ -331,10 +350,10 @@ struct vtsn_schedule *vtsn_schedule_new(const struct tc_taprio_qopt_offload *off
 					struct netlink_ext_ack *extack);
 struct vtsn_schedule *vtsn_schedule_install(struct vtsn_port *port,
 					    struct vtsn_schedule *schedule, s64 now_raw);
+void vtsn_gates_forget(struct vtsn_port *port);
 s64 vtsn_gate_start(struct vtsn_port *port, u32 queue, s64 from_raw, s64 need_raw);
 
 /* cbs.c: under wire->lock */
-s64 vtsn_cbs_ready(const struct vtsn_cbs *cbs, s64 from_raw);
 void vtsn_cbs_sent(struct vtsn_cbs *cbs, s64 start_raw, s64 end_raw, bool more);
 void vtsn_cbs_queued(struct vtsn_cbs *cbs, s64 now_raw);
 

@@ -16,12 +16,25 @@
 #define VTSN_WAIT_CREDIT	BIT(2)
 #define VTSN_WAIT_GATE		BIT(3)
 
+/*
+ * Most events, and entries of gate lists looked at, with interrupts disabled; the last event
+ * may look at whole lists. The rest is for the next timer, or for the next turn of
+ * vtsn_wire_enter().
+ */
+#define VTSN_RUN_WORK		64
+
 /* Earliest start of a frame: handed over, and its launch time reached. */
 static s64 vtsn_earliest_start(struct vtsn_port *port, const struct vtsn_desc *desc)
 {
 	if (!desc->launch_phc)
 		return desc->queued_raw;
 	return max(vtsn_phc_to_raw(&port->phc, desc->launch_phc), desc->queued_raw);
+}
+
+static bool vtsn_beyond_horizon(const struct vtsn_port *port, const struct vtsn_desc *desc)
+{
+	return desc->launch_phc > vtsn_phc_at(&port->phc, port->wire->settled_raw) +
+				  (s64)port->launch_horizon_ns;
 }
 
 /*
@@ -36,6 +49,9 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 
 	desc = vtsn_slot(port, txq, txq->mac);
 	*why = 0;
+	/* If the clock was set back, it would block the queue. */
+	if (desc->launch_phc && vtsn_beyond_horizon(port, desc))
+		desc->drop = VTSN_DROP_HORIZON;
 	if (desc->drop)
 		return desc->queued_raw;
 	if (unlikely(port->faults.stuck_queues & BIT(queue)))
@@ -53,7 +69,7 @@ static s64 vtsn_head_ready(struct vtsn_port *port, u32 queue, u32 *why)
 		*why |= VTSN_WAIT_PAUSE;
 	}
 	if (txq->cbs.enabled) {
-		other = vtsn_cbs_ready(&txq->cbs, start);
+		other = txq->cbs.ready_raw;
 		if (other > start) {
 			start = other;
 			*why |= VTSN_WAIT_CREDIT;
@@ -261,15 +277,21 @@ static s64 vtsn_next_arrival(const struct vtsn_port *port)
 	return image ? vtsn_image((struct sk_buff *)image)->arrival_raw : VTSN_NEVER;
 }
 
-/* Processes all events up to @now_raw, in order. Bounded by the ring sizes. */
-void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
+/*
+ * Processes the events up to @now_raw, in order, and at least one; false if that would be too
+ * many with interrupts disabled.
+ */
+static bool vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 {
+	u32 events = 0;
+	s64 best;
+
 	lockdep_assert_held(&wire->lock);
-	for (;;) {
+	for (;; events++) {
 		struct vtsn_port *sender = NULL, *receiver = NULL;
-		s64 best = VTSN_NEVER;
 		u32 i, queue = 0;
 
+		best = VTSN_NEVER;
 		/* At one instant arrivals come first: an arrived PAUSE is obeyed. */
 		for (i = 0; i < 2; i++) {
 			s64 when = vtsn_next_arrival(wire->port[i]);
@@ -290,10 +312,9 @@ void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 				queue = q;
 			}
 		}
-		if (best > now_raw) {
-			wire->next_raw = best;
-			return;
-		}
+		if (best > now_raw || (events && wire->work >= VTSN_RUN_WORK))
+			break;
+		wire->work++;
 		if (!sender)
 			vtsn_arrive(receiver);
 		else if (queue == VTSN_CONTROL)
@@ -301,6 +322,15 @@ void vtsn_wire_run(struct vtsn_wire *wire, s64 now_raw)
 		else
 			vtsn_depart(sender, queue, best);
 	}
+	wire->next_raw = best;
+	wire->longest_run = max(wire->longest_run, wire->work);
+	if (best <= now_raw) {
+		/* As much time for others as this took. */
+		wire->resume_raw = 2 * (s64)ktime_get_raw_ns() - now_raw;
+		return false;
+	}
+	wire->settled_raw = now_raw;
+	return true;
 }
 
 /* When the interrupt for received frames is due. */
@@ -375,17 +405,30 @@ bool vtsn_irq_cause(struct vtsn_port *port, s64 now_raw)
 	return true;
 }
 
+/*
+ * Takes the lock and runs the wire; false if it has not come to the present, @now_raw, so that
+ * nothing may be changed.
+ */
+bool vtsn_wire_begin(struct vtsn_wire *wire, s64 *now_raw, unsigned long *flags)
+	__acquires(&wire->lock)
+{
+	raw_spin_lock_irqsave(&wire->lock, *flags);
+	*now_raw = ktime_get_raw_ns();
+	wire->work = 0;
+	if (*now_raw >= wire->next_raw)
+		return vtsn_wire_run(wire, *now_raw);
+	wire->settled_raw = *now_raw;
+	return true;
+}
+
 /* Takes the lock and brings the wire up to the present, which it returns. */
 s64 vtsn_wire_enter(struct vtsn_wire *wire, unsigned long *flags)
 	__acquires(&wire->lock)
 {
 	s64 now_raw;
 
-	raw_spin_lock_irqsave(&wire->lock, *flags);
-	now_raw = ktime_get_raw_ns();
-	if (now_raw >= wire->next_raw)
-		vtsn_wire_run(wire, now_raw);
-	wire->settled_raw = now_raw;
+	while (!vtsn_wire_begin(wire, &now_raw, flags))
+		raw_spin_unlock_irqrestore(&wire->lock, *flags);
 	return now_raw;
 }
 
@@ -398,8 +441,11 @@ void vtsn_wire_watch(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 	for (i = 0; i < 2; i++) {
 		struct vtsn_port *port = wire->port[i];
 
+		s64 event;
+
+		event = min(port->next_raw, vtsn_next_cause(port, now_raw));
 		if (port->up)
-			vtsn_irq_arm(port, min(port->next_raw, vtsn_next_cause(port, now_raw)));
+			vtsn_irq_arm(port, max(event, wire->resume_raw));
 	}
 	raw_spin_unlock_irqrestore(&wire->lock, flags);
 }
