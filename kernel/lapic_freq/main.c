@@ -18,6 +18,7 @@
 #include <linux/module.h>
 #include <linux/smp.h>
 #include <asm/apicdef.h>
+#include <asm/cpufeature.h>
 #include <asm/tsc.h>
 
 /* The kernel sets the timer's divider to this (arch/x86/kernel/apic/apic.c). */
@@ -58,6 +59,15 @@ static int __init lapic_freq_init(void)
 	struct lapic_freq_symbols symbols;
 	lapic_freq_lookup *lookup;
 
+	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR)) {
+		pr_err("lapic_freq: only for guests: this is no virtual machine\n");
+		return -ENODEV;
+	}
+	/* The functions that are called by address here have no ENDBR then, or a sealed one. */
+	if (boot_cpu_has(X86_FEATURE_IBT)) {
+		pr_err("lapic_freq: indirect branch tracking is enabled; boot with ibt=off\n");
+		return -EOPNOTSUPP;
+	}
 	lookup = lapic_freq_find_lookup();
 	if (IS_ERR(lookup)) {
 		pr_err("lapic_freq: cannot find kallsyms_lookup_name by kprobe (%ld)\n",

@@ -14,6 +14,8 @@ timers() { awk '$1 == "LOC:" { for (i = 2; i <= NF; i++) if ($i ~ /^[0-9]+$/) su
 ms() { tr -d . </proc/uptime | awk '{ print 10 * $1 }'; }
 machine() { cat /sys/class/rtc/rtc0/since_epoch 2>/dev/null; }
 
+check "the machine is a guest, which the module requires" grep -qw hypervisor /proc/cpuinfo
+refused "without indirect branch tracking, which it does not support" grep -qw ibt /proc/cpuinfo
 equal "both CPUs are online" 0-1 "$(cat /sys/devices/system/cpu/online)"
 equal "the TSC is the clock source" tsc "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
 
