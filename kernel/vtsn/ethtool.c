@@ -58,7 +58,11 @@ static int vtsn_set_link_ksettings(struct net_device *dev,
 	now_raw = vtsn_wire_enter(wire, &flags);
 	vtsn_wire_set_rate(wire, vtsn_rates[i]);
 	vtsn_wire_leave(wire, now_raw, flags);
-	/* cbs, taprio and prioflow compute from the rate, and ask for it when it has changed. */
+	/*
+	 * cbs, taprio and prioflow compute from the rate, and ask for it when it has changed. The
+	 * carrier stays: nothing is negotiated that would take time, and the core empties the
+	 * queues of a port without carrier.
+	 */
 	for (i = 0; i < ARRAY_SIZE(wire->port); i++)
 		netdev_state_change(wire->port[i]->dev);
 	return 0;
