@@ -46,6 +46,7 @@ static struct sk_buff *vtsn_make_image(struct vtsn_port *port, struct sk_buff *s
 		memset(image->data + skb->len, 0, length - skb->len);
 	cb = vtsn_image(image);
 	memset(cb, 0, sizeof(*cb));
+	cb->checksummed = skb->ip_summed == CHECKSUM_PARTIAL;
 	/* The receiver sees the priority only in the tag. */
 	tagged = (const struct vlan_ethhdr *)image->data;
 	if (eth_type_vlan(tagged->h_vlan_proto))
@@ -207,13 +208,19 @@ static bool vtsn_wants_rx_stamp(const struct vtsn_port *port, struct sk_buff *im
 
 static void vtsn_deliver(struct vtsn_port *port, struct sk_buff *image)
 {
-	s64 stamp_phc = vtsn_image(image)->stamp_phc;
-	bool corrupted = vtsn_image(image)->corrupted;
+	const struct vtsn_image *cb = vtsn_image(image);
+	s64 stamp_phc = cb->stamp_phc;
+	bool checked;
 
+	/*
+	 * A checksum that the sending MAC made is right, and need not be checked. Any other may
+	 * be wrong, as when a program or a router made it: the stack checks it.
+	 */
+	checked = cb->checksummed && !cb->corrupted;
 	if (vtsn_wants_rx_stamp(port, image))
 		skb_hwtstamps(image)->hwtstamp = ns_to_ktime(stamp_phc);
 	image->protocol = eth_type_trans(image, port->dev);
-	image->ip_summed = corrupted ? CHECKSUM_NONE : CHECKSUM_UNNECESSARY;
+	image->ip_summed = checked ? CHECKSUM_UNNECESSARY : CHECKSUM_NONE;
 	skb_record_rx_queue(image, 0);
 	napi_gro_receive(&port->napi, image);
 }

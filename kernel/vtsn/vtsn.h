@@ -277,6 +277,7 @@ struct vtsn_image {
 	s64 stamp_phc;		/* the same by the receiver's clock */
 	u32 delay_ns;		/* additional delay, by fault injection */
 	u8 class;
+	bool checksummed;	/* by the sending MAC */
 	bool corrupted;
 	bool lost;
 	bool reordered;
