@@ -42,7 +42,7 @@ more() { [ "$(total_a packets)" -gt $((packets + $1)) ]; }
 under_flood() {
     what=$1
     shift
-    >flooded
+    : >flooded
     packets=$(total_a packets) dropped=$(total_a flushed) buffers=$(buffers) round=0
     flood >stamps &
     must wait_for 20 more 20
