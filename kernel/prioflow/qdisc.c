@@ -10,6 +10,7 @@
  * sockets, so that a sender whose buffer is full sleeps instead of losing packets.
  */
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <net/gen_stats.h>
 
 #include "../compat/compat.h"
@@ -341,26 +342,32 @@ static void prioflow_destroy(struct Qdisc *sch)
 static int prioflow_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
-	struct tc_prioflow_xstats stats = {};
+	struct tc_prioflow_xstats *stats;	/* too large for the stack */
+	int err;
 	u32 i;
 
-	prioflow_port_fill(q->port, &stats);
+	stats = kzalloc(sizeof(*stats), GFP_KERNEL);
+	if (!stats)
+		return -1;
+	prioflow_port_fill(q->port, stats);
 	sch_tree_lock(sch);
 	prioflow_bypass_flush(sch);
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
-		stats.level[i].sent = q->level[i].sent;
-		stats.level[i].sent_bytes = q->level[i].sent_bytes;
-		stats.level[i].dropped = q->level[i].dropped;
-		stats.level[i].longest_wait_ns = q->level[i].longest_wait_ns;
-		stats.level[i].queued = prioflow_level_queued(&q->level[i]);
-		stats.level[i].queued_bytes = q->level[i].bytes;
+		stats->level[i].sent = q->level[i].sent;
+		stats->level[i].sent_bytes = q->level[i].sent_bytes;
+		stats->level[i].dropped = q->level[i].dropped;
+		stats->level[i].longest_wait_ns = q->level[i].longest_wait_ns;
+		stats->level[i].queued = prioflow_level_queued(&q->level[i]);
+		stats->level[i].queued_bytes = q->level[i].bytes;
 	}
-	stats.forward.over_limit = q->over_limit;
-	stats.forward.most = q->most_forwarded;
-	stats.ruled = q->ruled;
-	stats.ruled_over_room = q->ruled_over_room;
+	stats->forward.over_limit = q->over_limit;
+	stats->forward.most = q->most_forwarded;
+	stats->ruled = q->ruled;
+	stats->ruled_over_room = q->ruled_over_room;
 	sch_tree_unlock(sch);
-	return gnet_stats_copy_app(d, &stats, sizeof(stats));
+	err = gnet_stats_copy_app(d, stats, sizeof(*stats));
+	kfree(stats);
+	return err;
 }
 
 /* Classes 1 to 16 are the levels 0 to 15, for `tc -s class`. They take no child qdisc. */
