@@ -440,10 +440,8 @@ void vtsn_wire_watch(struct vtsn_wire *wire, s64 now_raw, unsigned long flags)
 
 	for (i = 0; i < 2; i++) {
 		struct vtsn_port *port = wire->port[i];
+		s64 event = min(port->next_raw, vtsn_next_cause(port, now_raw));
 
-		s64 event;
-
-		event = min(port->next_raw, vtsn_next_cause(port, now_raw));
 		if (port->up)
 			vtsn_irq_arm(port, max(event, wire->resume_raw));
 	}
