@@ -8,6 +8,9 @@
  * whose senders sleep for buffer as they do in a pause. When the carrier is back they are sent
  * again. Forwarded frames do not wait: one unplugged cable would pause all ports of a bridge.
  *
+ * The core also does that, for a moment, while a qdisc is exchanged. It tells nobody when it is
+ * done, so a work looks.
+ *
  * Packets on their way to noop_qdisc pass a netfilter egress hook. It costs each packet of the
  * device, so it is registered when the first sender of the namespace opts in.
  */
@@ -67,6 +70,9 @@ static unsigned int prioflow_keep_hook(void *priv, struct sk_buff *skb,
 	if (prioflow_keep_must_wait(port) && prioflow_keep_takes(port, skb)) {
 		skb_dst_force(skb);
 		__skb_queue_tail(&keep->kept, skb);
+		/* Otherwise a notification follows. */
+		if (netif_carrier_ok(port->dev))
+			schedule_delayed_work(&keep->work, 1);
 		verdict = NF_STOLEN;
 	}
 	spin_unlock_bh(&port->lock);
@@ -137,6 +143,25 @@ void prioflow_keep_resume(struct prioflow_port *port)
 	}
 }
 
+static void prioflow_keep_work(struct work_struct *work)
+{
+	struct prioflow_keep *keep = container_of(work, struct prioflow_keep, work.work);
+
+	/* Who ends the work has the RTNL. */
+	if (!rtnl_trylock()) {
+		schedule_delayed_work(&keep->work, 1);
+		return;
+	}
+	prioflow_keep_resume(container_of(keep, struct prioflow_port, keep));
+	rtnl_unlock();
+}
+
+void prioflow_keep_init(struct prioflow_keep *keep)
+{
+	__skb_queue_head_init(&keep->kept);
+	INIT_DELAYED_WORK(&keep->work, prioflow_keep_work);
+}
+
 /* Drops the kept packets. */
 void prioflow_keep_purge(struct prioflow_port *port)
 {
@@ -181,5 +206,6 @@ void prioflow_keep_end(struct prioflow_port *port)
 		nf_unregister_net_hook(dev_net(port->dev), &keep->hook);
 		synchronize_net();	/* the hook may be keeping a last one */
 	}
+	cancel_delayed_work_sync(&keep->work);
 	prioflow_keep_purge(port);
 }

@@ -45,7 +45,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	port->propagates = true;
 	port->ruled = prioflow_rules_exist(net);
 	prioflow_link_init(&port->link);
-	__skb_queue_head_init(&port->keep.kept);
+	prioflow_keep_init(&port->keep);
 	prioflow_net_add(net, port);
 	if (net->has_senders)
 		prioflow_keep_start(port);

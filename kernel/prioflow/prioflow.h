@@ -28,6 +28,7 @@
 #include <linux/rhashtable-types.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include <net/sock.h>
@@ -178,6 +179,7 @@ struct prioflow_keep {
 	const struct sk_buff *passing;	/* on its way to the qdisc again */
 	u64 ruled_bytes;		/* of kept packets that a rule protects */
 	struct sk_buff_head kept;
+	struct delayed_work work;	/* sends them again, if nobody tells when */
 };
 
 /* Which ports a receiver sends pause requests to (scope.c). Under the namespace's lock. */
@@ -417,6 +419,7 @@ void prioflow_storm_account(struct prioflow_port *port, u64 now_ns);
 bool prioflow_storm_rages(struct prioflow_port *port, u64 now_ns);
 
 /* keep.c */
+void prioflow_keep_init(struct prioflow_keep *keep);
 void prioflow_keep_levels(struct prioflow_sched *q);
 void prioflow_keep_resume(struct prioflow_port *port);
 void prioflow_keep_purge(struct prioflow_port *port);
