@@ -1,6 +1,6 @@
 //! Puts into the program what it gives to others: the sources of Teiji's kernel modules
-//! (`kernel/`), so that an installed `teiji` can build them for any kernel, and the library
-//! that it preloads into QEMU (`src/lockstep.c`), compiled.
+//! (`kernel/`), so that an installed `teiji` can build them for any kernel, and the libraries
+//! that it loads into QEMU (`src/lockstep.c`, `src/recorder.c`), compiled.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::{env, fs, io};
 
 /// Relative to this crate.
 const KERNEL_DIR: &str = "../../kernel";
-const LOCKSTEP: &str = "src/lockstep.c";
+const LIBRARIES: [&str; 2] = ["lockstep", "recorder"];
 
 fn main() -> io::Result<()> {
     let dir = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(KERNEL_DIR);
@@ -29,7 +29,10 @@ fn main() -> io::Result<()> {
     list.push(']');
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("kernel_files.rs"), list)?;
-    compile(LOCKSTEP, &out.join("lockstep.so"))
+    for name in LIBRARIES {
+        compile(&format!("src/{name}.c"), &out.join(format!("{name}.so")))?;
+    }
+    Ok(())
 }
 
 /// Makes a library of one C file, with the compiler that links Rust's programs.

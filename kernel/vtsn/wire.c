@@ -191,7 +191,8 @@ static void vtsn_count_drop(struct vtsn_txq *txq, const struct vtsn_desc *desc)
 	}
 }
 
-static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
+/* Not inlined: `teiji why` watches it. */
+static noinline void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 {
 	struct vtsn_txq *txq = &port->txq[queue];
 	struct vtsn_wire *wire = port->wire;

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod synchronised;
 mod talk;
+mod why;
 
 use std::ffi::OsString;
 
@@ -70,6 +71,7 @@ pub enum Command {
     Check(check::Args),
     Plan(plan::Args),
     Margin(margin::Args),
+    Why(why::Args),
     Talk(talk::Args),
     Listen(listen::Args),
     Join(join::Args),
@@ -96,6 +98,7 @@ impl Command {
             Self::Check(args) => check::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Margin(args) => margin::run(args),
+            Self::Why(args) => why::run(args),
             Self::Talk(args) => talk::run(args),
             Self::Listen(args) => listen::run(args),
             Self::Join(args) => join::run(args),

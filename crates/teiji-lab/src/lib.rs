@@ -11,7 +11,8 @@
 //! * [`suite`] – test scripts for kernel modules, and the judgement of their kernel,
 //! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`) and checked at every use,
 //! * [`kernel`] – an image and its modules,
-//! * [`qemu_install`] – the QEMU that fits.
+//! * [`qemu_install`] – the QEMU that fits,
+//! * [`recorder`] – what the guest's kernel does, step by step.
 //!
 //! The same machine gives the same measurement on every host, bit for bit:
 //! time in the guest is the number of instructions it has executed.
@@ -26,10 +27,12 @@ pub mod guest;
 pub mod guest_modules;
 pub mod initramfs;
 pub mod kernel;
+mod library;
 mod lockstep;
 pub mod machine;
 pub mod protocol;
 pub mod qemu_install;
 mod qemu_version;
+pub mod recorder;
 pub mod suite;
 pub mod vm;

@@ -15,6 +15,7 @@ use crate::console;
 use crate::lockstep::Lockstep;
 use crate::machine::{Clock, Console, MachineSpec, qemu_arguments};
 use crate::protocol::{Kind, Message, Reader};
+use crate::recorder::{Recorder, Recording};
 
 /// How many console lines an error quotes.
 const CONSOLE_LINES: usize = 12;
@@ -135,6 +136,8 @@ pub struct Supervision<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Called regularly, for progress.
     pub tick: &'a mut dyn FnMut(),
+    /// Record what the guest's kernel does.
+    pub recording: Option<&'a Recording>,
 }
 
 /// Runs the machine until its guest says [`Kind::End`]; returns the messages
@@ -167,6 +170,11 @@ pub fn run(
         takes_turns.then(Lockstep::new).transpose().map_err(file_error(Lockstep::NAME.as_ref()))?;
     if let Some(lockstep) = &lockstep {
         lockstep.preload_into(&mut qemu);
+    }
+    let recorder = supervision.recording.map(|_| Recorder::new()).transpose();
+    let recorder = recorder.map_err(file_error(Recorder::NAME.as_ref()))?;
+    if let (Some(recorder), Some(recording)) = (&recorder, supervision.recording) {
+        recorder.add_to(&mut qemu, recording);
     }
     teiji_sys::process::die_with_parent(&mut qemu);
     let program = PathBuf::from(qemu.get_program());

@@ -67,6 +67,7 @@ impl Bench {
 
     fn run(&self, spec: &MachineSpec) -> Result<(), VmError> {
         let supervision = Supervision {
+            recording: None,
             wall_limit: Duration::from_secs(300),
             cpu: None,
             stop: &|| false,

@@ -40,11 +40,17 @@ impl Job {
     }
 }
 
+/// Word for init: instead of measuring, leave the kernel's symbols.
+pub const SYMBOLS_WORD: &str = "symbols";
+
 /// The arguments with which init starts this program again.
 pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
     let word = |key: &str| init.rest.get(key).cloned().unwrap_or_default();
     if init.rest.contains_key(teiji_lab::suite::INIT_WORD) {
         return ["guest-suite".into(), "--seed".into(), word("seed")].map(OsString::from).to_vec();
+    }
+    if init.rest.contains_key(SYMBOLS_WORD) {
+        return ["guest", "--symbols"].map(OsString::from).to_vec();
     }
     ["guest".into(), "--case".into(), word("case"), "--seed".into(), word("seed")]
         .map(OsString::from)
@@ -121,4 +127,18 @@ fn cards() -> BTreeMap<MacAddr, String> {
             Some((address.trim().parse().ok()?, entry.file_name().into_string().ok()?))
         })
         .collect()
+}
+
+/// Leaves the addresses of the kernel's functions and the layout of its structures for the host:
+/// the length of the first in four octets, little-endian, `/proc/kallsyms`, and BTF.
+///
+/// # Errors
+/// If the kernel does not have them, or the result cannot be written.
+pub fn symbols() -> anyhow::Result<()> {
+    let kallsyms = fs::read("/proc/kallsyms").context("this kernel has no /proc/kallsyms")?;
+    let btf = fs::read("/sys/kernel/btf/vmlinux").context("this kernel has no BTF")?;
+    let mut all = u32::try_from(kallsyms.len()).context("too many symbols")?.to_le_bytes().to_vec();
+    all.extend(kallsyms);
+    all.extend(btf);
+    fs::write(RESULT_PATH, all).context("cannot leave the symbols")
 }

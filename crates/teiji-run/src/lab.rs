@@ -19,6 +19,7 @@ use teiji_lab::kernel::{Kernel, KernelSpec};
 use teiji_lab::machine::{self, Clock, Console, MachineSpec, NicSpec, qemu_arguments};
 use teiji_lab::protocol::{Kind, Message};
 use teiji_lab::qemu_install::Qemu;
+use teiji_lab::recorder::Recording;
 use teiji_lab::vm::{self, Supervision, VmError};
 
 use crate::guest::Job;
@@ -53,6 +54,15 @@ pub struct Lab {
     /// Keeps the guests' file systems until the run is over.
     _scratch: tempfile::TempDir,
     wall_limit: Option<Duration>,
+}
+
+/// What the host adds to a member, without effect on what is measured.
+#[derive(Clone, Copy, Default)]
+pub struct Hosting<'a> {
+    /// The CPU that QEMU runs on.
+    pub cpu: Option<u16>,
+    /// Record what the kernel does.
+    pub recording: Option<&'a Recording>,
 }
 
 /// A kernel and the file system that goes with it.
@@ -192,6 +202,37 @@ impl Lab {
         qemu_arguments(&spec).iter().map(|a| a.to_string_lossy().into_owned()).collect()
     }
 
+    /// Boots a case's machine and asks its kernel for the addresses of its functions, which are
+    /// the same in each member.
+    ///
+    /// # Errors
+    /// If the machine cannot be started, is interrupted, or ends without a result.
+    pub fn symbols(&self, case: &Case, seed: u64, stop: &StopFlag) -> anyhow::Result<Vec<u8>> {
+        let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let files = MemberFiles {
+            console: scratch.path().join("console"),
+            captures: vec![None; case.scenario.wires.len()],
+        };
+        let mut spec = self.machine(case, seed, &files, &scratch.path().join("results"));
+        spec.init_args.insert(0, format!("teiji.{}", crate::guest::SYMBOLS_WORD));
+        let mut messages = Vec::new();
+        vm::run(
+            self.qemu.command(),
+            &spec,
+            &scratch.path().join("qemu.log"),
+            Supervision {
+                wall_limit: self.wall_limit.unwrap_or(BOOT_LIMIT),
+                cpu: None,
+                stop: &|| stop.is_stopped(),
+                tick: &mut || {},
+                recording: None,
+            },
+            &mut messages,
+        )?;
+        let result = messages.into_iter().find(|message| message.kind == Kind::Result);
+        Ok(result.context("the guest ended without its symbols")?.payload)
+    }
+
     /// Boots a machine, measures one member, and returns what it measured.
     ///
     /// # Errors
@@ -201,10 +242,11 @@ impl Lab {
         case: &Case,
         seed: u64,
         files: &MemberFiles,
-        cpu: Option<u16>,
+        hosting: Hosting<'_>,
         stop: &StopFlag,
         tick: &mut dyn FnMut(),
     ) -> anyhow::Result<Outcome> {
+        let Hosting { cpu, recording } = hosting;
         let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
         let spec = self.machine(case, seed, files, &scratch.path().join("results"));
         let wall_limit = self.wall_limit.unwrap_or_else(|| default_wall_limit(case));
@@ -213,7 +255,7 @@ impl Lab {
             self.qemu.command(),
             &spec,
             &scratch.path().join("qemu.log"),
-            Supervision { wall_limit, cpu, stop: &|| stop.is_stopped(), tick },
+            Supervision { wall_limit, cpu, stop: &|| stop.is_stopped(), tick, recording },
             &mut messages,
         );
         let outcome = outcome(&messages);

@@ -33,6 +33,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod summarise;
+pub mod trace;
 
 pub use error::{Interrupted, Mistake};
 pub use interruption::{abandon_preparation, is_undo_pending};

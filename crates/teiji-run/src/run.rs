@@ -24,7 +24,7 @@ use teiji_record::{LabManifest, ObservedCase, ObservedCases, RunFolder};
 use crate::Interrupted;
 use crate::guest::Job;
 use crate::interruption;
-use crate::lab::{Lab, vcpus};
+use crate::lab::{Hosting, Lab, vcpus};
 use crate::measure::{self, Setup};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, PARTS, Progress, parts};
@@ -322,7 +322,8 @@ fn measure_one(
                 // afterwards says why.
                 bar.set(tails.iter_mut().map(|t| t.poll().unwrap_or(0)).sum());
             };
-            let outcome = lab.measure(case, seed, &files, cpu, stop, &mut tick)?;
+            let hosting = Hosting { cpu, ..Hosting::default() };
+            let outcome = lab.measure(case, seed, &files, hosting, stop, &mut tick)?;
             let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
             (outcome, files.captures, Some(resolution))
         }

@@ -6,14 +6,20 @@ use crate::exit::Exit;
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of the case.
-    #[arg(long)]
-    case: String,
+    #[arg(long, required_unless_present = "symbols")]
+    case: Option<String>,
     /// The member's seed.
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Leave the kernel's symbols instead.
+    #[arg(long, conflicts_with = "case")]
+    symbols: bool,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    teiji_run::guest::measure(&args.case, args.seed)?;
+    match &args.case {
+        Some(case) => teiji_run::guest::measure(case, args.seed)?,
+        None => teiji_run::guest::symbols()?,
+    }
     Ok(Exit::Success)
 }

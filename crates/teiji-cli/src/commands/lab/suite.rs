@@ -148,6 +148,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         &machine,
         &scratch.path().join("qemu.log"),
         Supervision {
+            recording: None,
             wall_limit: Duration::from_secs(args.wall_limit),
             cpu: None,
             stop: &|| stop.is_stopped(),

@@ -1,0 +1,104 @@
+//! `teiji why`: recording changes nothing, and every frame's time is divided exactly.
+
+mod common;
+
+use std::path::Path;
+
+use common::teiji;
+use serde_json::Value;
+
+const MARGIN_PS: i64 = 400_000_000;
+
+/// Runs cases of `etf.toml`, and asks why. All frames are shown.
+fn run_and_ask(out: &Path, more: &[&str]) -> Vec<Value> {
+    let file = common::repository().join("experiments/etf.toml");
+    let out_dir = out.to_str().unwrap();
+    let set = ["--set", "flows.cycle.frames=120", "--seed", "1", "--out", out_dir];
+    let run = teiji(&[&["run", file.to_str().unwrap()], &set[..], more].concat());
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let latest = out.join("latest");
+    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "1000"]);
+    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
+    serde_json::from_str(&why.out).unwrap()
+}
+
+fn number(value: &Value, key: &str) -> i64 {
+    value[key].as_i64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+/// All frames have a path, and the parts of each sum up to the whole.
+fn is_exact(flow: &Value) {
+    assert_eq!((number(flow, "frames"), number(flow, "unknown")), (120, 0), "{flow}");
+    let shown = flow["shown"].as_array().unwrap();
+    assert_eq!(shown.len(), 120);
+    for frame in shown {
+        let parts = frame["parts"].as_array().unwrap();
+        let sum: i64 = parts.iter().map(|part| number(part, "time_ps")).sum();
+        assert_eq!(sum, number(frame, "whole_ps"), "{frame}");
+        assert!(parts.iter().all(|part| number(part, "time_ps") > 0), "{frame}");
+    }
+}
+
+#[test]
+fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_to_the_nanosecond() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = run_and_ask(dir.path(), &["--case", "normal", "--case", "etf"]);
+    let [normal, etf] = &found[..] else { panic!("{found:?}") };
+    for flow in [normal, etf] {
+        is_exact(flow);
+    }
+    let causes = normal["causes"].to_string();
+    for cause in ["interrupt apic_timer", "the sender, up to the qdisc", "driver and MAC"] {
+        assert!(causes.contains(cause), "{causes}");
+    }
+    // The clocks of trace, kernel and wire agree: launch times are on whole nanoseconds.
+    for frame in etf["shown"].as_array().unwrap() {
+        let off = number(frame, "whole_ps") - MARGIN_PS;
+        assert!(off.abs() <= 1_000, "{frame}");
+    }
+    let latest = dir.path().join("latest");
+    let latest = latest.to_str().unwrap();
+    let one = teiji(&["why", latest, "--case", "normal", "--frame", "cycle:7"]);
+    assert_eq!(one.code, 0, "{}", one.err);
+    assert!(one.out.contains("\n  cycle:7  "), "{}", one.out);
+    assert_eq!(one.out.matches("above the median").count(), 1, "{}", one.out);
+    for (wrong, sentence) in [
+        (["--frame", "cycle:7000"], "has no path"),
+        (["--frame", "circle:7"], "has no flow `circle`"),
+        (["--case", "extra"], "has no case `extra`; it has normal, etf"),
+        (["--seed", "9"], "has no seed 9"),
+    ] {
+        let said = teiji(&[&["why", latest], &wrong[..]].concat());
+        assert_ne!(said.code, 0);
+        assert!(said.err.contains(sentence), "{wrong:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_run_of_another_program_is_refused_before_anything_is_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/etf.toml");
+    let out = dir.path().to_str().unwrap();
+    let set = ["--set", "flows.cycle.frames=20", "--case", "normal", "--out", out];
+    let run = teiji(&[&["run", file.to_str().unwrap()], &set[..]].concat());
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let latest = dir.path().join("latest");
+    let manifest = latest.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value["lab"]["program_sha256"] = "00".into();
+    std::fs::write(&manifest, value.to_string()).unwrap();
+    let said = teiji(&["why", latest.to_str().unwrap()]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("another build of teiji"), "{}", said.err);
+    // The same as above, but the records tell.
+    std::fs::write(&manifest, text).unwrap();
+    let records = latest.join("records/normal-s1.parquet");
+    let mut bytes = std::fs::read(&records).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&records, bytes).unwrap();
+    let said = teiji(&["why", latest.to_str().unwrap()]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("has other records than"), "{}", said.err);
+}

@@ -1,0 +1,143 @@
+//! The places of a kernel that the recorder watches, and what it reads there.
+
+use std::fmt::Write as _;
+
+use crate::btf::{Btf, BtfError};
+use crate::symbols::Symbols;
+
+/// What a place means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// A processor goes on with another task: which, and the state of the one before.
+    Switch,
+    /// A task is woken: which.
+    Wake,
+    /// An interrupt or exception begins.
+    Interrupt,
+    /// Softirqs, or the function of one of them: entered or left.
+    Softirq,
+    /// The expired timers of a processor are served: the time.
+    Timers,
+    /// A timer wakes a sleeping task: which, expiry, offset of its clock.
+    Sleeper,
+    /// A packet is sent: its beginning.
+    Queue,
+    /// The driver is given a packet: the beginning, its device and queue.
+    Driver,
+    /// The MAC of vtsn begins with a frame: port, queue, when.
+    Wire,
+    /// A task waits for a sleeping lock of PREEMPT_RT: its owner, and the stack; or it has it.
+    Lock,
+}
+
+/// A watched place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// What it means.
+    pub point: Point,
+    /// The function.
+    pub name: String,
+    /// At its end.
+    pub exit: bool,
+    line: String,
+}
+
+/// Octets of a packet's beginning: Ethernet with VLAN tag, IPv6, UDP and the test header.
+pub const PACKET: usize = 96;
+/// Octets of the interrupted program's stack.
+pub const STACK: usize = 64;
+/// Octets of the stack of who waits for a lock.
+pub const CALLERS: usize = 128;
+
+/// Functions of softirqs; not all kernels have all.
+const SOFTIRQS: &[&str] = &[
+    "handle_softirqs",
+    "__do_softirq",
+    "net_rx_action",
+    "net_tx_action",
+    "run_timer_softirq",
+    "hrtimer_run_softirq",
+    "rcu_core_si",
+    "tasklet_action",
+    "tasklet_hi_action",
+    "sched_balance_softirq",
+    "run_rebalance_domains",
+];
+
+/// The places of this kernel that are worth watching.
+///
+/// # Errors
+/// If the kernel's structures are others than those that this reads.
+pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
+    let mut list = List { symbols, hooks: Vec::new() };
+    let task = |base: &str| -> Result<String, BtfError> {
+        let at = |member| btf.offset("task_struct", member);
+        let (pid, prio, comm) = (at("pid")?, at("prio")?, at("comm")?);
+        Ok(format!("{base}{pid}:4 {base}{prio}:4 {base}{comm}:16"))
+    };
+    let state = btf.offset("task_struct", "__state")?;
+    list.entry(Point::Switch, "__switch_to_asm", &format!("{} rsi rdi+{state}:4", task("rsi+")?));
+    list.entry(Point::Wake, "try_to_wake_up", &task("rdi+")?);
+    let interrupts = symbols.beginning("asm_sysvec_").chain(symbols.beginning("asm_exc_"));
+    for name in interrupts.chain(["asm_common_interrupt"]) {
+        // The processor, or a stub, may have pushed a word before.
+        list.entry(Point::Interrupt, name, &format!("rsp+0:48 rsp+24>0:{STACK} rsp+32>0:{STACK}"));
+    }
+    for name in SOFTIRQS {
+        list.both(Point::Softirq, name, "");
+    }
+    list.entry(Point::Timers, "__hrtimer_run_queues", "rsi");
+    let (expires, base) = (btf.offset("hrtimer", "node.expires")?, btf.offset("hrtimer", "base")?);
+    let offset = btf.offset("hrtimer_clock_base", "offset")?;
+    let sleeper = btf.offset("hrtimer_sleeper", "task")?;
+    let clock = format!("rdi+{expires}:8 rdi+{base}>{offset}:8");
+    list.entry(
+        Point::Sleeper,
+        "hrtimer_wakeup",
+        &format!("{} {clock}", task(&format!("rdi+{sleeper}>"))?),
+    );
+    let data = btf.offset("sk_buff", "data")?;
+    let packet = format!("rdi+{data}>0:{PACKET}");
+    list.entry(Point::Queue, "__dev_queue_xmit", &packet);
+    let queue = btf.offset("sk_buff", "queue_mapping")?;
+    list.entry(Point::Driver, "vtsn_xmit", &format!("{packet} rsi rdi+{queue}:2"));
+    list.entry(Point::Wire, "vtsn_depart", "rdi rsi rdx");
+    let owner = btf.offset("rt_mutex_base", "owner").ok();
+    for name in ["rtlock_slowlock_locked", "rt_mutex_slowlock_block"] {
+        if let Some(owner) = owner {
+            list.both(Point::Lock, name, &format!("rdi+{owner}:8 rsp+0:{CALLERS}"));
+        }
+    }
+    Ok(list.hooks)
+}
+
+struct List<'a> {
+    symbols: &'a Symbols,
+    hooks: Vec<Hook>,
+}
+
+impl List<'_> {
+    /// Watches a function's beginning, if this kernel has it.
+    fn entry(&mut self, point: Point, name: &str, values: &str) {
+        self.add(point, name, false, values);
+    }
+
+    fn both(&mut self, point: Point, name: &str, values: &str) {
+        self.add(point, name, false, values);
+        self.add(point, name, true, "");
+    }
+
+    fn add(&mut self, point: Point, name: &str, exit: bool, values: &str) {
+        let Some((start, end)) = self.symbols.range(name) else { return };
+        let kind = if exit { "exit" } else { "entry" };
+        let mut line = String::new();
+        // Writing to a String cannot fail.
+        let _ = write!(line, "{} {kind} {start:x} {end:x} {values}", self.hooks.len());
+        self.hooks.push(Hook { point, name: name.to_owned(), exit, line });
+    }
+}
+
+/// The recorder's file of hooks.
+pub fn text(hooks: &[Hook]) -> String {
+    hooks.iter().flat_map(|hook| [hook.line.trim_end(), "\n"]).collect()
+}

@@ -1,0 +1,291 @@
+//! Where a frame's time went: from the expiry of its sender's timer to its start on the wire, each
+//! picosecond has one cause.
+
+use std::fmt;
+
+use crate::hooks::Hook;
+use crate::stream::Ps;
+use crate::symbols::Symbols;
+use crate::timeline::{
+    Frame, Interruption, Layer, LockWait, Passage, Segment, Timeline, TimerWake,
+};
+
+/// Why time passed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// The timer had expired, and the processor did not take its interrupt yet: it does so between
+    /// blocks of instructions (below 0.2 µs), or had interrupts disabled. Where it took it, and in
+    /// which thread.
+    Pending {
+        /// The function, and who called it.
+        function: String,
+        /// The thread.
+        thread: String,
+    },
+    /// The timer had expired, and the processor was idle.
+    InterruptEntry,
+    /// The timer's interrupt, until it woke the sender.
+    TimerInterrupt,
+    /// The scheduler, from the wake-up to the sender.
+    Switch,
+    /// Another thread ran while the sender could have run.
+    Thread(String),
+    /// An interrupt or exception was served.
+    Interrupt(String),
+    /// A softirq was served, by a thread or after an interrupt.
+    Softirq(String),
+    /// The sender waited for a lock.
+    Lock(String),
+    /// The sender waited for something else.
+    Blocked,
+    /// The sender's own way to the qdisc.
+    Sender,
+    /// From the qdisc to the driver, in the sender's call.
+    Qdisc,
+    /// In the qdisc, until somebody else gave it to the driver.
+    Queued,
+    /// From the driver to the wire: the MAC was busy, or waited for the launch time, the gate, the
+    /// credit or the end of a pause.
+    Mac,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending { function, thread } => {
+                write!(f, "interrupt pending until {function}, in {thread}")
+            }
+            Self::InterruptEntry => f.write_str("interrupt entry, from idle"),
+            Self::TimerInterrupt => f.write_str("timer interrupt, until it woke the sender"),
+            Self::Switch => f.write_str("scheduler, until the sender ran"),
+            Self::Thread(thread) => write!(f, "{thread} ran"),
+            Self::Interrupt(name) => write!(f, "interrupt {name}"),
+            Self::Softirq(name) => write!(f, "softirq {name}"),
+            Self::Lock(lock) => write!(f, "waited for {lock}"),
+            Self::Blocked => f.write_str("the sender was blocked"),
+            Self::Sender => f.write_str("the sender, up to the qdisc"),
+            Self::Qdisc => f.write_str("qdisc, up to the driver"),
+            Self::Queued => f.write_str("in the qdisc, for another context"),
+            Self::Mac => f.write_str("driver and MAC, up to the wire"),
+        }
+    }
+}
+
+/// A frame's time, in order: causes and how long each was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// When the timer of its sender had expired.
+    pub expiry: Ps,
+    /// When it began on the wire.
+    pub wire: Ps,
+    /// Their times sum up to the whole.
+    pub parts: Vec<(Cause, Ps)>,
+}
+
+impl Path {
+    /// From the expiry to the wire.
+    pub fn whole(&self) -> Ps {
+        self.wire - self.expiry
+    }
+
+    /// The time of each cause, longest first.
+    pub fn by_cause(&self) -> Vec<(Cause, Ps)> {
+        let mut sums: Vec<(Cause, Ps)> = Vec::new();
+        for (cause, time) in &self.parts {
+            match sums.iter_mut().find(|(known, _)| known == cause) {
+                Some((_, sum)) => *sum += time,
+                None => sums.push((cause.clone(), *time)),
+            }
+        }
+        sums.sort_by_key(|(_, time)| -time);
+        sums
+    }
+}
+
+/// Finds paths.
+pub struct Finder<'a> {
+    /// What happened.
+    pub timeline: &'a Timeline,
+    /// The places that were watched.
+    pub hooks: &'a [Hook],
+    /// The functions.
+    pub symbols: &'a Symbols,
+}
+
+impl Finder<'_> {
+    /// The path of a frame; `None` if no timer woke its sender, or it did not reach the wire.
+    pub fn path(&self, frame: &Frame) -> Option<Path> {
+        let (queue, driver, wire) = (frame.queue?, frame.driver?, frame.wire?);
+        let wake = self.wake(queue)?;
+        let mut path = Path { expiry: wake.expiry, wire, parts: Vec::new() };
+        let runs = self.runs(wake)?;
+        self.until_interrupt(wake, &mut path.parts);
+        self.between(wake.time, runs, wake, &Cause::Switch, &mut path.parts);
+        self.between(runs, queue.time, wake, &Cause::Sender, &mut path.parts);
+        if driver.pid == wake.pid {
+            self.between(queue.time, driver.time, wake, &Cause::Qdisc, &mut path.parts);
+        } else {
+            path.parts.push((Cause::Queued, driver.time - queue.time));
+        }
+        path.parts.push((Cause::Mac, wire - driver.time));
+        path.parts.retain(|(_, time)| *time != 0);
+        Some(path)
+    }
+
+    /// The last timer that woke the sender before it sent.
+    fn wake(&self, sent: Passage) -> Option<TimerWake> {
+        let wakes = &self.timeline.timer_wakes;
+        let before = wakes.partition_point(|wake| wake.time <= sent.time);
+        wakes[..before].iter().rev().find(|wake| wake.pid == sent.pid).copied()
+    }
+
+    /// When the sender ran after it was woken.
+    fn runs(&self, wake: TimerWake) -> Option<Ps> {
+        let first = |segments: &Vec<Segment>| {
+            let from = segments.partition_point(|segment| segment.end <= wake.time);
+            let mut rest = segments[from..].iter();
+            rest.find(|segment| segment.pid == wake.pid && segment.layer.is_none())
+                .map(|segment| segment.start.max(wake.time))
+        };
+        self.timeline.cpus.iter().filter_map(first).min()
+    }
+
+    /// From the expiry to the wake-up.
+    fn until_interrupt(&self, wake: TimerWake, parts: &mut Vec<(Cause, Ps)>) {
+        let interruptions = &self.timeline.interruptions[usize::from(wake.cpu)];
+        let before = interruptions.partition_point(|one| one.time <= wake.time);
+        // The interrupt that serves the timer: the last one before the wake-up.
+        let Some(served) = interruptions[..before].last() else {
+            parts.push((Cause::TimerInterrupt, wake.time - wake.expiry));
+            return;
+        };
+        if served.time <= wake.expiry {
+            // It was being served already when the timer expired.
+            parts.push((Cause::TimerInterrupt, wake.time - wake.expiry));
+            return;
+        }
+        let thread = self.current(wake.cpu, served.time);
+        let cause = if thread == 0 {
+            Cause::InterruptEntry
+        } else {
+            let function = self.enabled_at(served);
+            Cause::Pending { function, thread: self.thread(thread) }
+        };
+        parts.push((cause, served.time - wake.expiry));
+        parts.push((Cause::TimerInterrupt, wake.time - served.time));
+    }
+
+    /// Divides a time of the sender's by what its processor did; `own` is what it did itself.
+    fn between(
+        &self,
+        from: Ps,
+        to: Ps,
+        wake: TimerWake,
+        own: &Cause,
+        parts: &mut Vec<(Cause, Ps)>,
+    ) {
+        let segments = &self.timeline.cpus[usize::from(wake.cpu)];
+        let mut at = from;
+        let first = segments.partition_point(|segment| segment.end <= from);
+        for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
+            let (start, end) = (segment.start.max(at), segment.end.min(to));
+            if end <= start {
+                continue;
+            }
+            let cause = match (segment.layer, self.waiting(wake.pid, start, end)) {
+                _ if segment.pid == wake.pid && segment.layer.is_none() => own.clone(),
+                (_, Some(wait)) => Cause::Lock(self.lock(wait)),
+                (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.hook(id)),
+                (Some(Layer::Softirq(id)), _) if segment.pid == wake.pid => {
+                    Cause::Softirq(self.hook(id))
+                }
+                (Some(Layer::Softirq(id)), _) => {
+                    Cause::Softirq(format!("{} in {}", self.hook(id), self.thread(segment.pid)))
+                }
+                (None, _) if segment.pid == 0 => {
+                    if *own == Cause::Switch {
+                        Cause::Switch
+                    } else {
+                        Cause::Blocked
+                    }
+                }
+                (None, _) => Cause::Thread(self.thread(segment.pid)),
+            };
+            parts.push((cause, end - start));
+            at = end;
+        }
+        // Nothing was recorded of the rest.
+        if at < to {
+            parts.push((own.clone(), to - at));
+        }
+    }
+
+    /// The lock that a thread waited for all of the time.
+    fn waiting(&self, pid: u32, start: Ps, end: Ps) -> Option<&LockWait> {
+        let waits = &self.timeline.lock_waits;
+        let from = waits.partition_point(|wait| wait.end < end);
+        waits[from..].iter().take(64).find(|wait| wait.pid == pid && wait.start <= start)
+    }
+
+    fn lock(&self, wait: &LockWait) -> String {
+        let owner = wait.owner.map_or("an unknown thread".to_owned(), |pid| self.thread(pid));
+        format!("{}, held by {owner}", self.lock_name(&wait.stack))
+    }
+
+    /// A lock by the function that takes it.
+    fn lock_name(&self, stack: &[u64]) -> String {
+        let functions = stack.iter().filter(|word| is_kernel(**word));
+        let mut functions = functions.filter_map(|word| self.symbols.name_of(*word));
+        let internal = |name: &str| LOCK_FUNCTIONS.iter().any(|of| name.contains(of));
+        match functions.find(|name| !internal(name)) {
+            Some("__local_bh_disable_ip") => "the BH lock".to_owned(),
+            Some("__dev_queue_xmit") => "the qdisc's lock".to_owned(),
+            Some("sch_direct_xmit") => {
+                "a lock in sch_direct_xmit (of the qdisc or the transmit queue)".to_owned()
+            }
+            Some(function) => format!("a lock in {function}"),
+            None => "a lock".to_owned(),
+        }
+    }
+
+    fn current(&self, cpu: u8, time: Ps) -> u32 {
+        let segments = &self.timeline.cpus[usize::from(cpu)];
+        let at = segments.partition_point(|segment| segment.end < time);
+        segments.get(at).map_or(0, |segment| segment.pid)
+    }
+
+    /// The function in which interrupts were enabled again, and its caller.
+    fn enabled_at(&self, interruption: &Interruption) -> String {
+        let name = |address| self.symbols.name_of(address).filter(|_| is_kernel(address));
+        let Some(function) = name(interruption.at) else { return "the program".to_owned() };
+        let caller = interruption.stack.iter().find_map(|word| name(*word));
+        match caller {
+            Some(caller) if caller != function => format!("{function} (called by {caller})"),
+            _ => function.to_owned(),
+        }
+    }
+
+    fn thread(&self, pid: u32) -> String {
+        match self.timeline.tasks.get(&pid) {
+            _ if pid == 0 => "the idle thread".to_owned(),
+            Some(task) => format!("{} ({})", task.comm, task.priority()),
+            None => format!("thread {pid}"),
+        }
+    }
+
+    fn hook(&self, id: u16) -> String {
+        let name = self.hooks.get(usize::from(id)).map_or("?", |hook| hook.name.as_str());
+        name.trim_start_matches("asm_sysvec_")
+            .trim_start_matches("asm_exc_")
+            .trim_start_matches("asm_")
+            .to_owned()
+    }
+}
+
+/// Parts of the names of functions that locks are made of.
+const LOCK_FUNCTIONS: &[&str] = &["slowlock", "rt_spin_lock", "rt_mutex", "raw_spin", "rtlock"];
+
+/// Code of the kernel is in the upper half of the addresses.
+fn is_kernel(address: u64) -> bool {
+    address >> 63 == 1
+}

@@ -1,0 +1,182 @@
+//! The recorder's stream (`teiji-lab/src/recorder.c`): records become events with the guest's own
+//! time.
+
+use std::io::{self, Read};
+
+/// Time of the guest in picoseconds, of the clock that its TSC counts.
+pub type Ps = i64;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The function of this hook was entered; the values that it asks for.
+    Entry(u16, Vec<u8>),
+    /// It was left.
+    Exit(u16, Vec<u8>),
+    /// Return from an interrupt or exception.
+    Return,
+    /// The processor has nothing to execute.
+    Halt,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub time: Ps,
+    /// When the TSC was read last, before it.
+    pub clock_read: Ps,
+    /// On which processor.
+    pub cpu: u8,
+    /// What.
+    pub what: What,
+}
+
+const ENTRY: u8 = 1;
+const EXIT: u8 = 2;
+const ANCHOR: u8 = 3;
+const HALT: u8 = 4;
+const RETURN: u8 = 5;
+
+/// Longest payload that the recorder writes.
+const MOST: u32 = 8 * 128;
+
+/// How instructions and TSC become time.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// What an instruction takes.
+    pub instruction_ps: i64,
+    /// Ticks of the TSC in a nanosecond.
+    pub ticks_per_ns: i64,
+}
+
+/// Reads a stream: each item has the events up to the next read of the TSC, in order. What comes
+/// after the last read, and a record that is cut off, is left out.
+pub struct Stream<R> {
+    from: R,
+    clock: Clock,
+    /// Instructions and time at the last read of the TSC.
+    anchor: Option<(u64, Ps)>,
+    /// Events since, with their instructions.
+    waiting: Vec<(u64, u8, What)>,
+}
+
+impl<R: Read> Stream<R> {
+    /// Of the recorder's output.
+    pub fn new(from: R, clock: Clock) -> Self {
+        Self { from, clock, anchor: None, waiting: Vec::new() }
+    }
+
+    fn batch(&mut self) -> io::Result<Option<Vec<Event>>> {
+        loop {
+            let mut head = [0; 16];
+            if !fill(&mut self.from, &mut head)? {
+                return Ok(None);
+            }
+            let [kind, cpu, id0, id1, ..] = head;
+            let id = u16::from_le_bytes([id0, id1]);
+            let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+            let mut count = [0; 8];
+            count.copy_from_slice(&head[8..]);
+            let count = u64::from_le_bytes(count);
+            if length > MOST {
+                return Err(damaged());
+            }
+            let mut payload = vec![0; length as usize];
+            if !fill(&mut self.from, &mut payload)? {
+                return Ok(None);
+            }
+            let what = match kind {
+                ENTRY => What::Entry(id, payload),
+                EXIT => What::Exit(id, payload),
+                HALT => What::Halt,
+                RETURN => What::Return,
+                ANCHOR => {
+                    let ticks = payload.first_chunk().ok_or_else(damaged)?;
+                    let ticks = i64::from_le_bytes(*ticks);
+                    return Ok(Some(self.timed(count, ticks * 1000 / self.clock.ticks_per_ns)));
+                }
+                _ => return Err(damaged()),
+            };
+            self.waiting.push((count, cpu, what));
+        }
+    }
+
+    /// The waiting events, with their times: the clock was read at `now` after `count` instructions.
+    fn timed(&mut self, count: u64, now: Ps) -> Vec<Event> {
+        let passed = |from: u64, to: u64| {
+            i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX) * self.clock.instruction_ps
+        };
+        // Where all processors are idle, time is skipped: only what comes then fits the new reading.
+        let skip = self.waiting.iter().rposition(|(_, _, what)| *what == What::Halt);
+        let before = self.anchor;
+        let events = self.waiting.drain(..).enumerate().map(|(index, (at, cpu, what))| {
+            let old = before.filter(|_| skip.is_none_or(|skip| index <= skip));
+            let (time, clock_read) = match old {
+                Some((since, then)) => (then + passed(since, at), then),
+                None => (now - passed(at, count), before.map_or(now, |(_, then)| then)),
+            };
+            Event { time, clock_read, cpu, what }
+        });
+        let events = events.collect();
+        self.anchor = Some((count, now));
+        events
+    }
+}
+
+impl<R: Read> Iterator for Stream<R> {
+    type Item = io::Result<Vec<Event>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batch().transpose()
+    }
+}
+
+/// Fills the buffer; false if the stream ends before.
+fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match from.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is not what the recorder writes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u8, count: u64, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap();
+        let head = [&[kind, 0, 7, 0][..], &length.to_le_bytes(), &count.to_le_bytes()].concat();
+        [head, payload.to_vec()].concat()
+    }
+
+    #[test]
+    fn times_are_counted_from_the_clock_and_idle_time_is_skipped() {
+        let bytes = [
+            record(ANCHOR, 100, &1_000_i64.to_le_bytes()),
+            record(ENTRY, 110, b"ab"),
+            record(HALT, 120, b""),
+            record(RETURN, 125, b""),
+            record(ANCHOR, 130, &9_000_i64.to_le_bytes()),
+            record(EXIT, 131, b""),
+        ]
+        .concat();
+        let clock = Clock { instruction_ps: 2_000, ticks_per_ns: 1 };
+        let mut stream = Stream::new(&bytes[..], clock);
+        assert_eq!(stream.next().unwrap().unwrap(), Vec::new());
+        let events = stream.next().unwrap().unwrap();
+        let times: Vec<Ps> = events.iter().map(|event| event.time).collect();
+        assert_eq!(times, [1_020_000, 1_040_000, 8_990_000]);
+        assert_eq!(events[0].what, What::Entry(7, b"ab".to_vec()));
+        assert!(stream.next().is_none(), "what has no time is left out");
+        let cut = Stream::new(&bytes[..bytes.len() - 1], clock);
+        assert!(cut.flatten().count() == 2, "a record that is cut off, too");
+        let mut other = Stream::new(&[9; 40][..], clock);
+        assert!(other.next().unwrap().is_err());
+    }
+}

@@ -1,0 +1,425 @@
+//! What each processor did, from the events of its kernel: which thread, interrupt or softirq, and
+//! the instants that a frame passes.
+
+use std::collections::HashMap;
+
+use teiji_core::wire::{self, Probe};
+
+use crate::hooks::{CALLERS, Hook, PACKET, Point, STACK};
+use crate::stream::{Event, Ps, What};
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// 0: the idle thread.
+    pub pid: u32,
+    /// Name.
+    pub comm: String,
+    /// As the kernel has it: 0 to 98 for SCHED_FIFO 99 to 1, 100 to 139 for nice -20 to 19.
+    pub prio: i32,
+}
+
+impl Task {
+    /// Its policy in words.
+    pub fn priority(&self) -> String {
+        match self.prio {
+            ..=-1 => "deadline".to_owned(),
+            0..=98 => format!("FIFO {}", 99 - self.prio),
+            prio => format!("nice {}", prio - 120),
+        }
+    }
+}
+
+/// What a processor does on behalf of no thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// An interrupt or exception: the index of its hook.
+    Interrupt(u16),
+    /// A softirq, or softirqs: the index of its hook.
+    Softirq(u16),
+}
+
+/// A processor did one thing from `start` to `end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// From then,
+    pub start: Ps,
+    /// until then.
+    pub end: Ps,
+    /// The thread that was current.
+    pub pid: u32,
+    /// What interrupted it.
+    pub layer: Option<Layer>,
+}
+
+/// An interrupt began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// When.
+    pub time: Ps,
+    /// The index of its hook.
+    pub hook: u16,
+    /// The address that was interrupted: interrupts were enabled there.
+    pub at: u64,
+    /// The interrupted stack's first words.
+    pub stack: Vec<u64>,
+}
+
+/// A timer has woken a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerWake {
+    /// When the timer had expired.
+    pub expiry: Ps,
+    /// When the task was woken.
+    pub time: Ps,
+    /// On which processor.
+    pub cpu: u8,
+    /// The task.
+    pub pid: u32,
+}
+
+/// Flow and number of a frame.
+pub type FrameKey = (u16, u64);
+
+/// A frame passed a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// When.
+    pub time: Ps,
+    /// On which processor, in which thread.
+    pub cpu: u8,
+    /// The thread that was current.
+    pub pid: u32,
+}
+
+/// The places that a frame has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Into the qdisc.
+    pub queue: Option<Passage>,
+    /// Into the driver.
+    pub driver: Option<Passage>,
+    /// The MAC began to transmit it.
+    pub wire: Option<Ps>,
+}
+
+/// A thread waited for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    /// Who.
+    pub pid: u32,
+    /// From then,
+    pub start: Ps,
+    /// until then.
+    pub end: Ps,
+    /// Its stack's first words, in which the function is that took it.
+    pub stack: Vec<u64>,
+    /// Who had it; `None` if it is not known.
+    pub owner: Option<u32>,
+}
+
+/// What happened on all processors.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    /// Of each processor, in order, without gaps.
+    pub cpus: Vec<Vec<Segment>>,
+    /// Of each processor, in order.
+    pub interruptions: Vec<Vec<Interruption>>,
+    /// In order.
+    pub timer_wakes: Vec<TimerWake>,
+    /// By flow and number.
+    pub frames: HashMap<FrameKey, Frame>,
+    /// In the order of their ends.
+    pub lock_waits: Vec<LockWait>,
+    /// By process number; as seen last.
+    pub tasks: HashMap<u32, Task>,
+}
+
+/// Makes a timeline.
+pub struct Builder<'a> {
+    hooks: &'a [Hook],
+    made: Timeline,
+    processors: Vec<Processor>,
+    /// What interrupted a thread, which may have been exchanged meanwhile.
+    layers: HashMap<Stack, Vec<Layer>>,
+    task_at: HashMap<u64, u32>,
+    waits: HashMap<u32, LockWait>,
+    /// Frames in the queues of ports, by device and queue.
+    handed: Vec<Handed>,
+    /// The smallest difference of clocks so far: trace minus wire.
+    wire_offset: Option<Ps>,
+    departures: Vec<(FrameKey, Ps)>,
+}
+
+/// A frame that a driver was given.
+struct Handed {
+    device: u64,
+    queue: u16,
+    /// `None` for one of somebody else's.
+    key: Option<FrameKey>,
+}
+
+/// Whose stack: a thread's, or a processor's idle one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Stack {
+    Thread(u32),
+    Idle(u8),
+}
+
+#[derive(Clone, Default)]
+struct Processor {
+    pid: u32,
+    since: Ps,
+    /// `CLOCK_MONOTONIC` in nanoseconds when its timers were served last, and when that was.
+    timers: Option<(i64, Ps)>,
+}
+
+/// A device's private data begins less than that behind it.
+const NET_DEVICE: u64 = 4096;
+
+impl<'a> Builder<'a> {
+    /// For events of these hooks.
+    pub fn new(hooks: &'a [Hook]) -> Self {
+        Self {
+            hooks,
+            made: Timeline::default(),
+            processors: Vec::new(),
+            layers: HashMap::new(),
+            task_at: HashMap::new(),
+            waits: HashMap::new(),
+            handed: Vec::new(),
+            wire_offset: None,
+            departures: Vec::new(),
+        }
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event) {
+        let cpu = usize::from(event.cpu);
+        while self.processors.len() <= cpu {
+            self.processors.push(Processor { since: event.time, ..Processor::default() });
+            self.made.cpus.push(Vec::new());
+            self.made.interruptions.push(Vec::new());
+        }
+        match &event.what {
+            What::Entry(id, values) => self.entry(event, *id, &mut Values(values)),
+            What::Exit(id, _) => self.exit(event, *id),
+            What::Return => {
+                self.close(event);
+                if let Some(layers) = self.layers.get_mut(&self.stack(event)) {
+                    // A return from a system call ends no interrupt.
+                    if let Some(at) = layers.iter().rposition(|l| matches!(l, Layer::Interrupt(_)))
+                    {
+                        layers.truncate(at);
+                    }
+                }
+            }
+            What::Halt => self.close(event),
+        }
+    }
+
+    /// All that was added.
+    pub fn finish(mut self) -> Timeline {
+        if let Some(offset) = self.wire_offset {
+            for (key, start) in self.departures {
+                if let Some(frame) = self.made.frames.get_mut(&key) {
+                    frame.wire.get_or_insert(start + offset);
+                }
+            }
+        }
+        self.made
+    }
+
+    /// Ends what the processor did up to now.
+    fn close(&mut self, event: &Event) {
+        let stack = self.stack(event);
+        let processor = &mut self.processors[usize::from(event.cpu)];
+        let layer = self.layers.get(&stack).and_then(|layers| layers.last()).copied();
+        let segments = &mut self.made.cpus[usize::from(event.cpu)];
+        let (pid, start) = (processor.pid, processor.since);
+        processor.since = event.time;
+        if start >= event.time {
+            return;
+        }
+        match segments.last_mut() {
+            Some(last) if (last.pid, last.layer) == (pid, layer) => last.end = event.time,
+            _ => segments.push(Segment { start, end: event.time, pid, layer }),
+        }
+    }
+
+    fn pid(&self, event: &Event) -> u32 {
+        self.processors[usize::from(event.cpu)].pid
+    }
+
+    fn stack(&self, event: &Event) -> Stack {
+        match self.pid(event) {
+            0 => Stack::Idle(event.cpu),
+            pid => Stack::Thread(pid),
+        }
+    }
+
+    fn push(&mut self, event: &Event, layer: Layer) {
+        self.close(event);
+        self.layers.entry(self.stack(event)).or_default().push(layer);
+    }
+
+    fn entry(&mut self, event: &Event, id: u16, values: &mut Values<'_>) {
+        let Some(hook) = self.hooks.get(usize::from(id)) else { return };
+        match hook.point {
+            Point::Switch => self.switch(event, values),
+            Point::Wake => {
+                let task = values.task();
+                self.made.tasks.insert(task.pid, task);
+            }
+            Point::Interrupt => {
+                self.interruption(event, id, hook.name.as_str(), values);
+                self.push(event, Layer::Interrupt(id));
+            }
+            Point::Softirq => self.push(event, Layer::Softirq(id)),
+            Point::Timers => {
+                let now = values.signed();
+                self.processors[usize::from(event.cpu)].timers = Some((now, event.clock_read));
+            }
+            Point::Sleeper => self.sleeper(event, values),
+            Point::Queue => {
+                let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
+                if let Some(key) = key {
+                    self.made.frames.entry(key).or_default().queue.get_or_insert(passage);
+                }
+            }
+            Point::Driver => {
+                let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
+                let (device, queue) = (values.word(), values.half());
+                self.handed.push(Handed { device, queue, key });
+                if let Some(key) = key {
+                    self.made.frames.entry(key).or_default().driver.get_or_insert(passage);
+                }
+            }
+            Point::Wire => self.wire(event, values),
+            Point::Lock => {
+                // The lowest bits say whether others wait.
+                let owner = values.word() & !7;
+                let (pid, stack) = (self.pid(event), values.words(CALLERS / 8));
+                let owner = self.task_at.get(&owner).copied();
+                let wait = LockWait { pid, start: event.time, end: event.time, stack, owner };
+                self.waits.entry(pid).or_insert(wait);
+            }
+        }
+    }
+
+    fn exit(&mut self, event: &Event, id: u16) {
+        // An exit's hook follows that of the entry.
+        let Some(hook) = self.hooks.get(usize::from(id)) else { return };
+        let entry = Layer::Softirq(id - 1);
+        let (pid, stack) = (self.pid(event), self.stack(event));
+        match hook.point {
+            Point::Softirq => {
+                self.close(event);
+                let Some(layers) = self.layers.get_mut(&stack) else { return };
+                if let Some(at) = layers.iter().rposition(|layer| *layer == entry) {
+                    layers.truncate(at);
+                }
+            }
+            Point::Lock => {
+                if let Some(wait) = self.waits.remove(&pid) {
+                    self.made.lock_waits.push(LockWait { end: event.time, ..wait });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn switch(&mut self, event: &Event, values: &mut Values<'_>) {
+        self.close(event);
+        let (task, address) = (values.task(), values.word());
+        self.task_at.insert(address, task.pid);
+        self.processors[usize::from(event.cpu)].pid = task.pid;
+        self.made.tasks.insert(task.pid, task);
+    }
+
+    fn interruption(&mut self, event: &Event, hook: u16, name: &str, values: &mut Values<'_>) {
+        let words: Vec<u64> = (0..6).map(|_| values.word()).collect();
+        let stacks = [values.words(STACK / 8), values.words(STACK / 8)];
+        // What the processor pushes for some exceptions, and a stub for numbered interrupts.
+        let pushed = usize::from(name == "asm_common_interrupt" || name.starts_with("asm_exc_"));
+        let [none, one] = stacks;
+        let stack = if pushed == 0 { none } else { one };
+        let interruption = Interruption { time: event.time, hook, at: words[pushed], stack };
+        self.made.interruptions[usize::from(event.cpu)].push(interruption);
+    }
+
+    fn sleeper(&mut self, event: &Event, values: &mut Values<'_>) {
+        let (task, expires, offset) = (values.task(), values.signed(), values.signed());
+        let processor = &self.processors[usize::from(event.cpu)];
+        let Some((now, read)) = processor.timers else { return };
+        let expiry = read - (now - (expires - offset)) * 1000;
+        let pid = task.pid;
+        self.made.tasks.insert(pid, task);
+        let wake = TimerWake { expiry, time: event.time, cpu: event.cpu, pid };
+        self.made.timer_wakes.push(wake);
+    }
+
+    fn wire(&mut self, event: &Event, values: &mut Values<'_>) {
+        let (port, queue, start) = (values.word(), values.word() & 0xffff, values.signed());
+        let mine = |one: &Handed| {
+            (one.device..one.device + NET_DEVICE).contains(&port) && u64::from(one.queue) == queue
+        };
+        let Some(at) = self.handed.iter().position(mine) else { return };
+        let Handed { key, .. } = self.handed.remove(at);
+        // A frame that need not wait begins when the clock was read.
+        let offset = event.clock_read - start * 1000;
+        self.wire_offset = Some(self.wire_offset.map_or(offset, |before| before.min(offset)));
+        if let Some(key) = key {
+            self.departures.push((key, start * 1000));
+        }
+    }
+
+    fn passage(&self, event: &Event) -> Passage {
+        Passage { time: event.time, cpu: event.cpu, pid: self.pid(event) }
+    }
+}
+
+/// Flow and number of one of Teiji's frames.
+fn probe(packet: &[u8]) -> Option<FrameKey> {
+    let Probe { flow, seq, .. } = wire::parse(packet)?.probe()?;
+    Some((flow, seq))
+}
+
+/// The values of an entry, one after the other; zeros where there are no more.
+struct Values<'a>(&'a [u8]);
+
+impl<'a> Values<'a> {
+    fn bytes(&mut self, length: usize) -> &'a [u8] {
+        let (first, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        first
+    }
+
+    fn word(&mut self) -> u64 {
+        self.bytes(8).first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    fn signed(&mut self) -> i64 {
+        self.bytes(8).first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes))
+    }
+
+    fn half(&mut self) -> u16 {
+        self.bytes(2).first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes))
+    }
+
+    fn words(&mut self, count: usize) -> Vec<u64> {
+        (0..count).map(|_| self.word()).collect()
+    }
+
+    fn task(&mut self) -> Task {
+        let mut number = || self.bytes(4).first_chunk().map_or(0, |b| i32::from_le_bytes(*b));
+        let (pid, prio) = (number(), number());
+        let comm = self.bytes(16);
+        let comm = comm.split(|byte| *byte == 0).next().unwrap_or_default();
+        Task {
+            pid: u32::try_from(pid).unwrap_or(0),
+            comm: String::from_utf8_lossy(comm).into_owned(),
+            prio,
+        }
+    }
+}
