@@ -374,15 +374,18 @@ static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* Registers are known once there is a CPU. */
+/* Registers are known once there is a CPU. Those of a CPU that is plugged in cannot be asked for. */
 static void on_cpu(qemu_plugin_id_t plugin, unsigned int cpu)
 {
-	GArray *all = qemu_plugin_get_registers();
-	qemu_plugin_reg_descriptor *one = (void *)all->data;
+	qemu_plugin_reg_descriptor *one;
+	GArray *all;
 	size_t i, r;
 
 	(void)plugin;
-	(void)cpu;
+	if (cpu)
+		return;
+	all = qemu_plugin_get_registers();
+	one = (void *)all->data;
 	for (i = 0; i < all->len; i++)
 		for (r = 0; r < REGISTERS; r++)
 			if (!strcmp(one[i].name, register_names[r]))

@@ -21,7 +21,7 @@ use teiji_why::{Btf, Symbols};
 
 use crate::experiment_file;
 use crate::guest::Job;
-use crate::lab::{Hosting, Lab};
+use crate::lab::{Hosting, Lab, vcpus};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, Progress};
 
@@ -115,6 +115,14 @@ impl Repeat {
         stop: &StopFlag,
         progress: &dyn Progress,
     ) -> anyhow::Result<Trace> {
+        if vcpus(&case.scenario) > 1 {
+            bail!(
+                "{} has {} virtual processors, and QEMU dies if several are recorded; choose cases \
+                 with one (--case)",
+                case.name,
+                vcpus(&case.scenario)
+            );
+        }
         let records = RunFolder::records_name(&case.name, seed);
         if !self.folder.path().join(&records).is_file() {
             bail!(
