@@ -26,7 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- what of QEMU's and glib's interfaces is used (API versions 4 and 5) ---------------------- */
+/* --- the used part of QEMU's and glib's interfaces (plug-in API 4) ---------------------------- */
 
 typedef uint64_t qemu_plugin_id_t;
 
@@ -75,10 +75,8 @@ void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn
 							 enum qemu_plugin_op, qemu_plugin_u64,
 							 uint64_t);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *, void *, size_t);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
 struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t);
 uint64_t qemu_plugin_u64_sum(qemu_plugin_u64);
@@ -117,7 +115,7 @@ struct hook {
 };
 
 static const char * const register_names[] = {
-	"rax", "rdx", "rdi", "rsi", "rcx", "r8", "r9", "rsp", "rip",
+	"rax", "rdx", "rdi", "rsi", "rsp",
 };
 #define REGISTERS	(sizeof(register_names) / sizeof(register_names[0]))
 enum { REG_RAX, REG_RDX };
@@ -283,34 +281,19 @@ static void add_behind(uint64_t address)
 	behind[behind_count++] = address;
 }
 
-/* Where a jump leads to; false if it is none with a fixed target. */
-static bool jump_target(const uint8_t *code, size_t size, uint64_t address, uint64_t *target)
-{
-	int32_t far;
-
-	if (size == 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70)) {
-		*target = address + size + (int8_t)code[1];
-		return true;
-	}
-	if (size == 5 && code[0] == 0xe9)
-		memcpy(&far, code + 1, 4);
-	else if (size == 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80)
-		memcpy(&far, code + 2, 4);
-	else
-		return false;
-	*target = address + size + far;
-	return true;
-}
-
 static bool is_exit(const struct hook *hook, const uint8_t *code, size_t size, uint64_t address)
 {
 	uint64_t target;
+	int32_t far;
 
 	if (size == 1 && code[0] == 0xc3)
 		return true;
 	/* A conditional jump out leads to a cold part of the function, an unconditional one may. */
-	return size == 5 && code[0] == 0xe9 && jump_target(code, size, address, &target) &&
-	       (target < hook->address || target >= hook->end);
+	if (size != 5 || code[0] != 0xe9)
+		return false;
+	memcpy(&far, code + 1, sizeof(far));
+	target = address + size + far;
+	return target < hook->address || target >= hook->end;
 }
 
 static int by_address(const void *one, const void *other)
@@ -374,7 +357,7 @@ static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* Registers are known once there is a CPU. Those of a CPU that is plugged in cannot be asked for. */
+/* The registers of the first CPU serve for all; they exist only after its initialisation. */
 static void on_cpu(qemu_plugin_id_t plugin, unsigned int cpu)
 {
 	qemu_plugin_reg_descriptor *one;

@@ -1,8 +1,36 @@
-//! Whether a repeated run gave the same records.
+//! Repeating a run: from what, and whether it gave the same records.
 
 use anyhow::Context;
+use teiji_experiment::Experiment;
 use teiji_record::manifest::sha256_of;
 use teiji_record::{Manifest, RunFolder, Summary};
+
+use crate::experiment_file;
+use crate::guest::Job;
+use crate::report;
+
+/// What a run measured: its experiment, with these of its cases (none: all), and what was given to its
+/// guests.
+///
+/// # Errors
+/// If the run folder has no experiment file, or that cannot be understood, or has no such case.
+pub fn recorded(
+    folder: &RunFolder,
+    manifest: &Manifest,
+    cases: &[String],
+) -> anyhow::Result<(Experiment, Job)> {
+    let text = folder.read_experiment()?;
+    let file = report::shown(&folder.path().join("experiment.toml"));
+    let mut experiment = experiment_file::parse(&text, &file, manifest)?;
+    let cases = if cases.is_empty() { &manifest.cases } else { cases };
+    experiment.cases = experiment_file::choose_cases(&experiment, cases)?;
+    let job = Job {
+        text,
+        set: experiment_file::recorded_overrides(manifest),
+        loads: experiment_file::recorded_loads(manifest),
+    };
+    Ok((experiment, job))
+}
 
 /// What comparing two runs gave.
 pub struct Verdict {

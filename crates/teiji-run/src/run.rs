@@ -372,7 +372,8 @@ fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Mani
     }
 }
 
-fn digest(file: &Path) -> Option<String> {
+/// Of a file's contents; `None` if it cannot be read.
+pub(crate) fn digest(file: &Path) -> Option<String> {
     std::fs::read(file).ok().map(|bytes| manifest::sha256_of(&bytes))
 }
 

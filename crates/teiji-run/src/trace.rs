@@ -12,7 +12,6 @@ use teiji_experiment::{Case, Experiment};
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_lab::recorder::Recording;
-use teiji_record::manifest::sha256_of;
 use teiji_record::summary::Testbed;
 use teiji_record::{Manifest, RunFolder};
 use teiji_why::hooks::{self, Hook};
@@ -20,10 +19,11 @@ use teiji_why::stream::{Clock, Stream};
 use teiji_why::{Btf, Symbols};
 
 use crate::experiment_file;
-use crate::guest::Job;
 use crate::lab::{Hosting, Lab, vcpus};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, Progress};
+use crate::replay;
+use crate::run::digest;
 
 /// A run of the laboratory that can be repeated here.
 pub struct Repeat {
@@ -76,18 +76,10 @@ impl Repeat {
                 run.display()
             );
         }
-        let text = folder.read_experiment()?;
-        let shown = folder.path().join("experiment.toml").display().to_string();
-        let mut experiment = experiment_file::parse(&text, &shown, &manifest)?;
-        experiment.cases = experiment_file::choose_cases(&experiment, &manifest.cases)?;
+        let (experiment, job) = replay::recorded(&folder, &manifest, &[])?;
         let recorded = |key: &str| experiment_file::recorded_argument(&manifest, key);
         let (kernel, modules) = (recorded("--kernel"), recorded("--modules").map(PathBuf::from));
         let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
-        let job = Job {
-            text,
-            set: experiment_file::recorded_overrides(&manifest),
-            loads: experiment_file::recorded_loads(&manifest),
-        };
         let mut steps = CacheSteps::new(progress);
         let lab = Lab::prepare(&experiment, &job, &kernel, None, &mut steps)?;
         Ok(Self { folder, manifest, experiment, lab })
@@ -170,8 +162,4 @@ impl Repeat {
         }
         Ok(())
     }
-}
-
-fn digest(file: &Path) -> Option<String> {
-    fs::read(file).ok().map(|bytes| sha256_of(&bytes))
 }

@@ -107,7 +107,7 @@ impl<R: Read> Stream<R> {
         let passed = |from: u64, to: u64| {
             i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX) * self.clock.instruction_ps
         };
-        // Where all processors are idle, time is skipped: only what comes then fits the new reading.
+        // QEMU skips the time in which all processors are idle: only later events fit the new reading.
         let skip = self.waiting.iter().rposition(|(_, _, what)| *what == What::Halt);
         let before = self.anchor;
         let events = self.waiting.drain(..).enumerate().map(|(index, (at, cpu, what))| {

@@ -12,10 +12,10 @@ use crate::stream::Ps;
 pub struct Spread {
     /// Half of the frames have at most this.
     pub median_ps: Ps,
-    /// 99 of 100 have at most this.
-    pub p99_ps: Ps,
-    /// 999 of 1000 have at most this.
-    pub p999_ps: Ps,
+    /// 99 of 100 have at most this; `None` of fewer than 100.
+    pub p99_ps: Option<Ps>,
+    /// 999 of 1000 have at most this; `None` of fewer than 1000.
+    pub p999_ps: Option<Ps>,
     /// The most.
     pub max_ps: Ps,
 }
@@ -26,13 +26,13 @@ impl Spread {
         values.sort_unstable();
         let rank = |part: usize, of: usize| {
             let rank = (values.len() * part).div_ceil(of).max(1);
-            values.get(rank - 1).copied().unwrap_or_default()
+            values.get(rank - 1).copied().filter(|_| values.len() >= of)
         };
         Self {
-            median_ps: rank(1, 2),
+            median_ps: rank(1, 2).or(rank(1, 1)).unwrap_or_default(),
             p99_ps: rank(99, 100),
             p999_ps: rank(999, 1000),
-            max_ps: rank(1, 1),
+            max_ps: rank(1, 1).unwrap_or_default(),
         }
     }
 }
@@ -190,6 +190,7 @@ mod tests {
         let found = summarise(&frames, Shown::Slowest(1));
         assert_eq!((found.frames, found.unknown), (100, 1));
         assert_eq!((found.whole.median_ps, found.whole.max_ps), (15_000, 46_000));
+        assert_eq!((found.whole.p99_ps, found.whole.p999_ps), (Some(15_000), None));
         assert_eq!(found.causes[0].cause, "waited for a lock");
         assert_eq!((found.causes[0].frames, found.causes[0].spread.median_ps), (1, 0));
         let [slowest] = &found.shown[..] else { panic!("{:?}", found.shown) };

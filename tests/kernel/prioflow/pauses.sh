@@ -185,7 +185,7 @@ equal "as many frames as can have been in flight prove nothing" "2 obeys" "$(sta
 flood "$(data)" 300
 check "more do: it defies" wait_for 5 is_state "2 defies"
 refused "which is an alarm" a teiji flow check
-contains "with a reason" "the peer has sent levels that it was asked to pause" "$(a teiji flow status v0)"
+contains "with a reason" "the peer has transmitted levels that pause requests cover" "$(a teiji flow status v0)"
 change receive-level 0
 change by priority
 peer_change link off

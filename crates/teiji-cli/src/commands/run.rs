@@ -1,7 +1,7 @@
 //! `teiji run`: runs an experiment and reports.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -255,10 +255,7 @@ fn repeat_arguments(args: &Args) -> Vec<String> {
 
 /// The request that repeats a run: its experiment, cases, seeds and kernel.
 fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Request> {
-    let text = folder.read_experiment()?;
-    let mut experiment = experiment_file::parse(&text, &shown_file(folder.path()), manifest)?;
-    let cases = if args.case.is_empty() { &manifest.cases } else { &args.case };
-    experiment.cases = experiment_file::choose_cases(&experiment, cases)?;
+    let (experiment, job) = replay::recorded(folder, manifest, &args.case)?;
     let recorded = |key: &str| experiment_file::recorded_argument(manifest, key);
     let testbed = match manifest.testbed {
         Testbed::Lab => {
@@ -280,20 +277,16 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
     let arguments = manifest.replay.as_ref().map(|r| r.arguments.clone()).unwrap_or_default();
     Ok(Request {
         experiment,
-        text,
-        set: experiment_file::recorded_overrides(manifest),
+        text: job.text,
+        set: job.set,
         testbed,
-        loads: experiment_file::recorded_loads(manifest),
+        loads: job.loads,
         seeds,
         jobs: jobs(args),
         out: args.out.clone(),
         arguments,
         replay_of: Some(folder.path().to_string_lossy().into_owned()),
     })
-}
-
-fn shown_file(folder: &Path) -> String {
-    report::shown(&folder.join("experiment.toml"))
 }
 
 #[cfg(test)]

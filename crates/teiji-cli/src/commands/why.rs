@@ -20,7 +20,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::terminal;
 
-/// Say what delayed the frames of a run of the laboratory.
+/// Show what delayed the frames of a run of the laboratory.
 ///
 /// Repeats each case while every step of the guest's kernel is recorded, which changes nothing: the
 /// records are compared. From the expiry of the sender's timer to the frame's start on the wire, all
@@ -185,7 +185,10 @@ fn text(found: &Found, glyphs: &Glyphs) -> String {
     let row = |frames: usize, spread: &Spread| {
         let Spread { median_ps, p99_ps, p999_ps, max_ps } = *spread;
         let mut cells = vec![count(frames as u64, glyphs)];
-        cells.extend([median_ps, p99_ps, p999_ps, max_ps].map(|time| cell(time, glyphs)));
+        let times = [Some(median_ps), p99_ps, p999_ps, Some(max_ps)];
+        // Too few frames for a percentile.
+        let shown = |time: Option<i64>| time.map_or(glyphs.none.to_owned(), |ps| cell(ps, glyphs));
+        cells.extend(times.map(shown));
         cells
     };
     let mut rows = vec![(row(causes.frames, &causes.whole), "all")];

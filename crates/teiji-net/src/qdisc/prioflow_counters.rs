@@ -76,7 +76,7 @@ pub enum PeerState {
     Deaf,
     /// It sends no level frames, or none any more.
     Silent,
-    /// It has sent more frames of levels that it was asked to pause than can have been in flight.
+    /// It has transmitted more frames of requested levels than can have been in flight.
     Defies,
 }
 

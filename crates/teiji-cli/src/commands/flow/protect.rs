@@ -44,14 +44,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         (Some(ports), _) => RuleOf::Ports(ports),
         (None, Some(path)) => RuleOf::Cgroup(path.clone()),
         (None, None) if args.remove || args.level.is_some() => {
-            mistake!("name what the rule is about: --ports or --cgroup")
+            mistake!("give the sockets of the rule: --ports or --cgroup")
         }
         (None, None) => return list(),
     };
     let setting = match (args.remove, args.level) {
         (true, _) => flow_rules::remove(&of)?,
         (false, Some(level)) => flow_rules::add(&FlowRule { of, level })?,
-        (false, None) => mistake!("say the highest protected level, for example --level 3"),
+        (false, None) => mistake!("give the highest protected level, for example --level 3"),
     };
     list()?;
     output::line(format_args!("to keep it, in /etc/sysctl.d: {setting}"))?;

@@ -219,10 +219,13 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
 /// PAUSE of the NIC itself, the last resort where its receive ring overflows, if the driver has it.
 pub fn mac_pause(status: &FlowStatus) -> Option<String> {
     let MacPause { sends, obeys } = status.mac_pause?;
-    let [sends, obeys] = [sends, obeys].map(|yes| if yes { "on" } else { "off" });
+    let on = |yes| if yes { "on" } else { "off" };
+    let consumes = obeys && status.settings.link == LinkMode::Pause;
     Some(format!(
-        "802.3x PAUSE of the NIC: sent {sends}, obeyed {obeys}{}",
-        if status.settings.link == LinkMode::Pause && obeys == "on" {
+        "802.3x PAUSE of the NIC: sent {}, obeyed {}{}",
+        on(sends),
+        on(obeys),
+        if consumes {
             " (the NIC may keep the frames that `link pause` needs: ethtool -A)"
         } else {
             ""
@@ -234,8 +237,8 @@ pub fn mac_pause(status: &FlowStatus) -> Option<String> {
 pub fn peer(peer: &Peer, link: LinkMode) -> String {
     match (peer.state, link, peer.version) {
         (PeerState::Defies, ..) => {
-            "warning: the peer has sent levels that it was asked to pause: frames pass its queue by, \
-             or its table gives them other levels (--by, --table at both ends)"
+            "warning: the peer has transmitted levels that pause requests cover: frames bypass its \
+             qdisc, or its table gives them other levels (--by, --table at both ends)"
                 .to_owned()
         }
         (_, LinkMode::Pfc | LinkMode::Pause, _) => {
@@ -332,7 +335,7 @@ fn ruled(ruled: RuleCounters, glyphs: &Glyphs, text: &mut String) {
         let _ = writeln!(
             text,
             "  warning: rules did not protect {} packets: net.prioflow.send_room is too small for \
-             what waits here",
+             the queued packets",
             count(ruled.over_room, glyphs)
         );
     }
@@ -525,7 +528,7 @@ mod tests {
   forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
   forwarded to here: at most 200 waited of one port and level, 0 beyond their room
   protected by rules: 210 packets
-  warning: rules did not protect 3 packets: net.prioflow.send_room is too small for what waits here
+  warning: rules did not protect 3 packets: net.prioflow.send_room is too small for the queued packets
 "
         );
         let all = status(&some(), true, &Glyphs::ASCII);
