@@ -242,13 +242,27 @@ static void on_return(unsigned int cpu, void *data)
 	record(RECORD_RETURN, cpu, 0, NULL, 0);
 }
 
-/* Behind a read of the TSC: its value is in edx:eax. */
+/* Instructions before each CPU's last read of the TSC. */
+static uint64_t read_at[256];
+
+/* A read of the TSC. */
+static void on_read(unsigned int cpu, void *data)
+{
+	(void)data;
+	read_at[cpu & 255] = qemu_plugin_u64_sum(executed);
+}
+
+/* Behind it: its value is in edx:eax, and is out of date if an interrupt came in between. */
 static void on_tsc(unsigned int cpu, void *data)
 {
-	uint64_t low = read_register(REG_RAX), high = read_register(REG_RDX);
-	uint64_t tsc = (high << 32) | (low & 0xffffffff);
+	uint64_t low, high, tsc;
 
 	(void)data;
+	if (qemu_plugin_u64_sum(executed) != read_at[cpu & 255] + 1)
+		return;
+	low = read_register(REG_RAX);
+	high = read_register(REG_RDX);
+	tsc = (high << 32) | (low & 0xffffffff);
 	record(RECORD_ANCHOR, cpu, 0, &tsc, sizeof(tsc));
 }
 
@@ -350,8 +364,11 @@ static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 		/* rdtsc, rdtscp */
 		if ((size == 2 && code[0] == 0x0f && code[1] == 0x31) ||
-		    (size == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9))
+		    (size == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9)) {
 			add_behind(address + size);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_read,
+							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		}
 		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64,
 								    executed, 1);
 	}

@@ -13,9 +13,11 @@ use crate::timeline::{
 /// Why time passed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// The timer had expired, and the processor did not take its interrupt yet: it does so between
-    /// blocks of instructions (below 0.2 µs), or had interrupts disabled. Where it took it, and in
-    /// which thread.
+    /// The timer had expired, and the processor was busy: it takes interrupts between blocks of
+    /// instructions.
+    InterruptEntryBusy,
+    /// The same for longer than [`BLOCK`]: interrupts were disabled. Where it took it, and in which
+    /// thread.
     Pending {
         /// The function, and who called it.
         function: String,
@@ -56,6 +58,7 @@ impl fmt::Display for Cause {
                 write!(f, "interrupt pending until {function}, in {thread}")
             }
             Self::InterruptEntry => f.write_str("interrupt entry, from idle"),
+            Self::InterruptEntryBusy => f.write_str("interrupt entry, from a busy processor"),
             Self::TimerInterrupt => f.write_str("timer interrupt, until it woke the sender"),
             Self::Switch => f.write_str("scheduler, until the sender ran"),
             Self::Thread(thread) => write!(f, "{thread} ran"),
@@ -102,6 +105,9 @@ impl Path {
     }
 }
 
+/// Longest time that the emulated processor takes to the end of a block of instructions.
+pub const BLOCK: Ps = 200_000;
+
 /// Finds paths.
 pub struct Finder<'a> {
     /// What happened.
@@ -113,7 +119,8 @@ pub struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The path of a frame; `None` if no timer woke its sender, or it did not reach the wire.
+    /// The path of a frame; `None` if no timer woke its sender, it did not reach the wire, or its
+    /// times contradict each other.
     pub fn path(&self, frame: &Frame) -> Option<Path> {
         let (queue, driver, wire) = (frame.queue?, frame.driver?, frame.wire?);
         let wake = self.wake(queue)?;
@@ -129,7 +136,8 @@ impl Finder<'_> {
         }
         path.parts.push((Cause::Mac, wire - driver.time));
         path.parts.retain(|(_, time)| *time != 0);
-        Some(path)
+        // Otherwise a clock was misread.
+        path.parts.iter().all(|(_, time)| *time > 0).then_some(path)
     }
 
     /// The last timer that woke the sender before it sent.
@@ -167,6 +175,8 @@ impl Finder<'_> {
         let thread = self.current(wake.cpu, served.time);
         let cause = if thread == 0 {
             Cause::InterruptEntry
+        } else if served.time - wake.expiry < BLOCK {
+            Cause::InterruptEntryBusy
         } else {
             let function = self.enabled_at(served);
             Cause::Pending { function, thread: self.thread(thread) }

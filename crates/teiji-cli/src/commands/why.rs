@@ -20,6 +20,9 @@ use crate::output;
 use crate::progress::Progress;
 use crate::terminal;
 
+/// Causes in a table: those with the largest maxima.
+const MOST_CAUSES: usize = 20;
+
 /// Show what delayed the frames of a run of the laboratory.
 ///
 /// Repeats each case while every step of the guest's kernel is recorded, which changes nothing: the
@@ -192,10 +195,19 @@ fn text(found: &Found, glyphs: &Glyphs) -> String {
         cells
     };
     let mut rows = vec![(row(causes.frames, &causes.whole), "all")];
-    rows.extend(causes.causes.iter().map(|one| (row(one.frames, &one.spread), &*one.cause)));
+    let (shown, rest) = causes.causes.split_at(causes.causes.len().min(MOST_CAUSES));
+    rows.extend(shown.iter().map(|one| (row(one.frames, &one.spread), &*one.cause)));
     line(&mut text, &head.map(str::to_owned), "");
     for (cells, name) in &rows {
         line(&mut text, cells, name);
+    }
+    if let [first, ..] = rest {
+        let _ = writeln!(
+            text,
+            "  {} more causes, {} at most (--json has all)",
+            count(rest.len() as u64, glyphs),
+            cell(first.spread.max_ps, glyphs)
+        );
     }
     if causes.unknown > 0 {
         let _ = writeln!(text, "  {} frames have no path", count(causes.unknown as u64, glyphs));
