@@ -158,27 +158,6 @@ static void vtsn_launch(struct vtsn_port *port, struct sk_buff *image, s64 start
 	__skb_queue_after(inbound, before, image);
 }
 
-static void vtsn_count_departure(struct vtsn_port *port, struct vtsn_txq *txq,
-				 struct vtsn_desc *desc, s64 start, u32 why)
-{
-	struct vtsn_txq_stats *stats = &txq->stats;
-
-	stats->packets++;
-	stats->bytes += desc->octets - ETH_FCS_LEN;
-	if (why & VTSN_WAIT_BUSY)
-		stats->busy_waits++;
-	if (why & VTSN_WAIT_PAUSE)
-		stats->pause_waits++;
-	if (why & VTSN_WAIT_CREDIT)
-		stats->credit_waits++;
-	if (why & VTSN_WAIT_GATE)
-		stats->gate_waits++;
-	if (desc->launch_phc && desc->launch_phc < vtsn_phc_at(&port->phc, desc->queued_raw))
-		stats->launch_late++;
-	else if (desc->launch_phc && start > vtsn_earliest_start(port, desc))
-		stats->launch_delayed++;
-}
-
 static void vtsn_count_drop(struct vtsn_txq *txq, const struct vtsn_desc *desc)
 {
 	switch (desc->drop) {
@@ -191,8 +170,39 @@ static void vtsn_count_drop(struct vtsn_txq *txq, const struct vtsn_desc *desc)
 	}
 }
 
-/* Not inlined: `teiji why` watches it. */
-static noinline void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
+/*
+ * The head of a queue leaves it. Not inlined: `teiji why` watches it, and takes its arguments for
+ * the times and reasons of the frame's wait.
+ */
+static noinline __noclone void
+vtsn_count_departure(struct vtsn_port *port, u32 queue, s64 queued, s64 earliest, s64 start,
+		     u32 why)
+{
+	struct vtsn_txq *txq = &port->txq[queue];
+	struct vtsn_desc *desc = vtsn_slot(port, txq, txq->mac);
+	struct vtsn_txq_stats *stats = &txq->stats;
+
+	if (desc->drop) {
+		vtsn_count_drop(txq, desc);
+		return;
+	}
+	stats->packets++;
+	stats->bytes += desc->octets - ETH_FCS_LEN;
+	if (why & VTSN_WAIT_BUSY)
+		stats->busy_waits++;
+	if (why & VTSN_WAIT_PAUSE)
+		stats->pause_waits++;
+	if (why & VTSN_WAIT_CREDIT)
+		stats->credit_waits++;
+	if (why & VTSN_WAIT_GATE)
+		stats->gate_waits++;
+	if (desc->launch_phc && desc->launch_phc < vtsn_phc_at(&port->phc, queued))
+		stats->launch_late++;
+	else if (desc->launch_phc && start > earliest)
+		stats->launch_delayed++;
+}
+
+static void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 {
 	struct vtsn_txq *txq = &port->txq[queue];
 	struct vtsn_wire *wire = port->wire;
@@ -201,16 +211,16 @@ static noinline void vtsn_depart(struct vtsn_port *port, u32 queue, s64 start)
 
 	lockdep_assert_held(&wire->lock);
 	desc = vtsn_slot(port, txq, txq->mac);
+	vtsn_head_ready(port, queue, &why);
+	vtsn_count_departure(port, queue, desc->queued_raw, vtsn_earliest_start(port, desc), start,
+			     why);
 	if (desc->drop) {
 		desc->done_raw = start;
-		vtsn_count_drop(txq, desc);
 		if (desc->image)
 			dev_kfree_skb_irq(desc->image);
 		if (desc->duplicate)
 			dev_kfree_skb_irq(desc->duplicate);
 	} else {
-		vtsn_head_ready(port, queue, &why);
-		vtsn_count_departure(port, txq, desc, start, why);
 		desc->done_raw = vtsn_occupy(port, start, desc->octets);
 		desc->stamp_phc = vtsn_phc_at(&port->phc,
 					      start + vtsn_bytes_ns(wire, VTSN_PREAMBLE));

@@ -26,6 +26,13 @@ fn number(value: &Value, key: &str) -> i64 {
     value[key].as_i64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
+/// How long another frame was on the wire.
+fn busy(frame: &Value) -> i64 {
+    let parts = frame["parts"].as_array().unwrap();
+    let busy = parts.iter().filter(|part| part["cause"] == "MAC: another frame on the wire");
+    busy.map(|part| number(part, "time_ps")).sum()
+}
+
 /// All frames have a path, and the parts of each sum up to the whole.
 fn is_exact(flow: &Value) {
     assert_eq!((number(flow, "frames"), number(flow, "unknown")), (120, 0), "{flow}");
@@ -40,7 +47,7 @@ fn is_exact(flow: &Value) {
 }
 
 #[test]
-fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_to_the_nanosecond() {
+fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_2_ns() {
     let dir = tempfile::tempdir().unwrap();
     let found = run_and_ask(dir.path(), &["--case", "normal", "--case", "etf"]);
     let [normal, etf] = &found[..] else { panic!("{found:?}") };
@@ -48,13 +55,14 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_to_the_nanosec
         is_exact(flow);
     }
     let causes = normal["causes"].to_string();
-    for cause in ["interrupt apic_timer", "the sender, up to the qdisc", "driver and MAC"] {
+    for cause in ["interrupt apic_timer", "the sender, up to the qdisc", "driver, up to the MAC"] {
         assert!(causes.contains(cause), "{causes}");
     }
-    // The clocks of trace, kernel and wire agree: launch times are on whole nanoseconds.
+    // The clocks of trace, kernel and wire agree; the latter are read in whole nanoseconds. A frame of
+    // ptp4l may be on the wire at the launch time.
     for frame in etf["shown"].as_array().unwrap() {
-        let off = number(frame, "whole_ps") - MARGIN_PS;
-        assert!(off.abs() <= 1_000, "{frame}");
+        let off = number(frame, "whole_ps") - busy(frame) - MARGIN_PS;
+        assert!(off.abs() <= 2_000, "{frame}");
     }
     let latest = dir.path().join("latest");
     let latest = latest.to_str().unwrap();

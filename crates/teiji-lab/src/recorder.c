@@ -115,7 +115,7 @@ struct hook {
 };
 
 static const char * const register_names[] = {
-	"rax", "rdx", "rdi", "rsi", "rsp",
+	"rax", "rdx", "rdi", "rsi", "rcx", "r8", "r9", "rsp",
 };
 #define REGISTERS	(sizeof(register_names) / sizeof(register_names[0]))
 enum { REG_RAX, REG_RDX };

@@ -24,7 +24,10 @@ pub enum Point {
     Queue,
     /// The driver is given a packet: the beginning, its device and queue.
     Driver,
-    /// The MAC of vtsn begins with a frame: port, queue, when.
+    /// The wire of vtsn has read its clock, `CLOCK_MONOTONIC_RAW`, with interrupts disabled: the time.
+    WireClock,
+    /// The MAC of vtsn begins with a frame: port, queue, when it had it, when it might have begun at
+    /// the earliest, when it begins, and why it waited longer.
     Wire,
     /// A task waits for a sleeping lock of PREEMPT_RT: its owner, and the stack; or it has it.
     Lock,
@@ -101,7 +104,8 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
     list.entry(Point::Queue, "__dev_queue_xmit", &packet);
     let queue = btf.offset("sk_buff", "queue_mapping")?;
     list.entry(Point::Driver, "vtsn_xmit", &format!("{packet} rsi rdi+{queue}:2"));
-    list.entry(Point::Wire, "vtsn_depart", "rdi rsi rdx");
+    list.entry(Point::WireClock, "vtsn_irq_cause", "rsi");
+    list.entry(Point::Wire, "vtsn_count_departure", "rdi rsi rdx rcx r8 r9");
     let owner = btf.offset("rt_mutex_base", "owner").ok();
     for name in ["rtlock_slowlock_locked", "rt_mutex_slowlock_block"] {
         if let Some(owner) = owner {

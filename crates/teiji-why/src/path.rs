@@ -46,9 +46,12 @@ pub enum Cause {
     Qdisc,
     /// In the qdisc, until somebody else gave it to the driver.
     Queued,
-    /// From the driver to the wire: the MAC was busy, or waited for the launch time, the gate, the
-    /// credit or the end of a pause.
-    Mac,
+    /// The driver, until the MAC had the frame.
+    Driver,
+    /// The MAC waited for the frame's launch time.
+    Launch,
+    /// It waited longer, for these reasons: bits as [`why`](crate::timeline::MacWait::why).
+    Mac(u64),
 }
 
 impl fmt::Display for Cause {
@@ -69,10 +72,21 @@ impl fmt::Display for Cause {
             Self::Sender => f.write_str("the sender, up to the qdisc"),
             Self::Qdisc => f.write_str("qdisc, up to the driver"),
             Self::Queued => f.write_str("in the qdisc, for another context"),
-            Self::Mac => f.write_str("driver and MAC, up to the wire"),
+            Self::Driver => f.write_str("driver, up to the MAC"),
+            Self::Launch => f.write_str("MAC, until the launch time"),
+            Self::Mac(0) => f.write_str("MAC: earlier frames of the queue"),
+            Self::Mac(why) => {
+                let set = MAC_REASONS.iter().filter(|(bit, _)| why & bit != 0);
+                let reasons: Vec<&str> = set.map(|(_, reason)| *reason).collect();
+                write!(f, "MAC: {}", reasons.join(", "))
+            }
         }
     }
 }
+
+/// `VTSN_WAIT_…` of `kernel/vtsn/wire.c`.
+const MAC_REASONS: &[(u64, &str)] =
+    &[(1, "another frame on the wire"), (2, "pause"), (4, "credit"), (8, "gate")];
 
 /// A frame's time, in order: causes and how long each was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,9 +136,9 @@ impl Finder<'_> {
     /// The path of a frame; `None` if no timer woke its sender, it did not reach the wire, or its
     /// times contradict each other.
     pub fn path(&self, frame: &Frame) -> Option<Path> {
-        let (queue, driver, wire) = (frame.queue?, frame.driver?, frame.wire?);
+        let (queue, driver, mac) = (frame.queue?, frame.driver?, frame.mac?);
         let wake = self.wake(queue)?;
-        let mut path = Path { expiry: wake.expiry, wire, parts: Vec::new() };
+        let mut path = Path { expiry: wake.expiry, wire: mac.start, parts: Vec::new() };
         let runs = self.runs(wake)?;
         self.until_interrupt(wake, &mut path.parts);
         self.between(wake.time, runs, wake, &Cause::Switch, &mut path.parts);
@@ -134,7 +148,9 @@ impl Finder<'_> {
         } else {
             path.parts.push((Cause::Queued, driver.time - queue.time));
         }
-        path.parts.push((Cause::Mac, wire - driver.time));
+        path.parts.push((Cause::Driver, mac.queued - driver.time));
+        path.parts.push((Cause::Launch, mac.earliest - mac.queued));
+        path.parts.push((Cause::Mac(mac.why), mac.start - mac.earliest));
         path.parts.retain(|(_, time)| *time != 0);
         // Otherwise a clock was misread.
         path.parts.iter().all(|(_, time)| *time > 0).then_some(path)

@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_rare_cause_is_zero_in_the_median_and_first_by_its_maximum() {
-        let usual = path(&[(Cause::Sender, 12_000), (Cause::Mac, 3_000)]);
+        let usual = path(&[(Cause::Sender, 12_000), (Cause::Driver, 3_000)]);
         let late = path(&[
             (Cause::Sender, 5_000),
             (Cause::Lock("a lock".to_owned()), 30_000),
             (Cause::Sender, 8_000),
-            (Cause::Mac, 3_000),
+            (Cause::Driver, 3_000),
         ]);
         let mut frames: Vec<(u64, Option<Path>)> =
             (0..99).map(|seq| (seq, Some(usual.clone()))).collect();

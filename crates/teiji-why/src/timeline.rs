@@ -99,8 +99,21 @@ pub struct Frame {
     pub queue: Option<Passage>,
     /// Into the driver.
     pub driver: Option<Passage>,
-    /// The MAC began to transmit it.
-    pub wire: Option<Ps>,
+    /// Through the MAC.
+    pub mac: Option<MacWait>,
+}
+
+/// A frame's wait in the MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacWait {
+    /// The MAC had it.
+    pub queued: Ps,
+    /// The later of that and its launch time.
+    pub earliest: Ps,
+    /// It began to transmit the frame.
+    pub start: Ps,
+    /// Why later than the earliest: bits as `VTSN_WAIT_…` in `kernel/vtsn/wire.c`.
+    pub why: u64,
 }
 
 /// A thread waited for a lock.
@@ -146,9 +159,9 @@ pub struct Builder<'a> {
     waits: HashMap<u32, LockWait>,
     /// Frames in the queues of ports, by device and queue.
     handed: Vec<Handed>,
-    /// The smallest difference of clocks so far: trace minus wire.
-    wire_offset: Option<Ps>,
-    departures: Vec<(FrameKey, Ps)>,
+    wire_clock: WireClock,
+    /// In the time of the wire.
+    departures: Vec<(FrameKey, MacWait)>,
 }
 
 /// A frame that a driver was given.
@@ -157,6 +170,31 @@ struct Handed {
     queue: u16,
     /// `None` for one of somebody else's.
     key: Option<FrameKey>,
+}
+
+/// The clock of the wire, `CLOCK_MONOTONIC_RAW`. The kernel has measured the TSC's frequency, some
+/// ppm off: the clocks drift apart, evenly.
+#[derive(Default)]
+struct WireClock {
+    /// Time of the wire and of the trace, at the first reading and at the last.
+    ends: Option<[(Ps, Ps); 2]>,
+}
+
+impl WireClock {
+    fn add(&mut self, wire: Ps, trace: Ps) {
+        let [first, _] = self.ends.unwrap_or([(wire, trace); 2]);
+        self.ends = Some([first, (wire, trace)]);
+    }
+
+    /// `None` if it was never read.
+    fn trace_time(&self, wire: Ps) -> Option<Ps> {
+        let [(wire0, trace0), (wire1, trace1)] = self.ends?;
+        if wire0 == wire1 {
+            return Some(trace0 + wire - wire0);
+        }
+        let passed = i128::from(wire - wire0) * i128::from(trace1 - trace0);
+        Some(trace0 + i64::try_from(passed / i128::from(wire1 - wire0)).ok()?)
+    }
 }
 
 /// Whose stack: a thread's, or a processor's idle one.
@@ -188,7 +226,7 @@ impl<'a> Builder<'a> {
             task_at: HashMap::new(),
             waits: HashMap::new(),
             handed: Vec::new(),
-            wire_offset: None,
+            wire_clock: WireClock::default(),
             departures: Vec::new(),
         }
     }
@@ -220,11 +258,13 @@ impl<'a> Builder<'a> {
 
     /// All that was added.
     pub fn finish(mut self) -> Timeline {
-        if let Some(offset) = self.wire_offset {
-            for (key, start) in self.departures {
-                if let Some(frame) = self.made.frames.get_mut(&key) {
-                    frame.wire.get_or_insert(start + offset);
-                }
+        for (key, wait) in self.departures {
+            let Some(frame) = self.made.frames.get_mut(&key) else { continue };
+            let times = [wait.queued, wait.earliest, wait.start];
+            if let [Some(queued), Some(earliest), Some(start)] =
+                times.map(|time| self.wire_clock.trace_time(time))
+            {
+                frame.mac.get_or_insert(MacWait { queued, earliest, start, ..wait });
             }
         }
         self.made
@@ -295,7 +335,8 @@ impl<'a> Builder<'a> {
                     self.made.frames.entry(key).or_default().driver.get_or_insert(passage);
                 }
             }
-            Point::Wire => self.wire(event, values),
+            Point::WireClock => self.wire_clock.add(values.signed() * 1000, event.clock_read),
+            Point::Wire => self.wire(values),
             Point::Lock => {
                 // The lowest bits say whether others wait.
                 let owner = values.word() & !7;
@@ -359,18 +400,17 @@ impl<'a> Builder<'a> {
         self.made.timer_wakes.push(wake);
     }
 
-    fn wire(&mut self, event: &Event, values: &mut Values<'_>) {
-        let (port, queue, start) = (values.word(), values.word() & 0xffff, values.signed());
+    fn wire(&mut self, values: &mut Values<'_>) {
+        let (port, queue) = (values.word(), values.word() & 0xffff);
+        let [queued, earliest, start] = [(); 3].map(|()| values.signed() * 1000);
+        let why = values.word() & 0xffff_ffff;
         let mine = |one: &Handed| {
             (one.device..one.device + NET_DEVICE).contains(&port) && u64::from(one.queue) == queue
         };
         let Some(at) = self.handed.iter().position(mine) else { return };
         let Handed { key, .. } = self.handed.remove(at);
-        // A frame that need not wait begins when the clock was read.
-        let offset = event.clock_read - start * 1000;
-        self.wire_offset = Some(self.wire_offset.map_or(offset, |before| before.min(offset)));
         if let Some(key) = key {
-            self.departures.push((key, start * 1000));
+            self.departures.push((key, MacWait { queued, earliest, start, why }));
         }
     }
 
@@ -421,5 +461,23 @@ impl<'a> Values<'a> {
             comm: String::from_utf8_lossy(comm).into_owned(),
             prio,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_the_wire_drifts_evenly() {
+        let mut clock = WireClock::default();
+        assert_eq!(clock.trace_time(5_000), None);
+        clock.add(1_000, 3_000);
+        assert_eq!(clock.trace_time(5_000), Some(7_000));
+        clock.add(500_000, 503_000);
+        // 2 ppm.
+        clock.add(1_000_001_000, 1_000_005_000);
+        assert_eq!(clock.trace_time(500_001_000), Some(500_004_000));
+        assert_eq!(clock.trace_time(2_000_001_000), Some(2_000_007_000));
     }
 }
