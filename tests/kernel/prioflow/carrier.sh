@@ -31,7 +31,7 @@ numbers='socket(S, 2, 2, 0) or die $!; bind(S, pack("S n x12", 2, 7002)) or die 
     print "ready\n";
     while (1) {
         my $mask = ""; vec($mask, fileno(S), 1) = 1;
-        select($mask, undef, undef, 3) == 1 or last;
+        select($mask, undef, undef, '$((3 * slow))') == 1 or last;
         recv(S, $_, 2000, 0); print unpack("N", $_), "\n";
     }'
 # numbered FROM TO: A sends datagrams with these numbers, opted in or not.
@@ -64,7 +64,7 @@ twice() {
     must wait_for 10 grep -q '^sent more$' sender.log
     plug
     change send-level 0
-    wait_for 20 gone $reader
+    wait_for $((20 * slow)) gone $reader
     echo >&3
     wait_for 5 gone $sender
     grep -c '^[0-9]' numbers.log
@@ -77,7 +77,7 @@ equal "and they come in order" "$(seq 1 40)" "$(grep '^[0-9]' numbers.log)"
 unplug
 a perl flow.pl send level=2 priority=2 count=300 sndbuf=20000 pid=sender.pid >sender.log &
 sender=$!
-sleep 1
+sleep $slow
 check "the sender sleeps" grep -q '^State:.S' "/proc/$(cat sender.pid)/status"
 must ip -n A link set v0 down
 wait_for 5 gone $sender
@@ -90,7 +90,7 @@ plug
 # Under load: only frames that had left when the carrier was lost do not come.
 arrived_down() { b ethtool -S v0p | awk '$1 == "rx_down:" { print $2 }'; }
 down_before=$(arrived_down)
-b perl flow.pl receive count=2000 idle=4 rcvbuf=4000000 >reader.log &
+b perl flow.pl receive count=2000 idle=$((4 * slow)) rcvbuf=4000000 >reader.log &
 reader=$!
 must wait_for 10 grep -q ready reader.log
 a perl flow.pl send level=2 priority=2 count=2000 sndbuf=200000 counts=1 >sender.log &
@@ -101,8 +101,8 @@ for round in 1 2 3; do
     sleep 0.2
     plug
 done
-wait_for 60 gone $sender
-wait_for 60 gone $reader
+wait_for $((60 * slow)) gone $sender
+wait_for $((60 * slow)) gone $reader
 equal "all of a flood are protected" "sent=2000 again=0 protected=2000 unprotected=0 errno=0" "$(cat sender.log)"
 came=$(sed -n 's/^came=\([0-9]*\).*/\1/p' reader.log)
 equal "and come, or reach the port while it is down" 2000 $((came + $(arrived_down) - down_before))

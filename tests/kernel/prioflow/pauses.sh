@@ -44,6 +44,7 @@ empty() { [ "$(queued 1) $(queued 2)" = "0 0" ]; }
 
 wire_up
 link_up
+must b sysctl -qw net.prioflow.receiver_watchdog=$((8000 * slow))
 must b tc qdisc change dev v0p root prioflow by priority
 full_reader 2
 check "a full reader pauses its own level alone" wait_for 10 is_paused 2
@@ -120,8 +121,8 @@ must ip -n B link del br0
 must ip -n A link del w0
 
 # The receiver watchdog.
-must b sysctl -qw net.prioflow.receiver_watchdog=700
-b teiji flow watch v0p --events --for 8s >events.log &
+must b sysctl -qw net.prioflow.receiver_watchdog=$((700 * slow))
+b teiji flow watch v0p --events --for $((8 * slow))s >events.log &
 watcher=$!
 must wait_for 5 grep -q paused events.log
 full_reader 2
@@ -129,16 +130,16 @@ must wait_for 10 is_at 3
 found=$(b teiji flow status)
 contains "status names the socket that pauses the peer" "socket " "$found"
 contains "its process, level and time" "of perl ($(cat reader.pid)), level 2: pauses its peers since" "$found"
-check "a receiver that does not read is no longer served" wait_for 5 is_at 0
+check "a receiver that does not read is no longer served" wait_for $((5 * slow)) is_at 0
 contains "status says so" "no longer served: it loses datagrams" "$(b teiji flow status)"
 refused "and flow check has an exit code for it" b teiji flow check
 must wait_for 5 grep -q "no longer served" events.log
 echo >&3
 served() { grep -q "reads again" events.log; }
-check "when it reads, it is served again" wait_for 8 served
+check "when it reads, it is served again" wait_for $((8 * slow)) served
 wait $watcher
 end_reader
-must b sysctl -qw net.prioflow.receiver_watchdog=8000
+must b sysctl -qw net.prioflow.receiver_watchdog=$((8000 * slow))
 
 # What a sender can ask about its packets.
 contains "a sender sees its protected packets" "protected=30 unprotected=0" \
@@ -158,7 +159,7 @@ peer_change obey 15
 must wait_for 5 is_state "2 obeys"
 
 # Its pause-storm watchdog ends an obedience, and its frames say so.
-peer_change storm 300
+peer_change storm $((300 * slow))
 change receive-level 3
 check "a peer whose watchdog has timed out says that it ignores" wait_for 5 is_state "2 ignores"
 refused "which is an alarm" a teiji flow check
