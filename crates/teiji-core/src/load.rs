@@ -20,6 +20,9 @@ pub enum LoadKind {
     Memory,
     /// The disk: a file is written and forced to it, MiB by MiB.
     Disk,
+    /// Interrupts are disabled for 50 µs, about every 10 ms, as by a firmware or a careless driver. In
+    /// the laboratory only.
+    Stall,
     /// Transmission: UDP datagrams from the first flow's sender, at a mean rate.
     UdpTx,
     /// Reception: UDP datagrams to the first flow's sender, at a mean rate.
@@ -32,11 +35,12 @@ pub enum LoadKind {
 
 impl LoadKind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Cpu,
         Self::Timer,
         Self::Memory,
         Self::Disk,
+        Self::Stall,
         Self::UdpTx,
         Self::UdpRx,
         Self::TcpTx,
@@ -50,6 +54,7 @@ impl LoadKind {
             Self::Timer => "timer",
             Self::Memory => "memory",
             Self::Disk => "disk",
+            Self::Stall => "stall",
             Self::UdpTx => "udp-tx",
             Self::UdpRx => "udp-rx",
             Self::TcpTx => "tcp-tx",
@@ -62,6 +67,11 @@ impl LoadKind {
         matches!(self, Self::UdpTx | Self::UdpRx | Self::TcpTx | Self::TcpRx)
     }
 
+    /// The kernel would go on with it if this program were killed.
+    pub const fn needs_the_laboratory(self) -> bool {
+        matches!(self, Self::Stall)
+    }
+
     /// What it does, as a report counts it.
     pub const fn unit(self) -> &'static str {
         match self {
@@ -69,6 +79,7 @@ impl LoadKind {
             Self::Timer => "timers",
             Self::Memory => "MiB copied",
             Self::Disk => "MiB written",
+            Self::Stall => "stalls of 50 µs",
             Self::UdpTx | Self::UdpRx => "datagrams received",
             Self::TcpTx | Self::TcpRx => "kbit received",
         }
@@ -93,6 +104,6 @@ impl FromStr for LoadKind {
 /// No load has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "there is no load `{0}`; there are cpu, timer, memory, disk, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
+    "there is no load `{0}`; there are cpu, timer, memory, disk, stall, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
 )]
 pub struct UnknownLoad(pub String);

@@ -78,6 +78,9 @@ pub struct Setup<'a> {
 /// If the scenario does not fit the machine, the kernel refuses a step, a program or thread fails,
 /// or the measurement is interrupted. What was set is undone.
 pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow::Result<Outcome> {
+    if !setup.own_machine {
+        loads::allowed(setup.loads.iter().chain(&setup.scenario.loads))?;
+    }
     let plan = Plan::compile(setup.scenario, setup.binding)?;
     // The laboratory's guest is thrown away with what was changed.
     interruption::set_undo_pending(!setup.own_machine);

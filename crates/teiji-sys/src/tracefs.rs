@@ -7,7 +7,7 @@ mod page;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -224,10 +224,7 @@ impl Instance {
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), TraceError> {
-        // Not `fs::write`: that would try to create the file.
-        let opened = OpenOptions::new().write(true).open(self.path(file));
-        opened
-            .and_then(|mut opened| opened.write_all(text.as_bytes()))
+        write(&self.path(file), text)
             .map_err(|error| TraceError::File { file: file.to_owned(), error })
     }
 }
@@ -237,6 +234,74 @@ impl Drop for Instance {
         // Only somebody who reads them keeps them, and they go with the next attempt.
         let _ = fs::remove_dir(self.root.path(&format!("instances/{}", self.name)));
     }
+}
+
+/// A thread of the kernel disables interrupts again and again, one CPU after the other: the tracer
+/// `hwlat` (`Documentation/trace/hwlat_detector.rst`), which looks for gaps in that time. It ends when
+/// this is dropped, not when the process is killed.
+#[derive(Debug)]
+pub struct Stalls(Detached);
+
+/// Beginning of the name of that thread.
+const STALLS_THREAD: &str = "hwlatd";
+
+impl Stalls {
+    /// For `width_us` in each `window_us`.
+    ///
+    /// # Errors
+    /// If the kernel has no such tracer, or another one is in use.
+    pub fn start(width_us: u32, window_us: u32) -> Result<Self, TraceError> {
+        let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
+        let used = "current_tracer";
+        let current = fs::read_to_string(root.path(used))
+            .map_err(|error| TraceError::File { file: used.to_owned(), error })?;
+        if current.trim() != "nop" {
+            let error = io::Error::other(format!("the tracer {} is in use", current.trim()));
+            return Err(TraceError::File { file: used.to_owned(), error });
+        }
+        // The width first: it must be less than the window, which is longer at first.
+        for (file, text) in [
+            ("hwlat_detector/width", width_us.to_string()),
+            ("hwlat_detector/window", window_us.to_string()),
+            (used, "hwlat".to_owned()),
+        ] {
+            write(&root.path(file), &text)
+                .map_err(|error| TraceError::File { file: file.to_owned(), error })?;
+        }
+        Ok(Self(root))
+    }
+
+    /// How often so far: the thread sleeps after each.
+    ///
+    /// # Errors
+    /// If the thread is not there.
+    pub fn count() -> io::Result<u64> {
+        let mut sum = None;
+        for entry in fs::read_dir("/proc")? {
+            let path = entry?.path();
+            // A process may end meanwhile.
+            let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
+            if name.starts_with(STALLS_THREAD) {
+                let status = fs::read_to_string(path.join("status"))?;
+                let slept = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));
+                let slept: u64 = slept.and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+                sum = Some(sum.unwrap_or(0) + slept);
+            }
+        }
+        sum.ok_or_else(|| io::Error::other("the kernel's thread hwlatd is gone"))
+    }
+}
+
+impl Drop for Stalls {
+    fn drop(&mut self) {
+        // What is left ends with the laboratory's guest.
+        let _ = write(&self.0.path("current_tracer"), "nop");
+    }
+}
+
+/// Not `fs::write`: that would try to create the file.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
 /// Reads one page; `None` when there is nothing more.

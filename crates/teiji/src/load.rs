@@ -9,6 +9,7 @@ mod compute;
 mod datagrams;
 mod disk;
 mod pace;
+mod stall;
 mod streams;
 mod timeline;
 
@@ -25,6 +26,7 @@ use teiji_core::time::{Instant, Monotonic};
 use teiji_sys::clock;
 use teiji_sys::error::SysError;
 use teiji_sys::sched::{self, Pinned};
+use teiji_sys::tracefs::TraceError;
 use thiserror::Error;
 
 pub use datagrams::Flood;
@@ -59,6 +61,11 @@ pub enum LoadError {
         /// What the system says.
         error: std::io::Error,
     },
+    /// The kernel's part of one that disables interrupts.
+    #[error(
+        "the load `stall` needs the kernel's tracer hwlat, which kernels with PREEMPT_RT have: {0}"
+    )]
+    Stall(#[from] TraceError),
     /// The sockets or namespaces of one between hosts.
     #[error("the load `{kind}` cannot open its socket: {error}")]
     Socket {
@@ -163,6 +170,12 @@ impl Running {
             LoadKind::Timer => compute::timer,
             LoadKind::Memory => compute::memory,
             LoadKind::Disk => return Self::disk(&std::env::temp_dir()),
+            LoadKind::Stall => {
+                let stalls = stall::start()?;
+                let mut running = Self::begin(kind);
+                running.spawn(move |pace| stall::count(stalls, pace))?;
+                return Ok(running);
+            }
             LoadKind::UdpTx | LoadKind::UdpRx | LoadKind::TcpTx | LoadKind::TcpRx => {
                 return Ok(Self::begin(kind));
             }

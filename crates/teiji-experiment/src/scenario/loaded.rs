@@ -32,7 +32,11 @@ impl<'a> LoadedPorts<'a> {
         match kind {
             LoadKind::TcpTx | LoadKind::UdpTx => Some([self.loaded, self.peer]),
             LoadKind::TcpRx | LoadKind::UdpRx => Some([self.peer, self.loaded]),
-            LoadKind::Cpu | LoadKind::Timer | LoadKind::Memory | LoadKind::Disk => None,
+            LoadKind::Cpu
+            | LoadKind::Timer
+            | LoadKind::Memory
+            | LoadKind::Disk
+            | LoadKind::Stall => None,
         }
     }
 }

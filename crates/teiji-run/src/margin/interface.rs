@@ -53,6 +53,7 @@ impl Bench for InterfaceBench {
             scheduling,
             ..TalkerConfig::new(&self.interface, Destination::Ethernet { to: self.to, vlan: None })
         };
+        loads::allowed(self.loads.iter())?;
         let prepared = Prepared::new(&config, self.frames)?;
         let running = self.loads.iter().map(|kind| Running::start(*kind));
         let running = running.collect::<Result<Vec<_>, _>>()?;

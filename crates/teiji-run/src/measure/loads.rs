@@ -36,6 +36,20 @@ pub fn start(
     all.iter().map(|kind| start_one(*kind, scenario, applied)).collect()
 }
 
+/// Whether these can be started on a machine that is not thrown away.
+///
+/// # Errors
+/// If one needs the laboratory.
+pub fn allowed<'a>(mut kinds: impl Iterator<Item = &'a LoadKind>) -> anyhow::Result<()> {
+    match kinds.find(|kind| kind.needs_the_laboratory()) {
+        Some(kind) => bail!(
+            "the load `{kind}` is for the laboratory: the kernel of this machine would go on with it \
+             if teiji were killed; leave it out"
+        ),
+        None => Ok(()),
+    }
+}
+
 /// Ends them and gives what they did. `base`: the first departure, if there was one.
 pub fn stop(running: Vec<Running>, base: Option<Instant<Tai>>) -> Vec<LoadReport> {
     let stop = |running: Running| {
@@ -110,4 +124,18 @@ pub fn problems(reports: &[LoadReport]) -> impl Iterator<Item = String> + '_ {
             report.kind
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_that_outlives_a_killed_program_is_refused_outside_of_the_laboratory() {
+        let others: Vec<LoadKind> =
+            LoadKind::ALL.into_iter().filter(|kind| *kind != LoadKind::Stall).collect();
+        allowed(others.iter()).unwrap();
+        let error = allowed([LoadKind::Cpu, LoadKind::Stall].iter()).unwrap_err().to_string();
+        assert!(error.contains("the load `stall` is for the laboratory"), "{error}");
+    }
 }
