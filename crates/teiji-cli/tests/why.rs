@@ -8,16 +8,18 @@ use common::teiji;
 use serde_json::Value;
 
 const MARGIN_PS: i64 = 400_000_000;
+const FRAMES: i64 = 120;
 
-/// Runs cases of `etf.toml`, and asks why. All frames are shown.
-fn run_and_ask(out: &Path, more: &[&str]) -> Vec<Value> {
+/// Runs cases of `etf.toml` with so many frames, and asks why. All are shown.
+fn run_and_ask(out: &Path, frames: i64, more: &[&str]) -> Vec<Value> {
     let file = common::repository().join("experiments/etf.toml");
     let out_dir = out.to_str().unwrap();
-    let set = ["--set", "flows.cycle.frames=120", "--seed", "1", "--out", out_dir];
+    let frames = format!("flows.cycle.frames={frames}");
+    let set = ["--set", &frames, "--seed", "1", "--out", out_dir];
     let run = teiji(&[&["run", file.to_str().unwrap()], &set[..], more].concat());
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     let latest = out.join("latest");
-    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "1000"]);
+    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "10000"]);
     assert_eq!(why.code, 0, "{}{}", why.out, why.err);
     serde_json::from_str(&why.out).unwrap()
 }
@@ -34,10 +36,10 @@ fn busy(frame: &Value) -> i64 {
 }
 
 /// All frames have a path, and the parts of each sum up to the whole.
-fn is_exact(flow: &Value) {
-    assert_eq!((number(flow, "frames"), number(flow, "unknown")), (120, 0), "{flow}");
+fn is_exact(flow: &Value, frames: i64) {
+    assert_eq!((number(flow, "frames"), number(flow, "unknown")), (frames, 0), "{flow}");
     let shown = flow["shown"].as_array().unwrap();
-    assert_eq!(shown.len(), 120);
+    assert_eq!(i64::try_from(shown.len()), Ok(frames));
     for frame in shown {
         let parts = frame["parts"].as_array().unwrap();
         let sum: i64 = parts.iter().map(|part| number(part, "time_ps")).sum();
@@ -47,29 +49,41 @@ fn is_exact(flow: &Value) {
 }
 
 #[test]
-fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_2_ns() {
+fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_10_ns() {
     let dir = tempfile::tempdir().unwrap();
-    let found = run_and_ask(dir.path(), &["--case", "normal", "--case", "etf"]);
+    let found = run_and_ask(dir.path(), FRAMES, &["--case", "normal", "--case", "etf"]);
     let [normal, etf] = &found[..] else { panic!("{found:?}") };
     for flow in [normal, etf] {
-        is_exact(flow);
+        is_exact(flow, FRAMES);
     }
     let causes = normal["causes"].to_string();
     for cause in ["interrupt apic_timer", "the sender, up to the qdisc", "driver, up to the MAC"] {
         assert!(causes.contains(cause), "{causes}");
     }
-    // The clocks of trace, kernel and wire agree; the latter are read in whole nanoseconds. A frame of
+    // The clocks of trace, kernel and wire agree, as far as the NIC's and the system's do. A frame of
     // ptp4l may be on the wire at the launch time.
     for frame in etf["shown"].as_array().unwrap() {
         let off = number(frame, "whole_ps") - busy(frame) - MARGIN_PS;
-        assert!(off.abs() <= 2_000, "{frame}");
+        assert!(off.abs() <= 10_000, "{frame}");
     }
+    // Both are kept, also when another frame is asked for.
     let latest = dir.path().join("latest");
+    let report = || std::fs::read_to_string(latest.join("report.html")).unwrap();
+    assert!(report().contains("<h2>Why frames took their time</h2>"));
+    let kept = || -> Value {
+        let text = std::fs::read_to_string(latest.join("causes.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    assert_eq!(kept()["flows"], Value::from(found.clone()));
     let latest = latest.to_str().unwrap();
     let one = teiji(&["why", latest, "--case", "normal", "--frame", "cycle:7"]);
     assert_eq!(one.code, 0, "{}", one.err);
     assert!(one.out.contains("\n  cycle:7  "), "{}", one.out);
     assert_eq!(one.out.matches("above the median").count(), 1, "{}", one.out);
+    let kept = kept();
+    assert_eq!(kept["flows"].as_array().unwrap().len(), 2);
+    assert_eq!((&kept["flows"][0]["shown"][0]["seq"], &kept["flows"][1]), (&7.into(), etf));
+    assert!(report().contains("cycle #7: "), "the report shows it");
     for (wrong, sentence) in [
         (["--frame", "cycle:7000"], "has no path"),
         (["--frame", "circle:7"], "has no flow `circle`"),
@@ -80,6 +94,35 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_2_ns() 
         assert_ne!(said.code, 0);
         assert!(said.err.contains(sentence), "{wrong:?}: {}", said.err);
     }
+}
+
+#[test]
+fn several_processors_are_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = ["--case", "normal", "--set", "flows.cycle.cpu=1"];
+    let found = run_and_ask(dir.path(), FRAMES, &more);
+    let [normal] = &found[..] else { panic!("{found:?}") };
+    is_exact(normal, FRAMES);
+}
+
+#[test]
+fn a_planted_cause_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    // The stalls begin after a tick of the kernel: frames with another period meet them.
+    let set = ["--set", "loads=[\"stall\"]", "--set", "flows.cycle.period=\"990us\""];
+    let more = [&["--case", "normal"], &set[..]].concat();
+    let found = run_and_ask(dir.path(), 1_500, &more);
+    let [normal] = &found[..] else { panic!("{found:?}") };
+    is_exact(normal, 1_500);
+    let causes = normal["causes"].as_array().unwrap();
+    let is_planted = |one: &&Value| {
+        let cause = one["cause"].as_str().unwrap();
+        cause.starts_with("interrupt pending until kthread_fn") && cause.contains("in hwlatd")
+    };
+    let planted = causes.iter().filter(is_planted);
+    let longest = planted.map(|one| number(&one["spread"], "max_ps")).max();
+    // At most the 50 µs that the kernel's thread disables interrupts for, and a little around them.
+    assert!(longest.is_some_and(|ps| (5_000_000..55_000_000).contains(&ps)), "{causes:?}");
 }
 
 #[test]

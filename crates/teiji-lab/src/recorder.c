@@ -9,7 +9,8 @@
  *
  *     -plugin file=…,hooks=FILE,out=FILE
  *
- * hooks: a line for each place, `ID KIND ADDRESS END VALUE…`, hexadecimal addresses. KIND is `entry`
+ * hooks: `per-cpu ADDRESS`, of the kernel's table of bases of the CPUs' own memory, which a CPU is
+ * known by; then a line for each place, `ID KIND ADDRESS END VALUE…`, hexadecimal addresses. KIND is `entry`
  * (the instruction at ADDRESS) or `exit` (each return from ADDRESS to END, and each jump out of
  * it). A VALUE is a register, or memory: `rdi`, `rdi+8:4`, `rdi+8>16:4` (of what the pointer at
  * rdi+8 points to); lengths are 1 to 128.
@@ -79,7 +80,7 @@ struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, 
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *, void *, size_t);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
 struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t);
-uint64_t qemu_plugin_u64_sum(qemu_plugin_u64);
+void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *, unsigned int);
 GArray *qemu_plugin_get_registers(void);
 int qemu_plugin_read_register(struct qemu_plugin_register *, GByteArray *);
 bool qemu_plugin_read_memory_vaddr(uint64_t, GByteArray *, size_t);
@@ -115,16 +116,88 @@ struct hook {
 };
 
 static const char * const register_names[] = {
-	"rax", "rdx", "rdi", "rsi", "rcx", "r8", "r9", "rsp",
+	"rax", "rdx", "rdi", "rsi", "rcx", "r8", "r9", "rsp", "gs_base", "k_gs_base",
 };
 #define REGISTERS	(sizeof(register_names) / sizeof(register_names[0]))
-enum { REG_RAX, REG_RDX };
+enum { REG_RAX, REG_RDX, REG_GS_BASE = 8, REG_KERNEL_GS_BASE };
 
 static struct hook *hooks;
 static size_t hook_count;
 static struct qemu_plugin_register *registers[REGISTERS];
-static qemu_plugin_u64 executed;
 static GByteArray *scratch;
+
+/* --- CPUs, and what they have executed --------------------------------------------------------- */
+
+/*
+ * QEMU 10.0 takes the number of the CPU that translates a block for a constant, also where another
+ * CPU executes the block, and multiplies the constant itself by the size of a scoreboard's element,
+ * at each use. So the number that a callback gets means nothing, and a block of CPU 1 would count
+ * far outside of any counter. With elements of one octet the constant stays; and a place that is
+ * less by the CPU's number makes all blocks count at one.
+ */
+#define MAX_CPUS	8
+static struct qemu_plugin_scoreboard *octets;
+static uint64_t *executed;
+
+static int cpus = 1;
+static uint64_t per_cpu_bases;
+
+static struct { uint64_t base; int cpu; } known[2 * MAX_CPUS];
+static size_t known_count;
+
+static uint64_t read_register(int reg);
+static void read_memory(uint64_t address, void *to, size_t length);
+
+/* The CPU that executes or translates, by the base of its own memory; -1 without one. */
+static int this_cpu(void)
+{
+	uint64_t base, word;
+	size_t i;
+	int cpu;
+
+	if (cpus == 1)
+		return 0;
+	base = read_register(REG_GS_BASE);
+	/* In a program, before swapgs. */
+	if (!(base >> 63))
+		base = read_register(REG_KERNEL_GS_BASE);
+	if (!(base >> 63))
+		return -1;
+	for (i = 0; i < known_count; i++)
+		if (known[i].base == base)
+			return known[i].cpu;
+	for (cpu = 0; cpu < cpus; cpu++) {
+		read_memory(per_cpu_bases + 8 * cpu, &word, 8);
+		if (word != base)
+			continue;
+		if (known_count < 2 * MAX_CPUS) {
+			known[known_count].base = base;
+			known[known_count++].cpu = cpu;
+		}
+		return cpu;
+	}
+	return -1;
+}
+
+static void on_instruction(unsigned int cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	++*executed;
+}
+
+/* Counts an instruction, translated by @cpu. */
+static void count_instruction(struct qemu_plugin_insn *insn, int cpu)
+{
+	qemu_plugin_u64 place = { octets, MAX_CPUS - cpu };
+
+	if (cpu < 0)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_instruction,
+						       QEMU_PLUGIN_CB_NO_REGS, NULL);
+	else
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64,
+								    place, 1);
+}
 
 /* --- the stream -------------------------------------------------------------------------------- */
 
@@ -161,10 +234,10 @@ static void put(const void *bytes, size_t length)
 	filled += length;
 }
 
-static void record(uint8_t kind, unsigned int cpu, uint16_t id, const void *payload, uint32_t length)
+static void record(uint8_t kind, uint16_t id, const void *payload, uint32_t length)
 {
-	uint64_t now = qemu_plugin_u64_sum(executed);
-	uint8_t where = cpu;
+	int cpu = this_cpu();
+	uint8_t where = cpu < 0 ? 0 : cpu;
 
 	if (filled + 16 + length > sizeof(buffer))
 		flush();
@@ -172,7 +245,7 @@ static void record(uint8_t kind, unsigned int cpu, uint16_t id, const void *payl
 	put(&where, 1);
 	put(&id, 2);
 	put(&length, 4);
-	put(&now, 8);
+	put(executed, 8);
 	put(payload, length);
 }
 
@@ -207,6 +280,7 @@ static void on_hook(unsigned int cpu, void *data)
 	uint32_t length = 0;
 	int i;
 
+	(void)cpu;
 	for (i = 0; i < hook->values; i++) {
 		const struct value *value = &hook->value[i];
 		uint64_t word = read_register(value->reg);
@@ -224,46 +298,50 @@ static void on_hook(unsigned int cpu, void *data)
 		}
 		length += value->length;
 	}
-	record(hook->kind == KIND_ENTRY ? RECORD_ENTRY : RECORD_EXIT, cpu, hook->id, payload, length);
+	record(hook->kind == KIND_ENTRY ? RECORD_ENTRY : RECORD_EXIT, hook->id, payload, length);
 }
 
 /* QEMU skips the time until the next interrupt, if all virtual CPUs are here. */
 static void on_halt(unsigned int cpu, void *data)
 {
+	(void)cpu;
 	(void)data;
-	record(RECORD_HALT, cpu, 0, NULL, 0);
+	record(RECORD_HALT, 0, NULL, 0);
 	/* QEMU is killed while its guest sleeps. */
 	flush();
 }
 
 static void on_return(unsigned int cpu, void *data)
 {
+	(void)cpu;
 	(void)data;
-	record(RECORD_RETURN, cpu, 0, NULL, 0);
+	record(RECORD_RETURN, 0, NULL, 0);
 }
 
-/* Instructions before each CPU's last read of the TSC. */
-static uint64_t read_at[256];
+/* Instructions before the last read of the TSC. */
+static uint64_t read_at;
 
 /* A read of the TSC. */
 static void on_read(unsigned int cpu, void *data)
 {
+	(void)cpu;
 	(void)data;
-	read_at[cpu & 255] = qemu_plugin_u64_sum(executed);
+	read_at = *executed;
 }
 
-/* Behind it: its value is in edx:eax, and is out of date if an interrupt came in between. */
+/* Behind it: its value is in edx:eax, and is out of date if something came in between. */
 static void on_tsc(unsigned int cpu, void *data)
 {
 	uint64_t low, high, tsc;
 
+	(void)cpu;
 	(void)data;
-	if (qemu_plugin_u64_sum(executed) != read_at[cpu & 255] + 1)
+	if (*executed != read_at + 1)
 		return;
 	low = read_register(REG_RAX);
 	high = read_register(REG_RDX);
 	tsc = (high << 32) | (low & 0xffffffff);
-	record(RECORD_ANCHOR, cpu, 0, &tsc, sizeof(tsc));
+	record(RECORD_ANCHOR, 0, &tsc, sizeof(tsc));
 }
 
 /* --- translation ------------------------------------------------------------------------------- */
@@ -336,6 +414,7 @@ static size_t first_hook(uint64_t address)
 static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 {
 	size_t count = qemu_plugin_tb_n_insns(tb), i, h;
+	int cpu = this_cpu();
 
 	(void)plugin;
 	for (i = 0; i < count; i++) {
@@ -356,12 +435,12 @@ static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 		}
 		/* hlt: what follows is executed when an interrupt has come. */
 		if (size == 1 && code[0] == 0xf4)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_halt,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_halt, QEMU_PLUGIN_CB_R_REGS,
+							       NULL);
 		/* iretq */
 		if (size == 2 && code[0] == 0x48 && code[1] == 0xcf)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_return,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_return, QEMU_PLUGIN_CB_R_REGS,
+							       NULL);
 		/* rdtsc, rdtscp */
 		if ((size == 2 && code[0] == 0x0f && code[1] == 0x31) ||
 		    (size == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9)) {
@@ -369,8 +448,7 @@ static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_read,
 							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 		}
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64,
-								    executed, 1);
+		count_instruction(insn, cpu);
 	}
 }
 
@@ -384,6 +462,7 @@ static void on_cpu(qemu_plugin_id_t plugin, unsigned int cpu)
 	(void)plugin;
 	if (cpu)
 		return;
+	executed = (uint64_t *)((uint8_t *)qemu_plugin_scoreboard_find(octets, 0) + MAX_CPUS);
 	all = qemu_plugin_get_registers();
 	one = (void *)all->data;
 	for (i = 0; i < all->len; i++)
@@ -454,6 +533,8 @@ static bool read_hooks(const char *path)
 	if (!file)
 		return false;
 	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "per-cpu %" SCNx64, &per_cpu_bases) == 1)
+			continue;
 		hooks = realloc(hooks, (hook_count + 1) * sizeof(*hooks));
 		if (!hooks)
 			return false;
@@ -484,8 +565,13 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t plugin, const qemu_info_t *info,
 			info->target_name, info->version.min, info->version.cur);
 		return 1;
 	}
-	if (!list || !to || !read_hooks(list)) {
+	cpus = info->system.max_vcpus;
+	if (!list || !to || !read_hooks(list) || (cpus > 1 && !per_cpu_bases)) {
 		fprintf(stderr, "recorder: cannot read the hooks\n");
+		return 1;
+	}
+	if (cpus > MAX_CPUS) {
+		fprintf(stderr, "recorder: made for at most %d CPUs, not %d\n", MAX_CPUS, cpus);
 		return 1;
 	}
 	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -494,7 +580,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t plugin, const qemu_info_t *info,
 		return 1;
 	}
 	scratch = g_byte_array_new();
-	executed.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
+	/* At least 16, QEMU says. */
+	octets = qemu_plugin_scoreboard_new(1);
 	qemu_plugin_register_vcpu_init_cb(plugin, on_cpu);
 	qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_translation);
 	qemu_plugin_register_atexit_cb(plugin, on_end, NULL);

@@ -223,6 +223,11 @@ impl RunFolder {
         self.path.join("margin.json")
     }
 
+    /// `causes.json`, which `teiji why` leaves.
+    pub fn causes_path(&self) -> PathBuf {
+        self.path.join("causes.json")
+    }
+
     /// Where the records of a case at a seed belong, relative to the folder.
     pub fn records_name(case: &str, seed: u64) -> String {
         format!("records/{}-s{seed}.parquet", safe_name(case))

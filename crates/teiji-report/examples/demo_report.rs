@@ -180,20 +180,16 @@ fn main() -> ExitCode {
         summary: &summary,
         paper: Paper::load("etf").ok(),
         points,
-        outliers: vec![outlier()],
         setup: setup(),
+        outliers: vec![outlier()],
         replay: Some(Replay {
             command: "cargo run -p teiji-report --example demo_report -- demo.html".to_owned(),
             note: "The same page, byte for byte.".to_owned(),
         }),
         limits: vec!["It proves nothing: nothing was measured.".to_owned()],
         generator: format!("the demo of teiji-report {}", env!("CARGO_PKG_VERSION")),
-        created: None,
-        offsets: Vec::new(),
-        bands: Vec::new(),
-        margin: None,
-        recommended: None,
         notice: Some("Synthetic data: this page shows the report, not a measurement.".to_owned()),
+        ..Report::of(&summary, "")
     });
     if let Err(error) = std::fs::write(&path, page) {
         eprintln!("cannot write {path}: {error}");

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teiji_record::{FrameRow, Summary};
 use teiji_stats::TimestampPoint;
+use teiji_why::document::Causes;
 
 use crate::paper::Paper;
 
@@ -22,6 +23,8 @@ pub struct Report<'a> {
     pub offsets: Vec<OffsetSeries>,
     /// The worst frames, in the order to show them.
     pub outliers: Vec<Outlier>,
+    /// What delayed the frames, as far as it was asked.
+    pub causes: Causes,
     /// The set-up as observed.
     pub setup: Vec<SetupSection>,
     /// The search for a margin that the run was the last check of.
@@ -51,6 +54,7 @@ impl<'a> Report<'a> {
             bands: Vec::new(),
             offsets: Vec::new(),
             outliers: Vec::new(),
+            causes: Causes::default(),
             setup: Vec::new(),
             margin: None,
             recommended: None,

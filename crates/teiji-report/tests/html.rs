@@ -39,6 +39,8 @@ fn nothing_of_the_users_text_becomes_markup() {
         "<b>2000",
         "run-<1>",
         "<other>",
+        "<BH>",
+        "ptp4l </b>",
     ] {
         assert!(!page.contains(raw), "{raw}");
     }
@@ -96,6 +98,12 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
         "234</td>",
         "run time of ksoftirqd/0",
         "4.5",
+        "Why frames took their time",
+        "200 frames",
+        "waited for the &lt;BH&gt; lock",
+        "cycle #77: 40.000 µs",
+        "ptp4l &lt;/b&gt;",
+        "waited for the &lt;BH&gt; lock</b> 24.000 µs (+24.000)",
         "Outliers",
         "frame #7",
         "It woke &lt;late&gt;.",
@@ -125,12 +133,14 @@ fn an_outlier_has_an_address_and_leads_to_its_chart() {
 fn every_plot_names_its_units() {
     let page = markup(&page());
     let plots: Vec<&str> = page.split("<figure").skip(1).collect();
-    assert_eq!(plots.len(), 4, "still, histogram, tail, loads");
+    assert_eq!(plots.len(), 6, "still, histogram, tail, loads, causes, a frame");
     let units = [
         ["deviation in µs", "time since the first frame in s"],
         ["deviation in µs", "number of intervals"],
         ["\u{a0}µs</text>", "share of intervals"],
         ["\u{a0}Mbit/s</text>", "time since the first departure in ms"],
+        ["microseconds</text>", "share of the frames that are faster"],
+        ["the frame</text>", "time since the timer’s expiry in µs"],
     ];
     for (plot, labels) in plots.iter().zip(units) {
         for label in labels {

@@ -23,6 +23,7 @@ use crate::experiment_file;
 use crate::limits;
 use crate::measure::loads;
 use crate::measure::ptp;
+use crate::trace;
 
 /// Most points of all series together; beyond, series are thinned.
 const POINTS: usize = 400_000;
@@ -46,6 +47,7 @@ pub fn write(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> anyh
         offsets: ptp::series::offsets(folder, summary),
         outliers,
         setup: setup::sections(manifest, experiment.as_ref()),
+        causes: trace::causes(folder)?,
         margin: margin(folder)?,
         recommended: recommended(folder, manifest, summary)?,
         replay: Some(replay(folder, manifest)),

@@ -13,16 +13,18 @@ use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_lab::recorder::Recording;
 use teiji_record::summary::Testbed;
-use teiji_record::{Manifest, RunFolder};
+use teiji_record::{Manifest, RunFolder, json};
+use teiji_why::document::{Causes, MemberFlow};
 use teiji_why::hooks::{self, Hook};
 use teiji_why::stream::{Clock, Stream};
 use teiji_why::{Btf, Symbols};
 
 use crate::experiment_file;
-use crate::lab::{Hosting, Lab, vcpus};
+use crate::lab::{Hosting, Lab};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, Progress};
 use crate::replay;
+use crate::report;
 use crate::run::digest;
 
 /// A run of the laboratory that can be repeated here.
@@ -53,6 +55,18 @@ impl Trace {
             .with_context(|| format!("cannot read {}", self.file.display()))?;
         Ok(Stream::new(BufReader::with_capacity(1 << 20, file), self.clock))
     }
+}
+
+/// What was found about a run so far.
+///
+/// # Errors
+/// If `causes.json` cannot be read.
+pub fn causes(folder: &RunFolder) -> anyhow::Result<Causes> {
+    let path = folder.causes_path();
+    if !path.exists() {
+        return Ok(Causes::default());
+    }
+    json::read(&path, Causes::SCHEMA).context("remove the file, and ask `teiji why` again")
 }
 
 impl Repeat {
@@ -107,14 +121,6 @@ impl Repeat {
         stop: &StopFlag,
         progress: &dyn Progress,
     ) -> anyhow::Result<Trace> {
-        if vcpus(&case.scenario) > 1 {
-            bail!(
-                "{} has {} virtual processors, and QEMU dies if several are recorded; choose cases \
-                 with one (--case)",
-                case.name,
-                vcpus(&case.scenario)
-            );
-        }
         let records = RunFolder::records_name(&case.name, seed);
         if !self.folder.path().join(&records).is_file() {
             bail!(
@@ -130,7 +136,8 @@ impl Repeat {
         let symbols = Symbols::parse(&String::from_utf8_lossy(kallsyms));
         let hooks = hooks::hooks(&symbols, &Btf::parse(btf)?)?;
         let recording = Recording { hooks: dir.join("hooks"), out: dir.join("trace") };
-        fs::write(&recording.hooks, hooks::text(&hooks)).context("cannot write the hooks")?;
+        fs::write(&recording.hooks, hooks::text(&hooks, &symbols))
+            .context("cannot write the hooks")?;
         let folder = RunFolder::create(dir, "repeated", &self.experiment.name)?;
         let files = MemberFiles::of(&folder, case, seed);
         let bar = progress.step(&format!("{} seed {seed}, recorded", case.name), 1);
@@ -146,6 +153,19 @@ impl Repeat {
             ticks_per_ns: i64::from(case.instruction.slowdown()),
         };
         Ok(Trace { symbols, hooks, file: recording.out, clock })
+    }
+
+    /// Keeps what was found in the run folder, and writes its report again.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn keep(&self, found: &[MemberFlow]) -> anyhow::Result<()> {
+        let mut causes = causes(&self.folder)?;
+        for flow in found {
+            causes.put(flow.clone());
+        }
+        json::write(&self.folder.causes_path(), &causes)?;
+        report::write(&self.folder, &self.manifest, &self.folder.read_summary()?)
     }
 
     /// Whether the records are those of the run.

@@ -31,6 +31,8 @@ pub enum Point {
     Wire,
     /// A task waits for a sleeping lock of PREEMPT_RT: its owner, and the stack; or it has it.
     Lock,
+    /// A processor spins for a lock: the stack; or it has it.
+    Spin,
 }
 
 /// A watched place.
@@ -51,6 +53,8 @@ pub const PACKET: usize = 96;
 pub const STACK: usize = 64;
 /// Octets of the stack of who waits for a lock.
 pub const CALLERS: usize = 128;
+
+const SPIN: &str = "native_queued_spin_lock_slowpath";
 
 /// Functions of softirqs; not all kernels have all.
 const SOFTIRQS: &[&str] = &[
@@ -112,6 +116,7 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
             list.both(Point::Lock, name, &format!("rdi+{owner}:8 rsp+0:{CALLERS}"));
         }
     }
+    list.both(Point::Spin, SPIN, &format!("rsp+0:{CALLERS}"));
     Ok(list.hooks)
 }
 
@@ -142,6 +147,9 @@ impl List<'_> {
 }
 
 /// The recorder's file of hooks.
-pub fn text(hooks: &[Hook]) -> String {
-    hooks.iter().flat_map(|hook| [hook.line.trim_end(), "\n"]).collect()
+pub fn text(hooks: &[Hook], symbols: &Symbols) -> String {
+    let bases = symbols.address("__per_cpu_offset");
+    let bases = bases.map_or_else(String::new, |address| format!("per-cpu {address:x}\n"));
+    let lines = hooks.iter().flat_map(|hook| [hook.line.trim_end(), "\n"]);
+    [bases.as_str()].into_iter().chain(lines).collect()
 }

@@ -2,10 +2,12 @@
 //!
 //! * [`symbols`] and [`btf`] – the functions and structures of a kernel,
 //! * [`hooks`] – the places that are watched, [`stream`] – what happened there,
-//! * [`timeline`] – what each processor did, [`path`] – where a frame's time went.
+//! * [`timeline`] – what each processor did, [`path`] – where a frame's time went,
+//! * [`summary`] – of all frames of a flow, [`document`] – as a file of the run folder.
 #![forbid(unsafe_code)]
 
 pub mod btf;
+pub mod document;
 pub mod hooks;
 pub mod path;
 pub mod stream;

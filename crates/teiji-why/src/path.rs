@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::hooks::Hook;
 use crate::stream::Ps;
 use crate::symbols::Symbols;
@@ -38,6 +40,8 @@ pub enum Cause {
     Softirq(String),
     /// The sender waited for a lock.
     Lock(String),
+    /// The processor spun for a lock that another one had.
+    Spin(String),
     /// The sender waited for something else.
     Blocked,
     /// The sender's own way to the qdisc.
@@ -68,6 +72,7 @@ impl fmt::Display for Cause {
             Self::Interrupt(name) => write!(f, "interrupt {name}"),
             Self::Softirq(name) => write!(f, "softirq {name}"),
             Self::Lock(lock) => write!(f, "waited for {lock}"),
+            Self::Spin(lock) => write!(f, "spun for {lock}, held by another processor"),
             Self::Blocked => f.write_str("the sender was blocked"),
             Self::Sender => f.write_str("the sender, up to the qdisc"),
             Self::Qdisc => f.write_str("qdisc, up to the driver"),
@@ -119,6 +124,19 @@ impl Path {
     }
 }
 
+/// A processor did one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The processor.
+    pub cpu: u8,
+    /// A thread, an interrupt, a softirq.
+    pub context: String,
+    /// From then, after the expiry of the sender's timer,
+    pub from_ps: Ps,
+    /// until then.
+    pub to_ps: Ps,
+}
+
 /// Longest time that the emulated processor takes to the end of a block of instructions.
 pub const BLOCK: Ps = 200_000;
 
@@ -141,10 +159,10 @@ impl Finder<'_> {
         let mut path = Path { expiry: wake.expiry, wire: mac.start, parts: Vec::new() };
         let runs = self.runs(wake)?;
         self.until_interrupt(wake, &mut path.parts);
-        self.between(wake.time, runs, wake, &Cause::Switch, &mut path.parts);
-        self.between(runs, queue.time, wake, &Cause::Sender, &mut path.parts);
+        self.between(wake.time, runs, queue, &Cause::Switch, &mut path.parts);
+        self.between(runs, queue.time, queue, &Cause::Sender, &mut path.parts);
         if driver.pid == wake.pid {
-            self.between(queue.time, driver.time, wake, &Cause::Qdisc, &mut path.parts);
+            self.between(queue.time, driver.time, queue, &Cause::Qdisc, &mut path.parts);
         } else {
             path.parts.push((Cause::Queued, driver.time - queue.time));
         }
@@ -152,8 +170,38 @@ impl Finder<'_> {
         path.parts.push((Cause::Launch, mac.earliest - mac.queued));
         path.parts.push((Cause::Mac(mac.why), mac.start - mac.earliest));
         path.parts.retain(|(_, time)| *time != 0);
+        path.parts.dedup_by(|(cause, time), (before, sum)| {
+            let same = cause == before;
+            if same {
+                *sum += *time;
+            }
+            same
+        });
         // Otherwise a clock was misread.
         path.parts.iter().all(|(_, time)| *time > 0).then_some(path)
+    }
+
+    /// What the processors did during a path, a quarter of it before, and a tenth of it after. Idle
+    /// time is left out.
+    pub fn activity(&self, path: &Path) -> Vec<Activity> {
+        let (from, to) = (path.expiry - path.whole() / 4, path.wire + path.whole() / 10);
+        let mut all: Vec<Activity> = Vec::new();
+        for (cpu, segments) in (0_u8..).zip(&self.timeline.cpus) {
+            let first = segments.partition_point(|segment| segment.end <= from);
+            for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
+                let context = match segment.layer {
+                    None if segment.pid == 0 => continue,
+                    None => self.thread(segment.pid),
+                    Some(Layer::Interrupt(id)) => format!("interrupt {}", self.hook(id)),
+                    Some(Layer::Softirq(id)) => format!("softirq {}", self.hook(id)),
+                    Some(Layer::Spin) => "spins for a lock".to_owned(),
+                };
+                let [from_ps, to_ps] =
+                    [segment.start.max(from), segment.end.min(to)].map(|time| time - path.expiry);
+                all.push(Activity { cpu, context, from_ps, to_ps });
+            }
+        }
+        all
     }
 
     /// The last timer that woke the sender before it sent.
@@ -201,16 +249,10 @@ impl Finder<'_> {
         parts.push((Cause::TimerInterrupt, wake.time - served.time));
     }
 
-    /// Divides a time of the sender's by what its processor did; `own` is what it did itself.
-    fn between(
-        &self,
-        from: Ps,
-        to: Ps,
-        wake: TimerWake,
-        own: &Cause,
-        parts: &mut Vec<(Cause, Ps)>,
-    ) {
-        let segments = &self.timeline.cpus[usize::from(wake.cpu)];
+    /// Divides a time of the sender's by what the processor did that it sent on; `own` is what it did
+    /// itself.
+    fn between(&self, from: Ps, to: Ps, sent: Passage, own: &Cause, parts: &mut Vec<(Cause, Ps)>) {
+        let segments = &self.timeline.cpus[usize::from(sent.cpu)];
         let mut at = from;
         let first = segments.partition_point(|segment| segment.end <= from);
         for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
@@ -218,11 +260,12 @@ impl Finder<'_> {
             if end <= start {
                 continue;
             }
-            let cause = match (segment.layer, self.waiting(wake.pid, start, end)) {
-                _ if segment.pid == wake.pid && segment.layer.is_none() => own.clone(),
+            let cause = match (segment.layer, self.waiting(sent.pid, start, end)) {
+                _ if segment.pid == sent.pid && segment.layer.is_none() => own.clone(),
                 (_, Some(wait)) => Cause::Lock(self.lock(wait)),
+                (Some(Layer::Spin), _) => Cause::Spin(self.spin(sent.cpu, segment.start)),
                 (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.hook(id)),
-                (Some(Layer::Softirq(id)), _) if segment.pid == wake.pid => {
+                (Some(Layer::Softirq(id)), _) if segment.pid == sent.pid => {
                     Cause::Softirq(self.hook(id))
                 }
                 (Some(Layer::Softirq(id)), _) => {
@@ -256,6 +299,13 @@ impl Finder<'_> {
     fn lock(&self, wait: &LockWait) -> String {
         let owner = wait.owner.map_or("an unknown thread".to_owned(), |pid| self.thread(pid));
         format!("{}, held by {owner}", self.lock_name(&wait.stack))
+    }
+
+    fn spin(&self, cpu: u8, time: Ps) -> String {
+        let spins = &self.timeline.spins;
+        let before = spins.partition_point(|(_, start, _)| *start <= time);
+        let last = spins[..before].iter().rev().find(|(of, _, _)| *of == cpu);
+        last.map_or("a lock".to_owned(), |(_, _, stack)| self.lock_name(stack))
     }
 
     /// A lock by the function that takes it.
@@ -309,7 +359,8 @@ impl Finder<'_> {
 }
 
 /// Parts of the names of functions that locks are made of.
-const LOCK_FUNCTIONS: &[&str] = &["slowlock", "rt_spin_lock", "rt_mutex", "raw_spin", "rtlock"];
+const LOCK_FUNCTIONS: &[&str] =
+    &["slowlock", "rt_spin_lock", "rt_mutex", "raw_spin", "rtlock", "spin_lock"];
 
 /// Code of the kernel is in the upper half of the addresses.
 fn is_kernel(address: u64) -> bool {

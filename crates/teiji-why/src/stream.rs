@@ -59,12 +59,14 @@ pub struct Stream<R> {
     anchor: Option<(u64, Ps)>,
     /// Events since, with their instructions.
     waiting: Vec<(u64, u8, What)>,
+    /// Of each processor: whether it has halted since it did something.
+    halted: Vec<bool>,
 }
 
 impl<R: Read> Stream<R> {
     /// Of the recorder's output.
     pub fn new(from: R, clock: Clock) -> Self {
-        Self { from, clock, anchor: None, waiting: Vec::new() }
+        Self { from, clock, anchor: None, waiting: Vec::new(), halted: Vec::new() }
     }
 
     fn batch(&mut self) -> io::Result<Option<Vec<Event>>> {
@@ -108,7 +110,17 @@ impl<R: Read> Stream<R> {
             i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX) * self.clock.instruction_ps
         };
         // QEMU skips the time in which all processors are idle: only later events fit the new reading.
-        let skip = self.waiting.iter().rposition(|(_, _, what)| *what == What::Halt);
+        let mut skip = None;
+        for (index, (_, cpu, what)) in self.waiting.iter().enumerate() {
+            let cpu = usize::from(*cpu);
+            if self.halted.len() <= cpu {
+                self.halted.resize(cpu + 1, false);
+            }
+            self.halted[cpu] = *what == What::Halt;
+            if !self.halted.contains(&false) {
+                skip = Some(index);
+            }
+        }
         let before = self.anchor;
         let events = self.waiting.drain(..).enumerate().map(|(index, (at, cpu, what))| {
             let old = before.filter(|_| skip.is_none_or(|skip| index <= skip));
@@ -153,6 +165,32 @@ mod tests {
         let length = u32::try_from(payload.len()).unwrap();
         let head = [&[kind, 0, 7, 0][..], &length.to_le_bytes(), &count.to_le_bytes()].concat();
         [head, payload.to_vec()].concat()
+    }
+
+    #[test]
+    fn time_is_skipped_when_the_last_processor_halts() {
+        let of = |cpu: u8, mut record: Vec<u8>| {
+            record[1] = cpu;
+            record
+        };
+        let bytes = [
+            record(ANCHOR, 100, &1_000_i64.to_le_bytes()),
+            of(1, record(ENTRY, 105, b"")),
+            record(HALT, 110, b""),
+            of(1, record(ENTRY, 120, b"")),
+            of(1, record(HALT, 130, b"")),
+            record(RETURN, 140, b""),
+            of(1, record(ENTRY, 145, b"")),
+            of(1, record(HALT, 150, b"")),
+            record(ANCHOR, 160, &9_000_i64.to_le_bytes()),
+        ]
+        .concat();
+        let clock = Clock { instruction_ps: 1_000, ticks_per_ns: 1 };
+        let events = Stream::new(&bytes[..], clock).flat_map(Result::unwrap);
+        let times: Vec<Ps> = events.map(|event| event.time - 1_000_000).collect();
+        let after = 8_000_000;
+        let skipped = [20, 15, 10].map(|before| after - before * 1_000);
+        assert_eq!(times, [&[5_000, 10_000, 20_000, 30_000][..], &skipped].concat());
     }
 
     #[test]

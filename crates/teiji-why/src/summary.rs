@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::path::{Cause, Path};
+use crate::path::{Activity, Cause, Path};
 use crate::stream::Ps;
 
 /// What a distribution is shown by, in picoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
     /// Half of the frames have at most this.
     pub median_ps: Ps,
@@ -38,7 +38,7 @@ impl Spread {
 }
 
 /// A cause, over all frames.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CauseRow {
     /// In words.
     pub cause: String,
@@ -49,7 +49,7 @@ pub struct CauseRow {
 }
 
 /// A part of a frame's time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// In words.
     pub cause: String,
@@ -60,7 +60,7 @@ pub struct Part {
 }
 
 /// One frame.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FramePath {
     /// Its number in the flow.
     pub seq: u64,
@@ -68,10 +68,23 @@ pub struct FramePath {
     pub whole_ps: Ps,
     /// In order; they sum up to the whole.
     pub parts: Vec<Part>,
+    /// What the processors did meanwhile, and shortly before and after.
+    pub activity: Vec<Activity>,
+}
+
+/// Frames that are about equally slow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rank {
+    /// How many.
+    pub frames: usize,
+    /// How many of the flow are slower.
+    pub slower: usize,
+    /// The mean time of each cause, in the order of [`FlowCauses::causes`].
+    pub mean_ps: Vec<Ps>,
 }
 
 /// What delayed the frames of a flow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowCauses {
     /// Frames whose time is known.
     pub frames: usize,
@@ -81,6 +94,8 @@ pub struct FlowCauses {
     pub whole: Spread,
     /// By the largest maximum.
     pub causes: Vec<CauseRow>,
+    /// From the fastest frames to the slowest one.
+    pub ranks: Vec<Rank>,
     /// The frames that were asked for.
     pub shown: Vec<FramePath>,
 }
@@ -127,15 +142,53 @@ pub fn summarise(frames: &[(u64, Option<Path>)], shown: Shown) -> FlowCauses {
     };
     let shown = chosen(&known, whole, shown)
         .into_iter()
-        .map(|(seq, path)| FramePath { seq, whole_ps: path.whole(), parts: parts(path, &median) })
+        .map(|(seq, path)| FramePath {
+            seq,
+            whole_ps: path.whole(),
+            parts: parts(path, &median),
+            activity: Vec::new(),
+        })
         .collect();
+    let order: Vec<&Cause> = causes.iter().map(|(cause, _)| cause).collect();
     FlowCauses {
         frames: known.len(),
         unknown: frames.len() - known.len(),
         whole,
+        ranks: ranks(&known, &order),
         causes: causes.into_iter().map(|(_, row)| row).collect(),
         shown,
     }
+}
+
+/// Steps from all frames to the slowest one.
+const RANKS: i32 = 60;
+
+/// The frames by how slow they are, in groups that become smaller towards the slowest.
+fn ranks(known: &[(u64, &Path)], causes: &[&Cause]) -> Vec<Rank> {
+    let index: HashMap<&Cause, usize> = causes.iter().copied().zip(0..).collect();
+    let mut sorted: Vec<&Path> = known.iter().map(|(_, path)| *path).collect();
+    sorted.sort_by_key(|path| path.whole());
+    let all = sorted.len();
+    let mut ranks = Vec::new();
+    let mut from = 0;
+    for step in 1..=RANKS {
+        let share = 1.0 - f64::from(step) / f64::from(RANKS);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most all")]
+        let slower = if step == RANKS { 0 } else { (all as f64).powf(share).round() as usize };
+        let group = &sorted[from..(all - slower).max(from)];
+        if group.is_empty() {
+            continue;
+        }
+        from += group.len();
+        let mut sums = vec![0; causes.len()];
+        for (cause, time) in group.iter().flat_map(|path| &path.parts) {
+            sums[index[cause]] += time;
+        }
+        let frames = group.len();
+        let mean_ps = sums.iter().map(|sum| sum / i64::try_from(frames).unwrap_or(1)).collect();
+        ranks.push(Rank { frames, slower: all - from, mean_ps });
+    }
+    ranks
 }
 
 /// Parts of a path. A cause that comes several times is above its median where it comes first.
@@ -197,6 +250,10 @@ mod tests {
         assert_eq!(slowest.parts.iter().map(|part| part.time_ps).sum::<Ps>(), slowest.whole_ps);
         let above: Vec<Ps> = slowest.parts.iter().map(|part| part.above_median_ps).collect();
         assert_eq!(above, [1_000, 30_000, 0, 0]);
+        let counted: usize = found.ranks.iter().map(|rank| rank.frames).sum();
+        assert_eq!((counted, found.ranks.last().unwrap().slower), (100, 0));
+        let last: Ps = found.ranks.last().unwrap().mean_ps.iter().sum();
+        assert_eq!((found.ranks.last().unwrap().frames, last), (1, 46_000));
         assert_eq!(summarise(&frames, Shown::Over(20_000)).shown.len(), 1);
         assert_eq!(summarise(&frames, Shown::Over(40_000)).shown.len(), 0);
         assert_eq!(summarise(&frames, Shown::Number(7)).shown[0].seq, 7);

@@ -37,6 +37,8 @@ pub enum Layer {
     Interrupt(u16),
     /// A softirq, or softirqs: the index of its hook.
     Softirq(u16),
+    /// It spins for a lock.
+    Spin,
 }
 
 /// A processor did one thing from `start` to `end`.
@@ -142,8 +144,10 @@ pub struct Timeline {
     pub timer_wakes: Vec<TimerWake>,
     /// By flow and number.
     pub frames: HashMap<FrameKey, Frame>,
-    /// In the order of their ends.
+    /// For locks that sleep, in the order of their ends.
     pub lock_waits: Vec<LockWait>,
+    /// Where processors spun for a lock, in order: processor, since when, and the stack's first words.
+    pub spins: Vec<(u8, Ps, Vec<u64>)>,
     /// By process number; as seen last.
     pub tasks: HashMap<u32, Task>,
 }
@@ -303,6 +307,15 @@ impl<'a> Builder<'a> {
         self.layers.entry(self.stack(event)).or_default().push(layer);
     }
 
+    /// Ends a layer, and all within it.
+    fn pop(&mut self, event: &Event, layer: Layer) {
+        self.close(event);
+        let Some(layers) = self.layers.get_mut(&self.stack(event)) else { return };
+        if let Some(at) = layers.iter().rposition(|one| *one == layer) {
+            layers.truncate(at);
+        }
+    }
+
     fn entry(&mut self, event: &Event, id: u16, values: &mut Values<'_>) {
         let Some(hook) = self.hooks.get(usize::from(id)) else { return };
         match hook.point {
@@ -337,6 +350,11 @@ impl<'a> Builder<'a> {
             }
             Point::WireClock => self.wire_clock.add(values.signed() * 1000, event.clock_read),
             Point::Wire => self.wire(values),
+            Point::Spin => {
+                let stack = values.words(CALLERS / 8);
+                self.made.spins.push((event.cpu, event.time, stack));
+                self.push(event, Layer::Spin);
+            }
             Point::Lock => {
                 // The lowest bits say whether others wait.
                 let owner = values.word() & !7;
@@ -351,18 +369,11 @@ impl<'a> Builder<'a> {
     fn exit(&mut self, event: &Event, id: u16) {
         // An exit's hook follows that of the entry.
         let Some(hook) = self.hooks.get(usize::from(id)) else { return };
-        let entry = Layer::Softirq(id - 1);
-        let (pid, stack) = (self.pid(event), self.stack(event));
         match hook.point {
-            Point::Softirq => {
-                self.close(event);
-                let Some(layers) = self.layers.get_mut(&stack) else { return };
-                if let Some(at) = layers.iter().rposition(|layer| *layer == entry) {
-                    layers.truncate(at);
-                }
-            }
+            Point::Softirq => self.pop(event, Layer::Softirq(id - 1)),
+            Point::Spin => self.pop(event, Layer::Spin),
             Point::Lock => {
-                if let Some(wait) = self.waits.remove(&pid) {
+                if let Some(wait) = self.waits.remove(&self.pid(event)) {
                     self.made.lock_waits.push(LockWait { end: event.time, ..wait });
                 }
             }

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 use teiji_core::quantity::parse_span;
 use teiji_core::time::Span;
 use teiji_experiment::Case;
 use teiji_report::units::{Glyphs, count, number};
 use teiji_run::trace::{Repeat, Trace};
+use teiji_why::document::MemberFlow;
 use teiji_why::path::{Finder, Path};
 use teiji_why::summary::{FlowCauses, FramePath, Shown, Spread, summarise};
 use teiji_why::timeline::{Builder, Timeline};
@@ -62,16 +62,6 @@ fn span(text: &str) -> Result<Span, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
-/// A flow of a case at a seed.
-#[derive(Serialize)]
-struct Found {
-    case: String,
-    seed: u64,
-    flow: String,
-    #[serde(flatten)]
-    causes: FlowCauses,
-}
-
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let progress = Progress::new(args.json);
     let stop = interrupt::stop_flag();
@@ -97,6 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         all.extend(found);
     }
+    repeat.keep(&all)?;
     if args.json {
         output::json(&all)?;
     }
@@ -129,7 +120,7 @@ fn flows(
     seed: u64,
     trace: &Trace,
     timeline: &Timeline,
-) -> anyhow::Result<Vec<Found>> {
+) -> anyhow::Result<Vec<MemberFlow>> {
     let finder = Finder { timeline, hooks: &trace.hooks, symbols: &trace.symbols };
     let mut found = Vec::new();
     for (id, flow) in (0_u16..).zip(&case.scenario.flows) {
@@ -144,10 +135,15 @@ fn flows(
             of_flow.map(|((_, seq), frame)| (*seq, finder.path(frame))).collect();
         frames.sort_by_key(|(seq, _)| *seq);
         let mut causes = summarise(&frames, shown);
+        for frame in &mut causes.shown {
+            let path = frames.iter().find(|(seq, _)| *seq == frame.seq);
+            let path = path.and_then(|(_, path)| path.as_ref());
+            frame.activity = path.map(|path| finder.activity(path)).unwrap_or_default();
+        }
         // Those that the recording has not seen at all.
         causes.unknown += usize::try_from(flow.frames).unwrap_or(0).saturating_sub(frames.len());
         let (case, flow) = (case.name.clone(), flow.name.clone());
-        found.push(Found { case, seed, flow, causes });
+        found.push(MemberFlow { case, seed, flow, causes });
     }
     if let Some((name, number)) = &args.frame {
         match found.first() {
@@ -167,8 +163,8 @@ fn cell(time_ps: i64, glyphs: &Glyphs) -> String {
     number(time_ps as f64 / 1e6, 3, glyphs)
 }
 
-fn text(found: &Found, glyphs: &Glyphs) -> String {
-    let Found { case, seed, flow, causes } = found;
+fn text(found: &MemberFlow, glyphs: &Glyphs) -> String {
+    let MemberFlow { case, seed, flow, causes } = found;
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = writeln!(

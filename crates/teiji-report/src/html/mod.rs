@@ -6,7 +6,7 @@
 //!
 //! * `page` – the file around it: styles, scripts, data,
 //! * `head`, `requirements`, `margin`, `periodic`, `results`, `rounds`, `delays`, `bands`, `ranking`,
-//!   `activity`, `outliers`, `closing` – the parts, from top to bottom,
+//!   `activity`, `causes`, `outliers`, `closing` – the parts, from top to bottom,
 //! * `block` – the parts that the terminal shows, too,
 //! * `tables`, `rows`, `plots`, `offsets`, `still` – what they show, over `axis` and `svg`,
 //! * `compare` – the page of two runs, from the same parts,
@@ -17,6 +17,7 @@ mod activity;
 mod axis;
 mod bands;
 mod block;
+mod causes;
 mod closing;
 mod compare;
 mod data;
@@ -82,6 +83,7 @@ pub fn render(report: &Report<'_>) -> String {
         });
     }
     activity::activity(report, &mut body);
+    causes::causes(report, &mut body);
     outliers::outliers(report, &mut body);
     closing::setup(report, &mut body);
     closing::study(report, &mut body);

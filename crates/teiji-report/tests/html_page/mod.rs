@@ -12,6 +12,9 @@ use teiji_report::{
     SetupEntry, SetupSection, Stamp, html,
 };
 use teiji_stats::{Counts, FlowStatistics, PointStatistics, Series, TimestampPoint};
+use teiji_why::document::{Causes, MemberFlow};
+use teiji_why::path::{self, Cause, Path};
+use teiji_why::summary::{Shown, summarise};
 
 /// A question that must stay one.
 pub const NASTY: &str =
@@ -92,6 +95,37 @@ pub fn page() -> String {
     page_of(|_| {})
 }
 
+/// 200 frames, one of which waited for a lock.
+fn causes() -> Causes {
+    let path_of = |locked: i64| Path {
+        expiry: 0,
+        wire: 16_000_000 + locked,
+        parts: [
+            (Cause::TimerInterrupt, 1_000_000),
+            (Cause::Lock("the <BH> lock".to_owned()), locked),
+            (Cause::Sender, 12_000_000),
+            (Cause::Driver, 3_000_000),
+        ]
+        .into_iter()
+        .filter(|(_, time)| *time > 0)
+        .collect(),
+    };
+    let frames: Vec<(u64, Option<Path>)> =
+        (0..200).map(|seq| (seq, Some(path_of(if seq == 77 { 24_000_000 } else { 0 })))).collect();
+    let mut causes = summarise(&frames, Shown::Slowest(1));
+    causes.shown[0].activity = [("ptp4l </b>", 1, 26), ("cycle", 26, 40)]
+        .map(|(context, from, to)| path::Activity {
+            cpu: 0,
+            context: context.to_owned(),
+            from_ps: from * 1_000_000,
+            to_ps: to * 1_000_000,
+        })
+        .to_vec();
+    let mut all = Causes::default();
+    all.put(MemberFlow { case: "normal".to_owned(), seed: 1, flow: "cycle".to_owned(), causes });
+    all
+}
+
 /// The page of another summary.
 pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
     let (wide, narrow) = (deviations(20_000), deviations(500));
@@ -137,6 +171,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
                 .to_vec(),
             note: Some("It woke <late>.".to_owned()),
         }],
+        causes: causes(),
         setup: vec![SetupSection {
             title: "Card".to_owned(),
             entries: vec![SetupEntry {
