@@ -111,23 +111,28 @@ fresh_machines() {
     check "fresh Debian 12 and 13, oldest Rust" scripts/fresh-trials
 }
 
-# prepare_python: a Python that has pyarrow and jsonschema, in TEIJI_PYTHON. Without one the
+# Readers of records, of experiment files, and of traces, which others have written.
+readonly PYTHON_PACKAGES=(pyarrow jsonschema perfetto)
+
+# prepare_python: a Python that has what PYTHON_PACKAGES names, in TEIJI_PYTHON. Without one the
 # tests that need it skip themselves and say so.
 prepare_python() {
-    local venv="$TEST_TOOLS/venv" started=$SECONDS
+    local venv="$TEST_TOOLS/venv" started=$SECONDS modules
+    modules=$(printf ', %s' "${PYTHON_PACKAGES[@]}")
+    modules=${modules#, }
     if [ -z "${TEIJI_PYTHON:-}" ]; then
-        if python3 -c 'import pyarrow, jsonschema' 2>/dev/null; then
+        if python3 -c "import $modules" 2>/dev/null; then
             TEIJI_PYTHON=$(command -v python3)
-        elif "$venv/bin/python" -c 'import pyarrow, jsonschema' 2>/dev/null; then
+        elif "$venv/bin/python" -c "import $modules" 2>/dev/null; then
             TEIJI_PYTHON=$venv/bin/python
         else
-            say "Fetching pyarrow and jsonschema, independent readers of records and experiment files …"
+            say "Fetching $modules: independent readers of what Teiji writes …"
             mkdir -p "$TEST_TOOLS"
-            if python3 -m venv "$venv" && "$venv/bin/pip" install --quiet pyarrow jsonschema; then
+            if python3 -m venv "$venv" && "$venv/bin/pip" install --quiet "${PYTHON_PACKAGES[@]}"; then
                 TEIJI_PYTHON=$venv/bin/python
-                done_line python "pyarrow, jsonschema in $venv" "$(seconds_since "$started")"
+                done_line python "$modules in $venv" "$(seconds_since "$started")"
             else
-                say "pyarrow and jsonschema could not be fetched: no way to PyPI? Their tests are skipped."
+                say "$modules could not be fetched: no way to PyPI? Their tests are skipped."
                 return 0
             fi
         fi

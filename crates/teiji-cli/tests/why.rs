@@ -3,6 +3,7 @@
 mod common;
 
 use std::path::Path;
+use std::process::Command;
 
 use common::teiji;
 use serde_json::Value;
@@ -76,7 +77,10 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_10_ns()
     };
     assert_eq!(kept()["flows"], Value::from(found.clone()));
     let latest = latest.to_str().unwrap();
-    let one = teiji(&["why", latest, "--case", "normal", "--frame", "cycle:7"]);
+    let trace = dir.path().join("trace");
+    let to = ["--perfetto", trace.to_str().unwrap()];
+    let frame = ["why", latest, "--case", "normal", "--frame", "cycle:7"];
+    let one = teiji(&[&frame[..], &to].concat());
     assert_eq!(one.code, 0, "{}", one.err);
     assert!(one.out.contains("\n  cycle:7  "), "{}", one.out);
     assert_eq!(one.out.matches("above the median").count(), 1, "{}", one.out);
@@ -84,15 +88,42 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_10_ns()
     assert_eq!(kept["flows"].as_array().unwrap().len(), 2);
     assert_eq!((&kept["flows"][0]["shown"][0]["seq"], &kept["flows"][1]), (&7.into(), etf));
     assert!(report().contains("cycle #7: "), "the report shows it");
+    trace_has_every_frame(&trace, normal);
     for (wrong, sentence) in [
-        (["--frame", "cycle:7000"], "has no path"),
+        (["--frame", "cycle:7000"], "the flow cycle has no frame 7000: it has those from 0 to 119"),
         (["--frame", "circle:7"], "has no flow `circle`"),
         (["--case", "extra"], "has no case `extra`; it has normal, etf"),
         (["--seed", "9"], "has no seed 9"),
+        (to, "--perfetto is of one case; choose it with --case (normal, etf)"),
     ] {
         let said = teiji(&[&["why", latest], &wrong[..]].concat());
         assert_ne!(said.code, 0);
         assert!(said.err.contains(sentence), "{wrong:?}: {}", said.err);
+    }
+}
+
+/// A reader that Teiji has nothing to do with finds the frames, with their lengths.
+fn trace_has_every_frame(trace: &Path, flow: &Value) {
+    let python = std::env::var("TEIJI_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/why_trace.py");
+    let read = match Command::new(&python).arg(script).arg(trace).output() {
+        Ok(read) => read,
+        Err(error) => return println!("SKIP: cannot start {python}: {error}"),
+    };
+    let said = String::from_utf8_lossy(&read.stdout);
+    if read.status.code() == Some(77) {
+        return println!("SKIP: {python}: {said}");
+    }
+    assert!(read.status.success(), "{said}{}", String::from_utf8_lossy(&read.stderr));
+    let read: Value = serde_json::from_str(&said).unwrap();
+    assert!(read["cpus"]["CPU 0"].as_u64().unwrap() > 1_000, "{read}");
+    for frame in flow["shown"].as_array().unwrap() {
+        let [whole_ns, parts_ns] = [0, 1].map(|index| {
+            read["frames"][format!("cycle:{}", frame["seq"])][index].as_i64().unwrap()
+        });
+        // Both ends are cut to nanoseconds.
+        assert!((whole_ns * 1000 - number(frame, "whole_ps")).abs() <= 1_000, "{frame}");
+        assert_eq!(whole_ns, parts_ns);
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Point {
     Timers,
     /// A timer wakes a sleeping task: which, expiry, offset of its clock.
     Sleeper,
+    /// A timer ends a qdisc's wait: expiry, offset of its clock.
+    Release,
     /// A packet is sent: its beginning.
     Queue,
     /// The driver is given a packet: the beginning, its device and queue.
@@ -103,6 +105,7 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
         "hrtimer_wakeup",
         &format!("{} {clock}", task(&format!("rdi+{sleeper}>"))?),
     );
+    list.entry(Point::Release, "qdisc_watchdog", &clock);
     let data = btf.offset("sk_buff", "data")?;
     let packet = format!("rdi+{data}>0:{PACKET}");
     list.entry(Point::Queue, "__dev_queue_xmit", &packet);

@@ -3,13 +3,15 @@
 //! * [`symbols`] and [`btf`] – the functions and structures of a kernel,
 //! * [`hooks`] – the places that are watched, [`stream`] – what happened there,
 //! * [`timeline`] – what each processor did, [`path`] – where a frame's time went,
-//! * [`summary`] – of all frames of a flow, [`document`] – as a file of the run folder.
+//! * [`summary`] – of all frames of a flow, [`document`] – as a file of the run folder,
+//! * [`perfetto`] – all of it, as a trace for ui.perfetto.dev.
 #![forbid(unsafe_code)]
 
 pub mod btf;
 pub mod document;
 pub mod hooks;
 pub mod path;
+pub mod perfetto;
 pub mod stream;
 pub mod summary;
 pub mod symbols;

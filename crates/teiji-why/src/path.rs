@@ -50,6 +50,10 @@ pub enum Cause {
     Qdisc,
     /// In the qdisc, until somebody else gave it to the driver.
     Queued,
+    /// In the qdisc, until the time that it waits for.
+    Held,
+    /// The way from the qdisc's timer to the driver, in the thread that went it.
+    Release,
     /// The driver, until the MAC had the frame.
     Driver,
     /// The MAC waited for the frame's launch time.
@@ -77,6 +81,8 @@ impl fmt::Display for Cause {
             Self::Sender => f.write_str("the sender, up to the qdisc"),
             Self::Qdisc => f.write_str("qdisc, up to the driver"),
             Self::Queued => f.write_str("in the qdisc, for another context"),
+            Self::Held => f.write_str("in the qdisc, until its timer expired"),
+            Self::Release => f.write_str("from the qdisc's timer to the driver"),
             Self::Driver => f.write_str("driver, up to the MAC"),
             Self::Launch => f.write_str("MAC, until the launch time"),
             Self::Mac(0) => f.write_str("MAC: earlier frames of the queue"),
@@ -164,7 +170,7 @@ impl Finder<'_> {
         if driver.pid == wake.pid {
             self.between(queue.time, driver.time, queue, &Cause::Qdisc, &mut path.parts);
         } else {
-            path.parts.push((Cause::Queued, driver.time - queue.time));
+            self.queued(queue, driver, &mut path.parts);
         }
         path.parts.push((Cause::Driver, mac.queued - driver.time));
         path.parts.push((Cause::Launch, mac.earliest - mac.queued));
@@ -189,19 +195,39 @@ impl Finder<'_> {
         for (cpu, segments) in (0_u8..).zip(&self.timeline.cpus) {
             let first = segments.partition_point(|segment| segment.end <= from);
             for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
-                let context = match segment.layer {
-                    None if segment.pid == 0 => continue,
-                    None => self.thread(segment.pid),
-                    Some(Layer::Interrupt(id)) => format!("interrupt {}", self.hook(id)),
-                    Some(Layer::Softirq(id)) => format!("softirq {}", self.hook(id)),
-                    Some(Layer::Spin) => "spins for a lock".to_owned(),
-                };
+                let Some(context) = self.context(segment) else { continue };
                 let [from_ps, to_ps] =
                     [segment.start.max(from), segment.end.min(to)].map(|time| time - path.expiry);
                 all.push(Activity { cpu, context, from_ps, to_ps });
             }
         }
         all
+    }
+
+    /// What a processor did, in words; `None` if it was idle.
+    pub fn context(&self, segment: &Segment) -> Option<String> {
+        Some(match segment.layer {
+            None if segment.pid == 0 => return None,
+            None => self.thread(segment.pid),
+            Some(Layer::Interrupt(id)) => format!("interrupt {}", self.hook(id)),
+            Some(Layer::Softirq(id)) => format!("softirq {}", self.hook(id)),
+            Some(Layer::Spin) => "spins for a lock".to_owned(),
+        })
+    }
+
+    /// From the qdisc to the driver, in another context.
+    fn queued(&self, queue: Passage, driver: Passage, parts: &mut Vec<(Cause, Ps)>) {
+        let releases = &self.timeline.releases;
+        let before = releases.partition_point(|release| release.time <= driver.time);
+        let last = releases[..before].iter().rev().find(|release| release.cpu == driver.cpu);
+        match last.filter(|release| release.time > queue.time) {
+            Some(release) => {
+                let expiry = release.expiry.max(queue.time);
+                parts.push((Cause::Held, expiry - queue.time));
+                self.between(expiry, driver.time, driver, &Cause::Release, parts);
+            }
+            None => parts.push((Cause::Queued, driver.time - queue.time)),
+        }
     }
 
     /// The last timer that woke the sender before it sent.
@@ -271,13 +297,10 @@ impl Finder<'_> {
                 (Some(Layer::Softirq(id)), _) => {
                     Cause::Softirq(format!("{} in {}", self.hook(id), self.thread(segment.pid)))
                 }
-                (None, _) if segment.pid == 0 => {
-                    if *own == Cause::Switch {
-                        Cause::Switch
-                    } else {
-                        Cause::Blocked
-                    }
-                }
+                (None, _) if segment.pid == 0 => match own {
+                    Cause::Switch | Cause::Release => own.clone(),
+                    _ => Cause::Blocked,
+                },
                 (None, _) => Cause::Thread(self.thread(segment.pid)),
             };
             parts.push((cause, end - start));

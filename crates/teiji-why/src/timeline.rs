@@ -80,6 +80,17 @@ pub struct TimerWake {
     pub pid: u32,
 }
 
+/// The timer of a qdisc's wait was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// When it had expired.
+    pub expiry: Ps,
+    /// When it was served.
+    pub time: Ps,
+    /// On which processor.
+    pub cpu: u8,
+}
+
 /// Flow and number of a frame.
 pub type FrameKey = (u16, u64);
 
@@ -142,6 +153,8 @@ pub struct Timeline {
     pub interruptions: Vec<Vec<Interruption>>,
     /// In order.
     pub timer_wakes: Vec<TimerWake>,
+    /// In order.
+    pub releases: Vec<Release>,
     /// By flow and number.
     pub frames: HashMap<FrameKey, Frame>,
     /// For locks that sleep, in the order of their ends.
@@ -334,6 +347,12 @@ impl<'a> Builder<'a> {
                 self.processors[usize::from(event.cpu)].timers = Some((now, event.clock_read));
             }
             Point::Sleeper => self.sleeper(event, values),
+            Point::Release => {
+                let (time, cpu) = (event.time, event.cpu);
+                if let Some(expiry) = self.expiry(event, values) {
+                    self.made.releases.push(Release { expiry, time, cpu });
+                }
+            }
             Point::Queue => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 if let Some(key) = key {
@@ -401,14 +420,20 @@ impl<'a> Builder<'a> {
     }
 
     fn sleeper(&mut self, event: &Event, values: &mut Values<'_>) {
-        let (task, expires, offset) = (values.task(), values.signed(), values.signed());
-        let processor = &self.processors[usize::from(event.cpu)];
-        let Some((now, read)) = processor.timers else { return };
-        let expiry = read - (now - (expires - offset)) * 1000;
+        let task = values.task();
+        let Some(expiry) = self.expiry(event, values) else { return };
         let pid = task.pid;
         self.made.tasks.insert(pid, task);
         let wake = TimerWake { expiry, time: event.time, cpu: event.cpu, pid };
         self.made.timer_wakes.push(wake);
+    }
+
+    /// When the timer had expired that is served: by its time, the offset of its clock, and the time
+    /// at which the processor began to serve timers.
+    fn expiry(&self, event: &Event, values: &mut Values<'_>) -> Option<Ps> {
+        let (expires, offset) = (values.signed(), values.signed());
+        let (now, read) = self.processors[usize::from(event.cpu)].timers?;
+        Some(read - (now - (expires - offset)) * 1000)
     }
 
     fn wire(&mut self, values: &mut Values<'_>) {

@@ -17,7 +17,7 @@
 
 gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 frames=20000 rate=100 pause=0.005
-[ $slow -eq 1 ] || frames=1000 rate=10 pause=0.1
+[ $slow -eq 1 ] || frames=1000 rate=10 pause=1
 # over WORDS…: so many datagrams of 1200 octets to a reader that sleeps after each 20; both opt
 # in if a level is among the words. The number of received ones is in $came.
 over() {

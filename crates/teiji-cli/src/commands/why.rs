@@ -1,6 +1,8 @@
 //! `teiji why`: what delayed the frames of a run.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -11,6 +13,7 @@ use teiji_report::units::{Glyphs, count, number};
 use teiji_run::trace::{Repeat, Trace};
 use teiji_why::document::MemberFlow;
 use teiji_why::path::{Finder, Path};
+use teiji_why::perfetto::{self, FlowPaths};
 use teiji_why::summary::{FlowCauses, FramePath, Shown, Spread, summarise};
 use teiji_why::timeline::{Builder, Timeline};
 
@@ -47,6 +50,10 @@ pub struct Args {
     /// Show the frames that are slower than their flow's median by more than this, for example 20us.
     #[arg(long, value_name = "DURATION", value_parser = span, conflicts_with = "worst")]
     over: Option<Span>,
+    /// Write what the processors did, and the frames' paths, as a trace for ui.perfetto.dev. Of one
+    /// case.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
     /// Print JSON; times in picoseconds.
     #[arg(long)]
     json: bool,
@@ -74,6 +81,24 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         Some(seed) => seed,
         None => *repeat.seeds().first().context("the run has no seeds")?,
     };
+    if args.perfetto.is_some() && cases.len() > 1 {
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        mistake!("--perfetto is of one case; choose it with --case ({})", names.join(", "))
+    }
+    if let Some((flow, number)) = &args.frame {
+        for case in &cases {
+            let Some(flow) = case.scenario.flows.iter().find(|one| one.name == *flow) else {
+                mistake!("the case {} has no flow `{flow}`", case.name)
+            };
+            if *number >= flow.frames {
+                mistake!(
+                    "the flow {} has no frame {number}: it has those from 0 to {}",
+                    flow.name,
+                    flow.frames.saturating_sub(1)
+                )
+            }
+        }
+    }
     let mut all = Vec::new();
     for case in cases {
         let dir = tempfile::tempdir().context("cannot make a temporary folder")?;
@@ -123,6 +148,7 @@ fn flows(
 ) -> anyhow::Result<Vec<MemberFlow>> {
     let finder = Finder { timeline, hooks: &trace.hooks, symbols: &trace.symbols };
     let mut found = Vec::new();
+    let mut paths = Vec::new();
     for (id, flow) in (0_u16..).zip(&case.scenario.flows) {
         let shown = match (&args.frame, args.over) {
             (Some((name, _)), _) if *name != flow.name => continue,
@@ -143,17 +169,25 @@ fn flows(
         // Those that the recording has not seen at all.
         causes.unknown += usize::try_from(flow.frames).unwrap_or(0).saturating_sub(frames.len());
         let (case, flow) = (case.name.clone(), flow.name.clone());
+        paths.push((flow.clone(), frames));
         found.push(MemberFlow { case, seed, flow, causes });
     }
-    if let Some((name, number)) = &args.frame {
-        match found.first() {
-            None => mistake!("the case {} has no flow `{name}`", case.name),
-            Some(one) if one.causes.shown.is_empty() => bail!(
-                "frame {name}:{number} of {} has no path: it was not sent, or no timer woke its sender",
-                case.name
-            ),
-            Some(_) => {}
-        }
+    if let Some(file) = &args.perfetto {
+        let flows: Vec<FlowPaths<'_>> =
+            paths.iter().map(|(name, frames)| (name.as_str(), frames.as_slice())).collect();
+        let written = File::create(file).and_then(|created| {
+            let mut out = BufWriter::new(created);
+            perfetto::write(&mut out, &finder, &flows)?;
+            out.flush()
+        });
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let nothing = found.iter().all(|one| one.causes.shown.is_empty());
+    if let Some((name, number)) = args.frame.as_ref().filter(|_| nothing) {
+        bail!(
+            "frame {name}:{number} of {} has no path: it was not sent, or no timer woke its sender",
+            case.name
+        )
     }
     Ok(found)
 }
