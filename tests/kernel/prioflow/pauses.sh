@@ -44,7 +44,6 @@ empty() { [ "$(queued 1) $(queued 2)" = "0 0" ]; }
 
 wire_up
 link_up
-must b sysctl -qw net.prioflow.receiver_watchdog=$((8000 * slow))
 must b tc qdisc change dev v0p root prioflow by priority
 full_reader 2
 check "a full reader pauses its own level alone" wait_for 10 is_paused 2
@@ -164,7 +163,7 @@ change receive-level 3
 check "a peer whose watchdog has timed out says that it ignores" wait_for 5 is_state "2 ignores"
 refused "which is an alarm" a teiji flow check
 change receive-level 0
-peer_change storm 10000
+peer_change storm $((10000 * slow))
 check "until it obeys again" wait_for 5 is_state "2 obeys"
 
 # A's frames are lost: B's come and confirm none of them.
