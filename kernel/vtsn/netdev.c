@@ -206,7 +206,8 @@ static bool vtsn_wants_rx_stamp(const struct vtsn_port *port, struct sk_buff *im
 	return header && ptp_get_msgtype(header, class) < 8;
 }
 
-static void vtsn_deliver(struct vtsn_port *port, struct sk_buff *image)
+/* Not inlined: `teiji why` watches it, and reads the time of arrival from @image. */
+static noinline __noclone void vtsn_deliver(struct vtsn_port *port, struct sk_buff *image)
 {
 	const struct vtsn_image *cb = vtsn_image(image);
 	s64 stamp_phc = cb->stamp_phc;

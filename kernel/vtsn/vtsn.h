@@ -272,7 +272,7 @@ struct vtsn_wire {
 
 /* In skb->cb of a frame on the wire. */
 struct vtsn_image {
-	s64 arrival_raw;	/* last bit received */
+	s64 arrival_raw;	/* last bit received; first, for `teiji why` */
 	s64 sfd_raw;		/* start of frame at the receiver */
 	s64 stamp_phc;		/* the same by the receiver's clock */
 	u32 delay_ns;		/* additional delay, by fault injection */

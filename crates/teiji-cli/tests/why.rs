@@ -90,8 +90,8 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_10_ns()
     assert!(report().contains("cycle #7: "), "the report shows it");
     trace_has_every_frame(&trace, normal);
     for (wrong, sentence) in [
-        (["--frame", "cycle:7000"], "the flow cycle has no frame 7000: it has those from 0 to 119"),
-        (["--frame", "circle:7"], "has no flow `circle`"),
+        (["--frame", "cycle:7000"], "cycle has no number 7000: it has those from 0 to 119"),
+        (["--frame", "circle:7"], "has no flow and no round trips `circle`"),
         (["--case", "extra"], "has no case `extra`; it has normal, etf"),
         (["--seed", "9"], "has no seed 9"),
         (to, "--perfetto is of one case; choose it with --case (normal, etf)"),
@@ -134,6 +134,35 @@ fn several_processors_are_recorded() {
     let found = run_and_ask(dir.path(), FRAMES, &more);
     let [normal] = &found[..] else { panic!("{found:?}") };
     is_exact(normal, FRAMES);
+}
+
+#[test]
+fn round_trips_have_paths_within_what_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = common::repository().join("experiments/ksoftirqd.toml");
+    let out = dir.path().to_str().unwrap();
+    let set =
+        ["--set", "cases.rtt-none.round-trips.ask.count=40", "--case", "rtt-none", "--out", out];
+    let run = teiji(&[&["run", file.to_str().unwrap()], &set[..]].concat());
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let latest = dir.path().join("latest");
+    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "1000"]);
+    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
+    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let [ask] = &found[..] else { panic!("{found:?}") };
+    is_exact(ask, 40);
+    let causes = ask["causes"].to_string();
+    for cause in ["on the wire", "the responder, up to the qdisc", "driver, from the MAC"] {
+        assert!(causes.contains(cause), "{causes}");
+    }
+    let summary = std::fs::read_to_string(latest.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let measured = &summary["cases"][0]["members"][0]["round_trips"]["ask"]["round_trip"];
+    let percentiles = measured["percentiles"].as_array().unwrap();
+    let median = percentiles.iter().find(|one| one["p"] == 50.0).unwrap();
+    let median_ps = median["ns"].as_f64().unwrap() * 1000.0;
+    let whole_ps = number(&ask["whole"], "median_ps") as f64;
+    assert!((0.7 * median_ps..median_ps).contains(&whole_ps), "{whole_ps} {measured}");
 }
 
 #[test]

@@ -69,6 +69,11 @@ pub fn causes(folder: &RunFolder) -> anyhow::Result<Causes> {
     json::read(&path, Causes::SCHEMA).context("remove the file, and ask `teiji why` again")
 }
 
+/// The files with records of a case at a seed, of which one may be missing.
+fn record_names(case: &Case, seed: u64) -> [String; 2] {
+    [RunFolder::records_name(&case.name, seed), RunFolder::rounds_name(&case.name, seed)]
+}
+
 impl Repeat {
     /// Prepares the laboratory as it was for the run.
     ///
@@ -121,8 +126,7 @@ impl Repeat {
         stop: &StopFlag,
         progress: &dyn Progress,
     ) -> anyhow::Result<Trace> {
-        let records = RunFolder::records_name(&case.name, seed);
-        if !self.folder.path().join(&records).is_file() {
+        if !record_names(case, seed).iter().any(|name| self.folder.path().join(name).is_file()) {
             bail!(
                 "{} has no records of {} seed {seed} (interrupted?)",
                 self.folder.path().display(),
@@ -170,8 +174,9 @@ impl Repeat {
 
     /// Whether the records are those of the run.
     fn compare(&self, repeated: &RunFolder, case: &Case, seed: u64) -> anyhow::Result<()> {
-        let name = RunFolder::records_name(&case.name, seed);
-        let of = |folder: &RunFolder| digest(&folder.path().join(&name));
+        let of = |folder: &RunFolder| {
+            record_names(case, seed).map(|name| digest(&folder.path().join(&name)))
+        };
         if of(&self.folder) != of(repeated) {
             bail!(
                 "the repeated run of {} seed {seed} has other records than {}: it was made with \

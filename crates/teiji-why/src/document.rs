@@ -20,8 +20,11 @@ pub struct MemberFlow {
     pub case: String,
     /// The seed.
     pub seed: u64,
-    /// The flow.
+    /// The flow, or the round trips.
     pub flow: String,
+    /// These are round trips.
+    #[serde(default)]
+    pub round_trips: bool,
     /// What delayed them.
     #[serde(flatten)]
     pub causes: FlowCauses,

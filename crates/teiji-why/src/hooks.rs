@@ -31,6 +31,8 @@ pub enum Point {
     /// The MAC of vtsn begins with a frame: port, queue, when it had it, when it might have begun at
     /// the earliest, when it begins, and why it waited longer.
     Wire,
+    /// The driver of vtsn gives a frame to the stack: the beginning, and when its last bit came.
+    Deliver,
     /// A task waits for a sleeping lock of PREEMPT_RT: its owner, and the stack; or it has it.
     Lock,
     /// A processor spins for a lock: the stack; or it has it.
@@ -49,7 +51,8 @@ pub struct Hook {
     line: String,
 }
 
-/// Octets of a packet's beginning: Ethernet with VLAN tag, IPv6, UDP and the test header.
+/// Octets of a packet's beginning: Ethernet with VLAN tag, IPv6, UDP and the test header; or IPv4, UDP
+/// and the headers of a round trip.
 pub const PACKET: usize = 96;
 /// Octets of the interrupted program's stack.
 pub const STACK: usize = 64;
@@ -111,6 +114,8 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
     list.entry(Point::Queue, "__dev_queue_xmit", &packet);
     let queue = btf.offset("sk_buff", "queue_mapping")?;
     list.entry(Point::Driver, "vtsn_xmit", &format!("{packet} rsi rdi+{queue}:2"));
+    let cb = btf.offset("sk_buff", "cb")?;
+    list.entry(Point::Deliver, "vtsn_deliver", &format!("rsi+{data}>0:{PACKET} rsi+{cb}:8"));
     list.entry(Point::WireClock, "vtsn_irq_cause", "rsi");
     list.entry(Point::Wire, "vtsn_count_departure", "rdi rsi rdx rcx r8 r9");
     let owner = btf.offset("rt_mutex_base", "owner").ok();

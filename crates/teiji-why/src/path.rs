@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::hooks::Hook;
 use crate::stream::Ps;
 use crate::symbols::Symbols;
-use crate::timeline::{
-    Frame, Interruption, Layer, LockWait, Passage, Segment, Timeline, TimerWake,
-};
+use crate::timeline::{Hop, Interruption, Layer, LockWait, Passage, Segment, Timeline, TimerWake};
 
 /// Why time passed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +56,18 @@ pub enum Cause {
     Driver,
     /// The MAC waited for the frame's launch time.
     Launch,
+    /// On the wire, to the last bit.
+    Wire,
+    /// From the last bit to the stack: the thread or softirq that polls the NIC.
+    Receive,
+    /// A bridge, from the stack to the next qdisc.
+    Bridge,
+    /// The responder, from the stack to the qdisc.
+    Responder,
+    /// From the stack to the requester.
+    Requester,
+    /// A processor was idle, and something woke it.
+    Idle,
     /// It waited longer, for these reasons: bits as [`why`](crate::timeline::MacWait::why).
     Mac(u64),
 }
@@ -83,6 +93,12 @@ impl fmt::Display for Cause {
             Self::Queued => f.write_str("in the qdisc, for another context"),
             Self::Held => f.write_str("in the qdisc, until its timer expired"),
             Self::Release => f.write_str("from the qdisc's timer to the driver"),
+            Self::Wire => f.write_str("on the wire"),
+            Self::Receive => f.write_str("driver, from the MAC to the stack"),
+            Self::Bridge => f.write_str("the bridge, up to the qdisc"),
+            Self::Responder => f.write_str("the responder, up to the qdisc"),
+            Self::Requester => f.write_str("the requester"),
+            Self::Idle => f.write_str("interrupt or wake-up, from idle"),
             Self::Driver => f.write_str("driver, up to the MAC"),
             Self::Launch => f.write_str("MAC, until the launch time"),
             Self::Mac(0) => f.write_str("MAC: earlier frames of the queue"),
@@ -102,18 +118,32 @@ const MAC_REASONS: &[(u64, &str)] =
 /// A frame's time, in order: causes and how long each was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// When the timer of its sender had expired.
-    pub expiry: Ps,
-    /// When it began on the wire.
-    pub wire: Ps,
+    /// Of a frame: when the timer of its sender had expired. Of a round trip: when the request came
+    /// to the qdisc.
+    pub from: Ps,
+    /// Of a frame: when it began on the wire. Of a round trip: when the requester ran again.
+    pub to: Ps,
     /// Their times sum up to the whole.
     pub parts: Vec<(Cause, Ps)>,
 }
 
 impl Path {
-    /// From the expiry to the wire.
+    /// All of it.
     pub fn whole(&self) -> Ps {
-        self.wire - self.expiry
+        self.to - self.from
+    }
+
+    /// Of these parts; `None` if one is negative: a clock was misread.
+    fn of(from: Ps, to: Ps, mut parts: Vec<(Cause, Ps)>) -> Option<Self> {
+        parts.retain(|(_, time)| *time != 0);
+        parts.dedup_by(|(cause, time), (before, sum)| {
+            let same = cause == before;
+            if same {
+                *sum += *time;
+            }
+            same
+        });
+        parts.iter().all(|(_, time)| *time > 0).then_some(Self { from, to, parts })
     }
 
     /// The time of each cause, longest first.
@@ -157,47 +187,76 @@ pub struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// The path of a frame; `None` if no timer woke its sender, it did not reach the wire, or its
-    /// times contradict each other.
-    pub fn path(&self, frame: &Frame) -> Option<Path> {
-        let (queue, driver, mac) = (frame.queue?, frame.driver?, frame.mac?);
+    /// The path of a frame to its first wire; `None` if no timer woke its sender, it did not reach the
+    /// wire, or its times contradict each other.
+    pub fn path(&self, hops: &[Hop]) -> Option<Path> {
+        let first = hops.first()?;
+        let queue = first.queue?;
         let wake = self.wake(queue)?;
-        let mut path = Path { expiry: wake.expiry, wire: mac.start, parts: Vec::new() };
-        let runs = self.runs(wake)?;
-        self.until_interrupt(wake, &mut path.parts);
-        self.between(wake.time, runs, queue, &Cause::Switch, &mut path.parts);
-        self.between(runs, queue.time, queue, &Cause::Sender, &mut path.parts);
-        if driver.pid == wake.pid {
-            self.between(queue.time, driver.time, queue, &Cause::Qdisc, &mut path.parts);
+        let runs = self.runs(wake.pid, wake.time)?;
+        let mut parts = Vec::new();
+        self.until_interrupt(wake, &mut parts);
+        self.between(wake.time, runs, queue, &Cause::Switch, &mut parts);
+        self.between(runs, queue.time, queue, &Cause::Sender, &mut parts);
+        let wire = self.sent(first, &mut parts)?;
+        Path::of(wake.expiry, wire, parts)
+    }
+
+    /// The path of a round trip; `None` if the request or the reply was lost, or was not seen
+    /// everywhere.
+    pub fn round(&self, request: &[Hop], reply: &[Hop]) -> Option<Path> {
+        let asked = request.first()?.queue?;
+        let mut parts = Vec::new();
+        let at_responder = self.received(request, &mut parts)?;
+        let answer = reply.first()?.queue?;
+        self.between(at_responder, answer.time, answer, &Cause::Responder, &mut parts);
+        let at_requester = self.received(reply, &mut parts)?;
+        let runs = self.runs(asked.pid, at_requester)?;
+        self.between(at_requester, runs, asked, &Cause::Requester, &mut parts);
+        Path::of(asked.time, runs, parts)
+    }
+
+    /// From the qdisc to the start on the wire, which it returns.
+    fn sent(&self, hop: &Hop, parts: &mut Vec<(Cause, Ps)>) -> Option<Ps> {
+        let (queue, driver, mac) = (hop.queue?, hop.driver?, hop.mac?);
+        if driver.pid == queue.pid {
+            self.between(queue.time, driver.time, queue, &Cause::Qdisc, parts);
         } else {
-            self.queued(queue, driver, &mut path.parts);
+            self.queued(queue, driver, parts);
         }
-        path.parts.push((Cause::Driver, mac.queued - driver.time));
-        path.parts.push((Cause::Launch, mac.earliest - mac.queued));
-        path.parts.push((Cause::Mac(mac.why), mac.start - mac.earliest));
-        path.parts.retain(|(_, time)| *time != 0);
-        path.parts.dedup_by(|(cause, time), (before, sum)| {
-            let same = cause == before;
-            if same {
-                *sum += *time;
+        parts.push((Cause::Driver, mac.queued - driver.time));
+        parts.push((Cause::Launch, mac.earliest - mac.queued));
+        parts.push((Cause::Mac(mac.why), mac.start - mac.earliest));
+        Some(mac.start)
+    }
+
+    /// From the first qdisc to the last stack; returns when that has it.
+    fn received(&self, hops: &[Hop], parts: &mut Vec<(Cause, Ps)>) -> Option<Ps> {
+        let mut before: Option<Ps> = None;
+        for hop in hops {
+            if let (Some(before), Some(queue)) = (before, hop.queue) {
+                self.between(before, queue.time, queue, &Cause::Bridge, parts);
             }
-            same
-        });
-        // Otherwise a clock was misread.
-        path.parts.iter().all(|(_, time)| *time > 0).then_some(path)
+            let start = self.sent(hop, parts)?;
+            let (arrival, delivered) = (hop.arrival?, hop.delivered?);
+            parts.push((Cause::Wire, arrival - start));
+            self.between(arrival, delivered.time, delivered, &Cause::Receive, parts);
+            before = Some(delivered.time);
+        }
+        before
     }
 
     /// What the processors did during a path, a quarter of it before, and a tenth of it after. Idle
     /// time is left out.
     pub fn activity(&self, path: &Path) -> Vec<Activity> {
-        let (from, to) = (path.expiry - path.whole() / 4, path.wire + path.whole() / 10);
+        let (from, to) = (path.from - path.whole() / 4, path.to + path.whole() / 10);
         let mut all: Vec<Activity> = Vec::new();
         for (cpu, segments) in (0_u8..).zip(&self.timeline.cpus) {
             let first = segments.partition_point(|segment| segment.end <= from);
             for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
                 let Some(context) = self.context(segment) else { continue };
                 let [from_ps, to_ps] =
-                    [segment.start.max(from), segment.end.min(to)].map(|time| time - path.expiry);
+                    [segment.start.max(from), segment.end.min(to)].map(|time| time - path.from);
                 all.push(Activity { cpu, context, from_ps, to_ps });
             }
         }
@@ -237,13 +296,13 @@ impl Finder<'_> {
         wakes[..before].iter().rev().find(|wake| wake.pid == sent.pid).copied()
     }
 
-    /// When the sender ran after it was woken.
-    fn runs(&self, wake: TimerWake) -> Option<Ps> {
+    /// When a thread ran, from then on.
+    fn runs(&self, pid: u32, since: Ps) -> Option<Ps> {
         let first = |segments: &Vec<Segment>| {
-            let from = segments.partition_point(|segment| segment.end <= wake.time);
+            let from = segments.partition_point(|segment| segment.end <= since);
             let mut rest = segments[from..].iter();
-            rest.find(|segment| segment.pid == wake.pid && segment.layer.is_none())
-                .map(|segment| segment.start.max(wake.time))
+            rest.find(|segment| segment.pid == pid && segment.layer.is_none())
+                .map(|segment| segment.start.max(since))
         };
         self.timeline.cpus.iter().filter_map(first).min()
     }
@@ -299,6 +358,9 @@ impl Finder<'_> {
                 }
                 (None, _) if segment.pid == 0 => match own {
                     Cause::Switch | Cause::Release => own.clone(),
+                    Cause::Receive | Cause::Bridge | Cause::Responder | Cause::Requester => {
+                        Cause::Idle
+                    }
                     _ => Cause::Blocked,
                 },
                 (None, _) => Cause::Thread(self.thread(segment.pid)),

@@ -48,12 +48,12 @@ pub fn write(out: &mut impl Write, finder: &Finder<'_>, flows: &[FlowPaths<'_>])
         let mut lanes: Vec<(u64, Ps)> = Vec::new();
         let known = frames.iter().filter_map(|(seq, path)| Some((seq, path.as_ref()?)));
         for (seq, path) in known {
-            let free = lanes.iter().position(|(_, until)| *until <= path.expiry);
+            let free = lanes.iter().position(|(_, until)| *until <= path.from);
             let lane = free.unwrap_or(lanes.len());
             if free.is_none() {
                 lanes.push((to.track(Some(flow), name)?, 0));
             }
-            lanes[lane].1 = path.wire;
+            lanes[lane].1 = path.to;
             to.frame(lanes[lane].0, &format!("{name}:{seq}"), path)?;
         }
     }
@@ -81,13 +81,13 @@ impl<W: Write> Trace<'_, W> {
     }
 
     fn frame(&mut self, track: u64, name: &str, path: &Path) -> io::Result<()> {
-        self.event(track, path.expiry, Some(name))?;
-        let mut at = path.expiry;
+        self.event(track, path.from, Some(name))?;
+        let mut at = path.from;
         for (cause, time) in &path.parts {
             self.slice(track, &cause.to_string(), at, at + time)?;
             at += time;
         }
-        self.event(track, path.wire, None)
+        self.event(track, path.to, None)
     }
 
     fn slice(&mut self, track: u64, name: &str, from: Ps, to: Ps) -> io::Result<()> {

@@ -224,7 +224,7 @@ mod tests {
 
     fn path(parts: &[(Cause, Ps)]) -> Path {
         let whole = parts.iter().map(|(_, time)| time).sum();
-        Path { expiry: 0, wire: whole, parts: parts.to_vec() }
+        Path { from: 0, to: whole, parts: parts.to_vec() }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use teiji_core::wire::{self, Probe};
+use teiji_core::wire::{self, Echo, Probe};
 
 use crate::hooks::{CALLERS, Hook, PACKET, Point, STACK};
 use crate::stream::{Event, Ps, What};
@@ -91,8 +91,19 @@ pub struct Release {
     pub cpu: u8,
 }
 
+/// What a frame is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A periodic flow.
+    Flow,
+    /// Round trips: the request.
+    Request,
+    /// Round trips: the reply.
+    Reply,
+}
+
 /// Flow and number of a frame.
-pub type FrameKey = (u16, u64);
+pub type FrameKey = (Kind, u16, u64);
 
 /// A frame passed a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +116,19 @@ pub struct Passage {
     pub pid: u32,
 }
 
-/// The places that a frame has passed.
+/// The places that a frame has passed between two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct Hop {
     /// Into the qdisc.
     pub queue: Option<Passage>,
     /// Into the driver.
     pub driver: Option<Passage>,
     /// Through the MAC.
     pub mac: Option<MacWait>,
+    /// Its last bit has come to the peer.
+    pub arrival: Option<Ps>,
+    /// The peer's driver has given it to the stack.
+    pub delivered: Option<Passage>,
 }
 
 /// A frame's wait in the MAC.
@@ -156,7 +171,7 @@ pub struct Timeline {
     /// In order.
     pub releases: Vec<Release>,
     /// By flow and number.
-    pub frames: HashMap<FrameKey, Frame>,
+    pub frames: HashMap<FrameKey, Vec<Hop>>,
     /// For locks that sleep, in the order of their ends.
     pub lock_waits: Vec<LockWait>,
     /// Where processors spun for a lock, in order: processor, since when, and the stack's first words.
@@ -178,7 +193,8 @@ pub struct Builder<'a> {
     handed: Vec<Handed>,
     wire_clock: WireClock,
     /// In the time of the wire.
-    departures: Vec<(FrameKey, MacWait)>,
+    departures: Vec<(FrameKey, usize, MacWait)>,
+    arrivals: Vec<(FrameKey, usize, Ps)>,
 }
 
 /// A frame that a driver was given.
@@ -186,7 +202,7 @@ struct Handed {
     device: u64,
     queue: u16,
     /// `None` for one of somebody else's.
-    key: Option<FrameKey>,
+    hop: Option<(FrameKey, usize)>,
 }
 
 /// The clock of the wire, `CLOCK_MONOTONIC_RAW`. The kernel has measured the TSC's frequency, some
@@ -245,6 +261,7 @@ impl<'a> Builder<'a> {
             handed: Vec::new(),
             wire_clock: WireClock::default(),
             departures: Vec::new(),
+            arrivals: Vec::new(),
         }
     }
 
@@ -275,13 +292,22 @@ impl<'a> Builder<'a> {
 
     /// All that was added.
     pub fn finish(mut self) -> Timeline {
-        for (key, wait) in self.departures {
-            let Some(frame) = self.made.frames.get_mut(&key) else { continue };
+        for (key, index, wait) in self.departures {
+            let Some(hop) = self.made.frames.get_mut(&key).and_then(|hops| hops.get_mut(index))
+            else {
+                continue;
+            };
             let times = [wait.queued, wait.earliest, wait.start];
             if let [Some(queued), Some(earliest), Some(start)] =
                 times.map(|time| self.wire_clock.trace_time(time))
             {
-                frame.mac.get_or_insert(MacWait { queued, earliest, start, ..wait });
+                hop.mac.get_or_insert(MacWait { queued, earliest, start, ..wait });
+            }
+        }
+        for (key, index, arrival) in self.arrivals {
+            let hops = self.made.frames.get_mut(&key);
+            if let Some(hop) = hops.and_then(|hops| hops.get_mut(index)) {
+                hop.arrival = hop.arrival.or(self.wire_clock.trace_time(arrival));
             }
         }
         self.made
@@ -356,15 +382,30 @@ impl<'a> Builder<'a> {
             Point::Queue => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 if let Some(key) = key {
-                    self.made.frames.entry(key).or_default().queue.get_or_insert(passage);
+                    let hops = self.made.frames.entry(key).or_default();
+                    // A device above another, as for VLANs, is of the same hop.
+                    if hops.last().is_none_or(|hop| hop.driver.is_some()) {
+                        hops.push(Hop { queue: Some(passage), ..Hop::default() });
+                    }
                 }
             }
             Point::Driver => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 let (device, queue) = (values.word(), values.half());
-                self.handed.push(Handed { device, queue, key });
-                if let Some(key) = key {
-                    self.made.frames.entry(key).or_default().driver.get_or_insert(passage);
+                let hop = key.and_then(|key| self.last_hop(key));
+                self.handed.push(Handed { device, queue, hop });
+                if let Some(hop) = hop.and_then(|(key, at)| self.hop(key, at)) {
+                    hop.driver.get_or_insert(passage);
+                }
+            }
+            Point::Deliver => {
+                let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
+                let arrival = values.signed() * 1000;
+                if let Some((key, at)) = key.and_then(|key| self.last_hop(key)) {
+                    self.arrivals.push((key, at, arrival));
+                    if let Some(hop) = self.hop(key, at) {
+                        hop.delivered.get_or_insert(passage);
+                    }
                 }
             }
             Point::WireClock => self.wire_clock.add(values.signed() * 1000, event.clock_read),
@@ -444,10 +485,18 @@ impl<'a> Builder<'a> {
             (one.device..one.device + NET_DEVICE).contains(&port) && u64::from(one.queue) == queue
         };
         let Some(at) = self.handed.iter().position(mine) else { return };
-        let Handed { key, .. } = self.handed.remove(at);
-        if let Some(key) = key {
-            self.departures.push((key, MacWait { queued, earliest, start, why }));
+        let Handed { hop, .. } = self.handed.remove(at);
+        if let Some((key, at)) = hop {
+            self.departures.push((key, at, MacWait { queued, earliest, start, why }));
         }
+    }
+
+    fn last_hop(&self, key: FrameKey) -> Option<(FrameKey, usize)> {
+        Some((key, self.made.frames.get(&key)?.len().checked_sub(1)?))
+    }
+
+    fn hop(&mut self, key: FrameKey, at: usize) -> Option<&mut Hop> {
+        self.made.frames.get_mut(&key)?.get_mut(at)
     }
 
     fn passage(&self, event: &Event) -> Passage {
@@ -457,8 +506,14 @@ impl<'a> Builder<'a> {
 
 /// Flow and number of one of Teiji's frames.
 fn probe(packet: &[u8]) -> Option<FrameKey> {
-    let Probe { flow, seq, .. } = wire::parse(packet)?.probe()?;
-    Some((flow, seq))
+    let frame = wire::parse(packet)?;
+    let Probe { flow, seq, .. } = frame.probe()?;
+    let kind = match Echo::parse(frame.payload) {
+        None => Kind::Flow,
+        Some(Echo::Request) => Kind::Request,
+        Some(Echo::Reply { .. }) => Kind::Reply,
+    };
+    Some((kind, flow, seq))
 }
 
 /// The values of an entry, one after the other; zeros where there are no more.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use teiji_core::quantity::parse_span;
+use teiji_core::send_mode::SendMode;
 use teiji_core::time::Span;
 use teiji_experiment::Case;
 use teiji_report::units::{Glyphs, count, number};
@@ -15,7 +16,7 @@ use teiji_why::document::MemberFlow;
 use teiji_why::path::{Finder, Path};
 use teiji_why::perfetto::{self, FlowPaths};
 use teiji_why::summary::{FlowCauses, FramePath, Shown, Spread, summarise};
-use teiji_why::timeline::{Builder, Timeline};
+use teiji_why::timeline::{Builder, Kind, Timeline};
 
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
@@ -87,14 +88,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if let Some((flow, number)) = &args.frame {
         for case in &cases {
-            let Some(flow) = case.scenario.flows.iter().find(|one| one.name == *flow) else {
-                mistake!("the case {} has no flow `{flow}`", case.name)
+            let Some(found) = subjects(case).find(|one| one.name == *flow) else {
+                mistake!("the case {} has no flow and no round trips `{flow}`", case.name)
             };
-            if *number >= flow.frames {
+            if *number >= found.planned {
                 mistake!(
-                    "the flow {} has no frame {number}: it has those from 0 to {}",
-                    flow.name,
-                    flow.frames.saturating_sub(1)
+                    "{flow} has no number {number}: it has those from 0 to {}",
+                    found.planned.saturating_sub(1)
                 )
             }
         }
@@ -138,6 +138,57 @@ fn timeline(trace: &Trace) -> anyhow::Result<Timeline> {
     Ok(builder.finish())
 }
 
+/// A flow, or round trips.
+struct Subject<'a> {
+    /// As in the test header.
+    id: u16,
+    name: &'a str,
+    planned: u64,
+    round_trips: bool,
+    /// It waits for no timer: when a frame's time begins is not known.
+    back_to_back: bool,
+}
+
+fn subjects(case: &Case) -> impl Iterator<Item = Subject<'_>> {
+    let flows = (0_u16..).zip(&case.scenario.flows).map(|(id, flow)| Subject {
+        id,
+        name: &flow.name,
+        planned: flow.frames,
+        round_trips: false,
+        back_to_back: flow.mode == SendMode::BackToBack,
+    });
+    let rounds = case.scenario.numbered_round_trips().map(|(id, asked)| Subject {
+        id,
+        name: &asked.name,
+        planned: asked.count,
+        round_trips: true,
+        back_to_back: false,
+    });
+    flows.chain(rounds)
+}
+
+impl Subject<'_> {
+    /// Number and path of all that the recording has seen, in order.
+    fn paths(&self, finder: &Finder<'_>) -> Vec<(u64, Option<Path>)> {
+        let frames = &finder.timeline.frames;
+        let kind = if self.round_trips { Kind::Request } else { Kind::Flow };
+        let own = frames.iter().filter(|((of, id, _), _)| (*of, *id) == (kind, self.id));
+        let mut paths: Vec<(u64, Option<Path>)> = own
+            .map(|((_, id, seq), hops)| {
+                let path = if self.round_trips {
+                    let reply = frames.get(&(Kind::Reply, *id, *seq));
+                    reply.and_then(|reply| finder.round(hops, reply))
+                } else {
+                    finder.path(hops).filter(|_| !self.back_to_back)
+                };
+                (*seq, path)
+            })
+            .collect();
+        paths.sort_by_key(|(seq, _)| *seq);
+        paths
+    }
+}
+
 /// The flows of a case whose frames are known.
 fn flows(
     args: &Args,
@@ -149,17 +200,14 @@ fn flows(
     let finder = Finder { timeline, hooks: &trace.hooks, symbols: &trace.symbols };
     let mut found = Vec::new();
     let mut paths = Vec::new();
-    for (id, flow) in (0_u16..).zip(&case.scenario.flows) {
+    for subject in subjects(case) {
         let shown = match (&args.frame, args.over) {
-            (Some((name, _)), _) if *name != flow.name => continue,
+            (Some((name, _)), _) if *name != subject.name => continue,
             (Some((_, number)), _) => Shown::Number(*number),
             (None, Some(over)) => Shown::Over(over.as_ns() * 1000),
             (None, None) => Shown::Slowest(args.worst),
         };
-        let of_flow = timeline.frames.iter().filter(|((of, _), _)| *of == id);
-        let mut frames: Vec<(u64, Option<Path>)> =
-            of_flow.map(|((_, seq), frame)| (*seq, finder.path(frame))).collect();
-        frames.sort_by_key(|(seq, _)| *seq);
+        let frames = subject.paths(&finder);
         let mut causes = summarise(&frames, shown);
         for frame in &mut causes.shown {
             let path = frames.iter().find(|(seq, _)| *seq == frame.seq);
@@ -167,14 +215,20 @@ fn flows(
             frame.activity = path.map(|path| finder.activity(path)).unwrap_or_default();
         }
         // Those that the recording has not seen at all.
-        causes.unknown += usize::try_from(flow.frames).unwrap_or(0).saturating_sub(frames.len());
-        let (case, flow) = (case.name.clone(), flow.name.clone());
-        paths.push((flow.clone(), frames));
-        found.push(MemberFlow { case, seed, flow, causes });
+        let planned = usize::try_from(subject.planned).unwrap_or(0);
+        causes.unknown += planned.saturating_sub(frames.len());
+        paths.push((subject.name, frames));
+        found.push(MemberFlow {
+            case: case.name.clone(),
+            seed,
+            flow: subject.name.to_owned(),
+            round_trips: subject.round_trips,
+            causes,
+        });
     }
     if let Some(file) = &args.perfetto {
         let flows: Vec<FlowPaths<'_>> =
-            paths.iter().map(|(name, frames)| (name.as_str(), frames.as_slice())).collect();
+            paths.iter().map(|(name, frames)| (*name, frames.as_slice())).collect();
         let written = File::create(file).and_then(|created| {
             let mut out = BufWriter::new(created);
             perfetto::write(&mut out, &finder, &flows)?;
@@ -185,7 +239,7 @@ fn flows(
     let nothing = found.iter().all(|one| one.causes.shown.is_empty());
     if let Some((name, number)) = args.frame.as_ref().filter(|_| nothing) {
         bail!(
-            "frame {name}:{number} of {} has no path: it was not sent, or no timer woke its sender",
+            "{name}:{number} of {} has no path: it was not sent, it was lost, or no timer woke its sender",
             case.name
         )
     }
@@ -198,13 +252,17 @@ fn cell(time_ps: i64, glyphs: &Glyphs) -> String {
 }
 
 fn text(found: &MemberFlow, glyphs: &Glyphs) -> String {
-    let MemberFlow { case, seed, flow, causes } = found;
+    let MemberFlow { case, seed, flow, round_trips, causes } = found;
     let mut text = String::new();
+    let about = if *round_trips {
+        "round trips, from the request's way into the qdisc until the requester ran"
+    } else {
+        "frames, from the expiry of the sender's timer to the wire"
+    };
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "\n{case} seed {seed}, {flow}: {} frames, from the expiry of the sender's timer to the wire, \
-         in microseconds",
+        "\n{case} seed {seed}, {flow}: {} {about}, in microseconds",
         count(causes.frames as u64, glyphs)
     );
     if causes.frames == 0 {

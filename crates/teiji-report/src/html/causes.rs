@@ -38,19 +38,20 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
     open("causes", "Why frames took their time", out);
     let _ = writeln!(
         out,
-        "<p class=\"note\">From the expiry of the sender’s timer to the frame’s start on the wire; at \
-         each instant one cause, so that the parts sum up to the whole. Found by <code>teiji \
+        "<p class=\"note\">From the expiry of the sender’s timer to the frame’s start on the wire; of a \
+         round trip from the request’s way into the qdisc until the requester runs. At each instant one cause, so that the parts sum up to the whole. Found by <code>teiji \
          why</code>, in a repetition whose records are those of the run.</p>"
     );
     for flow in flows.iter().filter(|flow| flow.causes.frames > 0) {
         let colours = Colours::of(&flow.causes);
         let _ = writeln!(
             out,
-            "<h3>{}, {}, seed {}: {} frames</h3>",
+            "<h3>{}, {}, seed {}: {} {}</h3>",
             named(report, &flow.case),
             text(&flow.flow),
             flow.seed,
-            count(flow.causes.frames as u64, GLYPHS)
+            count(flow.causes.frames as u64, GLYPHS),
+            if flow.round_trips { "round trips" } else { "frames" }
         );
         stacked(flow, &colours, out);
         table(&flow.causes, &colours, out);
@@ -260,7 +261,15 @@ fn timeline(flow: &MemberFlow, frame: &FramePath, colours: &Colours, out: &mut S
         );
     }
     picture.border(out);
-    picture.x_title(height - 4.0, "time since the timer’s expiry in µs", out);
+    picture.x_title(
+        height - 4.0,
+        if flow.round_trips {
+            "time since the request in µs"
+        } else {
+            "time since the timer’s expiry in µs"
+        },
+        out,
+    );
     let _ = writeln!(out, "</svg>");
     if left_out > 0 {
         let _ =

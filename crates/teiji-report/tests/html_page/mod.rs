@@ -98,8 +98,8 @@ pub fn page() -> String {
 /// 200 frames, one of which waited for a lock.
 fn causes() -> Causes {
     let path_of = |locked: i64| Path {
-        expiry: 0,
-        wire: 16_000_000 + locked,
+        from: 0,
+        to: 16_000_000 + locked,
         parts: [
             (Cause::TimerInterrupt, 1_000_000),
             (Cause::Lock("the <BH> lock".to_owned()), locked),
@@ -122,7 +122,13 @@ fn causes() -> Causes {
         })
         .to_vec();
     let mut all = Causes::default();
-    all.put(MemberFlow { case: "normal".to_owned(), seed: 1, flow: "cycle".to_owned(), causes });
+    all.put(MemberFlow {
+        case: "normal".to_owned(),
+        seed: 1,
+        flow: "cycle".to_owned(),
+        round_trips: false,
+        causes,
+    });
     all
 }
 
