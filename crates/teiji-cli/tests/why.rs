@@ -50,7 +50,7 @@ fn is_exact(flow: &Value, frames: i64) {
 }
 
 #[test]
-fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_10_ns() {
+fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_100_ns() {
     let dir = tempfile::tempdir().unwrap();
     let found = run_and_ask(dir.path(), FRAMES, &["--case", "normal", "--case", "etf"]);
     let [normal, etf] = &found[..] else { panic!("{found:?}") };
@@ -65,7 +65,7 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_10_ns()
     // ptp4l may be on the wire at the launch time.
     for frame in etf["shown"].as_array().unwrap() {
         let off = number(frame, "whole_ps") - busy(frame) - MARGIN_PS;
-        assert!(off.abs() <= 10_000, "{frame}");
+        assert!(off.abs() <= 100_000, "{frame}");
     }
     // Both are kept, also when another frame is asked for.
     let latest = dir.path().join("latest");
@@ -171,9 +171,9 @@ fn a_planted_cause_is_found() {
     // The stalls begin after a tick of the kernel: frames with another period meet them.
     let set = ["--set", "loads=[\"stall\"]", "--set", "flows.cycle.period=\"990us\""];
     let more = [&["--case", "normal"], &set[..]].concat();
-    let found = run_and_ask(dir.path(), 1_500, &more);
+    let found = run_and_ask(dir.path(), 3_000, &more);
     let [normal] = &found[..] else { panic!("{found:?}") };
-    is_exact(normal, 1_500);
+    is_exact(normal, 3_000);
     let causes = normal["causes"].as_array().unwrap();
     let is_planted = |one: &&Value| {
         let cause = one["cause"].as_str().unwrap();
