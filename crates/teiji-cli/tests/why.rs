@@ -67,7 +67,7 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_100_ns(
         let off = number(frame, "whole_ps") - busy(frame) - MARGIN_PS;
         assert!(off.abs() <= 100_000, "{frame}");
     }
-    // Both are kept, also when another frame is asked for.
+    // The run folder keeps both, also when another frame is shown.
     let latest = dir.path().join("latest");
     let report = || std::fs::read_to_string(latest.join("report.html")).unwrap();
     assert!(report().contains("<h2>Why frames took their time</h2>"));

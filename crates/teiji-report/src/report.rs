@@ -23,7 +23,7 @@ pub struct Report<'a> {
     pub offsets: Vec<OffsetSeries>,
     /// The worst frames, in the order to show them.
     pub outliers: Vec<Outlier>,
-    /// What delayed the frames, as far as it was asked.
+    /// What delayed the frames of those flows that `teiji why` has analysed.
     pub causes: Causes,
     /// The set-up as observed.
     pub setup: Vec<SetupSection>,

@@ -66,7 +66,7 @@ pub fn causes(folder: &RunFolder) -> anyhow::Result<Causes> {
     if !path.exists() {
         return Ok(Causes::default());
     }
-    json::read(&path, Causes::SCHEMA).context("remove the file, and ask `teiji why` again")
+    json::read(&path, Causes::SCHEMA).context("remove the file, and run `teiji why` again")
 }
 
 /// The files with records of a case at a seed, of which one may be missing.

@@ -29,7 +29,7 @@ const LETTERS: usize = 36;
 /// Lanes beyond are left out: those with the least time.
 const MOST_LANES: usize = 14;
 
-/// The section; nothing if nobody has asked.
+/// The section; nothing without results of `teiji why`.
 pub fn causes(report: &Report<'_>, out: &mut String) {
     let flows = &report.causes.flows;
     if flows.iter().all(|flow| flow.causes.frames == 0) {
