@@ -167,7 +167,7 @@ pub struct Activity {
     pub cpu: u8,
     /// A thread, an interrupt, a softirq.
     pub context: String,
-    /// From then, after the expiry of the sender's timer,
+    /// From then, after the beginning of the path,
     pub from_ps: Ps,
     /// until then.
     pub to_ps: Ps,
@@ -205,15 +205,15 @@ impl Finder<'_> {
     /// The path of a round trip; `None` if the request or the reply was lost, or was not seen
     /// everywhere.
     pub fn round(&self, request: &[Hop], reply: &[Hop]) -> Option<Path> {
-        let asked = request.first()?.queue?;
+        let requested = request.first()?.queue?;
         let mut parts = Vec::new();
         let at_responder = self.received(request, &mut parts)?;
-        let answer = reply.first()?.queue?;
-        self.between(at_responder, answer.time, answer, &Cause::Responder, &mut parts);
+        let replied = reply.first()?.queue?;
+        self.between(at_responder, replied.time, replied, &Cause::Responder, &mut parts);
         let at_requester = self.received(reply, &mut parts)?;
-        let runs = self.runs(asked.pid, at_requester)?;
-        self.between(at_requester, runs, asked, &Cause::Requester, &mut parts);
-        Path::of(asked.time, runs, parts)
+        let runs = self.runs(requested.pid, at_requester)?;
+        self.between(at_requester, runs, requested, &Cause::Requester, &mut parts);
+        Path::of(requested.time, runs, parts)
     }
 
     /// From the qdisc to the start on the wire, which it returns.
@@ -444,8 +444,7 @@ impl Finder<'_> {
 }
 
 /// Parts of the names of functions that locks are made of.
-const LOCK_FUNCTIONS: &[&str] =
-    &["slowlock", "rt_spin_lock", "rt_mutex", "raw_spin", "rtlock", "spin_lock"];
+const LOCK_FUNCTIONS: &[&str] = &["slowlock", "rt_mutex", "raw_spin", "rtlock", "spin_lock"];
 
 /// Code of the kernel is in the upper half of the addresses.
 fn is_kernel(address: u64) -> bool {
