@@ -64,7 +64,7 @@ pub struct Part {
 pub struct FramePath {
     /// Its number in the flow.
     pub seq: u64,
-    /// From the expiry of its sender's timer to the wire.
+    /// As [`Path::whole`].
     pub whole_ps: Ps,
     /// In order; they sum up to the whole.
     pub parts: Vec<Part>,
