@@ -130,6 +130,11 @@ fn an_outlier_has_an_address_and_leads_to_its_chart() {
 }
 
 #[test]
+fn the_contents_lead_to_the_causes_where_there_are_some() {
+    assert!(markup(&page()).contains("<a href=\"#causes\">Causes</a>"));
+}
+
+#[test]
 fn every_plot_names_its_units() {
     let page = markup(&page());
     let plots: Vec<&str> = page.split("<figure").skip(1).collect();

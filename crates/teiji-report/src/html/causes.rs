@@ -29,10 +29,15 @@ const LETTERS: usize = 36;
 /// Lanes beyond are left out: those with the least time.
 const MOST_LANES: usize = 14;
 
+/// Whether there is a section.
+pub fn is_there(report: &Report<'_>) -> bool {
+    report.causes.flows.iter().any(|flow| flow.causes.frames > 0)
+}
+
 /// The section; nothing without results of `teiji why`.
 pub fn causes(report: &Report<'_>, out: &mut String) {
     let flows = &report.causes.flows;
-    if flows.iter().all(|flow| flow.causes.frames == 0) {
+    if !is_there(report) {
         return;
     }
     open("causes", "Why frames took their time", out);

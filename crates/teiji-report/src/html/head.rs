@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::escape::text;
-use super::{GLYPHS, requirements};
+use super::{GLYPHS, causes, requirements};
 use crate::answer::answer;
 use crate::block::Block;
 use crate::report::{Report, SetupEntry};
@@ -77,6 +77,7 @@ fn contents(report: &Report<'_>, above: &[Block], below: &[Block], out: &mut Str
     links.extend(blocks(below));
     links.extend([
         ("activity", "Kernel".to_owned(), !activity::rows(report.summary, GLYPHS).is_empty()),
+        ("causes", "Causes".to_owned(), causes::is_there(report)),
         ("outliers", "Outliers".to_owned(), !report.outliers.is_empty()),
         ("setup", setup, !report.setup.is_empty()),
         ("warnings", warnings, !report.summary.warnings.is_empty()),
