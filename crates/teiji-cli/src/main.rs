@@ -10,6 +10,7 @@ mod overrides;
 mod plan_text;
 mod progress;
 mod terminal;
+mod why_text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -177,6 +177,106 @@ fn a_planted_cause_is_found() {
     assert!(longest.is_some_and(|ps| (5_000_000..55_000_000).contains(&ps)), "{causes:?}");
 }
 
+/// Two senders on one processor: one of higher priority, which wakes at all phases of the other's work.
+const SENDERS: &str = r#"
+name = "senders"
+question = "Who delays whom?"
+wires.line = { between = ["board", "peer"], nic = "vtsn" }
+hosts.board.cpu = 0
+flows.low = { from = "board", to = "peer", period = "1ms", frames = 1000, realtime = 70 }
+flows.high = { from = "board", to = "peer", period = "1001us", frames = 1000, realtime = 80 }
+"#;
+
+#[test]
+fn a_lock_is_found_with_who_has_it_and_so_is_a_thread_of_higher_priority() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("senders.toml");
+    std::fs::write(&file, SENDERS).unwrap();
+    let out = dir.path().to_str().unwrap();
+    let run = teiji(&["run", file.to_str().unwrap(), "--out", out]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let latest = dir.path().join("latest");
+    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "1000"]);
+    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
+    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let [low, high] = &found[..] else { panic!("{found:?}") };
+    let longest = |flow: &Value, cause: &str| {
+        is_exact(flow, 1_000);
+        let row = flow["causes"].as_array().unwrap().iter().find(|row| row["cause"] == cause);
+        row.map(|row| number(&row["spread"], "max_ps"))
+    };
+    // What a sender does in some 20 µs, and the interrupts meanwhile.
+    let work = 5_000_000..80_000_000;
+    for (flow, cause) in [
+        (low, "talker-1 (FIFO 80) ran"),
+        (high, "waited for the BH lock, held by talker-0 (FIFO 70)"),
+    ] {
+        let longest = longest(flow, cause);
+        assert!(longest.is_some_and(|ps| work.contains(&ps)), "{cause}: {flow}");
+    }
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    let file = common::repository().join("experiments/etf.toml");
+    let file = file.to_str().unwrap();
+    for (words, sentence) in [
+        (&["run", file, "--why"][..], "afterwards, with `teiji why RUN`"),
+        (&["run", file, "--on", "local", "--why=0us"], "0us is not a limit"),
+        (&["run", file, "--on", "local", "--why=soon"], "soon"),
+    ] {
+        let said = teiji(words);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{words:?}");
+        assert!(said.err.contains(sentence), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_run_in_real_time_tells_what_delays_its_frames() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("veth.toml");
+    let flow = r#"from = "board", to = "peer", period = "1ms", frames = 500"#;
+    let text = format!(
+        "name = \"veth\"\nquestion = \"What delays frames?\"\n\
+         wires.line = {{ between = [\"board\", \"peer\"] }}\nflows.cycle = {{ {flow} }}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let out = dir.path().to_str().unwrap();
+    let local = ["run", file.to_str().unwrap(), "--on", "local", "--out", out];
+    let plain = teiji(&local);
+    if plain.code == 1 {
+        return println!("SKIP: no run in real time here: {}", plain.err);
+    }
+    let latest = dir.path().join("latest");
+    let latest = latest.to_str().unwrap();
+    let untraced = teiji(&["why", latest]);
+    assert_eq!(untraced.code, 1);
+    assert!(untraced.err.contains("its kernel was not traced"), "{}", untraced.err);
+    let run = teiji(&[&local[..], &["--why"]].concat());
+    if run.err.contains("out of reach") {
+        return println!("SKIP: {}", run.err);
+    }
+    assert!(run.out.contains("while the kernel was traced"), "{}{}", run.out, run.err);
+    let why = teiji(&["why", latest, "--json"]);
+    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
+    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let [cycle] = &found[..] else { panic!("{found:?}") };
+    let tracing = &cycle["tracing"];
+    // The rest was sent while tracing began.
+    assert!(number(&tracing["untraced"], "frames") >= 40, "{tracing}");
+    assert!(number(cycle, "frames") > 200, "{cycle}");
+    for frame in cycle["shown"].as_array().unwrap() {
+        let parts = frame["parts"].as_array().unwrap();
+        let sum: i64 = parts.iter().map(|part| number(part, "time_ps")).sum();
+        assert_eq!(sum, number(frame, "whole_ps"), "{frame}");
+    }
+    // Without real-time priority.
+    assert!(cycle["causes"].to_string().contains("timer slack of the sender"), "{cycle}");
+    let folder = std::fs::canonicalize(latest).unwrap();
+    let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(report.contains("What tracing costs"));
+}
+
 #[test]
 fn a_run_of_another_program_is_refused_before_anything_is_repeated() {
     let dir = tempfile::tempdir().unwrap();

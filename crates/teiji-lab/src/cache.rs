@@ -37,6 +37,7 @@ use crate::qemu_install::{self, Qemu};
 pub use error::CacheError;
 pub use item::Package;
 pub use progress::{Progress, Step};
+pub use space::available_bytes;
 pub use status::{Cached, Clean, Cleaned, Health, Kind};
 
 use item::{Found, Item, Unfinished};

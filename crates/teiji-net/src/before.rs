@@ -20,7 +20,7 @@ pub struct KernelBefore {
     debugfs: Vec<FileBefore>,
     /// Ring buffers of tracepoints that there will be and were not.
     #[serde(default)]
-    trace: Option<String>,
+    traces: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl KernelBefore {
         self.files.is_empty()
             && self.threads.is_empty()
             && self.debugfs.is_empty()
-            && self.trace.is_none()
+            && self.traces.is_empty()
     }
 
     /// Remembers a file's value; what cannot be read cannot be changed either.
@@ -75,7 +75,7 @@ impl KernelBefore {
 
     /// Remembers that there are no ring buffers of this name.
     pub(crate) fn remember_trace(&mut self, name: String) {
-        self.trace = Some(name);
+        self.traces.push(name);
     }
 
     /// Puts back what differs, the last first. Doing it twice does no harm. Returns
@@ -89,8 +89,8 @@ impl KernelBefore {
         // plan set it.
         let left = left.chain(self.put_back_debugfs());
         let left = left.chain(self.files.iter().rev().filter_map(FileBefore::put_back));
-        let trace = self.trace.as_deref().and_then(|name| Instance::remove(name).err());
-        left.chain(trace.map(|error| error.to_string())).collect()
+        let traces = self.traces.iter().filter_map(|name| Instance::remove(name).err());
+        left.chain(traces.map(|error| error.to_string())).collect()
     }
 }
 

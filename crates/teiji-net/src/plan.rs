@@ -146,6 +146,8 @@ pub struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Packets are traced on their way in.
     pub(crate) traced: bool,
+    /// Ring buffers of tracepoints that somebody else makes, and that go with the plan.
+    pub(crate) traces: Vec<String>,
 }
 
 impl Plan {
@@ -205,7 +207,15 @@ impl Plan {
                 }
             }
         }
-        Ok(Self { hosts, ports, steps, traced: scenario.is_traced() })
+        Ok(Self { hosts, ports, steps, traced: scenario.is_traced(), traces: Vec::new() })
+    }
+
+    /// Has ring buffers of tracepoints ([`teiji_sys::tracefs::Instance`]) of this name removed with
+    /// what the plan changes, also if this program is killed.
+    #[must_use = "the plan has it"]
+    pub fn with_trace(mut self, name: &str) -> Self {
+        self.traces.push(name.to_owned());
+        self
     }
 
     /// The hosts, in the experiment's order.

@@ -82,7 +82,7 @@ impl ReceiveTrace {
     /// See [`TraceError`].
     pub fn finish(self) -> Result<Traced, TraceError> {
         let mut traced = Traced::default();
-        traced.lost = self.0.finish(|occurrence| traced.enter(occurrence))?;
+        traced.lost = self.0.finish(|occurrence| traced.enter(occurrence))?.values().sum();
         traced.sort();
         Ok(traced)
     }

@@ -79,6 +79,7 @@ pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
             take: false,
             own_machine: true,
             loads: &job.loads,
+            why: None,
             stop: &StopFlag::new(),
         },
         None,

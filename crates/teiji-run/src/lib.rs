@@ -8,6 +8,7 @@
 //! * [`summarise`](mod@summarise) – the records become the summary, now or years later,
 //! * [`report`] – `report.html` from a run folder,
 //! * [`replay`] – whether a repeated run gave the same records,
+//! * [`trace`] – records a member that is repeated, and [`causes`] – what delayed its frames,
 //! * [`margin`] – the search for a transmission margin.
 //!
 //! The laboratory's guest runs the program that started it. So a program that measures there
@@ -19,6 +20,7 @@
 //! has to tell them apart looks for [`Mistake`] and [`Interrupted`].
 #![forbid(unsafe_code)]
 
+pub mod causes;
 mod error;
 pub mod experiment_file;
 pub mod guest;

@@ -7,6 +7,7 @@ mod clock_step;
 mod deaths;
 mod departure;
 mod flow_roles;
+pub mod kernel_trace;
 pub mod loads;
 mod outcome;
 mod pause_events;
@@ -18,7 +19,7 @@ mod round_trip_roles;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use teiji::load::LoadKind;
@@ -27,20 +28,23 @@ use teiji::talker::Prepared;
 use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
 use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::Scenario;
+use teiji_experiment::{Flow, Scenario};
 use teiji_net::activity;
 use teiji_net::cpu_time::IdleTimes;
-use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, Plan, SshConnection};
+use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, SshConnection};
 use teiji_record::ObservedCase;
 use teiji_sys::clock;
 
-pub use outcome::{Logs, Outcome};
+pub use outcome::{Logs, Outcome, TracedFlow};
 
 use crate::interruption;
 use clock_step::TaiOffset;
 use departure::first_departure;
 use flow_roles::{FlowRoles, schedule, time_to_drain};
-use role::{EndOf, Gate, Start, Starter, enter, is_consequence, join_all, spawn, thread_name};
+use kernel_trace::{KernelTrace, Recorded, Why};
+use role::{
+    EndOf, Gate, Role, Start, Starter, enter, is_consequence, join_all, spawn, thread_name,
+};
 use round_trip_roles::RoundTripRoles;
 
 /// How long before the first wake-up, and after the last departure, the CPUs' times are read: so
@@ -67,6 +71,8 @@ pub struct Setup<'a> {
     pub own_machine: bool,
     /// Background load.
     pub loads: &'a [LoadKind],
+    /// Trace the kernel meanwhile, to tell what delays the frames.
+    pub why: Option<Why>,
     /// Ends it early.
     pub stop: &'a StopFlag,
 }
@@ -81,7 +87,11 @@ pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow:
     if !setup.own_machine {
         loads::allowed(setup.loads.iter().chain(&setup.scenario.loads))?;
     }
-    let plan = Plan::compile(setup.scenario, setup.binding)?;
+    let mut plan = Plan::compile(setup.scenario, setup.binding)?;
+    if setup.why.is_some() {
+        kernel_trace::check().map_err(NetError::from)?;
+        plan = plan.with_trace(&kernel_trace::instance_name());
+    }
     // The laboratory's guest is thrown away with what was changed.
     interruption::set_undo_pending(!setup.own_machine);
     let measured = apply_and_measure(setup, &plan, progress);
@@ -128,9 +138,9 @@ fn measure(
     let tai_before = TaiOffset::now();
     let logs = run_traced(setup, applied, progress);
     let step = TaiOffset::now().step_since(tai_before);
-    let loads = loads::stop(running, logs.as_ref().ok().map(|(logs, _)| logs.base));
+    let loads = loads::stop(running, logs.as_ref().ok().map(|ran| ran.logs.base));
     let mut activity = activity::look().since(&looked);
-    let (mut logs, cpu_time) = logs?;
+    let Ran { mut logs, cpu_time, traced } = logs?;
     let (clocks, sync) =
         synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), |all| all.finish(logs.base))?;
     // Afterwards: the qdiscs' counters then belong to the measurement.
@@ -156,7 +166,7 @@ fn measure(
         cpu_time,
         warnings: Vec::new(),
     };
-    Ok(Outcome { logs, observed, differences, computed, sync })
+    Ok(Outcome { logs, observed, differences, computed, traced, sync })
 }
 
 /// Runs the flows, and enters into their logs what the kernel tells of those that are traced.
@@ -164,15 +174,24 @@ fn run_traced(
     setup: &Setup<'_>,
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<(Logs, CpuTimes)> {
+) -> anyhow::Result<Ran> {
+    let trace = setup.why.map(|why| KernelTrace::prepare(why, setup.scenario, applied));
     let receptions = receptions::start(setup.scenario, applied)?;
     let pauses = pause_events::start(setup.scenario, applied)?;
-    let (mut logs, cpu_time) = run_flows(setup, applied, progress)?;
+    let (mut logs, cpu_time, recorded) = run_flows(setup, applied, trace.transpose()?, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
     }
     pauses.finish(&mut logs);
-    Ok((logs, cpu_time))
+    let traced = recorded.map(|recorded| recorded.finish(setup.scenario, &mut logs));
+    Ok(Ran { logs, cpu_time, traced: traced.transpose()?.unwrap_or_default() })
+}
+
+/// What running the flows gave.
+struct Ran {
+    logs: Logs,
+    cpu_time: CpuTimes,
+    traced: Vec<TracedFlow>,
 }
 
 /// Each CPU's time while frames were sent.
@@ -181,8 +200,9 @@ type CpuTimes = BTreeMap<u16, CpuTime>;
 fn run_flows(
     setup: &Setup<'_>,
     applied: &Applied,
+    trace: Option<KernelTrace>,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<(Logs, CpuTimes)> {
+) -> anyhow::Result<(Logs, CpuTimes, Option<Recorded>)> {
     let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
     let roles = (0..)
         .zip(flows)
@@ -203,28 +223,12 @@ fn run_flows(
         let mut talkers = Vec::new();
         let mut listeners = Vec::new();
         for (id, (flow, roles)) in (0..).zip(flows.iter().zip(&roles)) {
-            let deadline = Deadline::never();
-            let until = deadline.clone();
-            // However the talker ends, and if it never begins, the listener must not wait for
-            // ever.
-            let end = EndOf { deadline, longer: time_to_drain(setup.scenario, flow) };
-            let gate_of_listener = gate();
-            let listen = move || {
-                enter(roles.listener_namespace)?;
-                let listener = Listener::open(&roles.listener)?.ready()?;
-                gate_of_listener.pass();
-                Ok(listener.run(&until, stop)?)
-            };
-            let gate_of_talker = gate();
-            let talk = move || {
-                let _end = end;
-                enter(roles.talker_namespace)?;
-                let talker = Prepared::new(&roles.talker, flow.frames)?.ready()?;
-                let base = gate_of_talker.wait()?;
-                Ok(talker.run(&schedule(flow, base), stop)?)
-            };
-            listeners.push(spawn(scope, thread_name("listener", id), listen)?);
-            talkers.push(spawn(scope, thread_name("talker", id), talk)?);
+            let stopper = trace.as_ref().map_or(Ok(None), KernelTrace::stopper)?;
+            let talk =
+                Talk { id, flow, roles, longer: time_to_drain(setup.scenario, flow), stopper };
+            let (listener, talker) = talk.spawn(scope, [gate(), gate()], stop)?;
+            listeners.push(listener);
+            talkers.push(talker);
         }
         let mut responders = Vec::new();
         let mut requesters = Vec::new();
@@ -238,7 +242,7 @@ fn run_flows(
         }
         drop(ready);
         let all = 2 * (flows.len() + round_trips.len());
-        let (mut dying, mut under_way) = (Vec::new(), Vec::new());
+        let (mut dying, mut under_way, mut tracing) = (Vec::new(), Vec::new(), None);
         let base = if readiness.iter().take(all).count() == all {
             let base = first_departure(setup);
             starter.start(base);
@@ -247,6 +251,11 @@ fn run_flows(
                 under_way.push(running);
                 let come = move || death.come(base, &over);
                 dying.push(spawn(scope, thread_name("death", id), come)?);
+            }
+            if let Some(trace) = trace {
+                let duration = setup.scenario.duration();
+                let record = move || trace.record(base, duration, stop);
+                tracing = Some(spawn(scope, "kernel-trace".to_owned(), record)?);
             }
             let first = base - departure::longest_margin(setup.scenario) - BESIDE;
             teiji::stop::sleep_until(first, clock::now(), stop);
@@ -282,9 +291,56 @@ fn run_flows(
         let (talkers, listeners, rounds) = joined.all()?;
         let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
         join_all(dying, &ports, "end of port")?;
+        let recorded = join_all(tracing.into_iter().collect(), &["kernel"], "trace of the")?.pop();
         let warnings = Vec::new();
-        Ok((Logs { base, talkers, listeners, rounds, warnings }, cpu_time))
+        Ok((Logs { base, talkers, listeners, rounds, warnings }, cpu_time, recorded))
     })
+}
+
+/// Both ends of a flow, before they run.
+struct Talk<'a, S> {
+    id: u16,
+    flow: &'a Flow,
+    roles: &'a FlowRoles<'a>,
+    /// How long the listener stays after the last departure.
+    longer: Span,
+    /// What the talker does when a frame is late.
+    stopper: Option<(Span, S)>,
+}
+
+impl<'a, S: FnMut() + Send + 'static> Talk<'a, S> {
+    /// The listener's thread, and the talker's.
+    fn spawn<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'a>,
+        [gate_of_listener, gate_of_talker]: [Gate<'a>; 2],
+        stop: &'a StopFlag,
+    ) -> anyhow::Result<(Role<'scope, ListenerLog>, Role<'scope, TalkerLog>)> {
+        let Self { id, flow, roles, longer, stopper } = self;
+        let deadline = Deadline::never();
+        let until = deadline.clone();
+        // However the talker ends, and if it never begins, the listener must not wait for ever.
+        let end = EndOf { deadline, longer };
+        let listen = move || {
+            enter(roles.listener_namespace)?;
+            let listener = Listener::open(&roles.listener)?.ready()?;
+            gate_of_listener.pass();
+            Ok(listener.run(&until, stop)?)
+        };
+        let talk = move || {
+            let _end = end;
+            enter(roles.talker_namespace)?;
+            let mut talker = Prepared::new(&roles.talker, flow.frames)?;
+            if let Some((limit, stop)) = stopper {
+                talker = talker.when_late(limit, stop);
+            }
+            let talker = talker.ready()?;
+            let base = gate_of_talker.wait()?;
+            Ok(talker.run(&schedule(flow, base), stop)?)
+        };
+        let listener = spawn(scope, thread_name("listener", id), listen)?;
+        Ok((listener, spawn(scope, thread_name("talker", id), talk)?))
+    }
 }
 
 /// What the threads of all roles gave.

@@ -19,11 +19,11 @@ use teiji_report::units::Glyphs;
 use teiji_report::{MarginSearch, Outlier, Paper, Points, Replay, Report};
 use teiji_stats::{FlowStatistics, TimestampPoint};
 
+use crate::causes;
 use crate::experiment_file;
 use crate::limits;
 use crate::measure::loads;
 use crate::measure::ptp;
-use crate::trace;
 
 /// Most points of all series together; beyond, series are thinned.
 const POINTS: usize = 400_000;
@@ -47,7 +47,7 @@ pub fn write(folder: &RunFolder, manifest: &Manifest, summary: &Summary) -> anyh
         offsets: ptp::series::offsets(folder, summary),
         outliers,
         setup: setup::sections(manifest, experiment.as_ref()),
-        causes: trace::causes(folder)?,
+        causes: causes::of(folder)?,
         margin: margin(folder)?,
         recommended: recommended(folder, manifest, summary)?,
         replay: Some(replay(folder, manifest)),

@@ -20,12 +20,15 @@ use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
 use teiji_record::summary::Testbed;
 use teiji_record::{LabManifest, ObservedCase, ObservedCases, RunFolder};
+use teiji_why::document::MemberFlow;
 
 use crate::Interrupted;
+use crate::causes;
 use crate::guest::Job;
 use crate::interruption;
 use crate::lab::{Hosting, Lab, vcpus};
-use crate::measure::{self, Setup};
+use crate::measure::kernel_trace::{self, Why};
+use crate::measure::{self, Outcome, Setup, TracedFlow};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, PARTS, Progress, parts};
 use crate::report;
@@ -70,6 +73,8 @@ pub enum On {
         bind: String,
         /// Take interfaces that are in use.
         take: bool,
+        /// Trace the kernel meanwhile, to tell what delays the frames.
+        why: Option<Why>,
     },
 }
 
@@ -212,7 +217,7 @@ fn nothing_measured(
 /// The prepared testbed.
 enum Bench {
     Lab(Box<Lab>),
-    Local { bindings: Vec<Binding>, take: bool },
+    Local { bindings: Vec<Binding>, take: bool, why: Option<Why> },
 }
 
 impl Bench {
@@ -228,7 +233,7 @@ impl Bench {
                 let lab = Lab::prepare(&request.experiment, &job, kernel, *wall_limit, &mut steps)?;
                 Ok(Self::Lab(Box::new(lab)))
             }
-            On::Local { bind, take } => {
+            On::Local { bind, take, why } => {
                 let bindings = request
                     .experiment
                     .cases
@@ -239,7 +244,10 @@ impl Bench {
                 for interface in bindings.iter().flat_map(Binding::interfaces) {
                     card::look(interface, *take, ssh.as_ref())?;
                 }
-                Ok(Self::Local { bindings, take: *take })
+                if why.is_some() {
+                    kernel_trace::check()?;
+                }
+                Ok(Self::Local { bindings, take: *take, why: *why })
             }
         }
     }
@@ -311,7 +319,7 @@ fn measure_one(
     let Member { case, seed, .. } = member;
     let frames: u64 = case.scenario.flows.iter().map(|flow| flow.frames).sum::<u64>().max(1);
     let name = member.name(request.seeds.len() == 1);
-    let (outcome, captures, resolution): (_, Vec<Option<PathBuf>>, _) = match bench {
+    let (mut outcome, captures, resolution): (Outcome, Vec<Option<PathBuf>>, _) = match bench {
         Bench::Lab(lab) => {
             let files = MemberFiles::of(folder, case, seed);
             let bar = progress.step(&name, frames);
@@ -327,7 +335,7 @@ fn measure_one(
             let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
             (outcome, files.captures, Some(resolution))
         }
-        Bench::Local { bindings, take, .. } => {
+        Bench::Local { bindings, take, why } => {
             let at = request.experiment.cases.iter().position(|c| c.name == case.name).unwrap_or(0);
             let bar = progress.step(&name, PARTS);
             let setup = Setup {
@@ -338,12 +346,27 @@ fn measure_one(
                 take: *take,
                 own_machine: false,
                 loads: &request.loads,
+                why: *why,
                 stop,
             };
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;
             (outcome, Vec::new(), None)
         }
     };
+    let found: Vec<MemberFlow> = std::mem::take(&mut outcome.traced)
+        .into_iter()
+        .map(|TracedFlow { flow, tracing, causes }| MemberFlow {
+            case: case.name.clone(),
+            seed,
+            flow,
+            round_trips: false,
+            tracing: Some(tracing),
+            causes,
+        })
+        .collect();
+    if !found.is_empty() {
+        causes::keep(folder, &found)?;
+    }
     member::record(folder, &request.experiment, case, seed, outcome, &captures, resolution)
 }
 

@@ -9,16 +9,18 @@ use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment};
+use teiji_lab::cache::available_bytes;
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_lab::recorder::Recording;
 use teiji_record::summary::Testbed;
-use teiji_record::{Manifest, RunFolder, json};
-use teiji_why::document::{Causes, MemberFlow};
+use teiji_record::{Manifest, RunFolder};
+use teiji_why::document::MemberFlow;
 use teiji_why::hooks::{self, Hook};
 use teiji_why::stream::{Clock, Stream};
 use teiji_why::{Btf, Symbols};
 
+use crate::causes;
 use crate::experiment_file;
 use crate::lab::{Hosting, Lab};
 use crate::member::{self, MemberFiles};
@@ -26,6 +28,14 @@ use crate::progress::{CacheSteps, Progress};
 use crate::replay;
 use crate::report;
 use crate::run::digest;
+
+/// What a guest and its files need on the disk, and what is recorded in a second of its time: about
+/// twice of what was seen.
+const GUEST_BYTES: u64 = 50_000_000;
+const TRACE_BYTES_A_SECOND: u64 = 5_000_000;
+
+/// A disk with less space than this is full.
+const RESERVE: u64 = 1_000_000;
 
 /// A run of the laboratory that can be repeated here.
 pub struct Repeat {
@@ -57,16 +67,21 @@ impl Trace {
     }
 }
 
-/// What was found about a run so far.
-///
-/// # Errors
-/// If `causes.json` cannot be read.
-pub fn causes(folder: &RunFolder) -> anyhow::Result<Causes> {
-    let path = folder.causes_path();
-    if !path.exists() {
-        return Ok(Causes::default());
+/// Refuses when the trace of a case may not fit into `dir`.
+fn require_space(case: &Case, dir: &Path) -> anyhow::Result<()> {
+    const MEGABYTE: u64 = 1_000_000;
+    let seconds = case.scenario.duration().as_ns().unsigned_abs() / 1_000_000_000;
+    let needed = (GUEST_BYTES + TRACE_BYTES_A_SECOND * seconds) / MEGABYTE;
+    // A file system that does not tell is trusted.
+    match available_bytes(dir).map(|bytes| bytes / MEGABYTE) {
+        Some(free) if free < needed => bail!(
+            "recording {} needs {needed} MB in {}, {free} MB are free: make room, or set TMPDIR to a \
+             folder on a larger disk",
+            case.name,
+            dir.parent().unwrap_or(dir).display()
+        ),
+        _ => Ok(()),
     }
-    json::read(&path, Causes::SCHEMA).context("remove the file, and run `teiji why` again")
 }
 
 /// The files with records of a case at a seed, of which one may be missing.
@@ -133,6 +148,7 @@ impl Repeat {
                 case.name
             );
         }
+        require_space(case, dir)?;
         let raw = self.lab.symbols(case, seed, stop)?;
         let (length, rest) = raw.split_first_chunk().context("the guest has left no symbols")?;
         let length = u32::from_le_bytes(*length) as usize;
@@ -146,7 +162,13 @@ impl Repeat {
         let files = MemberFiles::of(&folder, case, seed);
         let bar = progress.step(&format!("{} seed {seed}, recorded", case.name), 1);
         let hosting = Hosting { recording: Some(&recording), ..Hosting::default() };
-        let outcome = self.lab.measure(case, seed, &files, hosting, stop, &mut || {})?;
+        let outcome = self.lab.measure(case, seed, &files, hosting, stop, &mut || {});
+        let full = available_bytes(dir).is_some_and(|free| free < RESERVE);
+        let outcome = if full {
+            outcome.with_context(|| format!("the disk of {} is full", dir.display()))?
+        } else {
+            outcome?
+        };
         let resolution = Span::from_ns(machine::CAPTURE_RESOLUTION_NS);
         let captures = &files.captures;
         member::record(&folder, &self.experiment, case, seed, outcome, captures, Some(resolution))?;
@@ -164,11 +186,7 @@ impl Repeat {
     /// # Errors
     /// If a file cannot be read or written.
     pub fn keep(&self, found: &[MemberFlow]) -> anyhow::Result<()> {
-        let mut causes = causes(&self.folder)?;
-        for flow in found {
-            causes.put(flow.clone());
-        }
-        json::write(&self.folder.causes_path(), &causes)?;
+        causes::keep(&self.folder, found)?;
         report::write(&self.folder, &self.manifest, &self.folder.read_summary()?)
     }
 

@@ -4,6 +4,7 @@
 mod format;
 mod page;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -59,6 +60,19 @@ pub fn check(events: &[&'static str]) -> Result<(), TraceError> {
     }
 }
 
+/// Whether the kernel has this tracepoint.
+///
+/// # Errors
+/// See [`TraceError`].
+pub fn exists(event: &str) -> Result<bool, TraceError> {
+    let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
+    Ok(root.path(&format!("events/{event}")).exists())
+}
+
+/// The stack of who passed the tracepoint before: what `stacktrace` among its
+/// [triggers](Instance::trigger) adds.
+pub const KERNEL_STACK: &str = "ftrace/kernel_stack";
+
 /// One time that a tracepoint was passed.
 #[derive(Clone, Copy, Debug)]
 pub struct Occurrence<'a> {
@@ -84,10 +98,34 @@ impl Occurrence<'_> {
         }
     }
 
-    /// A field that is a text of fixed size; `None` if there is none of this name.
-    pub fn text(&self, field: &str) -> Option<&str> {
+    /// A field that is a number of 8 bytes; `None` if there is none of this name.
+    pub fn long(&self, field: &str) -> Option<i64> {
         let bytes = self.format.field(field)?.of(self.data)?;
+        Some(i64::from_ne_bytes(*bytes.first_chunk()?))
+    }
+
+    /// A field that is an address; `None` if there is none of this name.
+    pub fn address(&self, field: &str) -> Option<u64> {
+        match *self.format.field(field)?.of(self.data)? {
+            [a, b, c, d] => Some(u32::from_ne_bytes([a, b, c, d]).into()),
+            ref bytes => Some(u64::from_ne_bytes(*bytes.first_chunk()?)),
+        }
+    }
+
+    /// A field that is a text; `None` if there is none of this name.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        let field = self.format.field(field)?;
+        let bytes = if field.elsewhere { field.there(self.data)? } else { field.of(self.data)? };
         std::str::from_utf8(bytes.split(|byte| *byte == 0).next()?).ok()
+    }
+
+    /// The callers in a [`KERNEL_STACK`], innermost first.
+    pub fn callers(&self) -> Vec<u64> {
+        let Some(field) = self.format.field("caller") else { return Vec::new() };
+        let count = self.number("size").and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+        let words = self.data.get(field.start()..).unwrap_or_default();
+        let word = |bytes: &[u8]| bytes.try_into().map_or(0, usize::from_ne_bytes) as u64;
+        words.chunks_exact(size_of::<usize>()).take(count).map(word).collect()
     }
 }
 
@@ -152,6 +190,35 @@ impl Instance {
         Ok(())
     }
 
+    /// Adds to the recorded tracepoint `event` what else happens each time
+    /// (`Documentation/trace/events.rst`, "Event triggers"), for example `stacktrace`.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn trigger(&mut self, event: &str, trigger: &str) -> Result<(), TraceError> {
+        // This event is of no system that can be enabled, and its format is the same for all.
+        let file = format!("events/{KERNEL_STACK}/format");
+        if !self.events.iter().any(|(known, _)| *known == KERNEL_STACK) {
+            let text = fs::read_to_string(self.root.path(&file))
+                .map_err(|error| TraceError::File { file: file.clone(), error })?;
+            let format = Format::parse(&text).ok_or(TraceError::Unknown { file })?;
+            self.events.push((KERNEL_STACK, format));
+        }
+        self.write(&format!("events/{event}/trigger"), trigger)
+    }
+
+    /// What ends recording when `0` is written to it, from any thread.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn switch(&self) -> Result<File, TraceError> {
+        let file = "tracing_on";
+        OpenOptions::new()
+            .write(true)
+            .open(self.path(file))
+            .map_err(|error| TraceError::File { file: file.to_owned(), error })
+    }
+
     /// Records from now on.
     ///
     /// # Errors
@@ -161,16 +228,19 @@ impl Instance {
     }
 
     /// Ends recording and gives all that was recorded, CPU by CPU, each in the order of time.
-    /// Returns how many occurrences the buffers had no room for: the oldest.
+    /// Returns how many occurrences the buffer of each CPU had no room for: the oldest.
     ///
     /// # Errors
     /// See [`TraceError`].
-    pub fn finish(self, mut each: impl FnMut(&Occurrence<'_>)) -> Result<u64, TraceError> {
+    pub fn finish(
+        self,
+        mut each: impl FnMut(&Occurrence<'_>),
+    ) -> Result<BTreeMap<u16, u64>, TraceError> {
         self.write("tracing_on", "0")?;
-        let mut lost = 0;
+        let mut lost = BTreeMap::new();
         for cpu in self.cpus()? {
             self.read(cpu, &mut each)?;
-            lost += self.overrun(cpu)?;
+            lost.insert(cpu, self.overrun(cpu)?);
         }
         Ok(lost)
     }
@@ -366,7 +436,7 @@ mod tests {
                 wakings.push(seen.at_ns);
             })
             .unwrap();
-        assert_eq!(lost, 0);
+        assert_eq!(lost.values().sum::<u64>(), 0);
         // One for each ring at least: it slept each time.
         assert!(wakings.len() >= 5, "{wakings:?}");
         assert!(

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::summary::FlowCauses;
+use crate::stream::Ps;
+use crate::summary::{FlowCauses, Spread};
 
 /// The file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +26,50 @@ pub struct MemberFlow {
     /// These are round trips.
     #[serde(default)]
     pub round_trips: bool,
+    /// Its kernel was traced while it was measured; `None` if it was repeated for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<Tracing>,
     /// What delayed them.
     #[serde(flatten)]
     pub causes: FlowCauses,
+}
+
+/// How the kernel was traced, and what that costs: the time from the expiry of the sender's timer until
+/// its system call had returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tracing {
+    /// Of the frames before tracing began.
+    pub untraced: Handovers,
+    /// Of those that were traced.
+    pub traced: Handovers,
+    /// It ended at this frame, which was handed over too late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<LateFrame>,
+}
+
+/// A frame that was handed over late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateFrame {
+    /// Its number.
+    pub seq: u64,
+    /// How long after its timer.
+    pub handed_over_ps: Ps,
+}
+
+/// Frames, and the time that their hand-over took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handovers {
+    /// How many.
+    pub frames: usize,
+    /// How long half of them took at most.
+    pub median_ps: Ps,
+}
+
+impl Handovers {
+    /// Of these times.
+    pub fn of(mut times: Vec<Ps>) -> Self {
+        Self { frames: times.len(), median_ps: Spread::of(&mut times).median_ps }
+    }
 }
 
 impl Default for Causes {

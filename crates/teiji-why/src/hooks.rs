@@ -18,7 +18,7 @@ pub enum Point {
     Softirq,
     /// The expired timers of a processor are served: the time.
     Timers,
-    /// A timer wakes a sleeping task: which, expiry, offset of its clock.
+    /// A timer wakes a sleeping task: which, when it wanted that, expiry, offset of its clock.
     Sleeper,
     /// A timer ends a qdisc's wait: expiry, offset of its clock.
     Release,
@@ -102,11 +102,12 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
     let (expires, base) = (btf.offset("hrtimer", "node.expires")?, btf.offset("hrtimer", "base")?);
     let offset = btf.offset("hrtimer_clock_base", "offset")?;
     let sleeper = btf.offset("hrtimer_sleeper", "task")?;
+    let softly = btf.offset("hrtimer", "_softexpires")?;
     let clock = format!("rdi+{expires}:8 rdi+{base}>{offset}:8");
     list.entry(
         Point::Sleeper,
         "hrtimer_wakeup",
-        &format!("{} {clock}", task(&format!("rdi+{sleeper}>"))?),
+        &format!("{} rdi+{softly}:8 {clock}", task(&format!("rdi+{sleeper}>"))?),
     );
     list.entry(Point::Release, "qdisc_watchdog", &clock);
     let data = btf.offset("sk_buff", "data")?;

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hooks::Hook;
 use crate::stream::Ps;
 use crate::symbols::Symbols;
 use crate::timeline::{Hop, Interruption, Layer, LockWait, Passage, Segment, Timeline, TimerWake};
@@ -13,14 +12,17 @@ use crate::timeline::{Hop, Interruption, Layer, LockWait, Passage, Segment, Time
 /// Why time passed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
+    /// The sender was not done with an earlier frame.
+    Earlier,
+    /// The timer was allowed to expire later.
+    Slack,
     /// The timer had expired, and the processor was busy: it takes interrupts between blocks of
     /// instructions.
     InterruptEntryBusy,
-    /// The same for longer than [`BLOCK`]: interrupts were disabled. Where it took it, and in which
-    /// thread.
+    /// The same for longer: interrupts were disabled. Where it took it, and in which thread.
     Pending {
-        /// The function, and who called it.
-        function: String,
+        /// The function, and who called it; `None` if it is not known.
+        function: Option<String>,
         /// The thread.
         thread: String,
     },
@@ -75,9 +77,12 @@ pub enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pending { function, thread } => {
+            Self::Pending { function: Some(function), thread } => {
                 write!(f, "interrupt pending until {function}, in {thread}")
             }
+            Self::Pending { function: None, thread } => write!(f, "interrupt pending, in {thread}"),
+            Self::Earlier => f.write_str("the sender, with an earlier frame"),
+            Self::Slack => f.write_str("timer slack of the sender"),
             Self::InterruptEntry => f.write_str("interrupt entry, from idle"),
             Self::InterruptEntryBusy => f.write_str("interrupt entry, from a busy processor"),
             Self::TimerInterrupt => f.write_str("timer interrupt, until it woke the sender"),
@@ -164,7 +169,7 @@ impl Path {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// The processor.
-    pub cpu: u8,
+    pub cpu: u16,
     /// A thread, an interrupt, a softirq.
     pub context: String,
     /// From then, after the beginning of the path,
@@ -173,15 +178,10 @@ pub struct Activity {
     pub to_ps: Ps,
 }
 
-/// Longest time that the emulated processor takes to the end of a block of instructions.
-pub const BLOCK: Ps = 200_000;
-
 /// Finds paths.
 pub struct Finder<'a> {
     /// What happened.
     pub timeline: &'a Timeline,
-    /// The places that were watched.
-    pub hooks: &'a [Hook],
     /// The functions.
     pub symbols: &'a Symbols,
 }
@@ -195,7 +195,11 @@ impl Finder<'_> {
         let wake = self.wake(queue)?;
         let runs = self.runs(wake.pid, wake.time)?;
         let mut parts = Vec::new();
-        self.until_interrupt(wake, &mut parts);
+        let armed = wake.armed.unwrap_or(wake.expiry).min(wake.time);
+        self.between(wake.expiry, armed, queue, &Cause::Earlier, &mut parts);
+        let expired = (wake.expiry + wake.slack).clamp(armed, wake.time);
+        parts.push((Cause::Slack, expired - armed));
+        self.until_interrupt(wake, expired, &mut parts);
         self.between(wake.time, runs, queue, &Cause::Switch, &mut parts);
         self.between(runs, queue.time, queue, &Cause::Sender, &mut parts);
         let wire = self.sent(first, &mut parts)?;
@@ -216,14 +220,19 @@ impl Finder<'_> {
         Path::of(requested.time, runs, parts)
     }
 
-    /// From the qdisc to the start on the wire, which it returns.
+    /// From the qdisc to the start on the wire, or to the driver where the MAC is not seen; returns when
+    /// that was.
     fn sent(&self, hop: &Hop, parts: &mut Vec<(Cause, Ps)>) -> Option<Ps> {
-        let (queue, driver, mac) = (hop.queue?, hop.driver?, hop.mac?);
+        let (queue, driver) = (hop.queue?, hop.driver?);
         if driver.pid == queue.pid {
             self.between(queue.time, driver.time, queue, &Cause::Qdisc, parts);
         } else {
             self.queued(queue, driver, parts);
         }
+        if !self.timeline.sees_mac {
+            return Some(driver.time);
+        }
+        let mac = hop.mac?;
         parts.push((Cause::Driver, mac.queued - driver.time));
         parts.push((Cause::Launch, mac.earliest - mac.queued));
         parts.push((Cause::Mac(mac.why), mac.start - mac.earliest));
@@ -251,7 +260,7 @@ impl Finder<'_> {
     pub fn activity(&self, path: &Path) -> Vec<Activity> {
         let (from, to) = (path.from - path.whole() / 4, path.to + path.whole() / 10);
         let mut all: Vec<Activity> = Vec::new();
-        for (cpu, segments) in (0_u8..).zip(&self.timeline.cpus) {
+        for (cpu, segments) in (0_u16..).zip(&self.timeline.cpus) {
             let first = segments.partition_point(|segment| segment.end <= from);
             for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
                 let Some(context) = self.context(segment) else { continue };
@@ -268,8 +277,8 @@ impl Finder<'_> {
         Some(match segment.layer {
             None if segment.pid == 0 => return None,
             None => self.thread(segment.pid),
-            Some(Layer::Interrupt(id)) => format!("interrupt {}", self.hook(id)),
-            Some(Layer::Softirq(id)) => format!("softirq {}", self.hook(id)),
+            Some(Layer::Interrupt(id)) => format!("interrupt {}", self.name(id)),
+            Some(Layer::Softirq(id)) => format!("softirq {}", self.name(id)),
             Some(Layer::Spin) => "spins for a lock".to_owned(),
         })
     }
@@ -308,29 +317,30 @@ impl Finder<'_> {
     }
 
     /// From the expiry to the wake-up.
-    fn until_interrupt(&self, wake: TimerWake, parts: &mut Vec<(Cause, Ps)>) {
-        let interruptions = &self.timeline.interruptions[usize::from(wake.cpu)];
+    fn until_interrupt(&self, wake: TimerWake, expired: Ps, parts: &mut Vec<(Cause, Ps)>) {
+        let interruptions = self.timeline.interruptions.get(usize::from(wake.cpu));
+        let interruptions = interruptions.map_or(&[][..], Vec::as_slice);
         let before = interruptions.partition_point(|one| one.time <= wake.time);
         // The interrupt that serves the timer: the last one before the wake-up.
         let Some(served) = interruptions[..before].last() else {
-            parts.push((Cause::TimerInterrupt, wake.time - wake.expiry));
+            parts.push((Cause::TimerInterrupt, wake.time - expired));
             return;
         };
-        if served.time <= wake.expiry {
+        if served.time <= expired {
             // It was being served already when the timer expired.
-            parts.push((Cause::TimerInterrupt, wake.time - wake.expiry));
+            parts.push((Cause::TimerInterrupt, wake.time - expired));
             return;
         }
         let thread = self.current(wake.cpu, served.time);
         let cause = if thread == 0 {
             Cause::InterruptEntry
-        } else if served.time - wake.expiry < BLOCK {
+        } else if served.time - expired < self.timeline.interrupt_entry {
             Cause::InterruptEntryBusy
         } else {
             let function = self.enabled_at(served);
             Cause::Pending { function, thread: self.thread(thread) }
         };
-        parts.push((cause, served.time - wake.expiry));
+        parts.push((cause, served.time - expired));
         parts.push((Cause::TimerInterrupt, wake.time - served.time));
     }
 
@@ -349,12 +359,12 @@ impl Finder<'_> {
                 _ if segment.pid == sent.pid && segment.layer.is_none() => own.clone(),
                 (_, Some(wait)) => Cause::Lock(self.lock(wait)),
                 (Some(Layer::Spin), _) => Cause::Spin(self.spin(sent.cpu, segment.start)),
-                (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.hook(id)),
+                (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.name(id).to_owned()),
                 (Some(Layer::Softirq(id)), _) if segment.pid == sent.pid => {
-                    Cause::Softirq(self.hook(id))
+                    Cause::Softirq(self.name(id).to_owned())
                 }
                 (Some(Layer::Softirq(id)), _) => {
-                    Cause::Softirq(format!("{} in {}", self.hook(id), self.thread(segment.pid)))
+                    Cause::Softirq(format!("{} in {}", self.name(id), self.thread(segment.pid)))
                 }
                 (None, _) if segment.pid == 0 => match own {
                     Cause::Switch | Cause::Release => own.clone(),
@@ -386,7 +396,7 @@ impl Finder<'_> {
         format!("{}, held by {owner}", self.lock_name(&wait.stack))
     }
 
-    fn spin(&self, cpu: u8, time: Ps) -> String {
+    fn spin(&self, cpu: u16, time: Ps) -> String {
         let spins = &self.timeline.spins;
         let before = spins.partition_point(|(_, start, _)| *start <= time);
         let last = spins[..before].iter().rev().find(|(of, _, _)| *of == cpu);
@@ -409,21 +419,23 @@ impl Finder<'_> {
         }
     }
 
-    fn current(&self, cpu: u8, time: Ps) -> u32 {
+    fn current(&self, cpu: u16, time: Ps) -> u32 {
         let segments = &self.timeline.cpus[usize::from(cpu)];
         let at = segments.partition_point(|segment| segment.end < time);
         segments.get(at).map_or(0, |segment| segment.pid)
     }
 
     /// The function in which interrupts were enabled again, and its caller.
-    fn enabled_at(&self, interruption: &Interruption) -> String {
+    fn enabled_at(&self, interruption: &Interruption) -> Option<String> {
         let name = |address| self.symbols.name_of(address).filter(|_| is_kernel(address));
-        let Some(function) = name(interruption.at) else { return "the program".to_owned() };
+        let Some(function) = name(interruption.at?) else {
+            return Some("the return to the program".to_owned());
+        };
         let caller = interruption.stack.iter().find_map(|word| name(*word));
-        match caller {
+        Some(match caller {
             Some(caller) if caller != function => format!("{function} (called by {caller})"),
             _ => function.to_owned(),
-        }
+        })
     }
 
     fn thread(&self, pid: u32) -> String {
@@ -434,17 +446,22 @@ impl Finder<'_> {
         }
     }
 
-    fn hook(&self, id: u16) -> String {
-        let name = self.hooks.get(usize::from(id)).map_or("?", |hook| hook.name.as_str());
-        name.trim_start_matches("asm_sysvec_")
-            .trim_start_matches("asm_exc_")
-            .trim_start_matches("asm_")
-            .to_owned()
+    fn name(&self, id: u16) -> &str {
+        self.timeline.names.get(usize::from(id)).map_or("?", String::as_str)
     }
 }
 
-/// Parts of the names of functions that locks are made of.
-const LOCK_FUNCTIONS: &[&str] = &["slowlock", "rt_mutex", "raw_spin", "rtlock", "spin_lock"];
+/// Parts of the names of functions that locks are made of, and of those that trace them.
+const LOCK_FUNCTIONS: &[&str] = &[
+    "slowlock",
+    "slowpath",
+    "rt_mutex",
+    "raw_spin",
+    "rtlock",
+    "spin_lock",
+    "trace_",
+    "mutex_lock",
+];
 
 /// Code of the kernel is in the upper half of the addresses.
 fn is_kernel(address: u64) -> bool {

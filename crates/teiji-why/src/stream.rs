@@ -27,7 +27,7 @@ pub struct Event {
     /// When the TSC was read last, before it.
     pub clock_read: Ps,
     /// On which processor.
-    pub cpu: u8,
+    pub cpu: u16,
     /// What.
     pub what: What,
 }
@@ -128,7 +128,7 @@ impl<R: Read> Stream<R> {
                 Some((since, then)) => (then + passed(since, at), then),
                 None => (now - passed(at, count), before.map_or(now, |(_, then)| then)),
             };
-            Event { time, clock_read, cpu, what }
+            Event { time, clock_read, cpu: cpu.into(), what }
         });
         let events = events.collect();
         self.anchor = Some((count, now));

@@ -8,13 +8,15 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use teiji_core::quantity::parse_span;
+use teiji_core::time::Span;
 use teiji_experiment::reader::Cards;
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::summary::Testbed;
 use teiji_record::{Manifest, RunFolder};
 use teiji_run::Progress as _;
+use teiji_run::measure::kernel_trace::Why;
 use teiji_run::run::{self, Finished, On, Request};
-use teiji_run::{experiment_file, replay, report};
+use teiji_run::{causes, experiment_file, replay, report};
 
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
@@ -22,6 +24,7 @@ use crate::output;
 use crate::overrides::{self, Overrides};
 use crate::progress::Progress;
 use crate::terminal;
+use crate::why_text;
 
 /// Run an experiment and report the result.
 ///
@@ -80,6 +83,11 @@ pub struct Args {
         help = "Write JUnit XML: a test for each requirement of each case"
     )]
     junit: Option<PathBuf>,
+    /// With --on local: trace the kernel meanwhile, and show what delays the frames (docs/why.md). With a
+    /// LIMIT, for example 100us, tracing ends at the first frame that is handed over later than that.
+    #[arg(long, value_name = "LIMIT", value_parser = parse_limit, num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "not given, without a limit, with one")]
+    why: Option<Option<Span>>,
     /// Print the summary as JSON, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
@@ -125,6 +133,11 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
     Ok(Seeds((first..=last).collect()))
 }
 
+fn parse_limit(text: &str) -> Result<Span, String> {
+    let span = parse_span(text).map_err(|error| error.to_string())?;
+    if span <= Span::ZERO { Err(format!("{text} is not a limit")) } else { Ok(span) }
+}
+
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let span = parse_span(text).map_err(|error| error.to_string())?;
     span.to_std().filter(|d| !d.is_zero()).ok_or_else(|| format!("{text} is not a time to wait"))
@@ -157,7 +170,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.json {
         output::json(&summary)?;
     } else {
-        let table = terminal::table(&summary);
+        let mut table = terminal::table(&summary);
+        for found in &causes::of(&folder)?.flows {
+            table.push_str(&why_text::flow(found, &terminal::glyphs()));
+        }
         let report = report::shown(&folder.report_path());
         let replay = match &verdict {
             Some(verdict) => verdict.sentence.clone(),
@@ -191,13 +207,18 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         Place::Lab if !args.bind.is_empty() => {
             mistake!("--bind names interfaces of this machine: it goes with --on local")
         }
+        Place::Lab if args.why.is_some() => {
+            mistake!(
+                "--why traces this machine: it goes with --on local; of a run of the laboratory ask afterwards, with `teiji why RUN`"
+            )
+        }
         Place::Lab if args.take => mistake!("{TAKE_WITHOUT_BIND}"),
         Place::Local if args.take && args.bind.is_empty() => mistake!("{TAKE_WITHOUT_BIND}"),
         Place::Lab => lab(args)?,
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
             mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
-        Place::Local => On::Local { bind: args.bind.clone(), take: args.take },
+        Place::Local => On::Local { bind: args.bind.clone(), take: args.take, why: why(args) },
     };
     let seeds = seeds(args, experiment.seed);
     if args.on == Place::Local && seeds.len() > 1 {
@@ -215,6 +236,10 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         out: args.out.clone(),
         replay_of: None,
     })
+}
+
+fn why(args: &Args) -> Option<Why> {
+    args.why.map(|limit| Why { limit })
 }
 
 fn lab(args: &Args) -> anyhow::Result<On> {
@@ -265,7 +290,8 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
             On::Lab { kernel, wall_limit: args.wall_limit }
         }
         Testbed::Local => {
-            On::Local { bind: recorded("--bind").unwrap_or_default(), take: args.take }
+            let bind = recorded("--bind").unwrap_or_default();
+            On::Local { bind, take: args.take, why: why(args) }
         }
         Testbed::Capture => bail!("an analysed capture cannot be run again; `teiji analyze` it"),
     };

@@ -1,35 +1,35 @@
 //! `teiji why`: what delayed the frames of a run.
 
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use teiji_core::quantity::parse_span;
-use teiji_core::send_mode::SendMode;
 use teiji_core::time::Span;
 use teiji_experiment::Case;
-use teiji_report::units::{Glyphs, count, number};
+use teiji_record::RunFolder;
+use teiji_record::summary::Testbed;
+use teiji_run::causes::{self, subjects, sum_up};
 use teiji_run::trace::{Repeat, Trace};
 use teiji_why::document::MemberFlow;
-use teiji_why::path::{Finder, Path};
+use teiji_why::path::Finder;
 use teiji_why::perfetto::{self, FlowPaths};
-use teiji_why::summary::{FlowCauses, FramePath, Shown, Spread, summarise};
-use teiji_why::timeline::{Builder, Kind, Timeline};
+use teiji_why::recorded::Builder;
+use teiji_why::summary::{FlowCauses, Shown};
+use teiji_why::timeline::Timeline;
 
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::terminal;
+use crate::why_text;
 
-/// Causes in a table: those with the largest maxima.
-const MOST_CAUSES: usize = 20;
-
-/// Show what delayed the frames of a run of the laboratory.
+/// Show what delayed the frames of a run.
 ///
-/// Repeats each case while every step of the guest's kernel is recorded, which changes nothing: the
+/// Of a run on this machine, what `teiji run --on local --why` has found. Of one of the laboratory:
+/// repeats each case while every step of the guest's kernel is recorded, which changes nothing: the
 /// records are compared. From the expiry of the sender's timer to the frame's start on the wire, all
 /// time has one cause (docs/why.md).
 #[derive(clap::Args)]
@@ -71,6 +71,10 @@ fn span(text: &str) -> Result<Span, String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let (folder, manifest) = RunFolder::open(&args.run)?;
+    if manifest.testbed == Testbed::Local {
+        return kept(args, &folder);
+    }
     let progress = Progress::new(args.json);
     let stop = interrupt::stop_flag();
     let repeat = Repeat::prepare(&args.run, &progress)?;
@@ -88,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if let Some((flow, number)) = &args.frame {
         for case in &cases {
-            let Some(found) = subjects(case).find(|one| one.name == *flow) else {
+            let Some(found) = subjects(&case.scenario).find(|one| one.name == *flow) else {
                 mistake!("the case {} has no flow and no round trips `{flow}`", case.name)
             };
             if *number >= found.planned {
@@ -107,7 +111,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let found = flows(args, case, seed, &trace, &timeline)?;
         if !args.json {
             for one in &found {
-                output::text(text(one, &terminal::glyphs()))?;
+                output::text(why_text::flow(one, &terminal::glyphs()))?;
             }
         }
         all.extend(found);
@@ -115,6 +119,57 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     repeat.keep(&all)?;
     if args.json {
         output::json(&all)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Shows what was found while a run was measured on this machine.
+fn kept(args: &Args, folder: &RunFolder) -> anyhow::Result<Exit> {
+    let mut flows = causes::of(folder)?.flows;
+    if flows.is_empty() {
+        bail!(
+            "{} was measured in real time, and its kernel was not traced: measure again, with \
+             `teiji run … --on local --why`",
+            args.run.display()
+        )
+    }
+    if args.perfetto.is_some() {
+        mistake!(
+            "--perfetto is of runs of the laboratory, which can be repeated; of this one the causes are kept, not the trace"
+        )
+    }
+    flows.retain(|found| {
+        args.case.as_ref().is_none_or(|case| *case == found.case)
+            && args.seed.is_none_or(|seed| seed == found.seed)
+            && args.frame.as_ref().is_none_or(|(flow, _)| *flow == found.flow)
+    });
+    if flows.is_empty() {
+        mistake!("nothing was kept of such a case, seed or flow")
+    }
+    for found in &mut flows {
+        let FlowCauses { whole, shown, .. } = &mut found.causes;
+        let over = args.over.map(|over| whole.median_ps + over.as_ns() * 1000);
+        shown.retain(|frame| {
+            args.frame.as_ref().is_none_or(|(_, number)| *number == frame.seq)
+                && over.is_none_or(|over| frame.whole_ps > over)
+        });
+        if args.over.is_none() {
+            shown.truncate(args.worst);
+        }
+    }
+    if let Some((flow, number)) =
+        args.frame.as_ref().filter(|_| flows.iter().all(|one| one.causes.shown.is_empty()))
+    {
+        bail!(
+            "the path of {flow}:{number} was not kept: only the slowest were, and one that ended the trace"
+        )
+    }
+    if args.json {
+        output::json(&flows)?;
+    } else {
+        for found in &flows {
+            output::text(why_text::flow(found, &terminal::glyphs()))?;
+        }
     }
     Ok(Exit::Success)
 }
@@ -138,57 +193,6 @@ fn timeline(trace: &Trace) -> anyhow::Result<Timeline> {
     Ok(builder.finish())
 }
 
-/// A flow, or round trips.
-struct Subject<'a> {
-    /// As in the test header.
-    id: u16,
-    name: &'a str,
-    planned: u64,
-    round_trips: bool,
-    /// It waits for no timer: when a frame's time begins is not known.
-    back_to_back: bool,
-}
-
-fn subjects(case: &Case) -> impl Iterator<Item = Subject<'_>> {
-    let flows = (0_u16..).zip(&case.scenario.flows).map(|(id, flow)| Subject {
-        id,
-        name: &flow.name,
-        planned: flow.frames,
-        round_trips: false,
-        back_to_back: flow.mode == SendMode::BackToBack,
-    });
-    let rounds = case.scenario.numbered_round_trips().map(|(id, asked)| Subject {
-        id,
-        name: &asked.name,
-        planned: asked.count,
-        round_trips: true,
-        back_to_back: false,
-    });
-    flows.chain(rounds)
-}
-
-impl Subject<'_> {
-    /// Number and path of all that the recording has seen, in order.
-    fn paths(&self, finder: &Finder<'_>) -> Vec<(u64, Option<Path>)> {
-        let frames = &finder.timeline.frames;
-        let kind = if self.round_trips { Kind::Request } else { Kind::Flow };
-        let own = frames.iter().filter(|((of, id, _), _)| (*of, *id) == (kind, self.id));
-        let mut paths: Vec<(u64, Option<Path>)> = own
-            .map(|((_, id, seq), hops)| {
-                let path = if self.round_trips {
-                    let reply = frames.get(&(Kind::Reply, *id, *seq));
-                    reply.and_then(|reply| finder.round(hops, reply))
-                } else {
-                    finder.path(hops).filter(|_| !self.back_to_back)
-                };
-                (*seq, path)
-            })
-            .collect();
-        paths.sort_by_key(|(seq, _)| *seq);
-        paths
-    }
-}
-
 /// The flows of a case whose frames are known.
 fn flows(
     args: &Args,
@@ -197,10 +201,10 @@ fn flows(
     trace: &Trace,
     timeline: &Timeline,
 ) -> anyhow::Result<Vec<MemberFlow>> {
-    let finder = Finder { timeline, hooks: &trace.hooks, symbols: &trace.symbols };
+    let finder = Finder { timeline, symbols: &trace.symbols };
     let mut found = Vec::new();
     let mut paths = Vec::new();
-    for subject in subjects(case) {
+    for subject in subjects(&case.scenario) {
         let shown = match (&args.frame, args.over) {
             (Some((name, _)), _) if *name != subject.name => continue,
             (Some((_, number)), _) => Shown::Number(*number),
@@ -208,12 +212,7 @@ fn flows(
             (None, None) => Shown::Slowest(args.worst),
         };
         let frames = subject.paths(&finder);
-        let mut causes = summarise(&frames, shown);
-        for frame in &mut causes.shown {
-            let path = frames.iter().find(|(seq, _)| *seq == frame.seq);
-            let path = path.and_then(|(_, path)| path.as_ref());
-            frame.activity = path.map(|path| finder.activity(path)).unwrap_or_default();
-        }
+        let mut causes = sum_up(&finder, &frames, shown);
         // Those that the recording has not seen at all.
         let planned = usize::try_from(subject.planned).unwrap_or(0);
         causes.unknown += planned.saturating_sub(frames.len());
@@ -223,6 +222,7 @@ fn flows(
             seed,
             flow: subject.name.to_owned(),
             round_trips: subject.round_trips,
+            tracing: None,
             causes,
         });
     }
@@ -244,99 +244,6 @@ fn flows(
         )
     }
     Ok(found)
-}
-
-/// Cells: picoseconds as microseconds.
-fn cell(time_ps: i64, glyphs: &Glyphs) -> String {
-    number(time_ps as f64 / 1e6, 3, glyphs)
-}
-
-fn text(found: &MemberFlow, glyphs: &Glyphs) -> String {
-    let MemberFlow { case, seed, flow, round_trips, causes } = found;
-    let mut text = String::new();
-    let about = if *round_trips {
-        "round trips, from the request's way into the qdisc until the requester ran"
-    } else {
-        "frames, from the expiry of the sender's timer to the wire"
-    };
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "\n{case} seed {seed}, {flow}: {} {about}, in microseconds",
-        count(causes.frames as u64, glyphs)
-    );
-    if causes.frames == 0 {
-        text.push_str(
-            "  none has a path: no timer wakes a sender that goes back to back, and only vtsn's wire \
-             is watched\n",
-        );
-        return text;
-    }
-    let head = ["frames", "median", "p99", "p99.9", "maximum"];
-    let row = |frames: usize, spread: &Spread| {
-        let Spread { median_ps, p99_ps, p999_ps, max_ps } = *spread;
-        let mut cells = vec![count(frames as u64, glyphs)];
-        let times = [Some(median_ps), p99_ps, p999_ps, Some(max_ps)];
-        // Too few frames for a percentile.
-        let shown = |time: Option<i64>| time.map_or(glyphs.none.to_owned(), |ps| cell(ps, glyphs));
-        cells.extend(times.map(shown));
-        cells
-    };
-    let mut rows = vec![(row(causes.frames, &causes.whole), "all")];
-    let (shown, rest) = causes.causes.split_at(causes.causes.len().min(MOST_CAUSES));
-    rows.extend(shown.iter().map(|one| (row(one.frames, &one.spread), &*one.cause)));
-    line(&mut text, &head.map(str::to_owned), "");
-    for (cells, name) in &rows {
-        line(&mut text, cells, name);
-    }
-    if let [first, ..] = rest {
-        let _ = writeln!(
-            text,
-            "  {} more causes, {} at most (--json has all)",
-            count(rest.len() as u64, glyphs),
-            cell(first.spread.max_ps, glyphs)
-        );
-    }
-    if causes.unknown > 0 {
-        let _ = writeln!(text, "  {} frames have no path", count(causes.unknown as u64, glyphs));
-    }
-    for frame in &causes.shown {
-        one_frame(&mut text, flow, frame, causes, glyphs);
-    }
-    text
-}
-
-fn line(text: &mut String, cells: &[String], name: &str) {
-    text.push(' ');
-    for cell in cells {
-        let _ = write!(text, " {cell:>9}");
-    }
-    let _ = writeln!(text, "  {name}");
-}
-
-fn one_frame(
-    text: &mut String,
-    flow: &str,
-    frame: &FramePath,
-    causes: &FlowCauses,
-    glyphs: &Glyphs,
-) {
-    let above = frame.whole_ps - causes.whole.median_ps;
-    let _ = writeln!(
-        text,
-        "\n  {flow}:{}  {} us, {} above the median",
-        frame.seq,
-        cell(frame.whole_ps, glyphs),
-        cell(above, glyphs)
-    );
-    for part in &frame.parts {
-        let above = match part.above_median_ps {
-            0 => String::new(),
-            more if more > 0 => format!("+{}", cell(more, glyphs)),
-            less => cell(less, glyphs),
-        };
-        let _ = writeln!(text, "    {:>9} {above:>10}  {}", cell(part.time_ps, glyphs), part.cause);
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::{CacheError, MEGABYTE};
 
 /// Bytes that this user may still write on the file system of `path`.
-pub(crate) fn available_bytes(path: &Path) -> Option<u64> {
+pub fn available_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -172,6 +172,7 @@ mod tests {
             }],
             steps: Vec::new(),
             traced: false,
+            traces: Vec::new(),
         }
     }
 

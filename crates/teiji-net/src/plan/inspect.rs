@@ -32,6 +32,9 @@ impl Plan {
         if self.traced {
             before.remember_trace(receive_trace::instance_name());
         }
+        for name in &self.traces {
+            before.remember_trace(name.clone());
+        }
         Ok(before)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use teiji_why::document::MemberFlow;
+use teiji_why::document::{Handovers, MemberFlow, Tracing};
 use teiji_why::summary::{FlowCauses, FramePath, Spread};
 
 use super::axis::{Axis, linear_ticks};
@@ -44,8 +44,14 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
     let _ = writeln!(
         out,
         "<p class=\"note\">From the expiry of the sender’s timer to the frame’s start on the wire; of a \
-         round trip from the request’s way into the qdisc until the requester runs. At each instant one cause, so that the parts sum up to the whole. Found by <code>teiji \
-         why</code>, in a repetition whose records are those of the run.</p>"
+         round trip from the request’s way into the qdisc until the requester runs. At each instant one \
+         cause, so that the parts sum up to the whole. {}</p>",
+        if flows.iter().any(|flow| flow.tracing.is_some()) {
+            "Found with the tracepoints of the kernel while the run was measured: frames end at the driver, \
+             because the NIC is not seen, and tracing itself takes time."
+        } else {
+            "Found by <code>teiji why</code>, in a repetition whose records are those of the run."
+        }
     );
     for flow in flows.iter().filter(|flow| flow.causes.frames > 0) {
         let colours = Colours::of(&flow.causes);
@@ -58,6 +64,9 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
             count(flow.causes.frames as u64, GLYPHS),
             if flow.round_trips { "round trips" } else { "frames" }
         );
+        if let Some(tracing) = &flow.tracing {
+            traced(tracing, out);
+        }
         stacked(flow, &colours, out);
         table(&flow.causes, &colours, out);
         for frame in &flow.causes.shown {
@@ -65,6 +74,21 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
         }
     }
     let _ = writeln!(out, "</section>");
+}
+
+/// What tracing has cost.
+fn traced(tracing: &Tracing, out: &mut String) {
+    let within = |of: &Handovers| {
+        let frames = count(of.frames as u64, GLYPHS);
+        format!("{} µs ({frames} frames)", number(of.median_ps as f64 / 1e6, 3, GLYPHS))
+    };
+    let _ = writeln!(
+        out,
+        "<p class=\"note\">What tracing costs: half of the frames were handed over within {}, and within \
+         {} while the kernel was traced.</p>",
+        within(&tracing.untraced),
+        within(&tracing.traced)
+    );
 }
 
 /// The colours of the causes that take the most; the others share one.
@@ -194,7 +218,7 @@ fn row(class: Option<&str>, name: &str, frames: usize, spread: &Spread, out: &mu
 fn timeline(flow: &MemberFlow, frame: &FramePath, colours: &Colours, out: &mut String) {
     let mut lanes: Vec<(String, i64)> = Vec::new();
     let several = frame.activity.iter().any(|one| one.cpu > 0);
-    let lane = |cpu: u8, context: &str| {
+    let lane = |cpu: u16, context: &str| {
         if several { format!("CPU {cpu}: {context}") } else { context.to_owned() }
     };
     for one in &frame.activity {

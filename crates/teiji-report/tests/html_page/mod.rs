@@ -127,6 +127,7 @@ fn causes() -> Causes {
         seed: 1,
         flow: "cycle".to_owned(),
         round_trips: false,
+        tracing: None,
         causes,
     });
     all

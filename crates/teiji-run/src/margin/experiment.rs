@@ -196,7 +196,7 @@ impl<'a> FlowBench<'a> {
             pair("--bind", bind.clone());
         }
         let testbed = match &self.wanted.bind {
-            Some(bind) => On::Local { bind: bind.clone(), take: self.wanted.take },
+            Some(bind) => On::Local { bind: bind.clone(), take: self.wanted.take, why: None },
             None => On::Lab {
                 kernel: KernelSpec::from_options(self.wanted.kernel.as_deref(), None)?,
                 wall_limit: None,

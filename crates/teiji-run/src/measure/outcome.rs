@@ -9,6 +9,8 @@ use teiji::roundtrip::ReflectedCounts;
 use teiji::{ListenerLog, RequesterLog, TalkerLog};
 use teiji_core::time::{Instant, Tai};
 use teiji_record::{ObservedCase, Sighting};
+use teiji_why::document::Tracing;
+use teiji_why::summary::FlowCauses;
 
 use crate::measure::ptp::series::SyncSeries;
 
@@ -28,6 +30,17 @@ pub struct Logs {
     pub warnings: Vec<String>,
 }
 
+/// What delayed a flow's frames, where the kernel was traced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedFlow {
+    /// The flow.
+    pub flow: String,
+    /// What tracing has cost.
+    pub tracing: Tracing,
+    /// What delayed them.
+    pub causes: FlowCauses,
+}
+
 /// The result of one case on the machine it ran on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Outcome {
@@ -41,6 +54,8 @@ pub struct Outcome {
     /// Flows over a `vtsn` wire: the listener's hardware stamps are the wire's
     /// own time, computed.
     pub computed: BTreeSet<u16>,
+    /// What delayed the frames, where the kernel was traced.
+    pub traced: Vec<TracedFlow>,
     /// How the clocks followed, where they were synchronised, look by look.
     pub sync: Vec<SyncSeries>,
 }

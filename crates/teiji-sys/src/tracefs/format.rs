@@ -13,12 +13,26 @@ pub(super) struct Format {
 pub(super) struct Field {
     offset: usize,
     size: usize,
+    /// It says where a text is in the record (`__data_loc`).
+    pub(super) elsewhere: bool,
 }
 
 impl Field {
     /// Its bytes in a record.
     pub(super) fn of<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
         data.get(self.offset..self.offset.checked_add(self.size)?)
+    }
+
+    /// The bytes that it tells the place of: offset in the lower half, length in the upper one.
+    pub(super) fn there<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
+        let place = u32::from_ne_bytes(*self.of(data)?.first_chunk()?);
+        let (offset, length) = (place & 0xffff, place >> 16);
+        data.get(usize::try_from(offset).ok()?..usize::try_from(offset + length).ok()?)
+    }
+
+    /// Where it begins.
+    pub(super) fn start(&self) -> usize {
+        self.offset
     }
 }
 
@@ -29,10 +43,12 @@ impl Format {
         let fields = text.lines().filter_map(|line| {
             let mut parts = line.trim().strip_prefix("field:")?.split(';');
             // `char comm[16]`, `unsigned int vec`
-            let name = parts.next()?.rsplit([' ', '*']).next()?.split('[').next()?.to_owned();
+            let declared = parts.next()?;
+            let name = declared.rsplit([' ', '*']).next()?.split('[').next()?.to_owned();
+            let elsewhere = declared.starts_with("__data_loc");
             let mut number = |key: &str| parts.next()?.trim().strip_prefix(key)?.parse().ok();
             let (offset, size) = (number("offset:")?, number("size:")?);
-            Some((name, Field { offset, size }))
+            Some((name, Field { offset, size, elsewhere }))
         });
         Some(Self { id, fields: fields.collect() })
     }
@@ -69,12 +85,29 @@ print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC-
     fn fields_are_found_by_name() {
         let format = Format::parse(WAKING).unwrap();
         assert_eq!(format.id, 318);
-        assert_eq!(format.field("comm"), Some(Field { offset: 8, size: 16 }));
-        assert_eq!(format.field("target_cpu"), Some(Field { offset: 32, size: 4 }));
+        assert_eq!(format.field("comm"), Some(Field { offset: 8, size: 16, elsewhere: false }));
+        assert_eq!(
+            format.field("target_cpu"),
+            Some(Field { offset: 32, size: 4, elsewhere: false })
+        );
         assert_eq!(format.field("cpu"), None);
         let record: Vec<u8> = (0..36).collect();
         assert_eq!(format.field("pid").unwrap().of(&record), Some(&[24, 25, 26, 27][..]));
         assert_eq!(format.field("pid").unwrap().of(&record[..27]), None, "cut short");
+    }
+
+    #[test]
+    fn a_text_may_be_elsewhere_in_the_record() {
+        let format = Format::parse(
+            "ID: 9\n\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n",
+        );
+        let field = format.unwrap().field("name").unwrap();
+        let mut record = vec![0; 8];
+        record.extend(((5_u32 << 16) + 12).to_ne_bytes());
+        record.extend(b"veth\0");
+        assert!(field.elsewhere);
+        assert_eq!(field.there(&record), Some(&b"veth\0"[..]));
+        assert_eq!(field.there(&record[..16]), None, "cut short");
     }
 
     #[test]

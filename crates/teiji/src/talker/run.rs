@@ -63,6 +63,13 @@ pub struct Prepared {
     frame: Vec<u8>,
     /// Where its payload begins.
     payload_at: usize,
+    late: Option<Late>,
+}
+
+/// What is done when a frame is late.
+struct Late {
+    limit: Span,
+    act: Box<dyn FnMut() + Send>,
 }
 
 /// A talker that has only to be told when: the calling thread is scheduled as it
@@ -91,7 +98,7 @@ impl Prepared {
         let talker = Talker::open(config)?;
         talker.check_length(config.payload.into())?;
         let (frame, payload_at) = talker.blank_frame(config.payload.into());
-        Ok(Self { talker, config: config.clone(), frames, frame, payload_at })
+        Ok(Self { talker, config: config.clone(), frames, frame, payload_at, late: None })
     }
 
     /// The stamps that its frames can get, see [`Talker::stamps`].
@@ -103,6 +110,14 @@ impl Prepared {
     #[must_use = "the talker watches"]
     pub fn watching(mut self, watch: Watch) -> Self {
         self.talker.watch(watch);
+        self
+    }
+
+    /// Has `act` called, on the sending thread, after each frame that is handed over more than `limit`
+    /// after the time at which the thread should have woken for it.
+    #[must_use = "the talker calls it"]
+    pub fn when_late(mut self, limit: Span, act: impl FnMut() + Send + 'static) -> Self {
+        self.late = Some(Late { limit, act: Box::new(act) });
         self
     }
 
@@ -200,6 +215,11 @@ impl Prepared {
             let handed_over = clock::now();
             if timed {
                 self.talker.note(scheduled, handed_over);
+            }
+            if let Some(late) = &mut self.late {
+                if handed_over - (scheduled - schedule.margin) > late.limit {
+                    (late.act)();
+                }
             }
             let result = result.map_err(|error| error.errno());
             ledger.enter(scheduled, wake.woke(), handed_over, result);

@@ -1,0 +1,394 @@
+//! What the kernel does while the frames of a case are sent: its tracepoints, recorded, and the causes
+//! of the frames' time that follow from them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use teiji::{StopFlag, TalkerLog};
+use teiji_core::send_mode::SendMode;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::{Flow, Scenario};
+use teiji_net::{Applied, NetError};
+use teiji_sys::clock;
+use teiji_sys::tracefs::{self, Instance, KERNEL_STACK, Occurrence, TraceError};
+use teiji_why::Symbols;
+use teiji_why::document::{Handovers, LateFrame, Tracing};
+use teiji_why::path::Finder;
+use teiji_why::stream::Ps;
+use teiji_why::summary::Shown;
+use teiji_why::timeline::Layer;
+use teiji_why::tracepoints::{Seen, Sender, Sent, Tracepoints};
+
+use crate::causes::{self, subjects};
+use crate::measure::outcome::{Logs, TracedFlow};
+use crate::measure::role::thread_name;
+
+/// The share of a case's time before tracing begins, and the most of it: what the frames take then
+/// shows what tracing costs.
+const UNTRACED_SHARE: i64 = 10;
+const UNTRACED_MOST: Span = Span::from_secs(10);
+
+/// All ring buffers together have at most so much memory, and at most this share of what is free.
+const MOST_KIB: u64 = 256 * 1024;
+const SHARE_OF_MEMORY: u64 = 8;
+/// The smallest and the largest buffer of a CPU.
+const KIB_A_CPU: std::ops::RangeInclusive<u64> = 1024..=16 * 1024;
+
+const SWITCH: &str = "sched/sched_switch";
+const WAKING: &str = "sched/sched_waking";
+const IRQ: &str = "irq/irq_handler_entry";
+const IRQ_ENDS: &str = "irq/irq_handler_exit";
+const SOFTIRQ: &str = "irq/softirq_entry";
+const SOFTIRQ_ENDS: &str = "irq/softirq_exit";
+const TIMER_STARTS: &str = "timer/hrtimer_start";
+const TIMER_EXPIRES: &str = "timer/hrtimer_expire_entry";
+const QUEUE: &str = "net/net_dev_queue";
+const DRIVER: &str = "net/net_dev_start_xmit";
+const CONTENDED: &str = "lock/contention_begin";
+const ACQUIRED: &str = "lock/contention_end";
+
+/// Tracepoints that it is pointless without.
+const NEEDED: &[&str] = &[
+    SWITCH,
+    WAKING,
+    IRQ,
+    IRQ_ENDS,
+    SOFTIRQ,
+    SOFTIRQ_ENDS,
+    TIMER_STARTS,
+    TIMER_EXPIRES,
+    QUEUE,
+    DRIVER,
+];
+
+/// Interrupts of x86 that have no number: begin, end, name.
+const VECTORS: &[(&str, &str, &str)] = &[
+    ("irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit", "apic_timer_interrupt"),
+    ("irq_vectors/reschedule_entry", "irq_vectors/reschedule_exit", "reschedule_ipi"),
+    ("irq_vectors/call_function_entry", "irq_vectors/call_function_exit", "call_function"),
+    (
+        "irq_vectors/call_function_single_entry",
+        "irq_vectors/call_function_single_exit",
+        "call_function_single",
+    ),
+    ("irq_vectors/irq_work_entry", "irq_vectors/irq_work_exit", "irq_work"),
+    ("irq_vectors/thermal_apic_entry", "irq_vectors/thermal_apic_exit", "thermal"),
+];
+
+/// By number (`include/linux/interrupt.h`).
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// Who waits for a lock (`include/trace/events/lock.h`): by spinning, or by one of those that sleep.
+const SPIN: i32 = 1;
+const SLEEPING: i32 = 8 | 16 | 32;
+
+/// What is asked of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Why {
+    /// It ends at the first frame that is handed over later than this after its timer.
+    pub limit: Option<Span>,
+}
+
+/// What the ring buffers of this process are called.
+pub fn instance_name() -> String {
+    format!("teiji-why-{}", std::process::id())
+}
+
+/// Looks whether the kernel can be traced.
+///
+/// # Errors
+/// See [`TraceError`].
+pub fn check() -> Result<(), TraceError> {
+    tracefs::check(NEEDED)
+}
+
+/// Ring buffers, and how to fill them.
+pub struct KernelTrace {
+    instance: Instance,
+    symbols: Symbols,
+    /// The senders' threads and interfaces.
+    threads: Vec<String>,
+    interfaces: Vec<String>,
+    limit: Option<Span>,
+    recording: Arc<AtomicBool>,
+}
+
+/// A trace that was recorded.
+pub struct Recorded {
+    trace: KernelTrace,
+    /// From when on nothing was as before, and from when on everything was recorded.
+    began: Instant<Tai>,
+    complete: Instant<Tai>,
+}
+
+impl KernelTrace {
+    /// Prepares a trace of what delays the flows' frames; nothing is recorded yet.
+    ///
+    /// # Errors
+    /// See [`TraceError`]; or if a flow has no port.
+    pub fn prepare(why: Why, scenario: &Scenario, applied: &Applied) -> anyhow::Result<Self> {
+        let instance = Instance::create(&instance_name(), kib_a_cpu()).map_err(NetError::from)?;
+        let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        let timed = (0..).zip(&scenario.flows).filter(|(_, flow)| waits_for_timer(flow));
+        let (mut threads, mut interfaces) = (Vec::new(), Vec::new());
+        for (id, flow) in timed {
+            threads.push(thread_name("talker", id));
+            interfaces.extend(applied.port(&flow.from, &flow.wire).map(|port| port.ifname));
+        }
+        Ok(Self {
+            instance,
+            symbols: Symbols::parse(&kallsyms),
+            threads,
+            interfaces,
+            limit: why.limit,
+            recording: Arc::default(),
+        })
+    }
+
+    /// What a talker does after a frame that was later than the limit, and the limit; `None` without one.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn stopper(&self) -> anyhow::Result<Option<(Span, impl FnMut() + Send + 'static)>> {
+        let Some(limit) = self.limit else { return Ok(None) };
+        let mut switch = self.instance.switch().map_err(NetError::from)?;
+        let recording = self.recording.clone();
+        let stop = move || {
+            if recording.swap(false, Ordering::Relaxed) {
+                // What was recorded is still of use if it goes on.
+                let _ = switch.write_all(b"0");
+            }
+        };
+        Ok(Some((limit, stop)))
+    }
+
+    /// Records from a tenth of the case's time on.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn record(
+        mut self,
+        base: Instant<Tai>,
+        duration: Span,
+        stop: &StopFlag,
+    ) -> anyhow::Result<Recorded> {
+        let untraced = Span::from_ns(duration.as_ns() / UNTRACED_SHARE).min(UNTRACED_MOST);
+        teiji::stop::sleep_until(base + untraced, clock::now(), stop);
+        let began = clock::now();
+        self.enable().map_err(NetError::from)?;
+        let complete = clock::now();
+        self.recording.store(true, Ordering::Relaxed);
+        Ok(Recorded { trace: self, began, complete })
+    }
+
+    /// Enables the tracepoints, which changes the kernel's code, and then the buffers.
+    fn enable(&mut self) -> Result<(), TraceError> {
+        let function = |name| self.symbols.address(name).filter(|address| *address != 0);
+        let (sleeper, qdisc) = (function("hrtimer_wakeup"), function("qdisc_watchdog"));
+        let is = |address: Option<u64>| address.map(|address| format!("function == {address:#x}"));
+        let any = |each: &[Option<String>]| {
+            let each: Option<Vec<&str>> = each.iter().map(Option::as_deref).collect();
+            each.map_or_else(|| "0".to_owned(), |each| each.join(" || "))
+        };
+        let one_of = |field: &str, values: &[String]| {
+            let each = values.iter().map(|value| format!("{field} == \"{value}\""));
+            each.collect::<Vec<String>>().join(" || ")
+        };
+        let wakings = one_of("comm", &self.threads);
+        let packets = one_of("name", &self.interfaces);
+        let instance = &mut self.instance;
+        for event in [SWITCH, IRQ, IRQ_ENDS, SOFTIRQ, SOFTIRQ_ENDS] {
+            instance.enable(event, "0")?;
+        }
+        instance.enable(WAKING, &wakings)?;
+        for event in [QUEUE, DRIVER] {
+            instance.enable(event, &packets)?;
+        }
+        for (begin, end, _) in VECTORS {
+            if tracefs::exists(begin)? {
+                instance.enable(begin, "0")?;
+                instance.enable(end, "0")?;
+            }
+        }
+        if tracefs::exists(CONTENDED)? {
+            instance.enable(CONTENDED, "0")?;
+            instance.enable(ACQUIRED, "0")?;
+            instance.trigger(CONTENDED, "stacktrace")?;
+        }
+        for event in [TIMER_STARTS, TIMER_EXPIRES] {
+            instance.enable(event, &any(&[is(sleeper), is(qdisc)]))?;
+        }
+        if let Some(sleeper) = is(sleeper) {
+            instance.trigger(TIMER_EXPIRES, &format!("stacktrace if {sleeper}"))?;
+        }
+        instance.start()
+    }
+}
+
+impl Recorded {
+    /// What delayed the frames, and what tracing has cost.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn finish(self, scenario: &Scenario, logs: &mut Logs) -> anyhow::Result<Vec<TracedFlow>> {
+        let Self { trace, began, complete } = self;
+        let KernelTrace { instance, symbols, limit, .. } = trace;
+        // Picoseconds since 1970 are too many.
+        let base = logs.base;
+        let ps = |time: Instant<Tai>| (time - base).as_ns() * 1000;
+        let qdisc = symbols.address("qdisc_watchdog");
+        let mut traced = Tracepoints::default();
+        let mut first: BTreeMap<u16, Ps> = BTreeMap::new();
+        let lost = instance
+            .finish(|occurrence| {
+                let time = ps(Instant::from_ns(occurrence.at_ns));
+                first.entry(occurrence.cpu).or_insert(time);
+                enter(occurrence, time, qdisc, &mut traced);
+            })
+            .map_err(NetError::from)?;
+        // Where the oldest are gone, something is missing of all frames before.
+        let overrun = first.iter().filter(|(cpu, _)| lost.get(cpu).is_some_and(|lost| *lost > 0));
+        let whole_from = overrun.map(|(_, first)| *first).max();
+        let since = ps(complete).max(whole_from.unwrap_or(i64::MIN));
+        let senders: Vec<Sender> = (0..)
+            .zip(scenario.flows.iter().zip(&logs.talkers))
+            .filter(|(_, (flow, _))| waits_for_timer(flow))
+            .map(|(id, (flow, log))| sender(id, flow, log, ps))
+            .collect();
+        let timeline = traced.timeline(&senders, since, &symbols);
+        let finder = Finder { timeline: &timeline, symbols: &symbols };
+        let late = limit.and_then(|limit| first_late(&senders, limit, ps(complete)));
+        let mut found = Vec::new();
+        for (id, subject) in (0..).zip(subjects(scenario)) {
+            let Some(sender) = senders.iter().find(|sender| sender.flow == id) else { continue };
+            if subject.round_trips {
+                continue;
+            }
+            let paths = subject.paths(&finder);
+            let ended_at = late.filter(|(flow, _)| *flow == id).map(|(_, late)| late);
+            let shown = ended_at.map_or(Shown::Slowest(SHOWN), |late| Shown::Number(late.seq));
+            let causes = causes::sum_up(&finder, &paths, shown);
+            let seen =
+                |sent: &&Sent| paths.binary_search_by_key(&sent.seq, |(seq, _)| *seq).is_ok();
+            let handovers = |sent: &mut dyn Iterator<Item = &Sent>| {
+                Handovers::of(sent.map(|sent| sent.handed_over - sent.expiry).collect())
+            };
+            let before = |sent: &&Sent| sent.handed_over < ps(began);
+            let tracing = Tracing {
+                untraced: handovers(&mut sender.sent.iter().filter(before)),
+                traced: handovers(&mut sender.sent.iter().filter(seen)),
+                ended_at,
+            };
+            found.push(TracedFlow { flow: subject.name.to_owned(), tracing, causes });
+        }
+        if let Some(from) = whole_from {
+            let seconds = (from - ps(complete)) as f64 / 1e12;
+            logs.warnings.push(format!(
+                "The buffers of the kernel's trace had no room for its first {seconds:.1} s: \
+                 `teiji why` has nothing of the frames before."
+            ));
+        }
+        Ok(found)
+    }
+}
+
+/// The first frame after `since` that was handed over later than `limit`, and its flow.
+fn first_late(senders: &[Sender], limit: Span, since: Ps) -> Option<(u16, LateFrame)> {
+    let late = senders.iter().filter_map(|sender| {
+        let mut own = sender.sent.iter().filter(|sent| sent.handed_over > since);
+        own.find(|sent| sent.handed_over - sent.expiry > limit.as_ns() * 1000)
+            .map(|sent| (sender.flow, *sent))
+    });
+    let (flow, sent) = late.min_by_key(|(_, sent)| sent.handed_over)?;
+    Some((flow, LateFrame { seq: sent.seq, handed_over_ps: sent.handed_over - sent.expiry }))
+}
+
+/// Frames that are shown in full.
+const SHOWN: usize = 3;
+
+/// When its frames' time begins is known.
+fn waits_for_timer(flow: &Flow) -> bool {
+    flow.mode != SendMode::BackToBack
+}
+
+fn sender(id: u16, flow: &Flow, log: &TalkerLog, ps: impl Fn(Instant<Tai>) -> Ps) -> Sender {
+    let sent = log.frames.iter().map(|frame| Sent {
+        seq: frame.seq,
+        expiry: ps(frame.scheduled - flow.mode.margin()),
+        woke: ps(frame.woke),
+        handed_over: ps(frame.handed_over),
+    });
+    Sender { flow: id, thread: thread_name("talker", id), sent: sent.collect() }
+}
+
+/// The size of each CPU's buffer.
+fn kib_a_cpu() -> u32 {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let free = free.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    let all = free.map_or(MOST_KIB, |free| free / SHARE_OF_MEMORY).min(MOST_KIB);
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    let each = (all / cpus).clamp(*KIB_A_CPU.start(), *KIB_A_CPU.end());
+    u32::try_from(each).unwrap_or(u32::MAX)
+}
+
+/// Adds what an occurrence tells; `qdisc` is the function of timers for which qdiscs wait.
+fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut Tracepoints) {
+    let cpu = occurrence.cpu;
+    let number = |field| occurrence.number(field).unwrap_or(0);
+    let unsigned = |field| u32::try_from(number(field)).unwrap_or(0);
+    let address = |field| occurrence.address(field).unwrap_or(0);
+    let text = |field| occurrence.text(field).unwrap_or("?");
+    let pid = unsigned("common_pid");
+    let seen = match occurrence.event {
+        SWITCH => {
+            let (prev, next) = (unsigned("prev_pid"), unsigned("next_pid"));
+            traced.task(prev, text("prev_comm"), number("prev_prio"));
+            traced.task(next, text("next_comm"), number("next_prio"));
+            Seen::Switch(next)
+        }
+        WAKING => {
+            traced.task(unsigned("pid"), text("comm"), number("prio"));
+            Seen::Waking(unsigned("pid"))
+        }
+        IRQ => {
+            let name = format!("{} ({})", number("irq"), text("name"));
+            Seen::Begin(Layer::Interrupt(traced.interrupt(number("irq"), &name)))
+        }
+        IRQ_ENDS => Seen::End(Layer::Interrupt(traced.interrupt(number("irq"), ""))),
+        SOFTIRQ | SOFTIRQ_ENDS => {
+            let vector = usize::try_from(number("vec")).ok().and_then(|vec| SOFTIRQS.get(vec));
+            let layer = Layer::Softirq(traced.name(vector.unwrap_or(&"?")));
+            if occurrence.event == SOFTIRQ { Seen::Begin(layer) } else { Seen::End(layer) }
+        }
+        TIMER_STARTS => Seen::Armed {
+            timer: address("hrtimer"),
+            softly: occurrence.long("softexpires").unwrap_or(0),
+            expires: occurrence.long("expires").unwrap_or(0),
+        },
+        TIMER_EXPIRES if Some(address("function")) == qdisc => {
+            let now = occurrence.long("now").unwrap_or(0);
+            Seen::Release { timer: address("hrtimer"), now }
+        }
+        TIMER_EXPIRES => Seen::Sleeper { timer: address("hrtimer") },
+        QUEUE => Seen::Queue(address("skbaddr")),
+        DRIVER => Seen::Driver(address("skbaddr")),
+        CONTENDED => {
+            let flags = number("flags");
+            Seen::Contended { spins: flags & SPIN != 0 && flags & SLEEPING == 0 }
+        }
+        ACQUIRED => Seen::Acquired,
+        KERNEL_STACK => return traced.add_stack(time, cpu, pid, occurrence.callers()),
+        event => {
+            let vector = VECTORS.iter().find(|(begin, end, _)| [*begin, *end].contains(&event));
+            let Some((begin, _, name)) = vector else { return };
+            let layer = Layer::Interrupt(traced.name(name));
+            if *begin == event { Seen::Begin(layer) } else { Seen::End(layer) }
+        }
+    };
+    traced.add(time, cpu, pid, seen);
+}

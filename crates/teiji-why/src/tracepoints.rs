@@ -1,0 +1,467 @@
+//! A timeline from the tracepoints of a running kernel. Frames are known by the thread that sends
+//! them, and by the times that it has noted: a tracepoint does not tell what a packet contains.
+
+use std::collections::HashMap;
+
+use crate::Symbols;
+use crate::processors::Processors;
+use crate::stream::Ps;
+use crate::tasks::Tasks;
+use crate::timeline::{
+    FrameKey, Hop, Interruption, Kind, Layer, LockWait, Release, Task, Timeline, TimerWake,
+};
+
+/// An interrupt of a real processor takes longer than this only if interrupts were disabled, or if
+/// something below the kernel (SMI, hypervisor) has taken the time.
+const INTERRUPT_ENTRY: Ps = 5_000_000;
+
+/// Functions at whose beginning an interrupt came in, in a stack that it is part of.
+const ENTRIES: &[&str] = &["asm_sysvec_", "asm_common_interrupt", "el1h_64_irq", "__irq_svc"];
+
+/// What a tracepoint tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The processor goes on with this thread.
+    Switch(u32),
+    /// This thread is woken.
+    Waking(u32),
+    /// An interrupt or softirq begins.
+    Begin(Layer),
+    /// It ends.
+    End(Layer),
+    /// A timer is started, for a sleeping thread or a qdisc; times are in ns of its own clock.
+    Armed {
+        /// Which timer.
+        timer: u64,
+        /// It may expire from then on,
+        softly: i64,
+        /// and does so then.
+        expires: i64,
+    },
+    /// A timer has expired that a thread sleeps for: it is woken next.
+    Sleeper {
+        /// Which timer.
+        timer: u64,
+    },
+    /// A qdisc's timer is served at `now`.
+    Release {
+        /// Which timer.
+        timer: u64,
+        /// The time.
+        now: i64,
+    },
+    /// The current thread waits for a lock.
+    Contended {
+        /// Without sleeping.
+        spins: bool,
+    },
+    /// It has the lock.
+    Acquired,
+    /// A packet comes to the qdisc of a talker's interface.
+    Queue(u64),
+    /// A packet comes to its driver.
+    Driver(u64),
+    /// The stack of who was at the tracepoint before: an index.
+    Stack(usize),
+}
+
+/// One occurrence.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    time: Ps,
+    cpu: u16,
+    /// The current thread.
+    pid: u32,
+    seen: Seen,
+}
+
+/// When a frame was sent, in the trace's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its number.
+    pub seq: u64,
+    /// The expiry of the timer that the sender slept for.
+    pub expiry: Ps,
+    /// It ran.
+    pub woke: Ps,
+    /// Its system call had returned.
+    pub handed_over: Ps,
+}
+
+/// A thread that sends a flow's frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The flow.
+    pub flow: u16,
+    /// The thread's name.
+    pub thread: String,
+    /// In order.
+    pub sent: Vec<Sent>,
+}
+
+/// Collects occurrences, processor by processor, each in the order of time.
+#[derive(Debug, Default)]
+pub struct Tracepoints {
+    events: Vec<Event>,
+    names: HashMap<String, u16>,
+    interrupts: HashMap<i32, u16>,
+    stacks: Vec<Vec<u64>>,
+    tasks: Tasks,
+}
+
+impl Tracepoints {
+    /// Adds one: when, where, and the thread that was current.
+    pub fn add(&mut self, time: Ps, cpu: u16, pid: u32, seen: Seen) {
+        self.events.push(Event { time, cpu, pid, seen });
+    }
+
+    /// Adds the stack of who was at the tracepoint before.
+    pub fn add_stack(&mut self, time: Ps, cpu: u16, pid: u32, callers: Vec<u64>) {
+        self.add(time, cpu, pid, Seen::Stack(self.stacks.len()));
+        self.stacks.push(callers);
+    }
+
+    /// What a thread is called, and its priority.
+    pub fn task(&mut self, pid: u32, comm: &str, prio: i32) {
+        self.tasks.see(pid, comm, prio);
+    }
+
+    /// The index of the name of an interrupt or softirq.
+    pub fn name(&mut self, name: &str) -> u16 {
+        if let Some(index) = self.names.get(name) {
+            return *index;
+        }
+        let index = u16::try_from(self.names.len()).unwrap_or(u16::MAX);
+        self.names.insert(name.to_owned(), index);
+        index
+    }
+
+    /// As [`Tracepoints::name`], of an interrupt with a number, whose end does not tell its name.
+    pub fn interrupt(&mut self, number: i32, name: &str) -> u16 {
+        if let Some(index) = self.interrupts.get(&number) {
+            return *index;
+        }
+        let index = self.name(name);
+        self.interrupts.insert(number, index);
+        index
+    }
+
+    /// What the processors did, and the frames of these senders that slept until `since` or longer.
+    pub fn timeline(mut self, senders: &[Sender], since: Ps, symbols: &Symbols) -> Timeline {
+        self.events.sort_by_key(|event| event.time);
+        let mut names = vec![String::new(); self.names.len()];
+        for (name, index) in self.names {
+            if let Some(place) = names.get_mut(usize::from(index)) {
+                *place = name;
+            }
+        }
+        let tasks = self.tasks.finish();
+        let mut builder = Builder {
+            made: Timeline {
+                names,
+                interrupt_entry: INTERRUPT_ENTRY,
+                sees_mac: false,
+                ..Timeline::default()
+            },
+            processors: Processors::default(),
+            places: HashMap::new(),
+            waits: HashMap::new(),
+            armed: HashMap::new(),
+            packets: HashMap::new(),
+            senders: senders_by_pid(senders, &tasks),
+            stacks: self.stacks,
+            since,
+            symbols,
+        };
+        builder.made.tasks = tasks;
+        for event in &self.events {
+            builder.add(*event);
+        }
+        builder.made.cpus = builder.processors.finish();
+        builder.made
+    }
+}
+
+fn senders_by_pid<'a>(
+    senders: &'a [Sender],
+    tasks: &HashMap<u32, Task>,
+) -> HashMap<u32, &'a Sender> {
+    let named = |task: &Task| senders.iter().find(|sender| sender.thread == task.comm);
+    tasks.iter().filter_map(|(pid, task)| Some((*pid, named(task)?))).collect()
+}
+
+struct Builder<'a> {
+    made: Timeline,
+    processors: Processors,
+    /// What the next event of a processor belongs to.
+    places: HashMap<u16, Place>,
+    waits: HashMap<u32, LockWait>,
+    /// Timers that were started.
+    armed: HashMap<u64, Armed>,
+    /// By the packet's address.
+    packets: HashMap<u64, FrameKey>,
+    senders: HashMap<u32, &'a Sender>,
+    stacks: Vec<Vec<u64>>,
+    since: Ps,
+    symbols: &'a Symbols,
+}
+
+/// A timer that was started.
+#[derive(Clone, Copy)]
+struct Armed {
+    at: Ps,
+    softly: i64,
+    expires: i64,
+}
+
+/// The tracepoint that a processor passed last.
+#[derive(Clone, Copy)]
+enum Place {
+    /// A sleeper's timer.
+    Sleeper(Option<Armed>),
+    /// A lock that sleeps, of this thread.
+    Lock(u32),
+    /// A spinning lock: its index.
+    Spin(usize),
+}
+
+impl Builder<'_> {
+    fn add(&mut self, event: Event) {
+        let Event { time, cpu, pid, seen } = event;
+        self.processors.see(cpu, time, pid);
+        match seen {
+            Seen::Switch(next) => self.processors.switch(cpu, time, next),
+            Seen::Waking(woken) => self.waking(event, woken),
+            Seen::Begin(layer) => {
+                if let Layer::Interrupt(_) = layer {
+                    let interruption = Interruption { time, at: None, stack: Vec::new() };
+                    self.made.interrupted(cpu, interruption);
+                }
+                self.processors.push(cpu, time, layer);
+            }
+            Seen::End(layer) => self.processors.pop(cpu, time, |one| *one == layer),
+            Seen::Armed { timer, softly, expires } => {
+                self.armed.insert(timer, Armed { at: time, softly, expires });
+            }
+            Seen::Sleeper { timer } => {
+                self.places.insert(cpu, Place::Sleeper(self.armed.remove(&timer)));
+            }
+            Seen::Release { timer, now } => {
+                if let Some(Armed { expires, .. }) = self.armed.remove(&timer) {
+                    let expiry = time - now.saturating_sub(expires).saturating_mul(1000);
+                    self.made.releases.push(Release { expiry, time, cpu });
+                }
+            }
+            Seen::Contended { spins: true } => {
+                self.places.insert(cpu, Place::Spin(self.made.spins.len()));
+                self.made.spins.push((cpu, time, Vec::new()));
+                self.processors.push(cpu, time, Layer::Spin);
+            }
+            Seen::Contended { spins: false } => {
+                self.places.insert(cpu, Place::Lock(pid));
+                let wait = LockWait { pid, start: time, end: time, stack: Vec::new(), owner: None };
+                self.waits.entry(pid).or_insert(wait);
+            }
+            Seen::Acquired => self.acquired(event),
+            Seen::Queue(packet) => self.queue(event, packet),
+            Seen::Driver(packet) => {
+                let Some(key) = self.packets.remove(&packet) else { return };
+                let passage = self.processors.passage(cpu, time);
+                if let Some(hop) = self.made.frames.get_mut(&key).and_then(|hops| hops.last_mut()) {
+                    hop.driver.get_or_insert(passage);
+                }
+            }
+            Seen::Stack(index) => self.stack(cpu, index),
+        }
+    }
+
+    fn waking(&mut self, event: Event, woken: u32) {
+        // Who releases a lock wakes the first that waits for it.
+        if let Some(wait) = self.waits.get_mut(&woken) {
+            wait.owner = Some(event.pid);
+        }
+        let Some(Place::Sleeper(armed)) = self.places.remove(&event.cpu) else { return };
+        let Some(sender) = self.senders.get(&woken) else { return };
+        let next = sender.sent.partition_point(|sent| sent.woke < event.time);
+        if let Some(sent) = sender.sent.get(next).filter(|sent| sent.expiry <= event.time) {
+            let (expiry, time, cpu) = (sent.expiry, event.time, event.cpu);
+            let slack = armed.map_or(0, |armed| (armed.expires - armed.softly) * 1000);
+            let armed = armed.map(|armed| armed.at).filter(|at| *at > expiry);
+            let wake = TimerWake { expiry, slack, armed, time, cpu, pid: woken };
+            self.made.timer_wakes.push(wake);
+        }
+    }
+
+    fn acquired(&mut self, event: Event) {
+        let Event { time, cpu, pid, .. } = event;
+        if self.processors.spins(cpu) {
+            self.processors.pop(cpu, time, |layer| *layer == Layer::Spin);
+        } else if let Some(wait) = self.waits.remove(&pid) {
+            self.made.lock_waits.push(LockWait { end: time, ..wait });
+        }
+    }
+
+    fn queue(&mut self, event: Event, packet: u64) {
+        let Event { time, cpu, pid, .. } = event;
+        let Some(sender) = self.senders.get(&pid) else { return };
+        let next = sender.sent.partition_point(|sent| sent.handed_over < time);
+        let Some(sent) = sender.sent.get(next) else { return };
+        if sent.woke > time || sent.expiry < self.since {
+            return;
+        }
+        let key = (Kind::Flow, sender.flow, sent.seq);
+        let passage = self.processors.passage(cpu, time);
+        let hops = self.made.frames.entry(key).or_default();
+        if hops.is_empty() {
+            hops.push(Hop { queue: Some(passage), ..Hop::default() });
+            self.packets.insert(packet, key);
+        }
+    }
+
+    fn stack(&mut self, cpu: u16, index: usize) {
+        let stack = std::mem::take(&mut self.stacks[index]);
+        match self.places.get(&cpu) {
+            // The thread's waking is still to come.
+            Some(Place::Sleeper(_)) => {
+                let entered = stack.iter().rposition(|address| {
+                    let name = self.symbols.name_of(*address).unwrap_or_default();
+                    ENTRIES.iter().any(|entry| name.starts_with(entry))
+                });
+                let interruptions = self.made.interruptions.get_mut(usize::from(cpu));
+                let last = interruptions.and_then(|all| all.last_mut());
+                if let (Some(entered), Some(last)) = (entered, last) {
+                    // Nothing of the kernel is below it: a program was interrupted.
+                    last.at = Some(stack.get(entered + 1).copied().unwrap_or(0));
+                    last.stack = stack.get(entered + 2..).unwrap_or_default().to_vec();
+                }
+            }
+            Some(Place::Lock(pid)) => {
+                if let Some(wait) = self.waits.get_mut(pid) {
+                    wait.stack = stack;
+                }
+            }
+            Some(Place::Spin(index)) => self.made.spins[*index].2 = stack,
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{Cause, Finder, Path};
+
+    /// In microseconds.
+    const US: Ps = 1_000_000;
+
+    const KALLSYMS: &str = "\
+ffffffff81000000 T local_irq_enable
+ffffffff81000010 T busy_function
+ffffffff81000020 T hrtimer_interrupt
+ffffffff81000030 T asm_sysvec_apic_timer_interrupt
+ffffffff81000040 T rt_spin_lock
+ffffffff81000050 T __local_bh_disable_ip
+ffffffff81000060 T _etext
+";
+
+    /// A frame that should have been sent at 0, on processor 0 by thread 7, and these events of there.
+    fn path(events: &[(Ps, u32, Seen)], stacks: &[&[u64]]) -> Option<Path> {
+        let mut traced = Tracepoints::default();
+        traced.task(7, "talker-0", 19);
+        traced.task(9, "busy", 120);
+        traced.name("apic_timer_interrupt");
+        for (time, pid, seen) in events {
+            match seen {
+                Seen::Stack(index) => {
+                    traced.add_stack(time * US, 0, *pid, stacks[*index].to_vec());
+                }
+                seen => traced.add(time * US, 0, *pid, *seen),
+            }
+        }
+        let sent = Sent { seq: 3, expiry: 0, woke: 20 * US, handed_over: 100 * US };
+        let sender = Sender { flow: 0, thread: "talker-0".to_owned(), sent: vec![sent] };
+        let symbols = Symbols::parse(KALLSYMS);
+        let timeline = traced.timeline(&[sender], 0, &symbols);
+        let finder = Finder { timeline: &timeline, symbols: &symbols };
+        finder.path(timeline.frames.get(&(Kind::Flow, 0, 3))?)
+    }
+
+    const TIMER: Layer = Layer::Interrupt(0);
+
+    #[test]
+    fn a_frame_s_time_is_divided_from_its_timer_to_the_driver() {
+        let busy = [0xffff_ffff_8100_0024, 0xffff_ffff_8100_0034, 0xffff_ffff_8100_0014];
+        let lock = [0xffff_ffff_8100_0044, 0xffff_ffff_8100_0054];
+        let found = path(
+            &[
+                (-5, 7, Seen::Armed { timer: 1, softly: 0, expires: 2_000 }),
+                (-4, 7, Seen::Switch(9)),
+                (11, 9, Seen::Begin(TIMER)),
+                (12, 9, Seen::Sleeper { timer: 1 }),
+                (12, 9, Seen::Stack(0)),
+                (13, 9, Seen::Waking(7)),
+                (14, 9, Seen::End(TIMER)),
+                (16, 9, Seen::Switch(7)),
+                (30, 7, Seen::Queue(0xabc)),
+                (31, 7, Seen::Contended { spins: false }),
+                (31, 7, Seen::Stack(1)),
+                (32, 7, Seen::Switch(9)),
+                (40, 9, Seen::Waking(7)),
+                (41, 9, Seen::Switch(7)),
+                (42, 7, Seen::Acquired),
+                (50, 7, Seen::Driver(0xabc)),
+                (60, 7, Seen::Driver(0xabc)),
+            ],
+            &[&busy, &lock],
+        );
+        let found = found.unwrap();
+        let parts: Vec<(String, Ps)> =
+            found.parts.iter().map(|(cause, time)| (cause.to_string(), time / US)).collect();
+        let expected = [
+            ("timer slack of the sender", 2),
+            ("interrupt pending until busy_function, in busy (nice 0)", 9),
+            ("timer interrupt, until it woke the sender", 2),
+            ("interrupt apic_timer_interrupt", 1),
+            ("busy (nice 0) ran", 2),
+            ("the sender, up to the qdisc", 14),
+            ("qdisc, up to the driver", 2),
+            ("waited for the BH lock, held by busy (nice 0)", 9),
+            ("qdisc, up to the driver", 9),
+        ];
+        assert_eq!(parts, expected.map(|(cause, time)| (cause.to_owned(), time)));
+        assert_eq!(found.whole(), 50 * US);
+    }
+
+    #[test]
+    fn a_sender_that_was_late_itself_was_busy_with_an_earlier_frame() {
+        let found = path(
+            &[
+                (-9, 7, Seen::Waking(7)),
+                (4, 7, Seen::Armed { timer: 1, softly: 0, expires: 0 }),
+                (5, 7, Seen::Begin(TIMER)),
+                (5, 7, Seen::Sleeper { timer: 1 }),
+                (6, 7, Seen::Waking(7)),
+                (6, 7, Seen::End(TIMER)),
+                (30, 7, Seen::Queue(0xabc)),
+                (31, 7, Seen::Driver(0xabc)),
+            ],
+            &[],
+        );
+        assert_eq!(found.unwrap().parts[0], (Cause::Earlier, 4 * US));
+    }
+
+    #[test]
+    fn what_was_not_seen_has_no_path() {
+        let wake =
+            [(1, 0, Seen::Sleeper { timer: 1 }), (2, 0, Seen::Waking(7)), (3, 0, Seen::Switch(7))];
+        let queue = (30, 7, Seen::Queue(0xabc));
+        assert_eq!(path(&[&wake[..], &[queue]].concat(), &[]), None, "not by the driver");
+        let other = (31, 7, Seen::Driver(0xdef));
+        assert_eq!(path(&[&wake[..], &[queue, other]].concat(), &[]), None, "another packet");
+        let driver = (31, 7, Seen::Driver(0xabc));
+        assert_eq!(path(&[queue, driver], &[]), None, "no timer");
+        assert!(path(&[&wake[..], &[queue, driver]].concat(), &[]).is_some());
+        let late = (130, 7, Seen::Queue(0xabc));
+        assert_eq!(path(&[&wake[..], &[late, driver]].concat(), &[]), None, "after its call");
+    }
+}
