@@ -22,6 +22,8 @@ pub enum Point {
     Sleeper,
     /// A timer ends a qdisc's wait: expiry, offset of its clock.
     Release,
+    /// Somebody has a qdisc run by the softirq that transmits.
+    Schedule,
     /// A packet is sent: its beginning.
     Queue,
     /// The driver is given a packet: the beginning, its device and queue.
@@ -110,6 +112,7 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
         &format!("{} rdi+{softly}:8 {clock}", task(&format!("rdi+{sleeper}>"))?),
     );
     list.entry(Point::Release, "qdisc_watchdog", &clock);
+    list.entry(Point::Schedule, "__netif_schedule", "");
     let data = btf.offset("sk_buff", "data")?;
     let packet = format!("rdi+{data}>0:{PACKET}");
     list.entry(Point::Queue, "__dev_queue_xmit", &packet);

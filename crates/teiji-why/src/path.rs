@@ -48,11 +48,11 @@ pub enum Cause {
     Sender,
     /// From the qdisc to the driver, in the sender's call.
     Qdisc,
-    /// In the qdisc, until somebody else gave it to the driver.
-    Queued,
+    /// In the qdisc, until somebody else went on with it.
+    Queued(String),
     /// In the qdisc, until the time that it waits for.
     Held,
-    /// The way from the qdisc's timer to the driver, in the thread that went it.
+    /// The way from there to the driver, in the softirq that transmits.
     Release,
     /// The driver, until the MAC had the frame.
     Driver,
@@ -95,9 +95,9 @@ impl fmt::Display for Cause {
             Self::Blocked => f.write_str("the sender was blocked"),
             Self::Sender => f.write_str("the sender, up to the qdisc"),
             Self::Qdisc => f.write_str("qdisc, up to the driver"),
-            Self::Queued => f.write_str("in the qdisc, for another context"),
+            Self::Queued(context) => write!(f, "in the qdisc, until {context} went on with it"),
             Self::Held => f.write_str("in the qdisc, until its timer expired"),
-            Self::Release => f.write_str("from the qdisc's timer to the driver"),
+            Self::Release => f.write_str("transmit softirq, up to the driver"),
             Self::Wire => f.write_str("on the wire"),
             Self::Receive => f.write_str("driver, from the MAC to the stack"),
             Self::Bridge => f.write_str("the bridge, up to the qdisc"),
@@ -288,14 +288,39 @@ impl Finder<'_> {
         let releases = &self.timeline.releases;
         let before = releases.partition_point(|release| release.time <= driver.time);
         let last = releases[..before].iter().rev().find(|release| release.cpu == driver.cpu);
-        match last.filter(|release| release.time > queue.time) {
-            Some(release) => {
-                let expiry = release.expiry.max(queue.time);
-                parts.push((Cause::Held, expiry - queue.time));
-                self.between(expiry, driver.time, driver, &Cause::Release, parts);
-            }
-            None => parts.push((Cause::Queued, driver.time - queue.time)),
+        let release = last.filter(|release| release.time > queue.time);
+        let schedules = &self.timeline.schedules;
+        let before = schedules.partition_point(|(time, _)| *time <= driver.time);
+        let mut schedules = schedules[..before]
+            .iter()
+            .rev()
+            .filter(|(_, cpu)| *cpu == driver.cpu)
+            .map(|(time, _)| *time)
+            .take_while(|time| *time > queue.time);
+        let (last, before_last) = (schedules.next(), schedules.next());
+        // The timer's own function schedules the qdisc.
+        if let Some(release) = release.filter(|one| before_last.is_none_or(|at| at < one.time)) {
+            let expiry = release.expiry.max(queue.time);
+            parts.push((Cause::Held, expiry - queue.time));
+            self.between(expiry, driver.time, driver, &Cause::Release, parts);
+            return;
         }
+        let until = last.unwrap_or(driver.time);
+        parts.push((Cause::Queued(self.context_at(driver.cpu, until)), until - queue.time));
+        self.between(until, driver.time, driver, &Cause::Release, parts);
+    }
+
+    /// What a processor did then, in words.
+    fn context_at(&self, cpu: u16, time: Ps) -> String {
+        let segments = &self.timeline.cpus[usize::from(cpu)];
+        let at = segments.partition_point(|segment| segment.end < time);
+        let context = segments.get(at).and_then(|segment| match segment.layer {
+            Some(Layer::Softirq(id)) if segment.pid != 0 => {
+                Some(format!("softirq {} in {}", self.name(id), self.thread(segment.pid)))
+            }
+            _ => self.context(segment),
+        });
+        context.unwrap_or_else(|| "the idle thread".to_owned())
     }
 
     /// The last timer that woke the sender before it sent.

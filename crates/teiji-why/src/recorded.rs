@@ -171,6 +171,7 @@ impl<'a> Builder<'a> {
                     self.made.releases.push(Release { expiry, time, cpu });
                 }
             }
+            Point::Schedule => self.made.schedules.push((event.time, event.cpu)),
             Point::Queue => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 if let Some(key) = key {

@@ -170,6 +170,8 @@ pub struct Timeline {
     pub timer_wakes: Vec<TimerWake>,
     /// In order.
     pub releases: Vec<Release>,
+    /// When, and on which processor, somebody had a qdisc run by the softirq that transmits. In order.
+    pub schedules: Vec<(Ps, u16)>,
     /// Up to this long an interrupt may take to begin although interrupts are enabled.
     pub interrupt_entry: Ps,
     /// What the MAC does is seen, too.

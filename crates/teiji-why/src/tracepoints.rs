@@ -50,6 +50,8 @@ pub enum Seen {
         /// The time.
         now: i64,
     },
+    /// Somebody has a qdisc run by the softirq that transmits.
+    Schedule,
     /// The current thread waits for a lock.
     Contended {
         /// Without sleeping.
@@ -252,6 +254,7 @@ impl Builder<'_> {
                     self.made.releases.push(Release { expiry, time, cpu });
                 }
             }
+            Seen::Schedule => self.made.schedules.push((time, cpu)),
             Seen::Contended { spins: true } => {
                 self.places.insert(cpu, Place::Spin(self.made.spins.len()));
                 self.made.spins.push((cpu, time, Vec::new()));

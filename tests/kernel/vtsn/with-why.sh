@@ -126,7 +126,7 @@ classes.0 = { kind = "etf", delta = "150us" }
 queues = 4'
 measure
 within 'ETF in software keeps a frame until its timer' 100 250 "$(most 'in the qdisc, until its timer expired')"
-within 'and its way from there is divided' 1 200 "$(most "from the qdisc's timer to the driver")"
+within 'and its way from there is divided' 1 200 "$(most 'transmit softirq, up to the driver')"
 
 # --- what cannot be told ---------------------------------------------------------
 

@@ -43,6 +43,7 @@ const IRQ: &str = "irq/irq_handler_entry";
 const IRQ_ENDS: &str = "irq/irq_handler_exit";
 const SOFTIRQ: &str = "irq/softirq_entry";
 const SOFTIRQ_ENDS: &str = "irq/softirq_exit";
+const SOFTIRQ_RAISED: &str = "irq/softirq_raise";
 const TIMER_STARTS: &str = "timer/hrtimer_start";
 const TIMER_EXPIRES: &str = "timer/hrtimer_expire_entry";
 const QUEUE: &str = "net/net_dev_queue";
@@ -58,6 +59,7 @@ const NEEDED: &[&str] = &[
     IRQ_ENDS,
     SOFTIRQ,
     SOFTIRQ_ENDS,
+    SOFTIRQ_RAISED,
     TIMER_STARTS,
     TIMER_EXPIRES,
     QUEUE,
@@ -77,6 +79,9 @@ const VECTORS: &[(&str, &str, &str)] = &[
     ("irq_vectors/irq_work_entry", "irq_vectors/irq_work_exit", "irq_work"),
     ("irq_vectors/thermal_apic_entry", "irq_vectors/thermal_apic_exit", "thermal"),
 ];
+
+/// The softirq that transmits.
+const NET_TX: usize = 2;
 
 /// By number (`include/linux/interrupt.h`).
 const SOFTIRQS: [&str; 10] =
@@ -204,6 +209,7 @@ impl KernelTrace {
         for event in [SWITCH, IRQ, IRQ_ENDS, SOFTIRQ, SOFTIRQ_ENDS] {
             instance.enable(event, "0")?;
         }
+        instance.enable(SOFTIRQ_RAISED, &format!("vec == {NET_TX}"))?;
         instance.enable(WAKING, &wakings)?;
         for event in [QUEUE, DRIVER] {
             instance.enable(event, &packets)?;
@@ -365,6 +371,7 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
             let layer = Layer::Softirq(traced.name(vector.unwrap_or(&"?")));
             if occurrence.event == SOFTIRQ { Seen::Begin(layer) } else { Seen::End(layer) }
         }
+        SOFTIRQ_RAISED => Seen::Schedule,
         TIMER_STARTS => Seen::Armed {
             timer: address("hrtimer"),
             softly: occurrence.long("softexpires").unwrap_or(0),
