@@ -69,7 +69,7 @@ pub fn flow(found: &MemberFlow, glyphs: &Glyphs) -> String {
         let _ = writeln!(text, "  {} frames have no path", count(causes.unknown as u64, glyphs));
     }
     if let Some(tracing) = tracing {
-        traced(&mut text, flow, tracing, glyphs);
+        traced(&mut text, found, tracing, glyphs);
     }
     for frame in &causes.shown {
         one_frame(&mut text, flow, frame, causes, glyphs);
@@ -78,22 +78,23 @@ pub fn flow(found: &MemberFlow, glyphs: &Glyphs) -> String {
 }
 
 /// What tracing has cost, and where it ended.
-fn traced(text: &mut String, flow: &str, tracing: &Tracing, glyphs: &Glyphs) {
+fn traced(text: &mut String, found: &MemberFlow, tracing: &Tracing, glyphs: &Glyphs) {
     let Tracing { untraced, traced, ended_at } = tracing;
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "  tracing: half of the frames were handed over within {} us ({} frames), and within {} us \
-         while the kernel was traced ({} frames)",
+        "  tracing: half of the {} within {} us (of {}), and within {} us while the kernel was traced (of {})",
+        if found.round_trips { "round trips were over" } else { "frames were handed over" },
         cell(untraced.median_ps, glyphs),
-        count(untraced.frames as u64, glyphs),
+        count(untraced.count as u64, glyphs),
         cell(traced.median_ps, glyphs),
-        count(traced.frames as u64, glyphs),
+        count(traced.count as u64, glyphs),
     );
     if let Some(late) = ended_at {
         let _ = writeln!(
             text,
-            "  it ended at {flow}:{}, whose sending call returned {} us after the timer",
+            "  it ended at {}:{}, whose sending call returned {} us after the timer",
+            found.flow,
             late.seq,
             cell(late.handed_over_ps, glyphs)
         );

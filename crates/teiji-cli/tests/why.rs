@@ -263,7 +263,7 @@ fn a_run_in_real_time_tells_what_delays_its_frames() {
     let [cycle] = &found[..] else { panic!("{found:?}") };
     let tracing = &cycle["tracing"];
     // The rest was sent while tracing began.
-    assert!(number(&tracing["untraced"], "frames") >= 40, "{tracing}");
+    assert!(number(&tracing["untraced"], "count") >= 40, "{tracing}");
     assert!(number(cycle, "frames") > 200, "{cycle}");
     for frame in cycle["shown"].as_array().unwrap() {
         let parts = frame["parts"].as_array().unwrap();

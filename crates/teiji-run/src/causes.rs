@@ -12,7 +12,7 @@ use teiji_why::timeline::Kind;
 /// A flow, or round trips.
 pub struct Subject<'a> {
     /// As in the test header.
-    id: u16,
+    pub id: u16,
     /// Its name.
     pub name: &'a str,
     /// Frames or requests of the case.

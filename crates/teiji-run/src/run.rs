@@ -355,11 +355,11 @@ fn measure_one(
     };
     let found: Vec<MemberFlow> = std::mem::take(&mut outcome.traced)
         .into_iter()
-        .map(|TracedFlow { flow, tracing, causes }| MemberFlow {
+        .map(|TracedFlow { flow, round_trips, tracing, causes }| MemberFlow {
             case: case.name.clone(),
             seed,
             flow,
-            round_trips: false,
+            round_trips,
             tracing: Some(tracing),
             causes,
         })

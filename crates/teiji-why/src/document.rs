@@ -35,13 +35,13 @@ pub struct MemberFlow {
 }
 
 /// How the kernel was traced, and what that costs: the time from the expiry of the sender's timer until
-/// its system call had returned.
+/// its system call had returned; or of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracing {
     /// Of the frames before tracing began.
-    pub untraced: Handovers,
+    pub untraced: Spans,
     /// Of those that were traced.
-    pub traced: Handovers,
+    pub traced: Spans,
     /// It ended at this frame, which was handed over too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<LateFrame>,
@@ -56,19 +56,19 @@ pub struct LateFrame {
     pub handed_over_ps: Ps,
 }
 
-/// Frames, and the time that their hand-over took.
+/// How long frames or round trips took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handovers {
+pub struct Spans {
     /// How many.
-    pub frames: usize,
+    pub count: usize,
     /// How long half of them took at most.
     pub median_ps: Ps,
 }
 
-impl Handovers {
+impl Spans {
     /// Of these times.
     pub fn of(mut times: Vec<Ps>) -> Self {
-        Self { frames: times.len(), median_ps: Spread::of(&mut times).median_ps }
+        Self { count: times.len(), median_ps: Spread::of(&mut times).median_ps }
     }
 }
 

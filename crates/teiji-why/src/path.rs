@@ -58,6 +58,9 @@ pub enum Cause {
     Driver,
     /// The MAC waited for the frame's launch time.
     Launch,
+    /// From the driver to the waking of the thread at the other end, where the NIC is not seen; with
+    /// the responder in between if that is another machine.
+    Away,
     /// On the wire, to the last bit.
     Wire,
     /// From the last bit to the stack: the thread or softirq that polls the NIC.
@@ -98,6 +101,7 @@ impl fmt::Display for Cause {
             Self::Queued(context) => write!(f, "in the qdisc, until {context} went on with it"),
             Self::Held => f.write_str("in the qdisc, until its timer expired"),
             Self::Release => f.write_str("transmit softirq, up to the driver"),
+            Self::Away => f.write_str("NIC, wire and the stack at the other end"),
             Self::Wire => f.write_str("on the wire"),
             Self::Receive => f.write_str("driver, from the MAC to the stack"),
             Self::Bridge => f.write_str("the bridge, up to the qdisc"),
@@ -211,10 +215,20 @@ impl Finder<'_> {
     pub fn round(&self, request: &[Hop], reply: &[Hop]) -> Option<Path> {
         let requested = request.first()?.queue?;
         let mut parts = Vec::new();
-        let at_responder = self.received(request, &mut parts)?;
-        let replied = reply.first()?.queue?;
-        self.between(at_responder, replied.time, replied, &Cause::Responder, &mut parts);
-        let at_requester = self.received(reply, &mut parts)?;
+        let first = reply.first()?;
+        let at_requester = if let Some(replied) = first.queue {
+            let at_responder = self.received(request, &mut parts)?;
+            self.between(at_responder, replied.time, replied, &Cause::Responder, &mut parts);
+            self.received(reply, &mut parts)?
+        } else if self.timeline.sees_mac {
+            return None;
+        } else {
+            // The responder is another machine.
+            let left = self.sent(request.first()?, &mut parts)?;
+            let delivered = first.delivered?;
+            parts.push((Cause::Away, delivered.time - left));
+            delivered.time
+        };
         let runs = self.runs(requested.pid, at_requester)?;
         self.between(at_requester, runs, requested, &Cause::Requester, &mut parts);
         Path::of(requested.time, runs, parts)
@@ -247,10 +261,15 @@ impl Finder<'_> {
                 self.between(before, queue.time, queue, &Cause::Bridge, parts);
             }
             let start = self.sent(hop, parts)?;
-            let (arrival, delivered) = (hop.arrival?, hop.delivered?);
+            let delivered = hop.delivered?;
+            before = Some(delivered.time);
+            if !self.timeline.sees_mac {
+                parts.push((Cause::Away, delivered.time - start));
+                continue;
+            }
+            let arrival = hop.arrival?;
             parts.push((Cause::Wire, arrival - start));
             self.between(arrival, delivered.time, delivered, &Cause::Receive, parts);
-            before = Some(delivered.time);
         }
         before
     }

@@ -125,7 +125,8 @@ pub struct Hop {
     pub mac: Option<MacWait>,
     /// Its last bit has come to the peer.
     pub arrival: Option<Ps>,
-    /// The peer's driver has given it to the stack.
+    /// The peer's driver has given it to the stack; or the stack has woken the thread that it is for,
+    /// where the MAC is not seen.
     pub delivered: Option<Passage>,
 }
 

@@ -101,6 +101,98 @@ pub struct Sender {
     pub sent: Vec<Sent>,
 }
 
+/// When a round trip was made, in the trace's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Its number.
+    pub seq: u64,
+    /// Before the request's send call.
+    pub sent: Ps,
+    /// The program had the reply.
+    pub received: Ps,
+}
+
+/// The threads that make round trips.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// Which.
+    pub id: u16,
+    /// The requester's name.
+    pub requester: String,
+    /// The responder's, if it is a thread of this machine.
+    pub responder: String,
+    /// Those with a reply, one after the other.
+    pub rounds: Vec<Round>,
+}
+
+/// What is known of the threads whose packets are followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Of flows.
+    pub senders: Vec<Sender>,
+    /// Of round trips.
+    pub rounds: Vec<Rounds>,
+}
+
+impl Threads {
+    fn role(&self, thread: &str) -> Option<Role<'_>> {
+        let sender = self.senders.iter().find(|sender| sender.thread == thread);
+        let rounds = || {
+            self.rounds.iter().find_map(|rounds| match thread {
+                _ if thread == rounds.requester => Some(Role::Requester(rounds)),
+                _ if thread == rounds.responder => Some(Role::Responder(rounds)),
+                _ => None,
+            })
+        };
+        sender.map(Role::Sender).or_else(rounds)
+    }
+}
+
+/// What a thread is.
+#[derive(Clone, Copy)]
+enum Role<'a> {
+    Sender(&'a Sender),
+    Requester(&'a Rounds),
+    Responder(&'a Rounds),
+}
+
+impl Role<'_> {
+    /// The frame that the thread gives to its qdisc at `time`, if it is one of those since `since`.
+    fn sends(self, time: Ps, since: Ps) -> Option<FrameKey> {
+        match self {
+            Self::Sender(sender) => {
+                let next = sender.sent.partition_point(|sent| sent.handed_over < time);
+                let sent = sender.sent.get(next)?;
+                (sent.woke <= time && sent.expiry >= since).then_some((
+                    Kind::Flow,
+                    sender.flow,
+                    sent.seq,
+                ))
+            }
+            Self::Requester(rounds) => Some((Kind::Request, rounds.id, rounds.at(time, since)?)),
+            Self::Responder(rounds) => Some((Kind::Reply, rounds.id, rounds.at(time, since)?)),
+        }
+    }
+
+    /// The frame that wakes the thread at `time`.
+    fn receives(self, time: Ps, since: Ps) -> Option<FrameKey> {
+        match self {
+            Self::Sender(_) => None,
+            Self::Requester(rounds) => Some((Kind::Reply, rounds.id, rounds.at(time, since)?)),
+            Self::Responder(rounds) => Some((Kind::Request, rounds.id, rounds.at(time, since)?)),
+        }
+    }
+}
+
+impl Rounds {
+    /// The round trip that is made at `time`.
+    fn at(&self, time: Ps, since: Ps) -> Option<u64> {
+        let next = self.rounds.partition_point(|round| round.received < time);
+        let round = self.rounds.get(next)?;
+        (round.sent <= time && round.sent >= since).then_some(round.seq)
+    }
+}
+
 /// Collects occurrences, processor by processor, each in the order of time.
 #[derive(Debug, Default)]
 pub struct Tracepoints {
@@ -148,8 +240,9 @@ impl Tracepoints {
         index
     }
 
-    /// What the processors did, and the frames of these senders that slept until `since` or longer.
-    pub fn timeline(mut self, senders: &[Sender], since: Ps, symbols: &Symbols) -> Timeline {
+    /// What the processors did, and the frames of these threads from `since` on: flows' by the timer that
+    /// the sender slept for, round trips by the request.
+    pub fn timeline(mut self, threads: &Threads, since: Ps, symbols: &Symbols) -> Timeline {
         self.events.sort_by_key(|event| event.time);
         let mut names = vec![String::new(); self.names.len()];
         for (name, index) in self.names {
@@ -170,7 +263,7 @@ impl Tracepoints {
             waits: HashMap::new(),
             armed: HashMap::new(),
             packets: HashMap::new(),
-            senders: senders_by_pid(senders, &tasks),
+            roles: roles(threads, &tasks),
             stacks: self.stacks,
             since,
             symbols,
@@ -184,12 +277,8 @@ impl Tracepoints {
     }
 }
 
-fn senders_by_pid<'a>(
-    senders: &'a [Sender],
-    tasks: &HashMap<u32, Task>,
-) -> HashMap<u32, &'a Sender> {
-    let named = |task: &Task| senders.iter().find(|sender| sender.thread == task.comm);
-    tasks.iter().filter_map(|(pid, task)| Some((*pid, named(task)?))).collect()
+fn roles<'a>(threads: &'a Threads, tasks: &HashMap<u32, Task>) -> HashMap<u32, Role<'a>> {
+    tasks.iter().filter_map(|(pid, task)| Some((*pid, threads.role(&task.comm)?))).collect()
 }
 
 struct Builder<'a> {
@@ -202,7 +291,7 @@ struct Builder<'a> {
     armed: HashMap<u64, Armed>,
     /// By the packet's address.
     packets: HashMap<u64, FrameKey>,
-    senders: HashMap<u32, &'a Sender>,
+    roles: HashMap<u32, Role<'a>>,
     stacks: Vec<Vec<u64>>,
     since: Ps,
     symbols: &'a Symbols,
@@ -283,15 +372,29 @@ impl Builder<'_> {
         if let Some(wait) = self.waits.get_mut(&woken) {
             wait.owner = Some(event.pid);
         }
-        let Some(Place::Sleeper(armed)) = self.places.remove(&event.cpu) else { return };
-        let Some(sender) = self.senders.get(&woken) else { return };
-        let next = sender.sent.partition_point(|sent| sent.woke < event.time);
-        if let Some(sent) = sender.sent.get(next).filter(|sent| sent.expiry <= event.time) {
-            let (expiry, time, cpu) = (sent.expiry, event.time, event.cpu);
-            let slack = armed.map_or(0, |armed| (armed.expires - armed.softly) * 1000);
-            let armed = armed.map(|armed| armed.at).filter(|at| *at > expiry);
-            let wake = TimerWake { expiry, slack, armed, time, cpu, pid: woken };
-            self.made.timer_wakes.push(wake);
+        let place = self.places.remove(&event.cpu);
+        let Some(role) = self.roles.get(&woken) else { return };
+        let (time, cpu) = (event.time, event.cpu);
+        match (role, place) {
+            (Role::Sender(sender), Some(Place::Sleeper(armed))) => {
+                let next = sender.sent.partition_point(|sent| sent.woke < time);
+                let Some(sent) = sender.sent.get(next).filter(|sent| sent.expiry <= time) else {
+                    return;
+                };
+                let slack = armed.map_or(0, |armed| (armed.expires - armed.softly) * 1000);
+                let armed = armed.map(|armed| armed.at).filter(|at| *at > sent.expiry);
+                let wake = TimerWake { expiry: sent.expiry, slack, armed, time, cpu, pid: woken };
+                self.made.timer_wakes.push(wake);
+            }
+            (role, _) => {
+                let Some(key) = role.receives(time, self.since) else { return };
+                let passage = self.processors.passage(cpu, time);
+                let hops = self.made.frames.entry(key).or_default();
+                if hops.is_empty() {
+                    hops.push(Hop::default());
+                }
+                hops[0].delivered = Some(passage);
+            }
         }
     }
 
@@ -306,17 +409,15 @@ impl Builder<'_> {
 
     fn queue(&mut self, event: Event, packet: u64) {
         let Event { time, cpu, pid, .. } = event;
-        let Some(sender) = self.senders.get(&pid) else { return };
-        let next = sender.sent.partition_point(|sent| sent.handed_over < time);
-        let Some(sent) = sender.sent.get(next) else { return };
-        if sent.woke > time || sent.expiry < self.since {
-            return;
-        }
-        let key = (Kind::Flow, sender.flow, sent.seq);
+        let Some(role) = self.roles.get(&pid) else { return };
+        let Some(key) = role.sends(time, self.since) else { return };
         let passage = self.processors.passage(cpu, time);
         let hops = self.made.frames.entry(key).or_default();
         if hops.is_empty() {
-            hops.push(Hop { queue: Some(passage), ..Hop::default() });
+            hops.push(Hop::default());
+        }
+        if hops[0].queue.is_none() {
+            hops[0].queue = Some(passage);
             self.packets.insert(packet, key);
         }
     }
@@ -384,7 +485,8 @@ ffffffff81000060 T _etext
         let sent = Sent { seq: 3, expiry: 0, woke: 20 * US, handed_over: 100 * US };
         let sender = Sender { flow: 0, thread: "talker-0".to_owned(), sent: vec![sent] };
         let symbols = Symbols::parse(KALLSYMS);
-        let timeline = traced.timeline(&[sender], 0, &symbols);
+        let threads = Threads { senders: vec![sender], rounds: Vec::new() };
+        let timeline = traced.timeline(&threads, 0, &symbols);
         let finder = Finder { timeline: &timeline, symbols: &symbols };
         finder.path(timeline.frames.get(&(Kind::Flow, 0, 3))?)
     }
@@ -433,6 +535,62 @@ ffffffff81000060 T _etext
         ];
         assert_eq!(parts, expected.map(|(cause, time)| (cause.to_owned(), time)));
         assert_eq!(found.whole(), 50 * US);
+    }
+
+    /// Parts of round trip 5, which lasts from 0 to 100, of these events on processor 0.
+    fn round(events: &[(Ps, u32, Seen)]) -> Option<Vec<(String, Ps)>> {
+        let mut traced = Tracepoints::default();
+        traced.task(7, "requester-1", 19);
+        traced.task(8, "responder-1", 19);
+        traced.task(9, "busy", 120);
+        for (time, pid, seen) in events {
+            traced.add(time * US, 0, *pid, *seen);
+        }
+        let rounds = Rounds {
+            id: 1,
+            requester: "requester-1".to_owned(),
+            responder: "responder-1".to_owned(),
+            rounds: vec![Round { seq: 5, sent: 0, received: 100 * US }],
+        };
+        let threads = Threads { senders: Vec::new(), rounds: vec![rounds] };
+        let symbols = Symbols::default();
+        let timeline = traced.timeline(&threads, 0, &symbols);
+        let frames = |kind| timeline.frames.get(&(kind, 1, 5)).map_or(&[][..], Vec::as_slice);
+        let finder = Finder { timeline: &timeline, symbols: &symbols };
+        let path = finder.round(frames(Kind::Request), frames(Kind::Reply))?;
+        let parts = path.parts.iter();
+        Some(parts.map(|(cause, time)| (cause.to_string(), time / US)).collect())
+    }
+
+    #[test]
+    fn a_round_trip_s_time_is_divided_also_if_the_responder_is_elsewhere() {
+        let request = [(1, 7, Seen::Queue(0xabc)), (3, 7, Seen::Driver(0xabc))];
+        let responder = [
+            (10, 7, Seen::Waking(8)),
+            (11, 7, Seen::Switch(9)),
+            (15, 9, Seen::Switch(8)),
+            (20, 8, Seen::Queue(0xdef)),
+            (21, 8, Seen::Driver(0xdef)),
+        ];
+        let reply = [(40, 8, Seen::Waking(7)), (42, 8, Seen::Switch(7)), (50, 7, Seen::Switch(9))];
+        let away = "NIC, wire and the stack at the other end";
+        let expected = [
+            ("qdisc, up to the driver", 2),
+            (away, 7),
+            // Of the processor that woke it: who was current there.
+            ("requester-1 (FIFO 80) ran", 1),
+            ("busy (nice 0) ran", 4),
+            ("the responder, up to the qdisc", 5),
+            ("qdisc, up to the driver", 1),
+            (away, 19),
+            ("responder-1 (FIFO 80) ran", 2),
+        ];
+        let expected = expected.map(|(cause, time)| (cause.to_owned(), time)).to_vec();
+        assert_eq!(round(&[&request[..], &responder, &reply].concat()), Some(expected));
+        let elsewhere = [("qdisc, up to the driver", 2), (away, 37)];
+        let elsewhere = elsewhere.map(|(cause, time)| (cause.to_owned(), time)).to_vec();
+        assert_eq!(round(&[&request[..], &reply].concat()), Some(elsewhere));
+        assert_eq!(round(&request), None, "no reply");
     }
 
     #[test]

@@ -128,9 +128,22 @@ measure
 within 'ETF in software keeps a frame until its timer' 100 250 "$(most 'in the qdisc, until its timer expired')"
 within 'and its way from there is divided' 1 200 "$(most 'transmit softirq, up to the driver')"
 
+# --- round trips ------------------------------------------------------------------
+
+experiment '[round-trips.ask]
+from = "board"
+to = "peer"
+count = 300
+period = "3ms"
+realtime = 80
+responder-realtime = 80'
+measure
+within 'round trips have paths, too' 200 270 "$(sed -n 's/.*ask: \([0-9]*\) round trips.*/\1/p' found)"
+within 'with the time at the responder' 5 200 "$(most 'the responder, up to the qdisc')"
+
 # --- what cannot be told ---------------------------------------------------------
 
-refused 'a frame that was not kept' $teiji why ./*-why --frame cycle:7
+refused 'a round trip that was not kept' $teiji why ./*-why --frame ask:7
 refused 'a trace for Perfetto' $teiji why ./*-why --perfetto x
 rm -rf ./*-why
 must $teiji run why.toml --on local --out . >log

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use teiji_why::document::{Handovers, MemberFlow, Tracing};
+use teiji_why::document::{MemberFlow, Spans, Tracing};
 use teiji_why::summary::{FlowCauses, FramePath, Spread};
 
 use super::axis::{Axis, linear_ticks};
@@ -65,7 +65,7 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
             if flow.round_trips { "round trips" } else { "frames" }
         );
         if let Some(tracing) = &flow.tracing {
-            traced(tracing, out);
+            traced(tracing, flow.round_trips, out);
         }
         stacked(flow, &colours, out);
         table(&flow.causes, &colours, out);
@@ -77,15 +77,16 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
 }
 
 /// What tracing has cost.
-fn traced(tracing: &Tracing, out: &mut String) {
-    let within = |of: &Handovers| {
-        let frames = count(of.frames as u64, GLYPHS);
-        format!("{} µs ({frames} frames)", number(of.median_ps as f64 / 1e6, 3, GLYPHS))
+fn traced(tracing: &Tracing, round_trips: bool, out: &mut String) {
+    let within = |of: &Spans| {
+        let count = count(of.count as u64, GLYPHS);
+        format!("{} µs (of {count})", number(of.median_ps as f64 / 1e6, 3, GLYPHS))
     };
     let _ = writeln!(
         out,
-        "<p class=\"note\">What tracing costs: half of the frames were handed over within {}, and within \
-         {} while the kernel was traced.</p>",
+        "<p class=\"note\">What tracing costs: half of the {} within {}, and within {} while the kernel \
+         was traced.</p>",
+        if round_trips { "round trips were over" } else { "frames were handed over" },
         within(&tracing.untraced),
         within(&tracing.traced)
     );

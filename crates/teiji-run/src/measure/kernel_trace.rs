@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use teiji::{StopFlag, TalkerLog};
+use teiji::{RequesterLog, StopFlag, TalkerLog};
 use teiji_core::send_mode::SendMode;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, Scenario};
@@ -15,12 +15,12 @@ use teiji_net::{Applied, NetError};
 use teiji_sys::clock;
 use teiji_sys::tracefs::{self, Instance, KERNEL_STACK, Occurrence, TraceError};
 use teiji_why::Symbols;
-use teiji_why::document::{Handovers, LateFrame, Tracing};
+use teiji_why::document::{LateFrame, Spans, Tracing};
 use teiji_why::path::Finder;
 use teiji_why::stream::Ps;
 use teiji_why::summary::Shown;
 use teiji_why::timeline::Layer;
-use teiji_why::tracepoints::{Seen, Sender, Sent, Tracepoints};
+use teiji_why::tracepoints::{Round, Rounds, Seen, Sender, Sent, Threads, Tracepoints};
 
 use crate::causes::{self, subjects};
 use crate::measure::outcome::{Logs, TracedFlow};
@@ -144,6 +144,13 @@ impl KernelTrace {
             threads.push(thread_name("talker", id));
             interfaces.extend(applied.port(&flow.from, &flow.wire).map(|port| port.ifname));
         }
+        for (id, asked) in scenario.numbered_round_trips() {
+            threads.extend(["requester", "responder"].map(|role| thread_name(role, id)));
+            for (host, wire) in [(&asked.from, asked.wire.as_str()), (&asked.to, asked.last_wire())]
+            {
+                interfaces.extend(applied.port(host, wire).map(|port| port.ifname));
+            }
+        }
         Ok(Self {
             instance,
             symbols: Symbols::parse(&kallsyms),
@@ -265,31 +272,48 @@ impl Recorded {
             .filter(|(_, (flow, _))| waits_for_timer(flow))
             .map(|(id, (flow, log))| sender(id, flow, log, ps))
             .collect();
-        let timeline = traced.timeline(&senders, since, &symbols);
+        let rounds = scenario.numbered_round_trips().zip(&logs.rounds);
+        let rounds = rounds.map(|((id, _), (log, _))| round_trips(id, log, ps)).collect();
+        let threads = Threads { senders, rounds };
+        let timeline = traced.timeline(&threads, since, &symbols);
         let finder = Finder { timeline: &timeline, symbols: &symbols };
-        let late = limit.and_then(|limit| first_late(&senders, limit, ps(complete)));
+        let late = limit.and_then(|limit| first_late(&threads.senders, limit, ps(complete)));
         let mut found = Vec::new();
-        for (id, subject) in (0..).zip(subjects(scenario)) {
-            let Some(sender) = senders.iter().find(|sender| sender.flow == id) else { continue };
-            if subject.round_trips {
+        for subject in subjects(scenario) {
+            // Number, beginning and end of each.
+            let times: Vec<(u64, Ps, Ps)> = if subject.round_trips {
+                let rounds = threads.rounds.iter().find(|rounds| rounds.id == subject.id);
+                let rounds = rounds.iter().flat_map(|rounds| &rounds.rounds);
+                rounds.map(|round| (round.seq, round.sent, round.received)).collect()
+            } else {
+                let sender = threads.senders.iter().find(|sender| sender.flow == subject.id);
+                let sent = sender.iter().flat_map(|sender| &sender.sent);
+                sent.map(|sent| (sent.seq, sent.expiry, sent.handed_over)).collect()
+            };
+            if times.is_empty() {
                 continue;
             }
             let paths = subject.paths(&finder);
-            let ended_at = late.filter(|(flow, _)| *flow == id).map(|(_, late)| late);
+            let late = late.filter(|(flow, _)| *flow == subject.id && !subject.round_trips);
+            let ended_at = late.map(|(_, late)| late);
             let shown = ended_at.map_or(Shown::Slowest(SHOWN), |late| Shown::Number(late.seq));
             let causes = causes::sum_up(&finder, &paths, shown);
-            let seen =
-                |sent: &&Sent| paths.binary_search_by_key(&sent.seq, |(seq, _)| *seq).is_ok();
-            let handovers = |sent: &mut dyn Iterator<Item = &Sent>| {
-                Handovers::of(sent.map(|sent| sent.handed_over - sent.expiry).collect())
+            let spans = |is: &dyn Fn(u64, Ps) -> bool| {
+                let own = times.iter().filter(|(seq, _, end)| is(*seq, *end));
+                Spans::of(own.map(|(_, begin, end)| end - begin).collect())
             };
-            let before = |sent: &&Sent| sent.handed_over < ps(began);
+            let seen = |number, _| paths.binary_search_by_key(&number, |(seq, _)| *seq).is_ok();
             let tracing = Tracing {
-                untraced: handovers(&mut sender.sent.iter().filter(before)),
-                traced: handovers(&mut sender.sent.iter().filter(seen)),
+                untraced: spans(&|_, end| end < ps(began)),
+                traced: spans(&seen),
                 ended_at,
             };
-            found.push(TracedFlow { flow: subject.name.to_owned(), tracing, causes });
+            found.push(TracedFlow {
+                flow: subject.name.to_owned(),
+                round_trips: subject.round_trips,
+                tracing,
+                causes,
+            });
         }
         if let Some(from) = whole_from {
             let seconds = (from - ps(complete)) as f64 / 1e12;
@@ -319,6 +343,15 @@ const SHOWN: usize = 3;
 /// When its frames' time begins is known.
 fn waits_for_timer(flow: &Flow) -> bool {
     flow.mode != SendMode::BackToBack
+}
+
+fn round_trips(id: u16, log: &RequesterLog, ps: impl Fn(Instant<Tai>) -> Ps) -> Rounds {
+    let with_reply = log.rounds.iter().filter_map(|round| {
+        let (sent, received) = (ps(round.sent), ps(round.received?));
+        Some(Round { seq: round.seq, sent, received })
+    });
+    let [requester, responder] = ["requester", "responder"].map(|role| thread_name(role, id));
+    Rounds { id, requester, responder, rounds: with_reply.collect() }
 }
 
 fn sender(id: u16, flow: &Flow, log: &TalkerLog, ps: impl Fn(Instant<Tai>) -> Ps) -> Sender {

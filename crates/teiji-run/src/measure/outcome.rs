@@ -33,8 +33,10 @@ pub struct Logs {
 /// What delayed a flow's frames, where the kernel was traced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedFlow {
-    /// The flow.
+    /// The flow, or the round trips.
     pub flow: String,
+    /// These are round trips.
+    pub round_trips: bool,
     /// What tracing has cost.
     pub tracing: Tracing,
     /// What delayed them.
