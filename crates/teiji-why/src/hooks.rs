@@ -39,6 +39,8 @@ pub enum Point {
     Lock,
     /// A processor spins for a lock: the stack; or it has it.
     Spin,
+    /// A function that may take long: entered or left.
+    Work,
 }
 
 /// A watched place.
@@ -77,6 +79,9 @@ const SOFTIRQS: &[&str] = &[
     "sched_balance_softirq",
     "run_rebalance_domains",
 ];
+
+/// Functions that were seen to take long while others wait; not all kernels have all.
+const WORK: &[&str] = &["free_pcppages_bulk", "__rmqueue_pcplist", "rcu_do_batch"];
 
 /// The places of this kernel that are worth watching.
 ///
@@ -129,6 +134,9 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
         }
     }
     list.both(Point::Spin, SPIN, &format!("rsp+0:{CALLERS}"));
+    for name in WORK {
+        list.both(Point::Work, name, "");
+    }
     Ok(list.hooks)
 }
 

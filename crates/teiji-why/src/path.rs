@@ -1,7 +1,8 @@
 //! Where a frame's time went: from the expiry of its sender's timer to its start on the wire, each
 //! picosecond has one cause.
 
-use std::fmt;
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
@@ -325,7 +326,12 @@ impl Finder<'_> {
             return;
         }
         let until = last.unwrap_or(driver.time);
-        parts.push((Cause::Queued(self.context_at(driver.cpu, until)), until - queue.time));
+        let pid = self.current(driver.cpu, until);
+        let mut context = self.context_at(driver.cpu, until);
+        if let Some(function) = self.work(pid, queue.time, until) {
+            let _ = write!(context, ", in {function} before,");
+        }
+        parts.push((Cause::Queued(context), until - queue.time));
         self.between(until, driver.time, driver, &Cause::Release, parts);
     }
 
@@ -401,7 +407,7 @@ impl Finder<'_> {
             }
             let cause = match (segment.layer, self.waiting(sent.pid, start, end)) {
                 _ if segment.pid == sent.pid && segment.layer.is_none() => own.clone(),
-                (_, Some(wait)) => Cause::Lock(self.lock(wait)),
+                (_, Some(wait)) => Cause::Lock(self.lock(wait, start, end)),
                 (Some(Layer::Spin), _) => Cause::Spin(self.spin(sent.cpu, segment.start)),
                 (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.name(id).to_owned()),
                 (Some(Layer::Softirq(id)), _) if segment.pid == sent.pid => {
@@ -435,9 +441,25 @@ impl Finder<'_> {
         waits[from..].iter().take(64).find(|wait| wait.pid == pid && wait.start <= start)
     }
 
-    fn lock(&self, wait: &LockWait) -> String {
+    fn lock(&self, wait: &LockWait, start: Ps, end: Ps) -> String {
         let owner = wait.owner.map_or("an unknown thread".to_owned(), |pid| self.thread(pid));
-        format!("{}, held by {owner}", self.lock_name(&wait.stack))
+        let work = wait.owner.and_then(|pid| self.work(pid, start, end));
+        let work = work.map_or_else(String::new, |function| format!(" in {function}"));
+        format!("{}, held by {owner}{work}", self.lock_name(&wait.stack))
+    }
+
+    /// The function that a thread was in for at least half of the time.
+    fn work(&self, pid: u32, start: Ps, end: Ps) -> Option<&str> {
+        let works = &self.timeline.works;
+        let from = works.partition_point(|work| work.end <= start);
+        let mut sums: HashMap<u16, Ps> = HashMap::new();
+        // One that covers all of it may come after shorter ones of other threads.
+        for work in works[from..].iter().take(64).filter(|work| work.pid == pid) {
+            let overlap = work.end.min(end) - work.start.max(start);
+            *sums.entry(work.function).or_default() += overlap.max(0);
+        }
+        let most = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
+        (most.1 * 2 >= end - start).then(|| self.name(most.0))
     }
 
     fn spin(&self, cpu: u16, time: Ps) -> String {

@@ -10,7 +10,7 @@ use crate::stream::{Event, Ps, What};
 use crate::tasks::Tasks;
 use crate::timeline::{
     FrameKey, Hop, Interruption, Kind, Layer, LockWait, MacWait, Passage, Release, Task, Timeline,
-    TimerWake,
+    TimerWake, Work,
 };
 
 /// Makes a timeline.
@@ -24,6 +24,7 @@ pub struct Builder<'a> {
     timers: HashMap<u16, (i64, Ps)>,
     task_at: HashMap<u64, u32>,
     waits: HashMap<u32, LockWait>,
+    works: HashMap<(u32, u16), Ps>,
     /// Frames in the queues of ports, by device and queue.
     handed: Vec<Handed>,
     wire_clock: WireClock,
@@ -88,6 +89,7 @@ impl<'a> Builder<'a> {
             timers: HashMap::new(),
             task_at: HashMap::new(),
             waits: HashMap::new(),
+            works: HashMap::new(),
             handed: Vec::new(),
             wire_clock: WireClock::default(),
             departures: Vec::new(),
@@ -208,6 +210,9 @@ impl<'a> Builder<'a> {
                 self.made.spins.push((event.cpu, event.time, stack));
                 self.push(event, Layer::Spin);
             }
+            Point::Work => {
+                self.works.insert((self.pid(event), id), event.time);
+            }
             Point::Lock => {
                 // The lowest bits say whether others wait.
                 let owner = values.word() & !7;
@@ -225,6 +230,12 @@ impl<'a> Builder<'a> {
         match hook.point {
             Point::Softirq => self.pop(event, Layer::Softirq(id - 1)),
             Point::Spin => self.pop(event, Layer::Spin),
+            Point::Work => {
+                let (pid, function) = (self.pid(event), id - 1);
+                if let Some(start) = self.works.remove(&(pid, function)) {
+                    self.made.works.push(Work { pid, function, start, end: event.time });
+                }
+            }
             Point::Lock => {
                 if let Some(wait) = self.waits.remove(&self.pid(event)) {
                     self.made.lock_waits.push(LockWait { end: event.time, ..wait });

@@ -158,10 +158,23 @@ pub struct LockWait {
     pub owner: Option<u32>,
 }
 
+/// A thread was in a function that may take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Which thread.
+    pub pid: u32,
+    /// The index of the function's name.
+    pub function: u16,
+    /// From then,
+    pub start: Ps,
+    /// until then.
+    pub end: Ps,
+}
+
 /// What happened on all processors.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// Of interrupts and softirqs.
+    /// Of interrupts, softirqs and functions.
     pub names: Vec<String>,
     /// Of each processor, in order, without gaps.
     pub cpus: Vec<Vec<Segment>>,
@@ -181,6 +194,8 @@ pub struct Timeline {
     pub frames: HashMap<FrameKey, Vec<Hop>>,
     /// For locks that sleep, in the order of their ends.
     pub lock_waits: Vec<LockWait>,
+    /// In the order of their ends.
+    pub works: Vec<Work>,
     /// Where processors spun for a lock, in order: processor, since when, and the stack's first words.
     pub spins: Vec<(u16, Ps, Vec<u64>)>,
     /// By process number.
