@@ -38,7 +38,9 @@ fn main() -> io::Result<()> {
 /// Makes a library of one C file, with the compiler that links Rust's programs.
 fn compile(source: &str, library: &Path) -> io::Result<()> {
     println!("cargo:rerun-if-changed={source}");
-    let done = Command::new("cc")
+    // Cargo names the linker only where one is configured, as for other architectures.
+    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let done = Command::new(&compiler)
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .args([library, Path::new(source)])
         .arg("-ldl")
@@ -46,7 +48,7 @@ fn compile(source: &str, library: &Path) -> io::Result<()> {
     if done.success() {
         Ok(())
     } else {
-        Err(io::Error::other(format!("cc could not compile {source}")))
+        Err(io::Error::other(format!("{} could not compile {source}", compiler.to_string_lossy())))
     }
 }
 

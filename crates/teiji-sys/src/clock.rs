@@ -1,7 +1,8 @@
 //! Reading the system's clocks and sleeping until an instant of one.
-#![expect(unsafe_code, reason = "clock_gettime and clock_nanosleep take pointers")]
 
 use teiji_core::time::{Clock, Instant, Monotonic, Realtime, Span, Tai};
+
+use crate::time64::{self, Timespec};
 
 /// A clock that the kernel keeps under a number of its own.
 pub trait SystemClock: Clock {
@@ -23,12 +24,8 @@ const NS_PER_S: i64 = 1_000_000_000;
 
 /// The time of clock `C`. On common machines this is no system call (vDSO).
 pub fn now<C: SystemClock>() -> Instant<C> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid, writable timespec for the duration of the call.
-    // The result needs no check: the call fails only for a bad pointer or an
-    // unknown clock, and all three clocks exist since Linux 3.10.
-    unsafe { libc::clock_gettime(C::ID, &raw mut time) };
-    Instant::from_ns(time.tv_sec * NS_PER_S + time.tv_nsec)
+    // It fails only for an unknown clock, and all three clocks exist since Linux 3.10.
+    time64::gettime(C::ID).unwrap_or_default().instant()
 }
 
 /// Why a sleep ended.
@@ -43,18 +40,11 @@ pub enum Slept {
 /// Sleeps until clock `C` shows `at`, with an absolute timer: time that passes
 /// before the call is not added, and steps of the clock are followed.
 pub fn sleep_until<C: SystemClock>(at: Instant<C>) -> Slept {
-    let time = libc::timespec {
-        tv_sec: at.as_ns().div_euclid(NS_PER_S),
-        tv_nsec: at.as_ns().rem_euclid(NS_PER_S),
-    };
-    if time.tv_sec < 0 {
+    let until = Timespec::of(at);
+    if until.is_negative() {
         return Slept::Reached; // Before the clock's epoch; the kernel would refuse it.
     }
-    // SAFETY: `time` is a valid timespec; for absolute sleeps the kernel does
-    // not use the last argument.
-    let result = unsafe {
-        libc::clock_nanosleep(C::ID, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut())
-    };
+    let result = time64::sleep_until(C::ID, until);
     if result == libc::EINTR { Slept::Interrupted } else { Slept::Reached }
 }
 

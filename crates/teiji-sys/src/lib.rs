@@ -22,13 +22,13 @@
 //! * [`guest`] – what the init of the laboratory's guest needs.
 //!
 //! Nothing here decides: no retries, no defaults, no logging. Decisions are
-//! taken by the crates above, which are free of `unsafe`. 64-bit Linux only.
+//! taken by the crates above, which are free of `unsafe`. Linux on 64-bit and little-endian 32-bit processors.
 //!
 //! Every file that contains `unsafe` says so in its head; the files without
 //! that line (parsing, errors) are ordinary safe code.
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-compile_error!("teiji-sys knows the system calls of 64-bit Linux only");
+#[cfg(not(all(target_os = "linux", any(target_pointer_width = "64", target_endian = "little"))))]
+compile_error!("teiji-sys knows Linux on 64-bit and on little-endian 32-bit processors only");
 
 pub mod clock;
 pub mod debugfs;
@@ -54,5 +54,6 @@ pub mod wait;
 
 mod detached;
 mod ioctl;
+mod time64;
 
 pub use error::SysError;

@@ -9,6 +9,7 @@ use teiji_core::time::{Instant, Phc as PhcClock, Realtime, Span, Tai};
 
 use crate::clock;
 use crate::error::{SysError, check};
+use crate::time64::{self, Timespec};
 
 /// Pairs of readings that are tried where the driver cannot read both clocks at once.
 const ATTEMPTS: u8 = 8;
@@ -104,10 +105,7 @@ impl Phc {
     fn now(&self) -> Result<Instant<PhcClock>, SysError> {
         // FD_TO_CLOCKID of linux/posix-timers.h.
         let clock = (!self.0.as_raw_fd() << 3) | 3;
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is a valid, writable timespec for the duration of the call.
-        check("clock_gettime", unsafe { libc::clock_gettime(clock, &raw mut time) })?;
-        Ok(Instant::from_ns(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+        time64::gettime(clock).map(Timespec::instant).ok_or_else(|| SysError::last("clock_gettime"))
     }
 }
 

@@ -100,9 +100,9 @@ pub fn has(capability: Capability) -> bool {
 
 /// The soft limit of a resource of this process.
 fn limit(resource: libc::__rlimit_resource_t) -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid, writable rlimit. On failure it stays 0.
-    unsafe { libc::getrlimit(resource, &raw mut limit) };
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid, writable rlimit64. On failure it stays 0.
+    unsafe { libc::getrlimit64(resource, &raw mut limit) };
     limit.rlim_cur
 }
 
@@ -318,7 +318,7 @@ pub fn lock_memory() -> Result<(), SchedError> {
     let limit = limit(libc::RLIMIT_MEMLOCK);
     // With a finite limit, locking the future as well would turn the next
     // large allocation into a failed one.
-    let unlimited = limit == libc::RLIM_INFINITY || has(Capability::IpcLock);
+    let unlimited = limit == libc::RLIM64_INFINITY || has(Capability::IpcLock);
     let future = if unlimited { libc::MCL_FUTURE } else { 0 };
     // SAFETY: mlockall takes flags and no pointers.
     match check("mlockall", unsafe { libc::mlockall(libc::MCL_CURRENT | future) }) {

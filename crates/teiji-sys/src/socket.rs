@@ -33,6 +33,16 @@ use crate::interface::InterfaceName;
 
 // Not in the libc crate for every target.
 const SO_TIMESTAMPING_NEW: libc::c_int = 65;
+/// With [`Timeval`], on every architecture.
+const SO_RCVTIMEO_NEW: libc::c_int = 66;
+
+/// `struct __kernel_sock_timeval`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Timeval {
+    seconds: i64,
+    microseconds: i64,
+}
 const SO_TXTIME: libc::c_int = 61;
 const SO_MEMINFO: libc::c_int = 55;
 /// `struct packet_mreq` stores it in 16 bits.
@@ -88,7 +98,7 @@ unsafe impl OptionValue for libc::c_uint {}
 // SAFETY: two integers of four bytes each, no padding.
 unsafe impl OptionValue for libc::sock_txtime {}
 // SAFETY: two integers of the same size, no padding.
-unsafe impl OptionValue for libc::timeval {}
+unsafe impl OptionValue for Timeval {}
 // SAFETY: an array of integers.
 unsafe impl OptionValue for [u32; 16] {}
 // SAFETY: an array of bytes.
@@ -291,8 +301,8 @@ impl Socket {
     /// What the kernel refuses; it takes every time.
     pub fn set_receive_timeout(&self, timeout: Span) -> Result<(), SysError> {
         let us = timeout.as_ns().max(0) / 1_000;
-        let value = libc::timeval { tv_sec: us / 1_000_000, tv_usec: us % 1_000_000 };
-        self.set("setsockopt SO_RCVTIMEO", libc::SOL_SOCKET, libc::SO_RCVTIMEO, &value)
+        let value = Timeval { seconds: us / 1_000_000, microseconds: us % 1_000_000 };
+        self.set("setsockopt SO_RCVTIMEO", libc::SOL_SOCKET, SO_RCVTIMEO_NEW, &value)
     }
 
     /// Waits until a send finds room, `timeout` at most.
