@@ -37,6 +37,42 @@ check_test_tools() {
     need_command mmdebstrap mmdebstrap "makes minimal Debians to try the set-up in"
     need_command python3 python3 "reads records independently"
     python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv "holds the Parquet reader"
+    local target linker gcc libc library emulator
+    for target in "${PROCESSORS[@]}"; do
+        read -r target linker gcc libc library emulator <<<"$target"
+        need_command "$linker" "$gcc" "links programs for ${target%%-*}"
+        [ -e "$library" ] || want "$libc" "the C library for ${target%%-*}"
+        need_command "$emulator" qemu-user "runs programs for ${target%%-*}"
+    done
+}
+
+# Other processors than x86-64: target, linker, its package, that of the C library, a file of it, and
+# what runs a program of it here.
+readonly PROCESSORS=(
+    "aarch64-unknown-linux-gnu aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross /usr/aarch64-linux-gnu/lib/libc.a qemu-aarch64"
+    "armv7-unknown-linux-gnueabihf arm-linux-gnueabihf-gcc gcc-arm-linux-gnueabihf libc6-dev-armhf-cross /usr/arm-linux-gnueabihf/lib/libc.a qemu-arm"
+)
+
+# other_processors: the static program for each of them, and the tests of the libraries that have
+# nothing to do with the kernel: the emulator of programs does not know all of its interfaces.
+other_processors() {
+    local target emulator name
+    for target in "${PROCESSORS[@]}"; do
+        emulator=${target##* }
+        target=${target%% *}
+        name=${target%%-*}
+        if [ ! -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] &&
+            ! { have rustup && rustup -q target add "$target" >/dev/null 2>&1; }; then
+            skipped=$((skipped + 1))
+            skips+=("$name: this cargo has no standard library for it; rustup has one")
+            continue
+        fi
+        check "program for $name" cargo build --locked --quiet --profile other --target "$target" --package teiji-cli
+        check "it runs on $name" "$emulator" "${CARGO_TARGET_DIR:-target}/$target/other/teiji" check experiments/etf.toml
+        cargo_tests "libraries on $name" --profile other --target "$target" --lib \
+            --package teiji-core --package teiji-experiment --package teiji-stats --package teiji-record \
+            --package teiji-report --package teiji-why
+    done
 }
 
 # check_kernel_tools: notes what building a kernel needs.

@@ -406,7 +406,13 @@ impl Finder<'_> {
                 continue;
             }
             let cause = match (segment.layer, self.waiting(sent.pid, start, end)) {
-                _ if segment.pid == sent.pid && segment.layer.is_none() => own.clone(),
+                // Whoever runs while a softirq is pending delays it, also the thread that serves it then.
+                _ if segment.pid == sent.pid
+                    && segment.layer.is_none()
+                    && *own != Cause::Release =>
+                {
+                    own.clone()
+                }
                 (_, Some(wait)) => Cause::Lock(self.lock(wait, start, end)),
                 (Some(Layer::Spin), _) => Cause::Spin(self.spin(sent.cpu, segment.start)),
                 (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.name(id).to_owned()),

@@ -16,8 +16,8 @@
 . /suite/socket.inc
 
 gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
-frames=20000 rate=100 pause=0.005
-[ $slow -eq 1 ] || frames=1000 rate=10 pause=1
+frames=20000 rate=100 pause=0.005 fast_pause=0.02
+[ $slow -eq 1 ] || frames=1000 rate=10 pause=1 fast_pause=1
 # over WORDS…: so many datagrams of 1200 octets to a reader that sleeps after each 20; both opt
 # in if a level is among the words. The number of received ones is in $came.
 over() {
@@ -63,8 +63,8 @@ must sysctl -qw net.core.rmem_max=8000000
 must a ethtool -s v0 speed 10000 duplex full autoneg off
 must a tc qdisc change dev v0 root prioflow reaction 200
 must b tc qdisc change dev v0p root prioflow reaction 200
-over level=0 rcvbuf=600000 pause=0.02 every=200
+over level=0 rcvbuf=600000 pause=$fast_pause every=200
 timely equal "all are received at 10 Gbit/s" "$frames 0 0" "$came $dropped $overflowed"
-within "because the reader has sent XOFF" 1 $frames "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
+within "because the reader has sent XOFF there, too" 1 $frames "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)"
 wire_down
 end
