@@ -184,7 +184,14 @@ fn run_traced(
     }
     pauses.finish(&mut logs);
     let traced = recorded.map(|recorded| recorded.finish(setup.scenario, &mut logs));
-    Ok(Ran { logs, cpu_time, traced: traced.transpose()?.unwrap_or_default() })
+    let traced = traced.and_then(|traced| or_warning(traced, &mut logs.warnings));
+    Ok(Ran { logs, cpu_time, traced: traced.unwrap_or_default() })
+}
+
+/// What was measured is not lost for want of a trace.
+fn or_warning<T>(traced: anyhow::Result<T>, warnings: &mut Vec<String>) -> Option<T> {
+    let failed = |error| warnings.push(format!("There is no trace of the kernel: {error:#}."));
+    traced.map_err(failed).ok()
 }
 
 /// What running the flows gave.
@@ -223,7 +230,7 @@ fn run_flows(
         let mut talkers = Vec::new();
         let mut listeners = Vec::new();
         for (id, (flow, roles)) in (0..).zip(flows.iter().zip(&roles)) {
-            let stopper = trace.as_ref().map_or(Ok(None), KernelTrace::stopper)?;
+            let stopper = trace.as_ref().map_or(Ok(None), |trace| trace.stopper(flow))?;
             let talk =
                 Talk { id, flow, roles, longer: time_to_drain(setup.scenario, flow), stopper };
             let (listener, talker) = talk.spawn(scope, [gate(), gate()], stop)?;
@@ -291,8 +298,9 @@ fn run_flows(
         let (talkers, listeners, rounds) = joined.all()?;
         let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
         join_all(dying, &ports, "end of port")?;
-        let recorded = join_all(tracing.into_iter().collect(), &["kernel"], "trace of the")?.pop();
-        let warnings = Vec::new();
+        let recorded = join_all(tracing.into_iter().collect(), &["kernel"], "trace of the");
+        let mut warnings = Vec::new();
+        let recorded = or_warning(recorded, &mut warnings).and_then(|mut all| all.pop());
         Ok((Logs { base, talkers, listeners, rounds, warnings }, cpu_time, recorded))
     })
 }

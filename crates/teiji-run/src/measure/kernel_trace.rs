@@ -161,12 +161,16 @@ impl KernelTrace {
         })
     }
 
-    /// What a talker does after a frame that was later than the limit, and the limit; `None` without one.
+    /// What the talker of a flow does after a frame that was later than the limit, and the limit; `None`
+    /// without one.
     ///
     /// # Errors
     /// See [`TraceError`].
-    pub fn stopper(&self) -> anyhow::Result<Option<(Span, impl FnMut() + Send + 'static)>> {
-        let Some(limit) = self.limit else { return Ok(None) };
+    pub fn stopper(
+        &self,
+        flow: &Flow,
+    ) -> anyhow::Result<Option<(Span, impl FnMut() + Send + 'static)>> {
+        let Some(limit) = self.limit.filter(|_| waits_for_timer(flow)) else { return Ok(None) };
         let mut switch = self.instance.switch().map_err(NetError::from)?;
         let recording = self.recording.clone();
         let stop = move || {
@@ -230,13 +234,14 @@ impl KernelTrace {
         if tracefs::exists(CONTENDED)? {
             instance.enable(CONTENDED, "0")?;
             instance.enable(ACQUIRED, "0")?;
-            instance.trigger(CONTENDED, "stacktrace")?;
+            // Without stacks, functions have no names.
+            let _ = instance.trigger(CONTENDED, "stacktrace");
         }
         for event in [TIMER_STARTS, TIMER_EXPIRES] {
             instance.enable(event, &any(&[is(sleeper), is(qdisc)]))?;
         }
         if let Some(sleeper) = is(sleeper) {
-            instance.trigger(TIMER_EXPIRES, &format!("stacktrace if {sleeper}"))?;
+            let _ = instance.trigger(TIMER_EXPIRES, &format!("stacktrace if {sleeper}"));
         }
         instance.start()
     }
