@@ -65,7 +65,7 @@ other_processors() {
         if [ ! -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] &&
             ! { have rustup && rustup -q target add "$target" >/dev/null 2>&1; }; then
             skipped=$((skipped + 1))
-            skips+=("$name: this cargo has no standard library for it; rustup has one")
+            skips+=("$name: cargo has no standard library for it here, and rustup is not there or could not fetch one")
             continue
         fi
         check "program for $name" cargo build --locked --quiet --profile other --target "$target" --package teiji-cli

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use teiji_core::send_mode::SendMode;
-use teiji_experiment::Scenario;
+use teiji_experiment::{Flow, Scenario};
 use teiji_record::{RunFolder, json};
 use teiji_why::document::{Causes, MemberFlow};
 use teiji_why::path::{Finder, Path};
@@ -19,8 +19,13 @@ pub struct Subject<'a> {
     pub planned: u64,
     /// It is one of round trips.
     pub round_trips: bool,
-    /// It waits for no timer: when a frame's time begins is not known.
-    back_to_back: bool,
+    /// When a frame's time begins is known.
+    has_begin: bool,
+}
+
+/// A flow's sender waits for a timer before each frame: that is when the frame's time begins.
+pub fn waits_for_timer(flow: &Flow) -> bool {
+    flow.mode != SendMode::BackToBack
 }
 
 /// The flows and round trips of a scenario.
@@ -30,14 +35,14 @@ pub fn subjects(scenario: &Scenario) -> impl Iterator<Item = Subject<'_>> {
         name: &flow.name,
         planned: flow.frames,
         round_trips: false,
-        back_to_back: flow.mode == SendMode::BackToBack,
+        has_begin: waits_for_timer(flow),
     });
     let rounds = scenario.numbered_round_trips().map(|(id, asked)| Subject {
         id,
         name: &asked.name,
         planned: asked.count,
         round_trips: true,
-        back_to_back: false,
+        has_begin: true,
     });
     flows.chain(rounds)
 }
@@ -57,7 +62,7 @@ impl Subject<'_> {
                     let reply = frames.get(&(Kind::Reply, *id, *seq));
                     reply.and_then(|reply| finder.round(hops, reply))
                 } else {
-                    finder.path(hops).filter(|_| !self.back_to_back)
+                    finder.path(hops).filter(|_| self.has_begin)
                 };
                 (*seq, path)
             })

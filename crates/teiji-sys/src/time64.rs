@@ -14,22 +14,10 @@ pub(crate) struct Timespec {
     nanoseconds: i64,
 }
 
-#[cfg(target_pointer_width = "64")]
 unsafe extern "C" {
+    #[cfg_attr(target_pointer_width = "32", link_name = "__clock_gettime64")]
     fn clock_gettime(clock: libc::clockid_t, time: *mut Timespec) -> libc::c_int;
-    fn clock_nanosleep(
-        clock: libc::clockid_t,
-        flags: libc::c_int,
-        until: *const Timespec,
-        left: *mut Timespec,
-    ) -> libc::c_int;
-}
-
-#[cfg(target_pointer_width = "32")]
-unsafe extern "C" {
-    #[link_name = "__clock_gettime64"]
-    fn clock_gettime(clock: libc::clockid_t, time: *mut Timespec) -> libc::c_int;
-    #[link_name = "__clock_nanosleep_time64"]
+    #[cfg_attr(target_pointer_width = "32", link_name = "__clock_nanosleep_time64")]
     fn clock_nanosleep(
         clock: libc::clockid_t,
         flags: libc::c_int,

@@ -175,15 +175,7 @@ impl Instance {
     /// # Errors
     /// See [`TraceError`].
     pub fn enable(&mut self, event: &'static str, filter: &str) -> Result<(), TraceError> {
-        let file = format!("events/{event}/format");
-        let text = fs::read_to_string(self.path(&file)).map_err(|error| {
-            if error.kind() == io::ErrorKind::NotFound {
-                TraceError::NoEvent { event }
-            } else {
-                TraceError::File { file: file.clone(), error }
-            }
-        })?;
-        let format = Format::parse(&text).ok_or(TraceError::Unknown { file })?;
+        let format = read_format(&self.path(&format!("events/{event}/format")), event)?;
         self.write(&format!("events/{event}/filter"), filter)?;
         self.write(&format!("events/{event}/enable"), "1")?;
         self.events.push((event, format));
@@ -197,12 +189,9 @@ impl Instance {
     /// See [`TraceError`].
     pub fn trigger(&mut self, event: &str, trigger: &str) -> Result<(), TraceError> {
         // This event is of no system that can be enabled, and its format is the same for all.
-        let file = format!("events/{KERNEL_STACK}/format");
         if !self.events.iter().any(|(known, _)| *known == KERNEL_STACK) {
-            let text = fs::read_to_string(self.root.path(&file))
-                .map_err(|error| TraceError::File { file: file.clone(), error })?;
-            let format = Format::parse(&text).ok_or(TraceError::Unknown { file })?;
-            self.events.push((KERNEL_STACK, format));
+            let path = self.root.path(&format!("events/{KERNEL_STACK}/format"));
+            self.events.push((KERNEL_STACK, read_format(&path, KERNEL_STACK)?));
         }
         self.write(&format!("events/{event}/trigger"), trigger)
     }
@@ -367,6 +356,16 @@ impl Drop for Stalls {
         // What is left ends with the laboratory's guest.
         let _ = write(&self.0.path("current_tracer"), "nop");
     }
+}
+
+/// The layout of an event's records.
+fn read_format(path: &Path, event: &'static str) -> Result<Format, TraceError> {
+    let file = || format!("events/{event}/format");
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => TraceError::NoEvent { event },
+        _ => TraceError::File { file: file(), error },
+    })?;
+    Format::parse(&text).ok_or_else(|| TraceError::Unknown { file: file() })
 }
 
 /// Not `fs::write`: that would try to create the file.

@@ -341,7 +341,7 @@ impl Finder<'_> {
         let at = segments.partition_point(|segment| segment.end < time);
         let context = segments.get(at).and_then(|segment| match segment.layer {
             Some(Layer::Softirq(id)) if segment.pid != 0 => {
-                Some(format!("softirq {} in {}", self.name(id), self.thread(segment.pid)))
+                Some(format!("softirq {}", self.softirq_in(id, segment.pid)))
             }
             _ => self.context(segment),
         });
@@ -419,9 +419,7 @@ impl Finder<'_> {
                 (Some(Layer::Softirq(id)), _) if segment.pid == sent.pid => {
                     Cause::Softirq(self.name(id).to_owned())
                 }
-                (Some(Layer::Softirq(id)), _) => {
-                    Cause::Softirq(format!("{} in {}", self.name(id), self.thread(segment.pid)))
-                }
+                (Some(Layer::Softirq(id)), _) => Cause::Softirq(self.softirq_in(id, segment.pid)),
                 (None, _) if segment.pid == 0 => match own {
                     Cause::Switch | Cause::Release => own.clone(),
                     Cause::Receive | Cause::Bridge | Cause::Responder | Cause::Requester => {
@@ -516,6 +514,10 @@ impl Finder<'_> {
             Some(task) => format!("{} ({})", task.comm, task.priority()),
             None => format!("thread {pid}"),
         }
+    }
+
+    fn softirq_in(&self, id: u16, pid: u32) -> String {
+        format!("{} in {}", self.name(id), self.thread(pid))
     }
 
     fn name(&self, id: u16) -> &str {

@@ -33,14 +33,13 @@ impl Processors {
     /// A processor is seen at `time`; if for the first time, this thread is its current one. Those
     /// before it are seen, too.
     pub(crate) fn see(&mut self, cpu: u16, time: Ps, pid: u32) {
-        while self.current.len() <= usize::from(cpu) {
-            self.current.push(Current { pid: 0, since: time, seen: time });
-            self.segments.push(Vec::new());
-            if self.current.len() == usize::from(cpu) + 1 {
-                self.current[usize::from(cpu)].pid = pid;
-            }
+        let cpu = usize::from(cpu);
+        if self.current.len() <= cpu {
+            self.current.resize_with(cpu + 1, || Current { pid: 0, since: time, seen: time });
+            self.segments.resize_with(cpu + 1, Vec::new);
+            self.current[cpu].pid = pid;
         }
-        self.current[usize::from(cpu)].seen = time;
+        self.current[cpu].seen = time;
     }
 
     /// The current thread.

@@ -235,7 +235,7 @@ impl Tracepoints {
         if let Some(index) = self.interrupts.get(&number) {
             return *index;
         }
-        let index = self.name(name);
+        let index = self.name(&format!("{number} ({name})"));
         self.interrupts.insert(number, index);
         index
     }

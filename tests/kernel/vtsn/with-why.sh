@@ -141,7 +141,7 @@ measure
 within 'round trips have paths, too' 200 270 "$(sed -n 's/.*ask: \([0-9]*\) round trips.*/\1/p' found)"
 within 'with the time at the responder' 5 200 "$(most 'the responder, up to the qdisc')"
 
-# --- what cannot be told ---------------------------------------------------------
+# --- bad input -------------------------------------------------------------------
 
 refused 'a round trip that was not kept' $teiji why ./*-why --frame ask:7
 refused 'a trace for Perfetto' $teiji why ./*-why --perfetto x

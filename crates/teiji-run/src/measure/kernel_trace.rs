@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use teiji::{RequesterLog, StopFlag, TalkerLog};
-use teiji_core::send_mode::SendMode;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, Scenario};
 use teiji_net::{Applied, NetError};
@@ -22,7 +21,7 @@ use teiji_why::summary::Shown;
 use teiji_why::timeline::Layer;
 use teiji_why::tracepoints::{Round, Rounds, Seen, Sender, Sent, Threads, Tracepoints};
 
-use crate::causes::{self, subjects};
+use crate::causes::{self, subjects, waits_for_timer};
 use crate::measure::outcome::{Logs, TracedFlow};
 use crate::measure::role::thread_name;
 
@@ -91,7 +90,7 @@ const SOFTIRQS: [&str; 10] =
 const SPIN: i32 = 1;
 const SLEEPING: i32 = 8 | 16 | 32;
 
-/// What is asked of a trace.
+/// Options of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Why {
     /// It ends at the first frame that is handed over later than this after its timer.
@@ -345,11 +344,6 @@ fn first_late(senders: &[Sender], limit: Span, since: Ps) -> Option<(u16, LateFr
 /// Frames that are shown in full.
 const SHOWN: usize = 3;
 
-/// When its frames' time begins is known.
-fn waits_for_timer(flow: &Flow) -> bool {
-    flow.mode != SendMode::BackToBack
-}
-
 fn round_trips(id: u16, log: &RequesterLog, ps: impl Fn(Instant<Tai>) -> Ps) -> Rounds {
     let with_reply = log.rounds.iter().filter_map(|round| {
         let (sent, received) = (ps(round.sent), ps(round.received?));
@@ -399,10 +393,7 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
             traced.task(unsigned("pid"), text("comm"), number("prio"));
             Seen::Waking(unsigned("pid"))
         }
-        IRQ => {
-            let name = format!("{} ({})", number("irq"), text("name"));
-            Seen::Begin(Layer::Interrupt(traced.interrupt(number("irq"), &name)))
-        }
+        IRQ => Seen::Begin(Layer::Interrupt(traced.interrupt(number("irq"), text("name")))),
         IRQ_ENDS => Seen::End(Layer::Interrupt(traced.interrupt(number("irq"), ""))),
         SOFTIRQ | SOFTIRQ_ENDS => {
             let vector = usize::try_from(number("vec")).ok().and_then(|vec| SOFTIRQS.get(vec));
