@@ -271,7 +271,7 @@ fn what_cannot_be_traced_is_refused() {
 fn a_run_in_real_time_tells_what_delays_its_frames() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("veth.toml");
-    let flow = r#"from = "board", to = "peer", period = "1ms", frames = 500"#;
+    let flow = r#"from = "board", to = "peer", period = "1ms", frames = 4000"#;
     let text = format!(
         "name = \"veth\"\nquestion = \"What delays frames?\"\n\
          wires.line = {{ between = [\"board\", \"peer\"] }}\nflows.cycle = {{ {flow} }}\n"
@@ -299,7 +299,7 @@ fn a_run_in_real_time_tells_what_delays_its_frames() {
     let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
     let [cycle] = &found[..] else { panic!("{found:?}") };
     let tracing = &cycle["tracing"];
-    // The rest was sent while tracing began.
+    // How many depends on what else the machine does: a sender that comes too late leaves periods out.
     assert!(number(&tracing["untraced"], "count") >= 40, "{tracing}");
     assert!(number(cycle, "frames") > 200, "{cycle}");
     for frame in cycle["shown"].as_array().unwrap() {
