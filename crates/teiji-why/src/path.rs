@@ -534,6 +534,7 @@ const LOCK_FUNCTIONS: &[&str] = &[
     "rtlock",
     "spin_lock",
     "trace_",
+    "__traceiter_",
     "mutex_lock",
 ];
 
