@@ -25,10 +25,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// What scripts are written with: where it is in the guest, and its text. Scripts begin with
-/// `. /suite/lib`; those that have allocations fail go on with `. /suite/failures`.
-pub const LIBRARIES: [(&str, &str); 2] = [
+/// `. /suite/lib`; those that have allocations fail go on with `. /suite/failures`. Their perl finds
+/// system calls that it lacks in `Calls`.
+pub const LIBRARIES: [(&str, &str); 3] = [
     ("suite/lib", include_str!("suite/lib.sh")),
     ("suite/failures", include_str!("suite/failures.sh")),
+    ("suite/Calls.pm", include_str!("suite/Calls.pm")),
 ];
 /// Folder of all that a suite needs in the guest; what scripts share lies here.
 pub const DIR: &str = "suite";

@@ -58,6 +58,7 @@ END_OF_PERL
 
 cat >sockets.pl <<'END_OF_PERL'
 # sockets.pl SEED COUNT: so many options set on sockets of several kinds.
+use lib "/suite"; use Calls;
 my ($seed, $count) = @ARGV;
 srand $seed;
 my %answers;
@@ -72,8 +73,8 @@ for (1 .. $count) {
     my $option = rand() < 0.5 ? 0x5470 : 0x5471;
     my $answer = setsockopt($s, $level, $option, $value) ? 0 : $! + 0;
     $answers{$answer}++;
-    my $size = pack("i", rand() < 0.8 ? length $value : int rand 100);
-    syscall(55, fileno($s), $level, $option, $value . "\0" x 100, $size);
+    my $size = rand() < 0.8 ? length $value : int rand 100;
+    get_option($s, $level, $option, $value . "\0" x 100, $size);
     setsockopt($s, 1, 8, pack("i", int rand 500000)) if rand() < 0.1;
     setsockopt($s, 1, 7, pack("i", int rand 500000)) if rand() < 0.1;
 }

@@ -109,11 +109,12 @@ must sysctl -qw "net.core.rmem_max=$rmem_max"
 change reaction 1000
 must a sysctl -qw net.prioflow.open_levels=0
 cat >drops.pl <<'END'
+use lib "/suite"; use Calls;
 $( = 1000; $) = "1000 1000"; $< = $> = 1000;
 socket(my $s, 2, 2, 0) or die; bind($s, pack("S n C4 x8", 2, 7009, 0, 0, 0, 0)) or die "bind: $!";
 open my $udp, "<", "/proc/net/udp"; while (<$udp>) { print +(split)[7] if /:1B61 /; }
-my ($found, $size) = (pack("l l L4 Q", -1, -1, (0) x 5), pack("i", 32));
-syscall(55, fileno($s), 0, 0x5470, $found, $size) == 0 or die "getsockopt: $!";
+my $found = pack("l l L4 Q", -1, -1, (0) x 5);
+get_option($s, 0, 0x5470, $found) or die "getsockopt: $!";
 print " ", (unpack "l", $found)[0], "\n";
 END
 equal "a program that drops its rights keeps flow control, and owns its sockets" "1000 15" \
