@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The stages of ./test: runs them, counts, and sums up. Needs scripts/setup.sh.
+# The stages of ./test: runs them, counts, and sums up. Needs scripts/setup.sh and scripts/processors.sh.
 
 # Longest time of one stage, so that a hanging test ends in a verdict (seconds).
 stage_limit_s=3600
@@ -37,41 +37,31 @@ check_test_tools() {
     need_command mmdebstrap mmdebstrap "makes minimal Debians to try the set-up in"
     need_command python3 python3 "reads records independently"
     python3 -c 'import ensurepip, venv' 2>/dev/null || want python3-venv "holds the Parquet reader"
-    local target linker gcc libc library emulator
-    for target in "${PROCESSORS[@]}"; do
-        read -r target linker gcc libc library emulator <<<"$target"
-        need_command "$linker" "$gcc" "links programs for ${target%%-*}"
-        [ -e "$library" ] || want "$libc" "the C library for ${target%%-*}"
-        need_command "$emulator" qemu-user "runs programs for ${target%%-*}"
+    local name
+    for name in "${PROCESSOR_NAMES[@]}"; do
+        check_processor_tools "$name"
     done
+    need_command qemu-arm qemu-user "runs programs for ARM"
 }
 
-# Other processors than x86-64: target, linker, its package, that of the C library, a file of it, and
-# what runs a program of it here.
-readonly PROCESSORS=(
-    "aarch64-unknown-linux-gnu aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross /usr/aarch64-linux-gnu/lib/libc.a qemu-aarch64"
-    "armv7-unknown-linux-gnueabihf arm-linux-gnueabihf-gcc gcc-arm-linux-gnueabihf libc6-dev-armhf-cross /usr/arm-linux-gnueabihf/lib/libc.a qemu-arm"
-)
-
-# other_processors: the static program for each of them; and for 32 bits, where numbers may differ, the
-# tests of libraries that have nothing to do with the kernel, whose interfaces the emulator of programs
-# does not all know. Those of statistics take minutes there.
+# other_processors: the static program for each of them, which the laboratory's guests run, too; and for
+# 32 bits, where numbers may differ, the tests of libraries that have nothing to do with the kernel,
+# whose interfaces the emulator of programs does not all know. Those of statistics take minutes there.
 other_processors() {
-    local target emulator name
-    for target in "${PROCESSORS[@]}"; do
-        emulator=${target##* }
-        target=${target%% *}
-        name=${target%%-*}
-        if [ ! -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] &&
-            ! { have rustup && rustup -q target add "$target" >/dev/null 2>&1; }; then
+    # shellcheck disable=SC2034  # processor sets all of them
+    local name target linker gcc libc library
+    for name in "${PROCESSOR_NAMES[@]}"; do
+        processor "$name"
+        if ! standard_library "$name"; then
             skipped=$((skipped + 1))
-            skips+=("$name: cargo has no standard library for it here, and rustup is not there or could not fetch one")
+            skips+=("$name: no standard library of Rust for it (see above)")
             continue
         fi
-        check "program for $name" cargo build --locked --quiet --profile other --target "$target" --package teiji-cli
-        check "it runs on $name" "$emulator" "${CARGO_TARGET_DIR:-target}/$target/other/teiji" check experiments/etf.toml
-        [ "$name" = armv7 ] || continue
-        cargo_tests "libraries on $name" --profile other --target "$target" --lib \
+        check "program for $name" scripts/program-for "$name"
+        check "it runs on $name" cargo run --quiet --release --locked --package teiji-cli --target "$target" -- \
+            check experiments/etf.toml
+        [ "$name" = armhf ] || continue
+        cargo_tests "libraries on $name" --target "$target" --lib \
             --package teiji-core --package teiji-experiment --package teiji-record --package teiji-why
     done
 }
@@ -131,7 +121,8 @@ kernel_style() {
 }
 
 # Kernels that every module is built for.
-readonly MODULE_KERNELS="debian:6.1 debian:6.1-rt debian:6.12 debian:6.12-rt debian:newest debian:newest-rt"
+readonly MODULE_KERNELS="debian:6.1 debian:6.1-rt debian:6.12 debian:6.12-rt debian:newest debian:newest-rt \
+debian:6.12-rt/arm64 debian:6.12-rt/armhf"
 
 # kernel_builds: every module for every kernel, any warning being an error.
 kernel_builds() {

@@ -2,16 +2,19 @@
 //! machine fetches the kernel and QEMU.
 
 mod common;
+#[path = "common/replays.rs"]
+mod replays;
 #[path = "common/run.rs"]
 mod run;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Said, run_folder, said, teiji};
+use common::{run_folder, said, teiji};
+use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
 use serde_json::Value;
 
@@ -63,25 +66,6 @@ fn long_run(out: &Path) -> (Child, u32) {
 fn signal(name: &str, pid: u32) {
     let status = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
     assert!(status.unwrap().success());
-}
-
-/// Variables that disturb QEMU.
-type Disturbance = Vec<(&'static str, PathBuf)>;
-
-/// Makes the guest's thread late where QEMU's threads race without
-/// `rr=record`: every run then differed (docs/determinism.md). What happened is
-/// counted in the file `counts`.
-fn late_counting(dir: &Path, counts: &Path) -> Disturbance {
-    let library = dir.join("late_counting.so");
-    let source = common::repository().join("crates/teiji-cli/tests/late_counting.c");
-    let compiled = std::process::Command::new("cc")
-        .args(["-O2", "-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .arg("-ldl")
-        .output()
-        .unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    vec![("LD_PRELOAD", library), ("LATE_COUNTING", counts.to_owned())]
 }
 
 /// Every instant of the report's timelines is that of the frame's row.
@@ -205,29 +189,6 @@ fn an_emulated_cards_capture_tells_the_same_as_the_records_and_its_replay_is_ide
     }
     is_identical(&replay(&first, dir.path(), Disturbance::default()));
     is_identical(&disturbed_replay(&first, dir.path()).0);
-}
-
-/// Replays the run `first` into `out` with variables that disturb QEMU.
-fn replay(first: &Path, out: &Path, disturbance: Disturbance) -> Said {
-    let arguments = ["run", "--replay", first.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    said(&common::command(&arguments).envs(disturbance).output().unwrap())
-}
-
-fn is_identical(replay: &Said) {
-    assert_eq!(replay.code, 0, "{}\n{}", replay.out, replay.err);
-    assert!(replay.out.contains("identical to the last bit"), "{}", replay.out);
-}
-
-/// Replays the run `first` into `out` with QEMU's guest thread made late; and how often
-/// QEMU's main loop had to wait for that thread.
-fn disturbed_replay(first: &Path, out: &Path) -> (Said, u64) {
-    let scratch = tempfile::tempdir().unwrap();
-    let counts = scratch.path().join("counts");
-    let replayed = replay(first, out, late_counting(scratch.path(), &counts));
-    let counts = fs::read(counts).expect("the disturbance never met QEMU");
-    let count = |at: usize| u64::from_ne_bytes(counts[at..at + 8].try_into().unwrap());
-    assert!(count(0) > 0, "nothing was made late");
-    (replayed, count(8))
 }
 
 #[test]

@@ -28,6 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::arch::Arch;
 use crate::fetch::apt::Tools;
 use crate::fetch::{self, Archive, Fetcher};
 use crate::kernel::debug::DebugKernel;
@@ -171,18 +172,18 @@ impl Cache {
         self.store(Kind::Kernel, unfinished, &wanted.id(), name, &archives)
     }
 
-    /// A QEMU that fits: the system's, else a private one (cached, or fetched).
+    /// A QEMU for guests of `arch`: the system's, else a private one (cached, or fetched).
     ///
     /// # Errors
     /// If the system's does not fit and a private one is neither cached nor can be fetched.
-    pub fn qemu(&self, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
+    pub fn qemu(&self, arch: Arch, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
         let path = match &self.tools.dir {
             Some(dir) => Some(dir.clone().into_os_string()),
             None => std::env::var_os("PATH"),
         };
-        match Qemu::of_system(path.as_deref()) {
+        match Qemu::of_system(arch, path.as_deref()) {
             Ok(qemu) => Ok(qemu),
-            Err(why_not) => self.private_qemu(&why_not, Freshness::Cached, progress),
+            Err(why_not) => self.private_qemu(arch, &why_not, Freshness::Cached, progress),
         }
     }
 
@@ -190,25 +191,31 @@ impl Cache {
     ///
     /// # Errors
     /// If the system's does not fit and a private one cannot be fetched.
-    pub fn refresh_qemu(&self, progress: &mut dyn Progress) -> Result<Qemu, CacheError> {
-        match Qemu::of_system(std::env::var_os("PATH").as_deref()) {
+    pub fn refresh_qemu(
+        &self,
+        arch: Arch,
+        progress: &mut dyn Progress,
+    ) -> Result<Qemu, CacheError> {
+        match Qemu::of_system(arch, std::env::var_os("PATH").as_deref()) {
             Ok(qemu) => Ok(qemu),
-            Err(why_not) => self.private_qemu(&why_not, Freshness::Today, progress),
+            Err(why_not) => self.private_qemu(arch, &why_not, Freshness::Today, progress),
         }
     }
 
     fn private_qemu(
         &self,
+        arch: Arch,
         why_not: &str,
         freshness: Freshness,
         progress: &mut dyn Progress,
     ) -> Result<Qemu, CacheError> {
-        const NAME: &str = "current";
+        let name = &format!("current{}", arch.suffix());
+        let package = arch.names().qemu.1;
         let open = |item: &Item| {
             let version = item.manifest.packages.first().map(|p| p.version.clone());
-            Qemu::of_root(&item.root(), version.unwrap_or_default(), self.lease.clone())
+            Qemu::of_root(arch, &item.root(), version.unwrap_or_default(), self.lease.clone())
         };
-        if let Some(item) = self.usable(Kind::Qemu, NAME, freshness, progress) {
+        if let Some(item) = self.usable(Kind::Qemu, name, freshness, progress) {
             match open(&item) {
                 Ok(qemu) => return Ok(qemu),
                 // Libraries of the system may have gone since it was fetched.
@@ -217,42 +224,45 @@ impl Cache {
         }
         let _filling = Filling::wait(&self.dir, progress)?;
         if let Some(qemu) =
-            self.usable(Kind::Qemu, NAME, freshness, &mut ()).and_then(|item| open(&item).ok())
+            self.usable(Kind::Qemu, name, freshness, &mut ()).and_then(|item| open(&item).ok())
         {
             return Ok(qemu);
         }
-        let (release, suite) = qemu_install::private_source(why_not, &self.tools)?;
+        let (origin, suite) = qemu_install::private_source(arch, why_not, &self.tools)?;
         progress.note(&format!(
-            "Teiji needs {} ≥ {} ({why_not}): fetching it privately from {suite}, the system stays as it is",
-            qemu_install::PACKAGE,
+            "Teiji needs {package} ≥ {} ({why_not}): fetching it privately from {suite}, the system stays as it is",
             qemu_install::MINIMUM
         ));
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
-        let archives =
-            fetcher.download_closure(release, &suite, qemu_install::PACKAGE, progress)?;
+        let archives = fetcher.download_closure(origin, &suite, package, progress)?;
         let first = archives.first().ok_or_else(|| CacheError::Qemu {
             found: why_not.to_owned(),
             advice: format!(
-                "{} is installed but does not do: repair it with your system's packages",
-                qemu_install::PACKAGE
+                "{package} is installed but does not do: repair it with your system's packages"
             ),
         })?;
         let id = item::id(&first.package.name, &first.package.version);
         let unfinished = Unfinished::start(&self.kind_dir(Kind::Qemu))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         drop_documentation(&unfinished.root())?;
-        let item = self.store(Kind::Qemu, unfinished, &id, NAME, &archives)?;
+        let item = self.store(Kind::Qemu, unfinished, &id, name, &archives)?;
         open(&item).map_err(|found| CacheError::Qemu {
             found,
-            advice: format!("install {} with your system's packages", qemu_install::PACKAGE),
+            advice: format!("install {package} with your system's packages"),
         })
     }
 
-    /// Folder with the unpacked files of a Debian package (without what it depends on).
+    /// Folder with the unpacked files of a Debian package for `arch` (without what it depends on).
     ///
     /// # Errors
     /// If it is not cached and apt does not find, download or unpack it.
-    pub fn package(&self, name: &str, progress: &mut dyn Progress) -> Result<PathBuf, CacheError> {
+    pub fn package(
+        &self,
+        package: &str,
+        arch: Arch,
+        progress: &mut dyn Progress,
+    ) -> Result<PathBuf, CacheError> {
+        let name = &format!("{package}{}", arch.suffix());
         if let Some(item) = self.usable(Kind::Package, name, Freshness::Cached, progress) {
             return Ok(item.root());
         }
@@ -261,12 +271,13 @@ impl Cache {
             return Ok(item.root());
         }
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
-        let wanted = fetcher.resolve_package(name, progress)?;
+        let wanted = fetcher.resolve_package(package, arch, progress)?;
         let archives = fetcher.download(&wanted, progress)?;
         let unfinished = Unfinished::start(&self.kind_dir(Kind::Package))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         drop_documentation(&unfinished.root())?;
-        Ok(self.store(Kind::Package, unfinished, &wanted.id(), name, &archives)?.root())
+        let id = item::id(name, &wanted.version);
+        Ok(self.store(Kind::Package, unfinished, &id, name, &archives)?.root())
     }
 
     /// The item, if it may be used as it is; damage is told and means "fetch again".

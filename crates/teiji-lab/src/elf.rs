@@ -1,8 +1,8 @@
 //! Which libraries a program needs, as the dynamic loader reads it: `DT_NEEDED` and `PT_INTERP`.
 
-use object::elf::{DT_NEEDED, FileHeader64, PT_INTERP};
-use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
-use object::{LittleEndian, ReadRef as _};
+use object::elf::{DT_NEEDED, FileHeader32, FileHeader64, PT_INTERP};
+use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _};
+use object::{FileKind, LittleEndian, ReadRef as _};
 
 /// What a program or library asks the system for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,14 +14,19 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Reads a file; one that is no 64-bit little-endian ELF file, or statically
+    /// Reads a file; one that is no little-endian ELF file, or statically
     /// linked, or damaged, needs nothing that could be found.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self::read(bytes).unwrap_or_default()
+        let needs = match FileKind::parse(bytes) {
+            Ok(FileKind::Elf64) => Self::read::<FileHeader64<LittleEndian>>(bytes),
+            Ok(FileKind::Elf32) => Self::read::<FileHeader32<LittleEndian>>(bytes),
+            _ => return Self::default(),
+        };
+        needs.unwrap_or_default()
     }
 
-    fn read(bytes: &[u8]) -> object::Result<Self> {
-        let header = FileHeader64::<LittleEndian>::parse(bytes)?;
+    fn read<Elf: FileHeader<Endian = LittleEndian>>(bytes: &[u8]) -> object::Result<Self> {
+        let header = Elf::parse(bytes)?;
         let endian = header.endian()?;
         let mut needs = Self::default();
         for segment in header.program_headers(endian, bytes)? {

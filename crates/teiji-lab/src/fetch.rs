@@ -9,6 +9,7 @@ use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::cache::Package;
 use crate::cache::error::CacheError;
 use crate::cache::item;
@@ -17,7 +18,7 @@ use crate::cache::space;
 use crate::kernel::DebianKernel;
 
 use apt::{Apt, Remote, Tools};
-use sources::{KERNEL_RELEASES, Release};
+use sources::{KERNEL_RELEASES, Origin};
 use stanza::Stanza;
 
 /// Unpacked size over download size of an xz-compressed package, generously; used
@@ -29,7 +30,7 @@ const UNPACKED_RATIO: u64 = 6;
 pub(crate) struct Fetcher {
     tools: Tools,
     cache_dir: PathBuf,
-    updated: BTreeMap<Release, Apt>,
+    updated: BTreeMap<Origin, Apt>,
 }
 
 /// An exact package that can be downloaded.
@@ -39,12 +40,9 @@ pub(crate) struct Resolved {
     pub version: String,
     /// Packages with the rest of its files, of the same version.
     parts: Vec<String>,
-    release: Release,
+    origin: Origin,
     installed_bytes: u64,
 }
-
-/// The part of a kernel's headers that has kbuild's programs.
-const KBUILD_PART: &str = "linux-kbuild-";
 
 /// Since Linux 6.19, Debian's image package is empty and needs these three.
 const KERNEL_PARTS: [&str; 3] = ["linux-base-", "linux-binary-", "linux-modules-"];
@@ -54,6 +52,15 @@ impl Resolved {
     pub(crate) fn id(&self) -> String {
         item::id(&self.name, &self.version)
     }
+}
+
+/// The packages that modules of a kernel are built with.
+#[derive(Debug)]
+pub(crate) struct HeaderPackages {
+    /// The headers, and what they have in common with others.
+    pub headers: Resolved,
+    /// kbuild's programs, for this machine; `None` if the kernel's headers have them.
+    pub kbuild: Option<Resolved>,
 }
 
 /// A downloaded package file.
@@ -68,14 +75,14 @@ impl Fetcher {
         Self { tools: tools.clone(), cache_dir: cache_dir.to_owned(), updated: BTreeMap::new() }
     }
 
-    /// apt for `release`, with today's index.
-    fn apt(&mut self, release: Release, progress: &mut dyn Progress) -> Result<&Apt, CacheError> {
-        if let Entry::Vacant(vacant) = self.updated.entry(release) {
-            let apt = Apt::new(&self.tools, &self.cache_dir, release)?;
+    /// apt for `origin`, with today's index.
+    fn apt(&mut self, origin: Origin, progress: &mut dyn Progress) -> Result<&Apt, CacheError> {
+        if let Entry::Vacant(vacant) = self.updated.entry(origin) {
+            let apt = Apt::new(&self.tools, &self.cache_dir, origin)?;
             apt.update(progress)?;
             vacant.insert(apt);
         }
-        Ok(&self.updated[&release])
+        Ok(&self.updated[&origin])
     }
 
     /// The image package that Debian's metapackages lead to today.
@@ -85,16 +92,17 @@ impl Fetcher {
         progress: &mut dyn Progress,
     ) -> Result<Resolved, CacheError> {
         let mut known = Vec::new();
-        let mut fitting: Vec<(Release, Stanza)> = Vec::new();
+        let mut fitting: Vec<(Origin, Stanza)> = Vec::new();
         for release in KERNEL_RELEASES {
-            let apt = self.apt(release, progress)?;
+            let origin = Origin { release, arch: kernel.arch };
+            let apt = self.apt(origin, progress)?;
             let metapackages = apt.show(&kernel.metapackages())?;
             // apt lists the versions of a name from new to old.
             for package in metapackages.iter().flat_map(|meta| &meta.depends) {
                 if !kernel.fits(package) {
                     known.push(package.clone());
                 } else if let Some(found) = apt.show(std::slice::from_ref(package))?.first() {
-                    fitting.push((release, found.clone()));
+                    fitting.push((origin, found.clone()));
                 }
             }
             if !fitting.is_empty() && !kernel.is_newest() {
@@ -108,10 +116,10 @@ impl Fetcher {
         } else {
             fitting.pop()
         };
-        if let Some((release, image)) = best {
-            let mut kernel = resolved(&image, release);
+        if let Some((origin, image)) = best {
+            let mut kernel = resolved(&image, origin);
             kernel.parts = kernel_parts(&image);
-            for part in self.apt(release, progress)?.show(&kernel.parts)? {
+            for part in self.apt(origin, progress)?.show(&kernel.parts)? {
                 kernel.installed_bytes += part.installed_bytes;
             }
             return Ok(kernel);
@@ -125,27 +133,38 @@ impl Fetcher {
         })
     }
 
-    /// The headers of a kernel whose image package has this release and version, with
-    /// the two packages that hold the rest of them.
+    /// The headers of a kernel whose image package has this release and version, with the
+    /// package that holds what all of its flavours have in common; and `kbuild`, whose
+    /// programs run on this machine, whatever the kernel runs on.
     pub(crate) fn resolve_headers(
         &mut self,
         kernel: &str,
         version: &str,
+        arch: Arch,
         progress: &mut dyn Progress,
-    ) -> Result<Resolved, CacheError> {
+    ) -> Result<HeaderPackages, CacheError> {
         let name = format!("linux-headers-{kernel}");
         for release in KERNEL_RELEASES {
-            let apt = self.apt(release, progress)?;
+            let origin = Origin { release, arch };
+            let apt = self.apt(origin, progress)?;
             let versions = apt.show(std::slice::from_ref(&name))?;
             let Some(found) = versions.iter().find(|found| found.version == version) else {
                 continue;
             };
-            let mut headers = resolved(found, release);
-            headers.parts = header_parts(found);
+            let mut headers = resolved(found, origin);
+            headers.parts =
+                parts(found, |name| name.starts_with("linux-headers-") && name.contains("-common"));
             for part in apt.show(&headers.parts)? {
                 headers.installed_bytes += part.installed_bytes;
             }
-            return Ok(headers);
+            let here = Origin { release, arch: Arch::of_this_program() };
+            let apt = self.apt(here, progress)?;
+            let kbuild = apt.show(&parts(found, |name| name.starts_with("linux-kbuild-")))?;
+            let kbuild = kbuild.iter().find(|kbuild| kbuild.version == version);
+            return Ok(HeaderPackages {
+                headers,
+                kbuild: kbuild.map(|found| resolved(found, here)),
+            });
         }
         Err(CacheError::NotPackaged {
             what: format!("{name} {version}"),
@@ -158,12 +177,13 @@ impl Fetcher {
     pub(crate) fn resolve_package(
         &mut self,
         name: &str,
+        arch: Arch,
         progress: &mut dyn Progress,
     ) -> Result<Resolved, CacheError> {
         for release in KERNEL_RELEASES {
-            let apt = self.apt(release, progress)?;
-            if let Some(found) = apt.show(&[name.to_owned()])?.first() {
-                return Ok(resolved(found, release));
+            let origin = Origin { release, arch };
+            if let Some(found) = self.apt(origin, progress)?.show(&[name.to_owned()])?.first() {
+                return Ok(resolved(found, origin));
             }
         }
         Err(CacheError::NotPackaged {
@@ -184,7 +204,7 @@ impl Fetcher {
         let args: Vec<_> =
             std::iter::once("download").chain(names.iter().map(String::as_str)).collect();
         let mut archives =
-            self.get(wanted.release, &wanted.name, &args, wanted.installed_bytes, progress)?;
+            self.get(wanted.origin, &wanted.name, &args, wanted.installed_bytes, progress)?;
         if archives.len() < names.len() {
             return Err(CacheError::Contents {
                 package: names.join(", "),
@@ -199,13 +219,13 @@ impl Fetcher {
     /// what it needs, as if it were to be installed. The wanted one comes first.
     pub(crate) fn download_closure(
         &mut self,
-        release: Release,
+        origin: Origin,
         suite: &str,
         name: &str,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
         let args = ["-t", suite, "install", name];
-        let mut archives = self.get(release, name, &args, 0, progress)?;
+        let mut archives = self.get(origin, name, &args, 0, progress)?;
         archives.sort_by_key(|archive| archive.package.name != name);
         Ok(archives)
     }
@@ -213,33 +233,37 @@ impl Fetcher {
     /// Downloads packages with all they need, as if nothing were installed anywhere.
     pub(crate) fn download_whole(
         &mut self,
-        release: Release,
+        origin: Origin,
         names: &[&str],
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
         for name in names {
-            if self.apt(release, progress)?.show(&[(*name).to_owned()])?.is_empty() {
+            if self.apt(origin, progress)?.show(&[(*name).to_owned()])?.is_empty() {
                 return Err(CacheError::NotPackaged {
                     what: format!("package {name}"),
-                    known: format!("the guest's programs come from Debian {}", release.number),
+                    known: format!(
+                        "the guest's programs come from Debian {}",
+                        origin.release.number
+                    ),
                 });
             }
         }
-        self.get_whole(release, &names.join(" "), names, progress)
+        self.get_whole(origin, &names.join(" "), names, progress)
     }
 
-    /// Downloads a compiler (`gcc-14`) with all it needs, from the first release that has
-    /// it. The compiler comes first.
+    /// Downloads the package of a compiler (`gcc-14`) for this machine with all it needs, from
+    /// the first release that has it. The compiler comes first.
     pub(crate) fn download_compiler(
         &mut self,
         name: &str,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
         for release in KERNEL_RELEASES {
-            if self.apt(release, progress)?.show(&[name.to_owned()])?.is_empty() {
+            let here = Origin { release, arch: Arch::of_this_program() };
+            if self.apt(here, progress)?.show(&[name.to_owned()])?.is_empty() {
                 continue;
             }
-            let mut archives = self.get_whole(release, name, &[name], progress)?;
+            let mut archives = self.get_whole(here, name, &[name], progress)?;
             archives.sort_by_key(|archive| archive.package.name != name);
             return Ok(archives);
         }
@@ -249,49 +273,48 @@ impl Fetcher {
         })
     }
 
-    /// Downloads what the programs in these headers need, down to the C library. Which
+    /// Downloads what the programs of this `kbuild` need, down to the C library. Which
     /// packages have it is not for this program to know: it differs by kernel and release.
     pub(crate) fn download_kbuild_libraries(
         &mut self,
-        headers: &Resolved,
+        kbuild: &Resolved,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
-        let kbuild = headers.parts.iter().find(|name| name.starts_with(KBUILD_PART));
-        let kbuild = kbuild.unwrap_or(&headers.name);
-        let exact = format!("{kbuild}={}", headers.version);
-        let what = format!("libraries of {kbuild}");
-        let mut archives = self.get_whole(headers.release, &what, &[&exact], progress)?;
-        archives.retain(|archive| archive.package.name != *kbuild);
+        let exact = format!("{}={}", kbuild.name, kbuild.version);
+        let what = format!("libraries of {}", kbuild.name);
+        let mut archives = self.get_whole(kbuild.origin, &what, &[&exact], progress)?;
+        archives.retain(|archive| archive.package.name != kbuild.name);
         Ok(archives)
     }
 
     /// Downloads what `names` lead to on a system without any package.
     fn get_whole(
         &mut self,
-        release: Release,
+        origin: Origin,
         what: &str,
         names: &[&str],
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
-        let args = ["-o", "Dir::State::status=/dev/null", "-t", release.codename, "install"];
-        self.get(release, what, &[&args, names].concat(), 0, progress)
+        let codename = origin.release.codename;
+        let args = ["-o", "Dir::State::status=/dev/null", "-t", codename, "install"];
+        self.get(origin, what, &[&args, names].concat(), 0, progress)
     }
 
     /// Downloads what `args` lead to. Where the index is newer or older than the files on the
     /// server, both are asked for once more.
     fn get(
         &mut self,
-        release: Release,
+        origin: Origin,
         name: &str,
         args: &[&str],
         installed_bytes: u64,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Archive>, CacheError> {
-        match self.get_once(release, name, args, installed_bytes, progress) {
+        match self.get_once(origin, name, args, installed_bytes, progress) {
             Err(CacheError::MirrorChanging { .. }) => {
                 self.tools.wait_for_mirror(progress);
-                self.updated.remove(&release);
-                self.get_once(release, name, args, installed_bytes, progress)
+                self.updated.remove(&origin);
+                self.get_once(origin, name, args, installed_bytes, progress)
             }
             done => done,
         }
@@ -299,7 +322,7 @@ impl Fetcher {
 
     fn get_once(
         &mut self,
-        release: Release,
+        origin: Origin,
         name: &str,
         args: &[&str],
         installed_bytes: u64,
@@ -307,7 +330,7 @@ impl Fetcher {
     ) -> Result<Vec<Archive>, CacheError> {
         let cache_dir = self.cache_dir.clone();
         let what = format!("fetch {name}");
-        let apt = self.apt(release, progress)?;
+        let apt = self.apt(origin, progress)?;
         let remotes = apt.remotes(&what, args)?;
         let bytes: u64 = remotes.iter().map(|r| r.bytes).sum();
         let unpacked = if installed_bytes > 0 { installed_bytes } else { bytes * UNPACKED_RATIO };
@@ -384,21 +407,17 @@ fn version_numbers(version: &str) -> Vec<u32> {
     upstream.split('.').map_while(|number| number.parse().ok()).collect()
 }
 
-/// The packages that hold what all kernels of a version have in common.
-fn header_parts(headers: &Stanza) -> Vec<String> {
-    let is_part = |name: &&String| {
-        (name.starts_with("linux-headers-") && name.contains("-common"))
-            || name.starts_with(KBUILD_PART)
-    };
-    headers.depends.iter().filter(is_part).cloned().collect()
+/// Those of the packages that one needs which are a part of it.
+fn parts(of: &Stanza, is_part: impl Fn(&str) -> bool) -> Vec<String> {
+    of.depends.iter().filter(|name| is_part(name)).cloned().collect()
 }
 
-fn resolved(stanza: &Stanza, release: Release) -> Resolved {
+fn resolved(stanza: &Stanza, origin: Origin) -> Resolved {
     Resolved {
         name: stanza.package.clone(),
         version: stanza.version.clone(),
         parts: Vec::new(),
-        release,
+        origin,
         installed_bytes: stanza.installed_bytes.max(stanza.size_bytes),
     }
 }
@@ -427,16 +446,6 @@ mod tests {
         assert_eq!(version_numbers("6.12.117-1~deb12u1"), [6, 12, 117]);
         assert!(version_numbers("6.1.192-2") < version_numbers("6.12.9-1"));
         assert!(version_numbers("6.12.9-1") < version_numbers("7.2-1~bpo13+1"));
-    }
-
-    #[test]
-    fn headers_bring_what_all_kernels_of_a_version_have_in_common() {
-        let text = "Package: linux-headers-6.1.0-56-rt-amd64\nVersion: 6.1.192-2\n\
-                    Depends: linux-base (>= 4), linux-headers-6.1.0-56-common-rt (= 6.1.192-2), \
-                    linux-image-6.1.0-56-rt-amd64 (= 6.1.192-2) | other, \
-                    linux-kbuild-6.1 (>= 6.1.192-2), gcc-12\n";
-        let parts = header_parts(&stanza::parse(text)[0]);
-        assert_eq!(parts, ["linux-headers-6.1.0-56-common-rt", "linux-kbuild-6.1"]);
     }
 
     #[test]

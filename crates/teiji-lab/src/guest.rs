@@ -244,11 +244,15 @@ impl Watchdog {
 }
 
 fn shell() -> Result<(), String> {
+    // The line that the kernel was told to use; its name differs by architecture.
+    let active = fs::read_to_string("/sys/class/tty/console/active")
+        .map_err(|e| format!("cannot find the console: {e}"))?;
+    let line = Path::new("/dev").join(active.trim().rsplit(' ').next().unwrap_or_default());
     let console = |write: bool| {
         OpenOptions::new()
             .read(!write)
             .write(write)
-            .open("/dev/ttyS0")
+            .open(&line)
             .map_err(|e| format!("cannot open the console: {e}"))
     };
     let mut command = Command::new("/bin/sh");

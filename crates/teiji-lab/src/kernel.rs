@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::arch::Arch;
 use crate::cache::Package;
 use crate::cache::{item, lock::Lease};
 
@@ -37,7 +38,9 @@ pub struct Kernel {
     pub package: Option<Package>,
     /// What `uname -r` will say.
     pub release: String,
-    /// The bzImage.
+    /// The processors it is for.
+    pub arch: Arch,
+    /// The image: a bzImage, or what its architecture has instead.
     pub image: PathBuf,
     /// SHA-256 of the image, in hexadecimal.
     pub image_sha256: String,
@@ -59,8 +62,9 @@ pub struct Kernel {
 pub enum KernelError {
     /// Not a name this program knows.
     #[error(
-        "unknown kernel `{name}`: write debian:VERSION or debian:VERSION-rt (debian:6.12-rt, debian:6.1), \
-         debug or debug-rt, or --kernel IMAGE --modules DIR for your own"
+        "unknown kernel `{name}`: write debian:VERSION or debian:VERSION-rt (debian:6.12-rt, debian:6.1), for ARM \
+         with /arm64 or /armhf (debian:6.12-rt/arm64), debug or debug-rt, or --kernel IMAGE --modules DIR for \
+         your own"
     )]
     Name {
         /// What was given.
@@ -100,7 +104,8 @@ pub enum KernelError {
     },
     /// The image is something else.
     #[error(
-        "{} is not a kernel image (no bzImage header): give the file that is called vmlinuz-… or bzImage",
+        "{} is not a kernel image (neither a bzImage nor an Image or zImage of ARM): give the file that is \
+         called vmlinuz-…, bzImage, Image or zImage",
         .path.display()
     )]
     NotAnImage {
@@ -156,15 +161,19 @@ impl Kernel {
     /// If the image is not a Linux kernel's, a file cannot be read, or the modules are of another
     /// release.
     pub fn from_files(image: &Path, modules: &Path) -> Result<Self, KernelError> {
-        let release = image::release(image)?;
+        let looks = image::look(image)?;
         let below = ["lib/modules", "usr/lib/modules"]
-            .map(|lib| modules.join(lib).join(&release))
+            .map(|lib| modules.join(lib))
             .into_iter()
+            .filter_map(|lib| match &looks.release {
+                Some(release) => Some(lib.join(release)),
+                None => only_folder(&lib),
+            })
             .find(|dir| dir.is_dir());
         let modules_dir = below.unwrap_or_else(|| modules.to_owned());
         let image_sha256 = item::sha256_of(image)
             .map_err(|source| KernelError::Unreadable { path: image.to_owned(), source })?;
-        Self::assemble(image.display().to_string(), image, release, image_sha256, modules_dir)
+        Self::assemble(image.display().to_string(), image, looks, image_sha256, modules_dir)
     }
 
     /// The kernel in an unpacked and verified package.
@@ -176,10 +185,11 @@ impl Kernel {
         lease: Arc<Lease>,
     ) -> Result<Self, KernelError> {
         let image = root.join("vmlinuz");
-        let release = image::release(&image)?;
+        let mut looks = image::look(&image)?;
+        let of_package = || Some(package.name.strip_prefix("linux-image-")?.to_owned());
+        looks.release = looks.release.or_else(of_package);
         let modules_dir = root.join("modules");
-        let mut kernel =
-            Self::assemble(name.to_owned(), &image, release, image_sha256, modules_dir)?;
+        let mut kernel = Self::assemble(name.to_owned(), &image, looks, image_sha256, modules_dir)?;
         kernel.package = Some(package);
         kernel.config = Some(root.join("config")).filter(|path| path.exists());
         kernel.build_tree = Some(root.join("build")).filter(|path| path.is_dir());
@@ -191,12 +201,13 @@ impl Kernel {
     fn assemble(
         name: String,
         image: &Path,
-        release: String,
+        looks: image::Image,
         image_sha256: String,
         modules_dir: PathBuf,
     ) -> Result<Self, KernelError> {
         let tree = modules::ModuleTree::open(&modules_dir)?;
         let modules_release = tree.release()?;
+        let release = looks.release.unwrap_or_else(|| modules_release.clone());
         // Where everything is built in there is nothing to compare.
         if !modules_release.is_empty() && modules_release != release {
             return Err(KernelError::Mismatch {
@@ -211,6 +222,7 @@ impl Kernel {
             name,
             package: None,
             release,
+            arch: looks.arch,
             image: image.to_owned(),
             image_sha256,
             modules_dir,
@@ -256,6 +268,13 @@ impl Kernel {
     pub fn modules_for(&self, names: &[&str]) -> Result<Vec<ModuleFile>, KernelError> {
         self.tree.load_order(names, &self.release)
     }
+}
+
+/// The only folder in `dir`, if there is one and no other.
+fn only_folder(dir: &Path) -> Option<PathBuf> {
+    let mut folders =
+        dir.read_dir().ok()?.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    folders.next().filter(|_| folders.next().is_none())
 }
 
 #[cfg(test)]

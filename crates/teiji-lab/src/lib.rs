@@ -1,6 +1,7 @@
 //! The virtual laboratory: a real PREEMPT_RT kernel in deterministic virtual
 //! time.
 //!
+//! * [`arch`] – the processor architectures of guests,
 //! * [`machine`] – the virtual machine as a QEMU command line,
 //! * [`initramfs`] – the guest's initial file system,
 //! * [`vm`] – runs one machine to its end,
@@ -18,6 +19,7 @@
 //! time in the guest is the number of instructions it has executed.
 #![forbid(unsafe_code)]
 
+pub mod arch;
 pub mod cache;
 pub mod console;
 mod elf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Preloaded into QEMU where a machine has several virtual CPUs: its main loop is woken only
- * when they are all idle (docs/determinism.md).
+ * when they are all idle (docs/determinism.md), and QEMU records them without refusing.
  *
  * The guest's thread wakes the main loop, by an eventfd, at each timer that expires. If the main
  * loop then comes between two CPUs' turns, and the first has just gone idle, it skips idle time
@@ -14,7 +14,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -32,6 +34,27 @@ static unsigned int waiting;
 /* The mutex beside which the guest's thread waits: QEMU's big lock. */
 static pthread_mutex_t *big_lock;
 static _Thread_local bool is_guest_thread;
+
+/* The version of pthread_cond_wait() that programs of today are linked with. */
+#if defined(__x86_64__)
+#define CONDITION_WAIT_VERSION "GLIBC_2.3.2"
+#elif defined(__aarch64__)
+#define CONDITION_WAIT_VERSION "GLIBC_2.17"
+#else
+#define CONDITION_WAIT_VERSION "GLIBC_2.4"
+#endif
+
+/*
+ * QEMU refuses to record what it was not tried with by the addition of a message that begins so
+ * to a list (replay_add_blocker() of replay/replay.c, with GLib's functions). The list
+ * stays empty here: several CPUs were tried.
+ */
+#define REFUSAL "Record/replay is not supported with"
+
+static _Thread_local bool refuses;
+
+typedef char *format_text(const char *, va_list);
+typedef void *prepend(void *, void *);
 
 typedef int condition_wait(pthread_cond_t *, pthread_mutex_t *);
 typedef int make_eventfd(unsigned int, int);
@@ -58,6 +81,30 @@ static void wake(void)
 		really_write(fd, &once, sizeof(once));
 	}
 	waiting = 0;
+}
+
+char *g_strdup_vprintf(const char *format, va_list values)
+{
+	static format_text *original;
+
+	if (!original)
+		original = (format_text *)dlsym(RTLD_NEXT, "g_strdup_vprintf");
+	if (format && !strncmp(format, REFUSAL, strlen(REFUSAL)))
+		refuses = true;
+	return original(format, values);
+}
+
+void *g_slist_prepend(void *list, void *item)
+{
+	static prepend *original;
+
+	if (refuses) {
+		refuses = false;
+		return list;
+	}
+	if (!original)
+		original = (prepend *)dlsym(RTLD_NEXT, "g_slist_prepend");
+	return original(list, item);
 }
 
 int eventfd(unsigned int value, int flags)
@@ -87,7 +134,8 @@ int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 	static condition_wait *original;
 
 	if (!original)
-		original = (condition_wait *)dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
+		original = (condition_wait *)dlvsym(RTLD_NEXT, "pthread_cond_wait",
+						    CONDITION_WAIT_VERSION);
 	/* The guest's thread begins by waiting for the machine to start, before any other waits. */
 	if (!big_lock && gettid() != getpid()) {
 		big_lock = mutex;

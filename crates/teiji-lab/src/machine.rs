@@ -4,9 +4,8 @@
 //! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns (0: 1 ns);
 //! `sleep=off` skips idle time; `rr=record` keeps QEMU's threads in step; the
 //! clock starts at a fixed date. Nothing of the host's clock reaches the guest.
-//!
-//! Less than 1 ns: the guest's clock is so many times slower than QEMU's, because it is told
-//! that its TSC counts so many times more ticks a second than it does (docs/determinism.md).
+
+mod board;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,10 @@ use std::path::{Path, PathBuf};
 use teiji_core::wire::MacAddr;
 use teiji_experiment::{InstructionTime, Nic};
 
+use crate::arch::Arch;
 use crate::protocol;
+
+pub use board::cannot_take;
 
 /// Recording makes QEMU's main loop wait while the guest's thread runs, until
 /// that thread has counted its instructions. Without it the main loop may skip
@@ -33,20 +35,6 @@ pub const SLICE_US: u32 = 10;
 
 /// Resolution of QEMU's own capture (`filter-dump`), in nanoseconds.
 pub const CAPTURE_RESOLUTION_NS: i64 = 1_000;
-
-/// An emulated CPU that does not depend on the host, old enough to be emulated
-/// quickly.
-const CPU: &str = "Nehalem";
-
-/// What makes [`CPU`] one that a slower clock of the guest can be told to: the kernel takes the
-/// frequency of the timer of a processor of this model (Silvermont) from a register, and does
-/// not measure it against the PIT, which runs by QEMU's clock (`apic_needs_pit()` of
-/// `arch/x86/kernel/apic/apic.c`, `tsc_msr.c`). The figure is wrong, and `kernel/lapic_freq`
-/// puts it right.
-const CPU_OF_SLOWER_CLOCK: &str = "model=55,arat=on";
-
-/// What the TSC counts a second of QEMU's clock, in kHz: its nanoseconds.
-const TSC_KHZ: u32 = 1_000_000;
 
 /// How the guest's clock runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +70,9 @@ pub struct NicSpec {
 /// A complete virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineSpec {
-    /// Kernel image (bzImage).
+    /// The processors.
+    pub arch: Arch,
+    /// Kernel image.
     pub kernel: PathBuf,
     /// Initial file system.
     pub initramfs: PathBuf,
@@ -110,8 +100,8 @@ pub struct MachineSpec {
 
 /// The kernel's command line.
 pub fn kernel_command_line(spec: &MachineSpec) -> String {
+    let board = board::kernel_words(spec);
     let mut words = vec![
-        "console=ttyS0",
         // Warnings and worse reach the console; chatter would cost virtual time.
         "loglevel=5",
         // A dead guest stops the machine instead of waiting for a person.
@@ -120,7 +110,6 @@ pub fn kernel_command_line(spec: &MachineSpec) -> String {
         "nokaslr",
         "norandmaps",
         "random.trust_cpu=off",
-        "tsc=reliable",
         // TCG does not speculate; defences would model one particular silicon.
         "mitigations=off",
         // Half of the boot is what nobody here has a use for: self-tests of ciphers, the
@@ -129,11 +118,7 @@ pub fn kernel_command_line(spec: &MachineSpec) -> String {
         "initcall_blacklist=load_system_certificate_list,jent_mod_init,bpf_tcp_ca_kfunc_init,\
          bpf_dummy_struct_ops_init",
     ];
-    let slowdown = spec.instruction.slowdown();
-    let slower = format!("tsc_early_khz={} teiji.slowdown={slowdown}", TSC_KHZ * slowdown);
-    if slowdown > 1 {
-        words.push(&slower);
-    }
+    words.extend(board.iter().map(String::as_str));
     words.extend(spec.init_args.iter().map(String::as_str));
     words.join(" ")
 }
@@ -142,13 +127,7 @@ pub fn kernel_command_line(spec: &MachineSpec) -> String {
 pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     let mut args = Arguments::default();
     args.pair("-name", "teiji");
-    args.pair("-machine", "q35,hpet=off");
-    if spec.instruction.slowdown() > 1 {
-        // Of those that are plugged in, too: QEMU takes it for the model's.
-        args.pair("-cpu", &format!("{CPU},{CPU_OF_SLOWER_CLOCK}"));
-    } else {
-        args.pair("-cpu", CPU);
-    }
+    board::add(&mut args, spec);
     args.pair("-accel", "tcg");
     let shift = spec.instruction.shift();
     args.pair(
@@ -160,7 +139,6 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     );
     args.pair("-rtc", "base=2026-01-01,clock=vm");
     args.pair("-seed", &(spec.seed % (1 << 32)).to_string());
-    add_cpus(&mut args, spec);
     args.pair("-m", &format!("{}M", spec.memory_mib));
     args.flag("-nodefaults");
     args.flag("-no-user-config");
@@ -185,27 +163,6 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
         add_nic(&mut args, index, nic, first_slot(spec.seed));
     }
     args.0
-}
-
-/// QEMU refuses to record several CPUs, because replaying them was not tried;
-/// those plugged in at the start it does not count. Their slices end with each
-/// timer of QEMU, so a timer without effect bounds them: that of a packet buffer
-/// on a port nobody sends to.
-fn add_cpus(args: &mut Arguments, spec: &MachineSpec) {
-    let more = 1..spec.vcpus;
-    if more.is_empty() {
-        args.pair("-smp", "1");
-        return;
-    }
-    args.pair("-smp", &format!("cpus=1,sockets={0},maxcpus={0}", spec.vcpus));
-    for socket in more {
-        let cpu = format!("{CPU}-x86_64-cpu,socket-id={socket},core-id=0,thread-id=0");
-        args.pair("-device", &cpu);
-    }
-    let unused = spec.nics.iter().map(|nic| nic.wire + 1).max().unwrap_or(0);
-    args.pair("-netdev", &format!("hubport,id=slices,hubid={unused}"));
-    let interval = SLICE_US * spec.instruction.slowdown();
-    args.pair("-object", &format!("filter-buffer,id=slice,netdev=slices,interval={interval}"));
 }
 
 /// The slot of the first card: the layout of the bus is part of the seed,
@@ -269,11 +226,12 @@ impl Arguments {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn spec(seed: u64) -> MachineSpec {
+    pub(crate) fn spec(seed: u64) -> MachineSpec {
         MachineSpec {
+            arch: Arch::X86_64,
             kernel: "k".into(),
             initramfs: "i".into(),
             init_args: vec!["teiji.case=etf".into()],
@@ -307,16 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn further_cpus_are_plugged_in_and_their_slices_bounded_beside_the_wires() {
-        let args = qemu_arguments(&MachineSpec { vcpus: 3, ..spec(1) });
-        let args: Vec<&str> = args.iter().map(|a| a.to_str().unwrap()).collect();
-        assert_eq!(args.iter().filter(|a| a.starts_with("Nehalem-x86_64-cpu")).count(), 2);
-        assert!(args.contains(&"cpus=1,sockets=3,maxcpus=3"));
-        assert!(args.contains(&"hubport,id=slices,hubid=1"), "wire 0 is used: {args:?}");
-        assert!(!line(1).contains("slices"), "one CPU needs none");
-    }
-
-    #[test]
     fn an_instruction_takes_as_long_as_is_said() {
         let shift = |time| {
             let args = qemu_arguments(&with(time));
@@ -327,23 +275,7 @@ mod tests {
         assert_eq!(shift("125ps"), "shift=0");
     }
 
-    #[test]
-    fn where_it_takes_less_than_qemus_clock_can_tell_the_guests_is_slower() {
-        let told = |time| {
-            let spec = MachineSpec { vcpus: 2, ..with(time) };
-            let args = qemu_arguments(&spec);
-            let args: Vec<&str> = args.iter().map(|a| a.to_str().unwrap()).collect();
-            let slice = *args.iter().find(|a| a.starts_with("filter-buffer")).unwrap();
-            let at = args.iter().position(|a| *a == "-cpu").unwrap();
-            let words = kernel_command_line(&spec);
-            let khz = words.split(' ').find(|w| w.starts_with("tsc_early_khz")).unwrap_or("none");
-            [args[at + 1].to_owned(), slice.rsplit_once('=').unwrap().1.into(), khz.to_owned()]
-        };
-        assert_eq!(told("1ns"), ["Nehalem", "10", "none"]);
-        assert_eq!(told("250ps"), ["Nehalem,model=55,arat=on", "40", "tsc_early_khz=4000000"]);
-    }
-
-    fn with(time: &str) -> MachineSpec {
+    pub(crate) fn with(time: &str) -> MachineSpec {
         MachineSpec { instruction: InstructionTime::parse(time).unwrap(), ..spec(1) }
     }
 
@@ -359,8 +291,7 @@ mod tests {
 
     #[test]
     fn words_for_init_reach_the_kernel_command_line() {
-        assert!(
-            kernel_command_line(&spec(1)).ends_with("bpf_dummy_struct_ops_init teiji.case=etf")
-        );
+        let words = kernel_command_line(&spec(1));
+        assert!(words.ends_with(" teiji.case=etf") && words.contains(" console=ttyS0 "), "{words}");
     }
 }

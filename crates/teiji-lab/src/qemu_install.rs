@@ -6,19 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::arch::Arch;
 use crate::cache::error::CacheError;
 use crate::cache::lock::Lease;
 use crate::fetch::apt::Tools;
-use crate::fetch::sources::{self, BOOKWORM, Release, TRIXIE};
+use crate::fetch::sources::{self, BOOKWORM, Origin, TRIXIE};
 pub use crate::qemu_version::{MINIMUM, QemuVersion};
 
 /// The network cards that experiments may name.
 const DEVICES: [&str; 3] = ["e1000e", "igb", "rtl8139"];
-/// The program and its package.
-const PROGRAM: &str = "qemu-system-x86_64";
-pub(crate) const PACKAGE: &str = "qemu-system-x86";
-/// Where Debian's packages put libraries; those of Debian 12 use both.
-const LIBRARIES: [&str; 2] = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
+/// Where Debian's packages put folders of libraries; those of Debian 12 use both.
+const LIBRARIES: [&str; 2] = ["usr/lib", "lib"];
 
 /// A QEMU that starts and has the cards.
 #[derive(Debug, Clone)]
@@ -48,12 +46,12 @@ impl Qemu {
         command
     }
 
-    /// The system's QEMU; the error says why there is none that fits.
-    pub(crate) fn of_system(path: Option<&std::ffi::OsStr>) -> Result<Self, String> {
+    /// The system's QEMU for guests of `arch`; the error says why there is none that fits.
+    pub(crate) fn of_system(arch: Arch, path: Option<&std::ffi::OsStr>) -> Result<Self, String> {
         let program = path
             .into_iter()
             .flat_map(std::env::split_paths)
-            .map(|dir| dir.join(PROGRAM))
+            .map(|dir| dir.join(arch.names().qemu.0))
             .find(|program| program.is_file())
             .ok_or_else(|| "none is installed".to_owned())?;
         Self::probe(program, Vec::new(), Vec::new())
@@ -61,11 +59,14 @@ impl Qemu {
 
     /// The QEMU unpacked below `root`.
     pub(crate) fn of_root(
+        arch: Arch,
         root: &Path,
         package_version: String,
         lease: Arc<Lease>,
     ) -> Result<Self, String> {
-        let libraries = LIBRARIES.map(|dir| root.join(dir).to_string_lossy().into_owned());
+        let triplet = Arch::of_this_program().names().triplet;
+        let libraries =
+            LIBRARIES.map(|dir| root.join(dir).join(triplet).to_string_lossy().into_owned());
         let modules = format!("{}/qemu", libraries[0]);
         let env = [("LD_LIBRARY_PATH", libraries.join(":")), ("QEMU_MODULE_DIR", modules)]
             .map(|(key, value)| (key.to_owned(), value));
@@ -74,7 +75,8 @@ impl Qemu {
             .into_iter()
             .filter(|dir| dir.is_dir())
             .collect();
-        let mut qemu = Self::probe(root.join("usr/bin").join(PROGRAM), env.into(), data_dirs)?;
+        let program = root.join("usr/bin").join(arch.names().qemu.0);
+        let mut qemu = Self::probe(program, env.into(), data_dirs)?;
         qemu.package_version = Some(package_version);
         qemu.lease = Some(lease);
         Ok(qemu)
@@ -121,32 +123,38 @@ impl Qemu {
     }
 }
 
-/// Out of `QEMU emulator version 10.0.2 (Debian …)`.
-/// The release and suite whose QEMU runs with this system's libraries.
-pub(crate) fn private_source(found: &str, tools: &Tools) -> Result<(Release, String), CacheError> {
+/// The packages and suite whose QEMU, for guests of `arch`, runs with this system's libraries.
+pub(crate) fn private_source(
+    arch: Arch,
+    found: &str,
+    tools: &Tools,
+) -> Result<(Origin, String), CacheError> {
     let os = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    choose_source(found, &os, tools.dir.is_some())
+    choose_source(arch, found, &os, tools.dir.is_some())
 }
 
 fn choose_source(
+    arch: Arch,
     found: &str,
     os_release: &str,
     any_system: bool,
-) -> Result<(Release, String), CacheError> {
+) -> Result<(Origin, String), CacheError> {
     let value = |key| sources::os_release(os_release, key);
+    let here = |release| Origin { release, arch: Arch::of_this_program() };
     match (value("ID"), value("VERSION_ID")) {
         (Some("debian"), Some(number)) if number == TRIXIE.number => {
-            Ok((TRIXIE, TRIXIE.codename.to_owned()))
+            Ok((here(TRIXIE), TRIXIE.codename.to_owned()))
         }
         (Some("debian"), Some(number)) if number == BOOKWORM.number || any_system => {
-            Ok((BOOKWORM, format!("{}-backports", BOOKWORM.codename)))
+            Ok((here(BOOKWORM), format!("{}-backports", BOOKWORM.codename)))
         }
-        _ if any_system => Ok((BOOKWORM, format!("{}-backports", BOOKWORM.codename))),
+        _ if any_system => Ok((here(BOOKWORM), format!("{}-backports", BOOKWORM.codename))),
         _ => Err(CacheError::Qemu {
             found: found.to_owned(),
             advice: format!(
-                "install {PROGRAM} {MINIMUM} or newer with {}'s packages (private copies are \
+                "install {} {MINIMUM} or newer with {}'s packages (private copies are \
                  fetched on Debian 12 and 13 only)",
+                arch.names().qemu.0,
                 value("PRETTY_NAME").unwrap_or("your system")
             ),
         }),
@@ -170,7 +178,7 @@ mod tests {
     }
 
     fn fake(dir: &Path, version: &str, devices: &str) {
-        let program = dir.join(PROGRAM);
+        let program = dir.join("qemu-system-x86_64");
         let text = format!(
             "#!/bin/sh\ncase \"$*\" in *--version) echo 'QEMU emulator version {version}';;\n\
              *) echo '{devices}';; esac\n"
@@ -184,13 +192,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = Some(dir.path().as_os_str());
         let all = "name \"e1000e\" name \"igb\" name \"rtl8139\"";
-        assert!(Qemu::of_system(path).unwrap_err().contains("none is installed"));
+        assert!(Qemu::of_system(Arch::X86_64, path).unwrap_err().contains("none is installed"));
         fake(dir.path(), "7.2.0", all);
-        assert!(Qemu::of_system(path).unwrap_err().ends_with("is 7.2.0"));
+        assert!(Qemu::of_system(Arch::X86_64, path).unwrap_err().ends_with("is 7.2.0"));
         fake(dir.path(), "10.1.0", "name \"e1000e\" name \"rtl8139\"");
-        assert!(Qemu::of_system(path).unwrap_err().contains("no NIC igb"));
+        assert!(Qemu::of_system(Arch::X86_64, path).unwrap_err().contains("no NIC igb"));
         fake(dir.path(), "10.1.0", all);
-        let qemu = Qemu::of_system(path).unwrap();
+        let qemu = Qemu::of_system(Arch::X86_64, path).unwrap();
         assert_eq!(qemu.version.to_string(), "10.1.0");
         assert_eq!(qemu.command().get_args().count(), 0);
     }
@@ -199,7 +207,8 @@ mod tests {
     fn private_copies_are_for_debian_12_and_13_and_others_are_told_what_to_do() {
         let os =
             |id, number| format!("PRETTY_NAME=\"{id} {number}\"\nID={id}\nVERSION_ID={number}\n");
-        let suite = |os: String| choose_source("none", &os, false).map(|(_, suite)| suite);
+        let suite =
+            |os: String| choose_source(Arch::X86_64, "none", &os, false).map(|(_, suite)| suite);
         assert_eq!(suite(os("debian", "12")).unwrap(), "bookworm-backports");
         assert_eq!(suite(os("debian", "13")).unwrap(), "trixie");
         let why = suite(os("fedora", "44")).unwrap_err().to_string();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use teiji_experiment::InstructionTime;
+use teiji_lab::arch::Arch;
 use teiji_lab::cache::{Cache, CacheError};
 use teiji_lab::initramfs::Initramfs;
 use teiji_lab::kernel::{Kernel, KernelSpec};
@@ -24,8 +25,8 @@ impl Bench {
     fn new() -> Result<Self, CacheError> {
         let cache = Cache::open()?;
         let kernel = cache.kernel(&KernelSpec::default(), &mut ())?;
-        let qemu = cache.qemu(&mut ())?;
-        let package = cache.package("busybox-static", &mut ())?;
+        let qemu = cache.qemu(Arch::X86_64, &mut ())?;
+        let package = cache.package("busybox-static", Arch::X86_64, &mut ())?;
         let path = ["bin/busybox", "usr/bin/busybox"].map(|name| package.join(name));
         let busybox = path.iter().find_map(|path| fs::read(path).ok()).unwrap();
         Ok(Self { dir: tempfile::tempdir().unwrap(), kernel, qemu, busybox })
@@ -51,6 +52,7 @@ impl Bench {
         }
         fs::write(self.path("initramfs"), archive.finish().unwrap()).unwrap();
         MachineSpec {
+            arch: Arch::X86_64,
             kernel: self.kernel.image.clone(),
             initramfs: self.path("initramfs"),
             init_args: Vec::new(),

@@ -11,6 +11,7 @@ use teiji::StopFlag;
 use teiji::listener::FRAMES_A_CALL;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, InstructionTime, Nic, Scenario, Transport};
+use teiji_lab::arch::Arch;
 use teiji_lab::cache::{self, Cache};
 use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
@@ -23,16 +24,19 @@ use teiji_lab::recorder::Recording;
 use teiji_lab::vm::{self, Supervision, VmError};
 
 use crate::guest::Job;
+use crate::guest_program;
 use crate::interruption;
 use crate::measure::Outcome;
 use crate::measure::ptp;
 use crate::member::MemberFiles;
 
-/// What every guest loads: the way to the host, and the watchdog.
-pub const BASE_MODULES: [&str; 3] = ["virtio_pci", "virtio_console", "i6300esb"];
+/// What every guest loads: the way to the host.
+const TO_HOST: [&str; 2] = ["virtio_pci", "virtio_console"];
+/// The emulated watchdog's driver, which not every kernel has.
+const WATCHDOG: &str = "i6300esb";
 /// Before them, where an instruction takes less than QEMU's clock can tell: until it is loaded,
-/// each timer costs the guest a hundred times what it should.
-pub const SLOWER_CLOCK_MODULE: &str = "lapic_freq";
+/// each timer costs an x86 guest a hundred times what it should.
+const SLOWER_CLOCK_MODULE: &str = "lapic_freq";
 /// Memory of a guest: the kernel, this program and a million frames' records.
 const MEMORY_MIB: u32 = 512;
 /// Real time for booting, beside the measurement.
@@ -47,8 +51,6 @@ const VIRTUAL_SLACK: Span = Span::from_secs(60);
 
 /// What all members of a run share.
 pub struct Lab {
-    /// What runs the guests.
-    pub qemu: Qemu,
     /// One for each kernel that a case runs on; never empty.
     guests: Vec<Guest>,
     /// Keeps the guests' file systems until the run is over.
@@ -70,6 +72,9 @@ struct Guest {
     /// The kernel's name in the cases that ask for it; `None` for the others.
     name: Option<String>,
     kernel: Kernel,
+    qemu: Qemu,
+    /// Its init.
+    program: PathBuf,
     /// What QEMU boots of it.
     boots: PathBuf,
     initramfs: PathBuf,
@@ -100,7 +105,6 @@ impl Lab {
             );
         }
         let cache = Cache::open()?;
-        let modules = modules(experiment);
         let synchronises = experiment.cases.iter().any(|case| uses_ptp(&case.scenario));
         let packages: &[&str] = if synchronises { &["linuxptp"] } else { &[] };
         let scratch = tempfile::Builder::new()
@@ -109,7 +113,6 @@ impl Lab {
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
         interruption::prepare_in(scratch.path());
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
-        let trees = cache.guest_packages(packages, progress)?;
         let mut names: Vec<Option<String>> = Vec::new();
         for case in &experiment.cases {
             if !names.contains(&case.kernel) {
@@ -120,6 +123,16 @@ impl Lab {
         for (index, name) in names.into_iter().enumerate() {
             let own = name.as_deref().map(|name| KernelSpec::from_options(Some(name), None));
             let mut kernel = cache.kernel(own.transpose()?.as_ref().unwrap_or(spec), progress)?;
+            let arch = kernel.arch;
+            let cases = experiment.cases.iter().filter(|case| case.kernel == name);
+            for case in cases {
+                if let Some(why) = machine::cannot_take(arch, case.instruction) {
+                    bail!("the case `{}`: {why}", case.name);
+                }
+            }
+            let program = guest_program::find(arch)?;
+            let trees = cache.guest_packages(packages, arch, progress)?;
+            let modules = modules(experiment, &kernel);
             cache.add_modules(&mut kernel, &modules, progress)?;
             let initramfs = scratch.path().join(format!("initramfs{index}"));
             let contents = GuestContents {
@@ -130,10 +143,10 @@ impl Lab {
             };
             write_initramfs(&initramfs, &kernel, &contents)?;
             let boots = kernel.unpacked(scratch.path())?;
-            guests.push(Guest { name, kernel, boots, initramfs });
+            let qemu = cache.qemu(arch, progress)?;
+            guests.push(Guest { name, kernel, qemu, program, boots, initramfs });
         }
-        let qemu = cache.qemu(progress)?;
-        Ok(Self { qemu, guests, _scratch: scratch, wall_limit })
+        Ok(Self { guests, _scratch: scratch, wall_limit })
     }
 
     fn guest(&self, case: &Case) -> &Guest {
@@ -144,6 +157,16 @@ impl Lab {
     /// The kernel that a case runs on.
     pub fn kernel(&self, case: &Case) -> &Kernel {
         &self.guest(case).kernel
+    }
+
+    /// The QEMU that a case's guest runs on.
+    pub fn qemu(&self, case: &Case) -> &Qemu {
+        &self.guest(case).qemu
+    }
+
+    /// The program that is the init of a case's guest.
+    pub fn program(&self, case: &Case) -> &Path {
+        &self.guest(case).program
     }
 
     /// The file system that a case's guest begins with.
@@ -162,6 +185,7 @@ impl Lab {
         let slower = (case.instruction.as_ps() / InstructionTime::default().as_ps()).max(1);
         let deadline = virtual_time(&case.scenario) + VIRTUAL_SLACK * i64::from(slower);
         MachineSpec {
+            arch: self.kernel(case).arch,
             kernel: self.guest(case).boots.clone(),
             initramfs: self.initramfs(case).to_owned(),
             init_args: [
@@ -217,7 +241,7 @@ impl Lab {
         spec.init_args.insert(0, format!("teiji.{}", crate::guest::SYMBOLS_WORD));
         let mut messages = Vec::new();
         vm::run(
-            self.qemu.command(),
+            self.qemu(case).command(),
             &spec,
             &scratch.path().join("qemu.log"),
             Supervision {
@@ -252,7 +276,7 @@ impl Lab {
         let wall_limit = self.wall_limit.unwrap_or_else(|| default_wall_limit(case));
         let mut messages = Vec::new();
         let ended = vm::run(
-            self.qemu.command(),
+            self.qemu(case).command(),
             &spec,
             &scratch.path().join("qemu.log"),
             Supervision { wall_limit, cpu, stop: &|| stop.is_stopped(), tick, recording },
@@ -332,13 +356,23 @@ fn nics(scenario: &Scenario, captures: &[Option<PathBuf>]) -> Vec<NicSpec> {
     nics
 }
 
-/// The kernel modules that an experiment's cases need.
-fn modules(experiment: &Experiment) -> Vec<&'static str> {
+/// What a guest of this kernel loads before its own modules: what its clock needs where the
+/// shortest instruction is such, the way to the host, and the watchdog.
+pub fn base_modules(kernel: &Kernel, instruction: InstructionTime) -> Vec<&'static str> {
     let mut names = Vec::new();
-    if experiment.cases.iter().any(|case| case.instruction.slowdown() > 1) {
+    if kernel.arch == Arch::X86_64 && instruction.slowdown() > 1 {
         names.push(SLOWER_CLOCK_MODULE);
     }
-    names.extend(BASE_MODULES);
+    names.extend(TO_HOST);
+    names.extend(kernel.has_module(WATCHDOG).then_some(WATCHDOG));
+    names
+}
+
+/// The kernel modules that an experiment's cases need.
+fn modules(experiment: &Experiment, kernel: &Kernel) -> Vec<&'static str> {
+    let instructions = experiment.cases.iter().map(|case| case.instruction);
+    let shortest = instructions.min_by_key(|time| time.as_ps()).unwrap_or_default();
+    let mut names = base_modules(kernel, shortest);
     let mut need = |name| {
         if !names.contains(&name) {
             names.push(name);
@@ -391,7 +425,7 @@ pub fn write_initramfs(
     kernel: &Kernel,
     contents: &GuestContents<'_>,
 ) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("cannot find this program")?;
+    let program = guest_program::find(kernel.arch)?;
     let program = fs::read(&program)
         .with_context(|| format!("cannot read this program, {}", program.display()))?;
     let modules = GuestModules::new(kernel, contents.loaded, contents.at_hand)?;

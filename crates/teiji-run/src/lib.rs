@@ -24,6 +24,7 @@ pub mod causes;
 mod error;
 pub mod experiment_file;
 pub mod guest;
+pub mod guest_program;
 mod interruption;
 pub mod lab;
 pub mod limits;

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment};
+use teiji_lab::arch::Arch;
 use teiji_lab::cache::available_bytes;
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
@@ -102,20 +103,31 @@ impl Repeat {
                 run.display()
             );
         }
-        let measured_by = manifest.lab.as_ref().and_then(|lab| lab.program_sha256.clone());
-        if measured_by.is_some() && measured_by != digest("/proc/self/exe".as_ref()) {
-            bail!(
-                "{} was measured by another build of teiji, whose guests execute other \
-                 instructions: measure again with this one, then ask",
-                run.display()
-            );
-        }
         let (experiment, job) = replay::recorded(&folder, &manifest, &[])?;
         let recorded = |key: &str| experiment_file::recorded_argument(&manifest, key);
         let (kernel, modules) = (recorded("--kernel"), recorded("--modules").map(PathBuf::from));
         let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
         let mut steps = CacheSteps::new(progress);
         let lab = Lab::prepare(&experiment, &job, &kernel, None, &mut steps)?;
+        for case in &experiment.cases {
+            let arch = lab.kernel(case).arch;
+            if arch != Arch::X86_64 {
+                bail!(
+                    "the recorder knows guests of amd64 only, and the case `{}` ran on {arch}: measure \
+                     it with a kernel for amd64, then ask",
+                    case.name
+                );
+            }
+        }
+        let measured_by = manifest.lab.as_ref().and_then(|lab| lab.program_sha256.clone());
+        let program = experiment.cases.first().and_then(|first| digest(lab.program(first)));
+        if measured_by.is_some() && measured_by != program {
+            bail!(
+                "{} was measured by another build of teiji, whose guests execute other \
+                 instructions: measure again with this one, then ask",
+                run.display()
+            );
+        }
         Ok(Self { folder, manifest, experiment, lab })
     }
 

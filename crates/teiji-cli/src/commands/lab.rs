@@ -50,7 +50,7 @@ enum What {
 #[derive(clap::Args)]
 struct KernelArgs {
     /// The kernel: debian:6.12-rt (the default), debian:6.1-rt, debian:6.12, …, debian:newest-rt;
-    /// debug-rt or debug (built first; they find errors in modules); or the path of an image, with
+    /// for ARM with /arm64 or /armhf, as debian:6.12-rt/arm64; debug-rt or debug (built first; they find errors in modules); or the path of an image, with
     /// --modules.
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
@@ -126,7 +126,7 @@ fn fetch(spec: &KernelSpec) -> anyhow::Result<Exit> {
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
     let kernel = cache.refresh_kernel(spec, &mut steps)?;
-    let qemu = cache.refresh_qemu(&mut steps)?;
+    let qemu = cache.refresh_qemu(kernel.arch, &mut steps)?;
     drop(steps);
     output::line(format_args!("kernel   {} ({})", kernel.release, kernel.name))?;
     output::line(format_args!("QEMU     {}", qemu.version))?;

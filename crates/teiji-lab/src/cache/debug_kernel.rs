@@ -1,5 +1,6 @@
 //! The debug kernels in the cache: built once from Debian's source, then used like fetched ones.
 
+use crate::arch::Arch;
 use crate::fetch::{self, Fetcher};
 use crate::kernel::debug::{BUILD_BYTES, DebugKernel, SOURCE_PACKAGE};
 
@@ -39,7 +40,7 @@ impl Cache {
         {
             let _filling = Filling::wait(&self.dir, progress)?;
             let mut fetcher = Fetcher::new(&self.tools, &self.dir);
-            let package = fetcher.resolve_package(SOURCE_PACKAGE, progress)?;
+            let package = fetcher.resolve_package(SOURCE_PACKAGE, Arch::default(), progress)?;
             id = item::id(&format!("linux-{name}"), &package.version);
             if let Found::Whole(item) = Item::find(&kind_dir, &id) {
                 item::point(&kind_dir, &name, &id)?;

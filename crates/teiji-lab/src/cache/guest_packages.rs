@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::fetch::sources::KERNEL_RELEASES;
+use crate::arch::Arch;
+use crate::fetch::sources::{KERNEL_RELEASES, Origin};
 use crate::fetch::{self, Archive, Fetcher};
 
 use super::error::CacheError;
@@ -15,6 +16,11 @@ use super::{Cache, Freshness};
 
 /// Tells these items from packages unpacked without their libraries.
 const WITH_LIBRARIES: &str = "+libraries";
+
+fn with_libraries(package: &str, arch: Arch) -> String {
+    format!("{package}{WITH_LIBRARIES}{}", arch.suffix())
+}
+
 /// Folders of a package that a guest has no use for.
 const UNUSED: [&str; 9] = [
     "etc/cron.d",
@@ -29,7 +35,7 @@ const UNUSED: [&str; 9] = [
 ];
 
 impl Cache {
-    /// For each named package a folder with its files and the libraries they need,
+    /// For each named package, for `arch`, a folder with its files and the libraries they need,
     /// to be put into a guest one over the other. All come from one release of
     /// Debian, so that a library they share is the same.
     ///
@@ -38,10 +44,11 @@ impl Cache {
     pub fn guest_packages(
         &self,
         names: &[&str],
+        arch: Arch,
         progress: &mut dyn Progress,
     ) -> Result<Vec<PathBuf>, CacheError> {
         let cached = |name: &str, progress: &mut dyn Progress| {
-            let name = format!("{name}{WITH_LIBRARIES}");
+            let name = with_libraries(name, arch);
             Some(self.usable(Kind::Package, &name, Freshness::Cached, progress)?.root())
         };
         let mut roots: Vec<_> = names.iter().map(|name| cached(name, progress)).collect();
@@ -50,7 +57,7 @@ impl Cache {
             roots = names.iter().map(|name| cached(name, &mut ())).collect();
             let missing = names.iter().zip(&roots).filter(|(_, root)| root.is_none());
             let missing: Vec<&str> = missing.map(|(name, _)| *name).collect();
-            self.fill_guest_packages(&missing, progress)?;
+            self.fill_guest_packages(&missing, arch, progress)?;
             roots = names.iter().map(|name| cached(name, progress)).collect();
         }
         let lost =
@@ -61,13 +68,15 @@ impl Cache {
     fn fill_guest_packages(
         &self,
         names: &[&str],
+        arch: Arch,
         progress: &mut dyn Progress,
     ) -> Result<(), CacheError> {
         if names.is_empty() {
             return Ok(());
         }
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
-        let archives = fetcher.download_whole(KERNEL_RELEASES[0], names, progress)?;
+        let origin = Origin { release: KERNEL_RELEASES[0], arch };
+        let archives = fetcher.download_whole(origin, names, progress)?;
         let pool = self.unpacked_for_now(&fetcher, &archives, progress)?;
         for name in names {
             let own: Vec<&Archive> = archives.iter().filter(|a| a.package.name == *name).collect();
@@ -83,8 +92,8 @@ impl Cache {
             for folder in UNUSED {
                 item::remove(&unfinished.root().join(folder))?;
             }
-            libraries::add(&unfinished.root(), pool.path())?;
-            let name = format!("{name}{WITH_LIBRARIES}");
+            libraries::add(&unfinished.root(), pool.path(), arch)?;
+            let name = with_libraries(name, arch);
             let id = item::id(&name, &package.version);
             unfinished.finish(&kind_dir, &id, &name, vec![package])?;
         }

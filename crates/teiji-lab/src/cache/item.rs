@@ -98,7 +98,7 @@ impl Item {
 
     /// Looks up `name` (a link) or an id in the folder of its kind.
     pub(crate) fn find(kind_dir: &Path, name: &str) -> Found {
-        let link = kind_dir.join(name);
+        let link = kind_dir.join(file_name(name));
         let dir = match fs::read_link(&link) {
             Ok(target) => kind_dir.join(target),
             Err(_) => link,
@@ -208,6 +208,18 @@ pub(crate) fn id(package: &str, version: &str) -> String {
     format!("{package}_{}", version.replace(':', "%3a"))
 }
 
+/// A name or id as that of a file: the `/` before an architecture is written as in addresses.
+fn file_name(name: &str) -> String {
+    name.replace('/', SLASH)
+}
+
+/// The name that a file stands for.
+pub(crate) fn name_of_file(file: &str) -> String {
+    file.replace(SLASH, "/")
+}
+
+const SLASH: &str = "%2f";
+
 /// Lower-case hexadecimal digits of `bytes`.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -272,7 +284,7 @@ impl Unfinished {
             .map_err(|e| CacheError::io("write", &manifest_path, e.into()))?;
         fs::write(&manifest_path, text).map_err(|e| CacheError::io("write", &manifest_path, e))?;
 
-        let place = kind_dir.join(id);
+        let place = kind_dir.join(file_name(id));
         remove(&place)?;
         let filled = self.dir.keep();
         fs::rename(&filled, &place).map_err(|e| CacheError::io("rename", &filled, e))?;
@@ -294,10 +306,11 @@ fn describe(path: &Path) -> Result<Entry, CacheError> {
 
 /// Makes `name` stand for `id`, in one step even if it stood for another.
 pub(crate) fn point(kind_dir: &Path, name: &str, id: &str) -> Result<(), CacheError> {
-    let link = kind_dir.join(name);
+    let link = kind_dir.join(file_name(name));
     let fresh = kind_dir.join(format!("{UNFINISHED}link-{}", std::process::id()));
     remove(&fresh)?;
-    std::os::unix::fs::symlink(id, &fresh).map_err(|e| CacheError::io("create", &fresh, e))?;
+    std::os::unix::fs::symlink(file_name(id), &fresh)
+        .map_err(|e| CacheError::io("create", &fresh, e))?;
     fs::rename(&fresh, &link).map_err(|e| CacheError::io("create", &link, e))
 }
 

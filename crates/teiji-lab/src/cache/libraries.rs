@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::elf::Needs;
 
 use super::error::CacheError;
 use super::item;
 
-/// Where Debian keeps libraries.
-const LIBRARY_FOLDERS: [&str; 4] =
-    ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib", "usr/lib"];
+/// Where Debian keeps libraries; those of one architecture in a folder of its own there.
+const LIBRARY_FOLDERS: [&str; 2] = ["lib", "usr/lib"];
 
 /// Copies into `root` what its programs need of `pool`, and what that needs in turn.
 /// A plug-in whose library the package does not depend on is removed: it would only
 /// work where somebody has installed that too.
-pub(super) fn add(root: &Path, pool: &Path) -> Result<(), CacheError> {
+pub(super) fn add(root: &Path, pool: &Path, arch: Arch) -> Result<(), CacheError> {
     let mut unread: Vec<_> =
         item::files_below(root)?.into_iter().map(|path| (path, true)).collect();
     while let Some((path, own)) = unread.pop() {
@@ -27,7 +27,7 @@ pub(super) fn add(root: &Path, pool: &Path) -> Result<(), CacheError> {
         let plug_in = own && needs.loader.is_none();
         let loader = needs.loader.map(|path| path.trim_start_matches('/').to_owned());
         for wanted in needs.libraries.into_iter().chain(loader) {
-            match find(&wanted, pool) {
+            match find(&wanted, pool, arch) {
                 Some(place) => unread.extend(copy(&place, root, pool)?.map(|path| (path, false))),
                 None if plug_in => item::remove(&path)?,
                 None => {
@@ -44,9 +44,12 @@ pub(super) fn add(root: &Path, pool: &Path) -> Result<(), CacheError> {
 
 /// The path below `pool` of a library, or of the loader, which is known by its path. Since
 /// Debian 13 the packages have all of it below `usr`, and the link to there is another's.
-fn find(wanted: &str, pool: &Path) -> Option<String> {
-    let places = LIBRARY_FOLDERS.map(|folder| format!("{folder}/{wanted}"));
-    let mut places = places.into_iter().chain([wanted.to_owned(), format!("usr/{wanted}")]);
+fn find(wanted: &str, pool: &Path, arch: Arch) -> Option<String> {
+    let triplet = arch.names().triplet;
+    let of_arch = LIBRARY_FOLDERS.map(|folder| format!("{folder}/{triplet}/{wanted}"));
+    let of_all = LIBRARY_FOLDERS.map(|folder| format!("{folder}/{wanted}"));
+    let mut places =
+        of_arch.into_iter().chain(of_all).chain([wanted.to_owned(), format!("usr/{wanted}")]);
     places.find(|place| fs::symlink_metadata(pool.join(place)).is_ok())
 }
 
@@ -101,7 +104,7 @@ mod tests {
             fs::create_dir_all(pool.path().join(place)).unwrap();
             let loader = format!("{place}/ld-linux-x86-64.so.2");
             fs::write(pool.path().join(&loader), "").unwrap();
-            assert_eq!(find("lib64/ld-linux-x86-64.so.2", pool.path()), Some(loader));
+            assert_eq!(find("lib64/ld-linux-x86-64.so.2", pool.path(), Arch::X86_64), Some(loader));
         }
     }
 
@@ -113,7 +116,7 @@ mod tests {
         };
         let (pool, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(root.path().join("sh"), shell).unwrap();
-        let why = add(root.path(), pool.path()).unwrap_err().to_string();
+        let why = add(root.path(), pool.path(), Arch::X86_64).unwrap_err().to_string();
         assert!(why.contains("library libc.so") || why.contains("ld-linux"), "{why}");
     }
 }

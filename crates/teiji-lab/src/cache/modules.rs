@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-use crate::fetch::{self, Fetcher};
+use crate::arch::Arch;
+use crate::fetch::{self, Fetcher, HeaderPackages};
 use crate::kernel::build::{self, Build, Compiler};
 use crate::kernel::toolchain::{self, Toolchain};
 use crate::kernel::{BuildError, Headers, Kernel, ModuleSource, Strictness, headers};
@@ -134,12 +135,17 @@ impl Cache {
             Ok(compiler) => return Ok(compiler),
             Err(found) => found,
         };
+        let arch = headers.arch;
         let Some(wanted) = headers.compiler.as_deref() else {
-            return Err(BuildError::NoTool { tool: "gcc", package: "gcc" }.into());
+            let (tool, package) =
+                (format!("{}gcc", arch.tool_prefix()), arch.compiler_package("gcc"));
+            return Err(BuildError::NoTool { tool, package }.into());
         };
-        let name = format!("{wanted}+loader");
+        let package = arch.compiler_package(wanted);
+        let name = format!("{package}+loader");
         let kind = Kind::Toolchain;
-        let open = |item: &Item| Compiler::of_toolchain(Toolchain { root: item.root() }, wanted);
+        let open =
+            |item: &Item| Compiler::of_toolchain(Toolchain { root: item.root() }, arch, wanted);
         if let Some(item) = self.usable(kind, &name, Freshness::Cached, progress) {
             return Ok(open(&item)?);
         }
@@ -147,13 +153,13 @@ impl Cache {
         if let Some(item) = self.usable(kind, &name, Freshness::Cached, &mut ()) {
             return Ok(open(&item)?);
         }
-        let found = found
-            .map_or("there is no gcc here".to_owned(), |gcc| format!("here is {}", gcc.version));
+        let found =
+            found.map_or("there is none here".to_owned(), |gcc| format!("here is {}", gcc.version));
         progress.note(&format!(
-            "this kernel's modules need {wanted} ({found}): fetching it privately, the system stays as it is"
+            "this kernel's modules need {package} ({found}): fetching it privately, the system stays as it is"
         ));
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
-        let archives = fetcher.download_compiler(wanted, progress)?;
+        let archives = fetcher.download_compiler(&package, progress)?;
         let unfinished = Unfinished::start(&self.kind_dir(kind))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         super::drop_documentation(&unfinished.root())?;
@@ -180,7 +186,7 @@ impl Cache {
         let release = &kernel.release;
         let lacking = |why| BuildError::NoHeaders { release: release.clone(), why };
         if let Some(build_tree) = &kernel.build_tree {
-            return Ok(Headers::of_build_tree(build_tree).map_err(lacking)?);
+            return Ok(Headers::of_build_tree(build_tree, kernel.arch).map_err(lacking)?);
         }
         let Some(package) = &kernel.package else {
             let why = format!("{} has no folder `build`", kernel.modules_dir.display());
@@ -188,8 +194,9 @@ impl Cache {
         };
         let version = &package.version;
         let id = item::id(&format!("linux-headers-{release}+libraries"), version);
-        let open =
-            |item: &Item| Headers::of_package(&item.root(), release, version).map_err(lacking);
+        let open = |item: &Item| {
+            Headers::of_package(&item.root(), kernel.arch, release, version).map_err(lacking)
+        };
         if let Some(item) = self.usable(Kind::Headers, &id, Freshness::Cached, progress) {
             return Ok(open(&item)?);
         }
@@ -198,15 +205,20 @@ impl Cache {
             return Ok(open(&item)?);
         }
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
-        let wanted = fetcher.resolve_headers(release, version, progress)?;
-        let archives = fetcher.download(&wanted, progress)?;
+        let HeaderPackages { headers, kbuild } =
+            fetcher.resolve_headers(release, version, kernel.arch, progress)?;
+        let mut archives = fetcher.download(&headers, progress)?;
+        let mut needed = Vec::new();
+        if let Some(kbuild) = &kbuild {
+            archives.extend(fetcher.download(kbuild, progress)?);
+            needed = fetcher.download_kbuild_libraries(kbuild, progress)?;
+        }
         let unfinished = Unfinished::start(&self.kind_dir(Kind::Headers))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         super::drop_documentation(&unfinished.root())?;
         headers::relocate(&unfinished.root(), release)?;
-        let needed = fetcher.download_kbuild_libraries(&wanted, progress)?;
         let pool = self.unpacked_for_now(&fetcher, &needed, progress)?;
-        libraries::add(&unfinished.root(), pool.path())?;
+        libraries::add(&unfinished.root(), pool.path(), Arch::of_this_program())?;
         toolchain::wrap(&unfinished.root())?;
         let packages = archives.iter().map(|archive| archive.package.clone()).collect();
         let item = unfinished.finish(&self.kind_dir(Kind::Headers), &id, &kernel.name, packages)?;

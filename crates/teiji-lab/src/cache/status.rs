@@ -115,7 +115,7 @@ impl Cache {
             let mut names: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
             for path in &entries {
                 if let (Ok(target), Some(name)) = (fs::read_link(path), path.file_name()) {
-                    let name = name.to_string_lossy().into_owned();
+                    let name = item::name_of_file(&name.to_string_lossy());
                     names.entry(kind_dir.join(target)).or_default().push(name);
                 }
             }

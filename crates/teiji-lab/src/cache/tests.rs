@@ -34,8 +34,9 @@ struct Server {
 }
 
 /// `apt-get` answers with the files in `served/`; while the file `fail` exists, every
-/// call that would use the network prints it and ends with 100, and the next download
-/// does so with `fail-once`. Every call is noted.
+/// call that would use the network prints it and ends with 100, the next download
+/// does so with `fail-once`, and with `fail-security` each index with security updates. Every call
+/// is noted.
 const APT_GET: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >>"$here/calls"
@@ -45,7 +46,11 @@ for last; do :; done
 name=${last%%=*}
 case "$*" in
     *indextargets*) exit 0 ;;
-    *update*) fail; echo "dlstatus:1:50.0:Retrieving" ;;
+    *update*) fail
+        if [ -e "$here/fail-security" ] && grep -q security "${APT_CONFIG%/*}/sources.list"; then
+            cat "$here/fail-security" >&2; exit 100
+        fi
+        echo "dlstatus:1:50.0:Retrieving" ;;
     *--print-uris*)
         for file in "$here"/served/"$name"_*.deb; do
             echo "'http://server/x.deb' $(basename "$file") $(wc -c <"$file") SHA256:$(cat "$here/digest" 2>/dev/null || sha256sum "$file" | cut -d' ' -f1)"
@@ -195,7 +200,7 @@ fn a_kernel_is_fetched_once_and_then_used_without_asking_anybody() {
     assert_eq!(again.image, kernel.image);
     assert_eq!(server.calls(), before);
     // Package files are of no use any more.
-    assert_eq!(fs::read_dir(dir.path().join("apt/bookworm/archives")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(dir.path().join("apt/bookworm-amd64/archives")).unwrap().count(), 1);
 }
 
 #[test]
@@ -321,6 +326,24 @@ fn a_package_that_has_gone_from_a_mirror_is_asked_for_again_with_a_fresh_index()
 }
 
 #[test]
+fn where_only_the_index_of_security_updates_stays_out_of_date_it_is_done_without_them() {
+    let Some(server) = Server::start() else { return };
+    server.serve_kernel("6.12.5-rt-amd64");
+    let complaint = |suite: &str| {
+        let said = format!("E: Failed to fetch http://h/{suite}/x  File has unexpected size");
+        fs::write(server.path("fail-security"), said).unwrap();
+    };
+    let dir = tempfile::tempdir().unwrap();
+    complaint("bookworm");
+    let why = server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+    assert!(matches!(why, CacheError::MirrorChanging { .. }), "{why}");
+    complaint("bookworm-security");
+    let mut told = Told::default();
+    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut told).unwrap();
+    assert!(told.notes[1].contains("without its security updates"), "{:?}", told.notes);
+}
+
+#[test]
 fn a_download_that_is_not_what_the_index_signed_is_never_unpacked() {
     let Some(server) = Server::start() else { return };
     server.serve_kernel("6.12.5-rt-amd64");
@@ -337,7 +360,7 @@ fn a_download_that_is_not_what_the_index_signed_is_never_unpacked() {
     let mut bytes = fs::read(server.path("served").join(name)).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    fs::write(dir.path().join("apt/bookworm/archives").join(name), bytes).unwrap();
+    fs::write(dir.path().join("apt/bookworm-amd64/archives").join(name), bytes).unwrap();
     cache.kernel(&KernelSpec::default(), &mut ()).unwrap();
 }
 
@@ -402,9 +425,9 @@ fn a_package_gives_its_unpacked_files() {
     let Some(server) = Server::start() else { return };
     server.serve("busybox-static", "1", &[("bin/busybox", b"#!".to_vec())]);
     let dir = tempfile::tempdir().unwrap();
-    let root = server.cache(dir.path()).package("busybox-static", &mut ()).unwrap();
+    let root = server.cache(dir.path()).package("busybox-static", Arch::X86_64, &mut ()).unwrap();
     assert_eq!(fs::read(root.join("bin/busybox")).unwrap(), b"#!");
-    let why = server.cache(dir.path()).package("nonesuch", &mut ()).unwrap_err();
+    let why = server.cache(dir.path()).package("nonesuch", Arch::X86_64, &mut ()).unwrap_err();
     assert!(matches!(why, CacheError::NotPackaged { .. }), "{why}");
 }
 
@@ -427,7 +450,7 @@ fn where_the_systems_qemu_is_too_old_a_private_one_is_fetched_once() {
     let dir = tempfile::tempdir().unwrap();
     let cache = server.cache(dir.path());
     let mut told = Told::default();
-    let qemu = cache.qemu(&mut told).unwrap();
+    let qemu = cache.qemu(Arch::X86_64, &mut told).unwrap();
     assert_eq!(qemu.version.to_string(), "10.0.2");
     assert_eq!(qemu.package_version.as_deref(), Some("1:10.0.2"));
     assert!(qemu.program.starts_with(dir.path()));
@@ -435,11 +458,11 @@ fn where_the_systems_qemu_is_too_old_a_private_one_is_fetched_once() {
     assert!(!qemu.program.to_string_lossy().contains(':'), "{}", qemu.program.display());
     assert!(told.notes[0].contains("is 7.2.0") && told.notes[0].contains("privately"));
     let calls = server.calls();
-    cache.qemu(&mut ()).unwrap();
+    cache.qemu(Arch::X86_64, &mut ()).unwrap();
     assert_eq!(server.calls(), calls);
 
     server.program("qemu-system-x86_64", &qemu_program("10.1.0"));
-    assert_eq!(cache.qemu(&mut ()).unwrap().version.to_string(), "10.1.0");
+    assert_eq!(cache.qemu(Arch::X86_64, &mut ()).unwrap().version.to_string(), "10.1.0");
 }
 
 #[test]
@@ -459,7 +482,7 @@ fn a_cache_folder_that_may_not_be_written_is_named() {
 fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::open_at(dir.path()).unwrap();
-    let root = match cache.package("busybox-static", &mut ()) {
+    let root = match cache.package("busybox-static", Arch::X86_64, &mut ()) {
         Ok(root) => root,
         Err(
             why @ (CacheError::NoNetwork { .. }
@@ -483,7 +506,7 @@ fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
     let whole = item::sha256_of(&busybox).unwrap();
     fs::write(&busybox, bytes).unwrap();
     let mut told = Told::default();
-    cache.package("busybox-static", &mut told).unwrap();
+    cache.package("busybox-static", Arch::X86_64, &mut told).unwrap();
     assert!(told.notes[0].contains("damaged"), "{:?}", told.notes);
     assert_eq!(item::sha256_of(&busybox).unwrap(), whole);
 }

@@ -16,7 +16,7 @@ use crate::cache::item;
 use crate::cache::progress::{Progress, Step};
 use crate::cache::space;
 
-use super::sources::{self, Mirror, Release};
+use super::sources::{self, Mirror, Origin};
 use super::stanza::{self, Stanza};
 
 /// How long apt may stay silent. It speaks twice a second while it downloads, and
@@ -130,27 +130,24 @@ fn parse_remote(line: &str) -> Option<Remote> {
     })
 }
 
-/// apt for one release of Debian.
+/// apt for one release of Debian and one architecture.
 #[derive(Debug)]
 pub(crate) struct Apt {
     tools: Tools,
     dir: PathBuf,
-    release: Release,
+    origin: Origin,
     cache_dir: PathBuf,
 }
 
 impl Apt {
     /// Prepares the folders; asks nobody yet.
-    pub(crate) fn new(
-        tools: &Tools,
-        cache_dir: &Path,
-        release: Release,
-    ) -> Result<Self, CacheError> {
-        let dir = cache_dir.join("apt").join(release.codename);
+    pub(crate) fn new(tools: &Tools, cache_dir: &Path, origin: Origin) -> Result<Self, CacheError> {
+        let Origin { release, arch } = origin;
+        let dir = cache_dir.join("apt").join(format!("{}-{arch}", release.codename));
         for part in ["lists/partial", "archives/partial", "empty/partial", "state", "cache"] {
             item::create_dir(&dir.join(part))?;
         }
-        Ok(Self { tools: tools.clone(), dir, release, cache_dir: cache_dir.to_owned() })
+        Ok(Self { tools: tools.clone(), dir, origin, cache_dir: cache_dir.to_owned() })
     }
 
     /// Where downloads lie.
@@ -159,18 +156,28 @@ impl Apt {
     }
 
     /// Fetches today's index: from the system's mirror, else from Debian's own; twice, if a
-    /// mirror is being updated.
+    /// mirror is being updated. Of an architecture that few use, the index of the security updates
+    /// has been out of date for days: then it is done without these, and said.
     pub(crate) fn update(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
-        match self.update_once(progress) {
-            Err(CacheError::MirrorChanging { .. }) => {
-                self.tools.wait_for_mirror(progress);
-                self.update_once(progress)
-            }
-            done => done,
+        let first = self.update_once(true, progress);
+        let Err(CacheError::MirrorChanging { .. }) = first else { return first };
+        self.tools.wait_for_mirror(progress);
+        let second = self.update_once(true, progress);
+        let Err(CacheError::MirrorChanging { said }) = &second else { return second };
+        let suite = self.origin.release.security();
+        if !said.contains(&suite) {
+            return second;
         }
+        progress.note(&format!(
+            "The package server's index and files of {suite} still differ: older packages for {} are \
+             taken, without its security updates",
+            self.origin.arch
+        ));
+        self.update_once(false, progress)
     }
 
-    fn update_once(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
+    /// With the index of the security updates, or without.
+    fn update_once(&self, security: bool, progress: &mut dyn Progress) -> Result<(), CacheError> {
         space::require(&self.cache_dir, "the package index", INDEX_BYTES)?;
         let keyring = Path::new(sources::KEYRING);
         if self.tools.dir.is_none() && !keyring.exists() {
@@ -187,9 +194,12 @@ impl Apt {
         let settings = self.system_settings();
         let mut first_error = None;
         for mirror in mirrors {
-            self.write("sources.list", &mirror.source_list(self.release, sources::KEYRING))?;
+            let Origin { release, arch } = self.origin;
+            let list = mirror.source_list(release, security, sources::KEYRING);
+            self.write("sources.list", &list)?;
             self.write("apt.conf", &self.configuration(&settings))?;
-            let what = format!("fetch the package index of Debian {}", self.release.number);
+            let of_arch = arch.suffix();
+            let what = format!("fetch the package index of Debian {}{of_arch}", release.number);
             match self.run(&what, None, progress, |c| {
                 c.args(["--error-on=any", "update"]);
             }) {
@@ -241,7 +251,7 @@ impl Apt {
 
     /// apt.conf(5) for this private apt. `/dev/null` keeps the system's parts out.
     fn configuration(&self, settings: &str) -> String {
-        let dir = self.dir.display();
+        let (dir, arch) = (self.dir.display(), self.origin.arch);
         format!(
             "{settings}\
              Dir::Etc::main \"/dev/null\";\n\
@@ -257,8 +267,8 @@ impl Apt {
              Dir::Cache::srcpkgcache \"\";\n\
              Dir::Cache::archives \"{dir}/archives\";\n\
              Dir::Log \"{dir}/state\";\n\
-             APT::Architecture \"amd64\";\n\
-             APT::Architectures {{ \"amd64\"; }};\n\
+             APT::Architecture \"{arch}\";\n\
+             APT::Architectures {{ \"{arch}\"; }};\n\
              APT::Sandbox::User \"root\";\n\
              APT::Install-Recommends \"false\";\n\
              Acquire::Languages \"none\";\n\

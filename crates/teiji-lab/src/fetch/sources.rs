@@ -2,12 +2,28 @@
 
 use std::fmt::Write as _;
 
+use crate::arch::Arch;
+
 /// A stable release of Debian with the suites that belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Release {
     pub codename: &'static str,
     /// `VERSION_ID` in os-release.
     pub number: &'static str,
+}
+
+impl Release {
+    /// The suite of its security updates.
+    pub(crate) fn security(self) -> String {
+        format!("{}-security", self.codename)
+    }
+}
+
+/// Packages of a release for one architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Origin {
+    pub release: Release,
+    pub arch: Arch,
 }
 
 /// Debian 12: kernels 6.1 and (security) 6.12, QEMU 10 in backports.
@@ -60,15 +76,16 @@ impl Mirror {
         Some(Self { main, security })
     }
 
-    /// apt's source list for a release and its updates.
-    pub(crate) fn source_list(&self, release: Release, keyring: &str) -> String {
+    /// apt's source list for a release and its updates, those for security or not.
+    pub(crate) fn source_list(&self, release: Release, security: bool, keyring: &str) -> String {
         let mut list = String::new();
         let codename = release.codename;
-        for (base, suite) in [
-            (&self.main, codename.to_owned()),
-            (&self.main, format!("{codename}-backports")),
-            (&self.security, format!("{codename}-security")),
-        ] {
+        let updates = security.then(|| (&self.security, release.security()));
+        for (base, suite) in
+            [(&self.main, codename.to_owned()), (&self.main, format!("{codename}-backports"))]
+                .into_iter()
+                .chain(updates)
+        {
             // Writing to a String cannot fail.
             let _ = writeln!(list, "deb [signed-by={keyring}] {base} {suite} main");
         }
@@ -108,11 +125,12 @@ mod tests {
     #[test]
     fn the_source_list_names_every_suite_and_the_key() {
         assert_eq!(
-            Mirror::default().source_list(BOOKWORM, "/k.gpg"),
+            Mirror::default().source_list(BOOKWORM, true, "/k.gpg"),
             "deb [signed-by=/k.gpg] http://deb.debian.org/debian bookworm main\n\
              deb [signed-by=/k.gpg] http://deb.debian.org/debian bookworm-backports main\n\
              deb [signed-by=/k.gpg] http://deb.debian.org/debian-security bookworm-security main\n"
         );
+        assert!(!Mirror::default().source_list(BOOKWORM, false, "/k.gpg").contains("security"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::arch::Arch;
 use crate::cache::{Progress, Step};
 
 use super::headers::Headers;
@@ -24,9 +25,9 @@ pub enum BuildError {
     #[error("building kernel modules needs `{tool}`, which is not here: apt-get install {package}")]
     NoTool {
         /// The program.
-        tool: &'static str,
+        tool: String,
         /// The package that has it.
-        package: &'static str,
+        package: String,
     },
     /// A private compiler does not run.
     #[error("the compiler fetched for this kernel, {}, does not run here: install gcc", .program.display())]
@@ -144,11 +145,13 @@ impl Compiler {
             let version = run(Command::new(program).arg("--version"))?.lines().next()?.to_owned();
             Some(Self { program: program.to_owned(), version, toolchain: None })
         };
-        let Some(wanted) = headers.compiler.as_deref() else { return found("gcc").ok_or(None) };
-        if let Some(exact) = found(wanted) {
+        let prefix = headers.arch.tool_prefix();
+        let any = || found(&format!("{prefix}gcc")).ok_or(None);
+        let Some(wanted) = headers.compiler.as_deref() else { return any() };
+        if let Some(exact) = found(&format!("{prefix}{wanted}")) {
             return Ok(exact);
         }
-        let gcc = found("gcc").ok_or(None)?;
+        let gcc = any()?;
         if gcc.major() >= major(wanted.trim_start_matches("gcc-")) {
             Ok(gcc)
         } else {
@@ -156,9 +159,13 @@ impl Compiler {
         }
     }
 
-    /// The compiler `name` (`gcc-14`) of a private toolchain.
-    pub(crate) fn of_toolchain(toolchain: Toolchain, name: &str) -> Result<Self, BuildError> {
-        let program = toolchain.compiler(name);
+    /// The compiler `name` (`gcc-14`) for `arch` of a private toolchain.
+    pub(crate) fn of_toolchain(
+        toolchain: Toolchain,
+        arch: Arch,
+        name: &str,
+    ) -> Result<Self, BuildError> {
+        let program = toolchain.compiler(arch, name);
         let mut command = Command::new(&program);
         command.arg("--version");
         let text =
@@ -187,7 +194,7 @@ fn run(command: &mut Command) -> Option<String> {
 /// Refuses where there is no make.
 pub(crate) fn require_make() -> Result<(), BuildError> {
     let make = run(Command::new("make").arg("--version"));
-    make.map(drop).ok_or(BuildError::NoTool { tool: "make", package: "make" })
+    make.map(drop).ok_or(BuildError::NoTool { tool: "make".into(), package: "make".into() })
 }
 
 /// What a build has made.
@@ -285,6 +292,8 @@ impl Build<'_> {
             .arg(format!("-j{jobs}"))
             .arg(format!("CC={}", self.compiler.program))
             .arg(format!("KCFLAGS={flags}"))
+            .arg(format!("ARCH={}", self.headers.arch.names().kbuild))
+            .arg(format!("CROSS_COMPILE={}", self.headers.arch.tool_prefix()))
             // Nine tenths of a module, in memory that the guest would need for it.
             .arg("CONFIG_DEBUG_INFO=")
             // BTF needs pahole and the kernel's own vmlinux; nothing here reads it.

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::cache::error::CacheError;
 use crate::cache::item;
 
@@ -13,6 +14,8 @@ use crate::cache::item;
 pub struct Headers {
     /// The folder.
     pub dir: PathBuf,
+    /// The processors the kernel is for.
+    pub(crate) arch: Arch,
     /// What tells it from others: two kernels of the same release may differ.
     pub(crate) identity: String,
     /// The compiler it asks for, such as `gcc-12`.
@@ -27,32 +30,37 @@ const ANY_PLACE_DEFINED: &str = "teiji_src := $(realpath $(dir $(lastword $(MAKE
 
 impl Headers {
     /// Looks at a build folder; the error says what is missing.
-    pub(crate) fn open(dir: &Path, identity: String) -> Result<Self, String> {
+    pub(crate) fn open(dir: &Path, arch: Arch, identity: String) -> Result<Self, String> {
         for needed in ["Makefile", "Module.symvers", "include/generated/autoconf.h", "scripts"] {
             if !dir.join(needed).exists() {
                 return Err(format!("{} has no {needed}", dir.display()));
             }
         }
         let variables = fs::read_to_string(dir.join(".kernelvariables")).unwrap_or_default();
-        Ok(Self { dir: dir.to_owned(), identity, compiler: compiler(&variables) })
+        Ok(Self { dir: dir.to_owned(), arch, identity, compiler: compiler(&variables) })
     }
 
     /// The build folder of a kernel that did not come from a package, such as
     /// `/lib/modules/<release>/build`.
-    pub(crate) fn of_build_tree(dir: &Path) -> Result<Self, String> {
+    pub(crate) fn of_build_tree(dir: &Path, arch: Arch) -> Result<Self, String> {
         let digest = |name: &str| {
             let path = dir.join(name);
             item::sha256_of(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
         };
         let config = digest("include/generated/autoconf.h")?;
         let identity = format!("{config}{}", digest("Module.symvers")?);
-        Self::open(dir, identity)
+        Self::open(dir, arch, identity)
     }
 
     /// The build folder in the unpacked headers of `release`.
-    pub(crate) fn of_package(root: &Path, release: &str, version: &str) -> Result<Self, String> {
+    pub(crate) fn of_package(
+        root: &Path,
+        arch: Arch,
+        release: &str,
+        version: &str,
+    ) -> Result<Self, String> {
         let dir = root.join("usr/src").join(format!("linux-headers-{release}"));
-        Self::open(&dir, format!("{release} {version}"))
+        Self::open(&dir, arch, format!("{release} {version}"))
     }
 }
 
@@ -94,7 +102,7 @@ mod tests {
     fn a_folder_that_lacks_something_is_refused_naming_it() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("Makefile"), "").unwrap();
-        let why = Headers::open(dir.path(), String::new()).unwrap_err();
+        let why = Headers::open(dir.path(), Arch::X86_64, String::new()).unwrap_err();
         assert!(why.contains("Module.symvers"), "{why}");
     }
 }

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use crate::arch::Arch;
+
 use super::source::ModuleSource;
 
-/// Where Debian's iproute2 looks for plug-ins, in a guest: `tc/q_NAME.so`, `ip/link_NAME.so`.
-const LIBRARY_DIR: &str = "usr/lib/x86_64-linux-gnu";
 /// The programs that load plug-ins, and the start of their plug-ins' names.
 const PROGRAMS: [(&str, &str); 2] = [("tc", "q_"), ("ip", "link_")];
 
@@ -23,9 +23,16 @@ pub enum PluginError {
     Unknown(String),
     /// There is no compiler.
     #[error(
-        "building a plug-in needs `cc`, which does not run here ({0}): apt-get install gcc libc6-dev"
+        "building a plug-in needs `{compiler}`, which does not run here ({source}): apt-get install {packages}"
     )]
-    NoCompiler(io::Error),
+    NoCompiler {
+        /// Its program.
+        compiler: String,
+        /// What to install.
+        packages: String,
+        /// Why not.
+        source: io::Error,
+    },
     /// The compiler refused it.
     #[error("cannot compile the plug-in {name}: {said}")]
     Refused {
@@ -54,32 +61,45 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// Compiles a plug-in of this program's sources for this host, which is as fast as to
-    /// look it up would be. `name` is its path below `kernel/`: `prioflow/tc/q_prioflow.c`.
+    /// Compiles a plug-in of this program's sources for guests of `arch`, which is as fast as
+    /// to look it up would be. `name` is its path below `kernel/`: `prioflow/tc/q_prioflow.c`.
     ///
     /// # Errors
     /// [`PluginError::Unknown`] if the program has no such source; otherwise if it does not
     /// compile, or the temporary folder cannot be used.
-    pub fn build(name: &str) -> Result<Self, PluginError> {
-        let (path, source) = path_in_guest(name)
+    pub fn build(name: &str, arch: Arch) -> Result<Self, PluginError> {
+        let (path, source) = path_in_guest(name, arch)
             .zip(source(name))
             .ok_or_else(|| PluginError::Unknown(name.into()))?;
         let io = |source| PluginError::Io { name: name.into(), source };
         let dir = tempfile::Builder::new().prefix("teiji-plugin-").tempdir().map_err(io)?;
         source.write_to(dir.path()).map_err(io)?;
         let library = dir.path().join("plugin.so");
-        compile(name, &dir.path().join(name), &library)?;
+        compile(name, arch, &dir.path().join(name), &library)?;
         Ok(Self { path, library: fs::read(&library).map_err(io)? })
     }
 }
 
-fn compile(name: &str, source: &Path, library: &Path) -> Result<(), PluginError> {
+fn compile(name: &str, arch: Arch, source: &Path, library: &Path) -> Result<(), PluginError> {
     // iproute2 loads it; its functions are found in the program then. The guest's C library may be
     // older than this machine's: with _GNU_SOURCE, glibc 2.38 makes `strtoul` a function that 2.36
     // does not have.
-    let mut cc = Command::new("cc");
+    let compiler = match arch.tool_prefix() {
+        none if none.is_empty() => "cc".to_owned(),
+        prefix => format!("{prefix}gcc"),
+    };
+    let mut cc = Command::new(&compiler);
     cc.args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-D_DEFAULT_SOURCE", "-o"]);
-    let done = cc.arg(library).arg(source).output().map_err(PluginError::NoCompiler)?;
+    let done = cc.arg(library).arg(source).output().map_err(|source| PluginError::NoCompiler {
+        compiler,
+        // Of a cross compiler, the C library's headers are only recommended by its package.
+        packages: if arch == Arch::of_this_program() {
+            "gcc libc6-dev".to_owned()
+        } else {
+            format!("{} libc6-dev-{arch}-cross", arch.compiler_package("gcc"))
+        },
+        source,
+    })?;
     if done.status.success() {
         return Ok(());
     }
@@ -93,12 +113,13 @@ fn source(name: &str) -> Option<ModuleSource> {
     source.contains(name).then_some(source)
 }
 
-fn path_in_guest(name: &str) -> Option<String> {
+/// Where Debian's iproute2 looks for plug-ins, in a guest: `tc/q_NAME.so`, `ip/link_NAME.so`.
+fn path_in_guest(name: &str, arch: Arch) -> Option<String> {
     let (_, below) = name.split_once('/')?;
     let (program, file) = below.split_once('/')?;
     let stem = file.strip_suffix(".c")?;
     let known = PROGRAMS.iter().any(|(known, start)| *known == program && stem.starts_with(start));
-    known.then(|| format!("{LIBRARY_DIR}/{program}/{stem}.so"))
+    known.then(|| format!("usr/lib/{}/{program}/{stem}.so", arch.names().triplet))
 }
 
 #[cfg(test)]
@@ -107,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_plug_in_lies_where_debians_programs_look() {
-        let path = |name| path_in_guest(name).unwrap();
+        let path = |name| path_in_guest(name, Arch::X86_64).unwrap();
         assert_eq!(path("prioflow/tc/q_prioflow.c"), "usr/lib/x86_64-linux-gnu/tc/q_prioflow.so");
         assert_eq!(path("vtsn/ip/link_vtsn.c"), "usr/lib/x86_64-linux-gnu/ip/link_vtsn.so");
     }
@@ -122,15 +143,17 @@ mod tests {
             "none/tc/q_none.c",
             "../x/tc/q_x.c",
         ] {
-            let error = Plugin::build(name).unwrap_err();
+            let error = Plugin::build(name, Arch::X86_64).unwrap_err();
             assert!(matches!(error, PluginError::Unknown(_)), "{name}: {error}");
         }
     }
 
     #[test]
     fn a_compiled_plug_in_is_a_library_that_has_what_tc_looks_for() {
-        let plugin = match Plugin::build("prioflow/tc/q_prioflow.c") {
-            Err(PluginError::NoCompiler(why)) => return println!("SKIP: no compiler here: {why}"),
+        let plugin = match Plugin::build("prioflow/tc/q_prioflow.c", Arch::X86_64) {
+            Err(PluginError::NoCompiler { source: why, .. }) => {
+                return println!("SKIP: no compiler here: {why}");
+            }
             built => built.unwrap(),
         };
         assert!(plugin.library.starts_with(b"\x7fELF"));
@@ -141,8 +164,8 @@ mod tests {
     #[test]
     fn a_plug_in_needs_no_function_that_only_a_newer_c_library_has() {
         for name in ["prioflow/tc/q_prioflow.c", "vtsn/ip/link_vtsn.c"] {
-            let plugin = match Plugin::build(name) {
-                Err(PluginError::NoCompiler(why)) => {
+            let plugin = match Plugin::build(name, Arch::X86_64) {
+                Err(PluginError::NoCompiler { source: why, .. }) => {
                     return println!("SKIP: no compiler here: {why}");
                 }
                 built => built.unwrap(),
@@ -157,8 +180,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("bad.c");
         fs::write(&file, "int f(void) { return missing; }\n").unwrap();
-        match compile("bad.c", &file, &dir.path().join("bad.so")) {
-            Err(PluginError::NoCompiler(why)) => println!("SKIP: no compiler here: {why}"),
+        match compile("bad.c", Arch::of_this_program(), &file, &dir.path().join("bad.so")) {
+            Err(PluginError::NoCompiler { source: why, .. }) => {
+                println!("SKIP: no compiler here: {why}");
+            }
             said => assert!(said.unwrap_err().to_string().contains("missing")),
         }
     }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::arch::Arch;
+
 use super::KernelError;
 use super::debug::DebugKernel;
 
@@ -37,12 +39,15 @@ pub struct DebianKernel {
     pub version: String,
     /// Whether it is the `PREEMPT_RT` build.
     pub realtime: bool,
+    /// The processors it is for.
+    pub arch: Arch,
 }
 
 impl Default for KernelSpec {
     /// `debian:6.12-rt`, the kernel of the first study's successor.
     fn default() -> Self {
-        Self::Debian(DebianKernel { version: "6.12".into(), realtime: true })
+        let arch = Arch::default();
+        Self::Debian(DebianKernel { version: "6.12".into(), realtime: true, arch })
     }
 }
 
@@ -78,20 +83,21 @@ impl FromStr for DebianKernel {
 
     fn from_str(text: &str) -> Result<Self, KernelError> {
         let unknown = || KernelError::Name { name: text.to_owned() };
-        let series = text.strip_prefix("debian:").ok_or_else(unknown)?;
+        let (name, arch) = Arch::split(text).ok_or_else(unknown)?;
+        let series = name.strip_prefix("debian:").ok_or_else(unknown)?;
         let (version, realtime) = match series.strip_suffix("-rt") {
             Some(version) => (version, true),
             None => (series, false),
         };
         if version == NEWEST {
-            return Ok(Self { version: version.to_owned(), realtime });
+            return Ok(Self { version: version.to_owned(), realtime, arch });
         }
         let numbers: Vec<_> = version.split('.').collect();
         let digits = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
         if !(2..=3).contains(&numbers.len()) || !numbers.iter().all(digits) {
             return Err(unknown());
         }
-        Ok(Self { version: version.to_owned(), realtime })
+        Ok(Self { version: version.to_owned(), realtime, arch })
     }
 }
 
@@ -106,7 +112,8 @@ impl FromStr for KernelSpec {
 impl DebianKernel {
     /// Metapackages that may lead to it, the most particular first.
     pub(crate) fn metapackages(&self) -> [String; 2] {
-        let flavour = if self.realtime { "rt-amd64" } else { "amd64" };
+        let realtime = if self.realtime { "rt-" } else { "" };
+        let flavour = format!("{realtime}{}", self.arch.names().kernel_flavour);
         [format!("linux-image-{}-{flavour}", self.version), format!("linux-image-{flavour}")]
     }
 
@@ -120,17 +127,22 @@ impl DebianKernel {
         let Some(release) = package.strip_prefix("linux-image-") else { return false };
         let version = if self.is_newest() { "" } else { self.version.as_str() };
         let Some(rest) = release.strip_prefix(version) else { return false };
-        let Some(rest) = rest.strip_suffix("-amd64") else { return false };
+        let flavour = self.arch.names().kernel_flavour;
+        let Some(rest) = rest.strip_suffix(flavour).and_then(|rest| rest.strip_suffix('-')) else {
+            return false;
+        };
         // The metapackage itself fits no version, and must not fit "newest" either.
         let same_version = rest.starts_with(|c: char| c.is_ascii_digit()) == self.is_newest();
-        let other_flavour = rest.contains("-cloud") || rest.contains("-unsigned");
+        let other_flavour =
+            ["-cloud", "-unsigned", "-16k"].iter().any(|other| rest.contains(other));
         same_version && !other_flavour && self.realtime == rest.ends_with("-rt")
     }
 }
 
 impl fmt::Display for DebianKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "debian:{}{}", self.version, if self.realtime { "-rt" } else { "" })
+        let realtime = if self.realtime { "-rt" } else { "" };
+        write!(f, "debian:{}{realtime}{}", self.version, self.arch.suffix())
     }
 }
 
@@ -157,6 +169,8 @@ mod tests {
             "debian:6.1-rt",
             "debian:6.12",
             "debian:6.12.117-rt",
+            "debian:6.12-rt/arm64",
+            "debian:newest/armhf",
         ] {
             assert_eq!(name.parse::<KernelSpec>().unwrap().to_string(), name);
         }
@@ -174,6 +188,9 @@ mod tests {
             "debian:6.x-rt",
             "debian:6.1-rt-rt",
             "debian:../6.1",
+            "debian:6.12-rt/",
+            "debian:6.12-rt/riscv64",
+            "debian:6.12/arm64-rt",
             "/boot/vmlinuz",
         ] {
             let why = name.parse::<KernelSpec>().unwrap_err().to_string();
@@ -202,6 +219,8 @@ mod tests {
     fn a_package_fits_only_its_own_version_and_flavour() {
         let rt: DebianKernel = "debian:6.1-rt".parse().unwrap();
         let plain: DebianKernel = "debian:6.12".parse().unwrap();
+        let arm64: DebianKernel = "debian:6.12-rt/arm64".parse().unwrap();
+        let armhf: DebianKernel = "debian:6.12/armhf".parse().unwrap();
         for (kernel, package, fits) in [
             (&rt, "linux-image-6.1.0-56-rt-amd64", true),
             (&rt, "linux-image-6.1.0-56-amd64", false),
@@ -211,6 +230,12 @@ mod tests {
             (&plain, "linux-image-6.12.117+deb12-cloud-amd64", false),
             (&plain, "linux-image-6.12.117+deb12-amd64-unsigned", false),
             (&plain, "busybox-static", false),
+            (&arm64, "linux-image-6.12.117+deb12-rt-arm64", true),
+            (&arm64, "linux-image-6.12.117+deb12-rt-amd64", false),
+            (&arm64, "linux-image-6.12.117+deb12-arm64", false),
+            (&armhf, "linux-image-6.12.117+deb12-armmp", true),
+            (&armhf, "linux-image-6.12.117+deb12-rt-armmp", false),
+            (&armhf, "linux-image-6.12.117+deb12-armmp-lpae", false),
         ] {
             assert_eq!(kernel.fits(package), fits, "{kernel} {package}");
         }

@@ -9,24 +9,26 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::cache::error::CacheError;
 use crate::cache::item;
 use crate::elf::Needs;
 
 /// Ending of the program behind a script.
 const BEHIND: &str = "elf";
-/// `ROOT` is the way from the script's folder to the folder that was wrapped. The loader
+/// `ROOT` is the way from the script's folder to the folder that was wrapped, `TRIPLET` this
+/// machine's folder of libraries. The loader
 /// tells the program the script's name: `objtool` of Debian's headers looks for the
 /// program of an architecture (`objtool.real-x86`) by the name it was called by.
 const SCRIPT: &str = r#"#!/bin/sh
 self=$(readlink -f "$0")
 root=${self%/*}/ROOT
-libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+libraries=$root/usr/lib/TRIPLET:$root/lib/TRIPLET
 exec "$root/loader" --argv0 "$self" --library-path "$libraries" "$self.elf" "$@"
 "#;
-/// Where a release keeps its loader.
-const LOADERS: [&str; 2] =
-    ["usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"];
+/// Where a release keeps its loader, whose name begins so, in a folder of the triplet.
+const LIBRARIES: [&str; 2] = ["usr/lib", "lib"];
+const LOADER: &str = "ld-linux";
 /// What the compiler brings for other things than compiling C: more than half of it.
 const UNUSED: [&str; 6] = ["lto1", "lto-dump", "gcov", "libasan", "libtsan", "libhwasan"];
 
@@ -42,9 +44,9 @@ impl Toolchain {
         self.root.join("usr/bin")
     }
 
-    /// Path of the compiler that a kernel calls `gcc-14`.
-    pub(crate) fn compiler(&self, name: &str) -> PathBuf {
-        self.programs().join(format!("x86_64-linux-gnu-{name}"))
+    /// Path of the compiler that a kernel for `arch` calls `gcc-14`.
+    pub(crate) fn compiler(&self, arch: Arch, name: &str) -> PathBuf {
+        self.programs().join(format!("{}-{name}", arch.names().triplet))
     }
 
     /// `PATH` with its programs before the system's.
@@ -69,7 +71,8 @@ pub(crate) fn drop_unused(root: &Path) -> Result<(), CacheError> {
 
 /// Names the loader below `root`, and puts a script before each dynamically linked program.
 pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
-    let loader = LOADERS.into_iter().find(|path| root.join(path).exists());
+    let triplet = Arch::of_this_program().names().triplet;
+    let loader = LIBRARIES.into_iter().find_map(|dir| loader_in(root, &format!("{dir}/{triplet}")));
     let loader = loader.ok_or_else(|| CacheError::Contents {
         package: "libc6".into(),
         missing: "dynamic loader".into(),
@@ -93,11 +96,18 @@ pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
         let mut behind = path.clone().into_os_string();
         behind.push(format!(".{BEHIND}"));
         fs::rename(&path, &behind).map_err(|e| CacheError::io("rename", &path, e))?;
-        fs::write(&path, SCRIPT.replace("ROOT", &up))
+        fs::write(&path, SCRIPT.replace("ROOT", &up).replace("TRIPLET", triplet))
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
             .map_err(|e| CacheError::io("write", &path, e))?;
     }
     Ok(())
+}
+
+/// The path below `root` of the dynamic loader, if it lies in this folder there.
+fn loader_in(root: &Path, dir: &str) -> Option<PathBuf> {
+    let names = fs::read_dir(root.join(dir)).ok()?.flatten().map(|entry| entry.file_name());
+    let loader = names.filter_map(|name| name.into_string().ok()).find(|n| n.starts_with(LOADER));
+    Some(Path::new(dir).join(loader?))
 }
 
 #[cfg(test)]
@@ -108,7 +118,9 @@ mod tests {
 
     #[test]
     fn a_wrapped_program_runs_with_the_folders_own_libraries_and_knows_its_name() {
-        let loader = LOADERS.map(|path| Path::new("/").join(path)).into_iter().find(|p| p.exists());
+        let triplet = Arch::of_this_program().names().triplet;
+        let loader = loader_in("/".as_ref(), &format!("usr/lib/{triplet}"));
+        let loader = loader.map(|path| Path::new("/").join(path));
         let (Some(loader), Ok(program)) = (loader, fs::canonicalize("/bin/sh")) else {
             println!("SKIP: no dynamically linked /bin/sh here");
             return;
@@ -117,7 +129,7 @@ mod tests {
         let shell = dir.path().join("usr/src/shell");
         fs::create_dir_all(shell.parent().unwrap()).unwrap();
         fs::copy(program, &shell).unwrap();
-        let place = dir.path().join(LOADERS[0]);
+        let place = dir.path().join(loader.strip_prefix("/").unwrap());
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::copy(&loader, &place).unwrap();
         let libc = loader.with_file_name("libc.so.6");

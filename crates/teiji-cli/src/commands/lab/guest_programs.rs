@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use teiji_lab::arch::Arch;
 use teiji_lab::cache::{Cache, Progress};
 use teiji_lab::kernel::{Kernel, Plugin};
 use teiji_run::lab::GuestFile;
@@ -43,9 +44,9 @@ pub fn at_hand(kernel: &Kernel) -> Vec<&'static str> {
 }
 
 /// The named plug-ins for iproute2, where its programs look for them.
-pub fn plugin_files(names: &[&str]) -> anyhow::Result<Vec<GuestFile>> {
+pub fn plugin_files(names: &[&str], arch: Arch) -> anyhow::Result<Vec<GuestFile>> {
     let file = |name: &&str| {
-        let plugin = Plugin::build(name)?;
+        let plugin = Plugin::build(name, arch)?;
         Ok((plugin.path, 0o644, plugin.library))
     };
     names.iter().map(file).collect()
@@ -65,12 +66,13 @@ impl GuestPrograms {
     pub fn fetch(
         cache: &Cache,
         packages: &[&str],
+        arch: Arch,
         progress: &mut dyn Progress,
     ) -> anyhow::Result<Self> {
-        let busybox = cache.package("busybox-static", progress)?;
+        let busybox = cache.package("busybox-static", arch, progress)?;
         let mut trees = Vec::new();
         if !packages.is_empty() {
-            trees = cache.guest_packages(&[&["dash"], packages].concat(), progress)?;
+            trees = cache.guest_packages(&[&["dash"], packages].concat(), arch, progress)?;
         }
         Ok(Self { files: busybox_files(&busybox, trees.is_empty())?, trees })
     }

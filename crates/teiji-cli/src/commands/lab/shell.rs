@@ -84,9 +84,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
     let wanted: Vec<&str> = args.module.iter().map(String::as_str).collect();
     cache.add_modules(&mut kernel, &wanted, &mut steps)?;
-    let qemu = cache.qemu(&mut steps)?;
+    let arch = kernel.arch;
+    let qemu = cache.qemu(arch, &mut steps)?;
     let packages: Vec<&str> = args.package.iter().map(String::as_str).collect();
-    let programs = GuestPrograms::fetch(&cache, &packages, &mut steps)?;
+    let programs = GuestPrograms::fetch(&cache, &packages, arch, &mut steps)?;
     drop(steps);
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
@@ -106,7 +107,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     files.push(("etc/profile".to_owned(), 0o644, profile(&args.command).into_bytes()));
     files.extend(programs.files);
     let plugins: Vec<&str> = args.plugin.iter().map(String::as_str).collect();
-    files.extend(plugin_files(&plugins)?);
+    files.extend(plugin_files(&plugins, arch)?);
     let contents = GuestContents {
         loaded: &loaded,
         at_hand: &at_hand(&kernel),
@@ -116,6 +117,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     write_initramfs(&initramfs, &kernel, &contents)?;
     let machine = MachineSpec {
+        arch,
         kernel: kernel.unpacked(scratch.path())?,
         initramfs,
         init_args: ["teiji.shell"]

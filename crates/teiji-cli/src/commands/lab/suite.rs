@@ -13,7 +13,7 @@ use teiji_experiment::InstructionTime;
 use teiji_lab::cache::Cache;
 use teiji_lab::guest::RESULT_PATH;
 use teiji_lab::kernel::ModuleSource;
-use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec};
+use teiji_lab::machine::{self, Clock, Console, MOST_VCPUS, MachineSpec};
 use teiji_lab::protocol::Kind;
 use teiji_lab::suite::{self, Needs, Report};
 use teiji_lab::vm::{self, Supervision};
@@ -25,9 +25,7 @@ use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::progress::Progress;
-use teiji_run::lab::{
-    BASE_MODULES, GuestContents, GuestFile, SLOWER_CLOCK_MODULE, write_initramfs,
-};
+use teiji_run::lab::{GuestContents, GuestFile, base_modules, write_initramfs};
 
 /// Memory of the guest.
 const MEMORY_MIB: u32 = 512;
@@ -76,10 +74,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let needs: Vec<Needs> = scripts.iter().map(|script| Needs::of(&script.text)).collect();
     let instruction = instruction(&needs)?;
-    let mut modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
-    if instruction.slowdown() > 1 && !modules.contains(&SLOWER_CLOCK_MODULE) {
-        modules.insert(0, SLOWER_CLOCK_MODULE);
-    }
+    let modules = distinct(needs.iter().flat_map(|needs| &needs.modules));
     let packages = distinct(needs.iter().flat_map(|needs| &needs.packages));
     let plugins = distinct(needs.iter().flat_map(|needs| &needs.plugins));
 
@@ -90,24 +85,29 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
     let mut kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
-    cache.add_modules(&mut kernel, &modules, &mut steps)?;
+    if let Some(why) = machine::cannot_take(kernel.arch, instruction) {
+        bail!("{why}");
+    }
+    let loaded = [&base_modules(&kernel, instruction), &modules[..]].concat();
+    cache.add_modules(&mut kernel, &loaded, &mut steps)?;
     for dir in &args.source {
         let source =
             ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))?;
         let module = cache.module(&kernel, &source, &mut steps)?;
         kernel.add_module(&module);
     }
-    let qemu = cache.qemu(&mut steps)?;
+    let arch = kernel.arch;
+    let qemu = cache.qemu(arch, &mut steps)?;
     // The scripts are written for dash, so there is always a package.
-    let programs = GuestPrograms::fetch(&cache, &[&["dash"], &packages[..]].concat(), &mut steps)?;
+    let packages = [&["dash"], &packages[..]].concat();
+    let programs = GuestPrograms::fetch(&cache, &packages, arch, &mut steps)?;
     drop(steps);
 
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let mut files = guest_files(&scripts, &includes);
     files.extend(programs.files);
     files.extend(own_files);
-    files.extend(plugin_files(&plugins)?);
-    let loaded = [&BASE_MODULES, &modules[..]].concat();
+    files.extend(plugin_files(&plugins, arch)?);
     let contents = GuestContents {
         loaded: &loaded,
         at_hand: &at_hand(&kernel),
@@ -121,6 +121,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let seconds: u64 = needs.iter().map(|needs| needs.limit.as_secs()).sum::<u64>() + 120;
     let console = scratch.path().join("console");
     let machine = MachineSpec {
+        arch,
         kernel: kernel.unpacked(scratch.path())?,
         initramfs,
         init_args: [

@@ -1,0 +1,141 @@
+//! Guests of ARM: their records are as identical as those of x86-64, and what they cannot do is said.
+
+mod common;
+#[path = "common/replays.rs"]
+mod replays;
+#[path = "common/run.rs"]
+mod run;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Said, repository, run_folder, said, teiji};
+use replays::{Disturbance, disturbed_replay, is_identical, replay};
+use run::{count, flow, manifest, summary};
+
+/// On one virtual CPU, on two, and with instructions that are shorter than QEMU's clock can tell.
+const CASES: &str = r#"
+name = "arm"
+question = "Are the records of a guest of ARM identical?"
+wires.line = { between = ["a", "b"], nic = "vtsn" }
+[hosts.a]
+cpu = 0
+[hosts.a.ports.line.qdisc]
+kind = "etf"
+delta = "200us"
+clock = "tai"
+[flows.cycle]
+from = "a"
+to = "b"
+period = "1ms"
+frames = 100
+realtime = 80
+[cases.one]
+about = "one CPU"
+[cases.two]
+about = "two"
+hosts.b.cpu = 1
+[cases.short]
+about = "a quarter of a nanosecond"
+instruction = "250ps"
+"#;
+
+fn experiment(dir: &Path) -> String {
+    let file = dir.join("arm.toml");
+    fs::write(&file, CASES).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// Whether there is no teiji for these guests here, which a test then says.
+fn no_program(said: &Said) -> bool {
+    let missing = said.err.contains("none beside this program");
+    if missing {
+        println!("SKIP: no program for ARM was built here: {}", said.err);
+    }
+    missing
+}
+
+#[test]
+fn replays_of_arm64_are_identical_to_the_last_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
+    let run = teiji(&["run", &file, "--kernel", "debian:6.12-rt/arm64", "--out", out]);
+    if no_program(&run) {
+        return;
+    }
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let summary = summary(dir.path());
+    for case in ["one", "two", "short"] {
+        assert_eq!(count(flow(&summary, case, 0, "cycle"), "received"), 100, "{case}");
+    }
+    let manifest = manifest(dir.path());
+    let release = manifest["lab"]["kernel"]["release"].as_str().unwrap();
+    assert!(release.ends_with("-rt-arm64"), "{release}");
+    // The digest is that of the guest's own program.
+    let program = repository().join("target/aarch64-unknown-linux-gnu/release/teiji");
+    if let Ok(program) = fs::read(program) {
+        let digest = teiji_record::manifest::sha256_of(&program);
+        assert_eq!(manifest["lab"]["program_sha256"], digest.as_str());
+    }
+    let first = run_folder(dir.path());
+    is_identical(&replay(&first, dir.path(), Disturbance::default()));
+    is_identical(&disturbed_replay(&first, dir.path()).0);
+    let why = teiji(&["why", first.to_str().unwrap()]);
+    assert_eq!(why.code, 1);
+    assert!(why.err.contains("knows guests of amd64 only"), "{}", why.err);
+}
+
+#[test]
+fn replays_of_armhf_are_identical_to_the_last_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
+    let run = teiji(&["run", &file, "--kernel", "debian:6.12-rt/armhf", "--out", out]);
+    if no_program(&run) {
+        return;
+    }
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let summary = summary(dir.path());
+    for case in ["one", "two", "short"] {
+        assert_eq!(count(flow(&summary, case, 0, "cycle"), "received"), 100, "{case}");
+    }
+    let first = run_folder(dir.path());
+    is_identical(&replay(&first, dir.path(), Disturbance::default()));
+    is_identical(&disturbed_replay(&first, dir.path()).0);
+}
+
+#[test]
+fn what_guests_of_arm_cannot_do_is_said_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
+    let unknown = teiji(&["run", &file, "--kernel", "debian:6.12-rt/riscv64", "--out", out]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.err.contains("/arm64 or /armhf"), "{}", unknown.err);
+    let eighth = ["--set", "cases.short.instruction=\"125ps\""];
+    let arguments = ["run", &file, "--kernel", "debian:6.12-rt/arm64", "--out", out];
+    let short = teiji(&[&arguments[..], &eighth].concat());
+    assert_eq!(short.code, 1, "{}", short.out);
+    assert!(short.err.contains("give 250 ps or more"), "{}", short.err);
+    assert!(!dir.path().join("latest").exists());
+}
+
+#[test]
+fn a_program_for_guests_that_is_missing_or_of_other_sources_is_named_with_the_next_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
+    let alone = dir.path().join("teiji");
+    fs::copy(env!("CARGO_BIN_EXE_teiji"), &alone).unwrap();
+    let run = || {
+        let mut command = std::process::Command::new(&alone);
+        command.args(["run", &file, "--kernel", "debian:6.12-rt/arm64", "--out", out]);
+        said(&command.output().unwrap())
+    };
+    let missing = run();
+    assert_eq!(missing.code, 1);
+    assert!(missing.err.contains("call scripts/program-for arm64"), "{}", missing.err);
+    let beside = dir.path().join("teiji-arm64");
+    assert!(missing.err.contains(beside.to_str().unwrap()), "{}", missing.err);
+    fs::write(&beside, "of another day").unwrap();
+    let other = run();
+    assert_eq!(other.code, 1);
+    assert!(other.err.contains("was built from other sources"), "{}", other.err);
+}
