@@ -18,12 +18,7 @@ const CASES: &str = r#"
 name = "arm"
 question = "Are the records of a guest of ARM identical?"
 wires.line = { between = ["a", "b"], nic = "vtsn" }
-[hosts.a]
-cpu = 0
-[hosts.a.ports.line.qdisc]
-kind = "etf"
-delta = "200us"
-clock = "tai"
+hosts.a.cpu = 0
 [flows.cycle]
 from = "a"
 to = "b"
