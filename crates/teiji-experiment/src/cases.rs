@@ -83,16 +83,20 @@ pub(crate) fn resolve(
 /// fetched.
 fn kernel(fields: &Fields<'_>, log: &Log) -> Option<String> {
     let name = fields.take(&keys::KERNEL).value()?;
-    let version = name.strip_prefix("debian:").map(|v| v.strip_suffix("-rt").unwrap_or(v));
+    let (series, processor) = name.split_once('/').unwrap_or((&name, "amd64"));
+    let version = series.strip_prefix("debian:").map(|v| v.strip_suffix("-rt").unwrap_or(v));
     let good = version.is_some_and(|version| {
         let number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-        version.contains('.') && version.split('.').all(number)
-    });
+        let numbered = version.contains('.') && version.split('.').all(number);
+        numbered || version == "newest"
+    }) && !processor.is_empty()
+        && processor.bytes().all(|b| b.is_ascii_alphanumeric());
     if !good {
         log.mistake(
             fields.place("kernel"),
             format!("kernel = \"{name}\" names no kernel of Debian"),
-            "Write for example kernel = \"debian:6.12-rt\", or \"debian:6.12\" for the ordinary one.",
+            "Write for example kernel = \"debian:6.12-rt\", \"debian:6.12\" for the ordinary one, or \
+             \"debian:6.12-rt/arm64\" for ARM.",
         );
     }
     good.then_some(name)

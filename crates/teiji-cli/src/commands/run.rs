@@ -62,7 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "on", "bind", "set"])]
     replay: Option<PathBuf>,
     /// The guest's kernel: debian:6.12-rt (the default), debian:6.1-rt,
-    /// debian:6.12, …, or the path of an image, with --modules.
+    /// debian:6.12, …, for ARM with /arm64 or /armhf, as debian:6.12-rt/arm64; or the path of an
+    /// image, with --modules.
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
     /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.

@@ -137,8 +137,8 @@ section! {
         /// the laboratory's kernel for this case
         const KERNEL: String = "kernel",
             form(
-                "`\"debian:VERSION\"` or `\"debian:VERSION-rt\"`",
-                "^debian:[0-9]+(\\.[0-9]+)+(-rt)?$",
+                "`\"debian:VERSION\"` or `\"debian:VERSION-rt\"`, for ARM with `/arm64` or `/armhf`",
+                "^debian:([0-9]+(\\.[0-9]+)+|newest)(-rt)?(/[a-z0-9]+)?$",
                 "\"debian:6.12-rt\""
             ),
             Absent::Means("the command line's");
