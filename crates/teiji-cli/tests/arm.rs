@@ -7,9 +7,9 @@ mod replays;
 mod run;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use common::{Said, repository, run_folder, said, teiji};
+use common::{repository, run_folder, said, teiji};
 use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
 
@@ -41,28 +41,30 @@ fn experiment(dir: &Path) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// Whether there is no teiji for these guests here, which a test then says.
-fn no_program(said: &Said) -> bool {
-    let missing = said.err.contains("none beside this program");
-    if missing {
-        println!("SKIP: no program for ARM was built here: {}", said.err);
+/// Measures all cases in guests of this kernel, and replays them, also with QEMU's threads disturbed. The
+/// run's folder; `None` if there is no program for such guests here, which is said.
+fn measured_and_replayed(dir: &Path, kernel: &str) -> Option<PathBuf> {
+    let (file, out) = (experiment(dir), dir.to_str().unwrap());
+    let run = teiji(&["run", &file, "--kernel", kernel, "--out", out]);
+    if run.err.contains("none beside this program") {
+        println!("SKIP: no program for ARM was built here: {}", run.err);
+        return None;
     }
-    missing
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let summary = summary(dir);
+    for case in ["one", "two", "short"] {
+        assert_eq!(count(flow(&summary, case, 0, "cycle"), "received"), 100, "{case}");
+    }
+    let first = run_folder(dir);
+    is_identical(&replay(&first, dir, Disturbance::default()));
+    is_identical(&disturbed_replay(&first, dir).0);
+    Some(first)
 }
 
 #[test]
 fn replays_of_arm64_are_identical_to_the_last_bit() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
-    let run = teiji(&["run", &file, "--kernel", "debian:6.12-rt/arm64", "--out", out]);
-    if no_program(&run) {
-        return;
-    }
-    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    let summary = summary(dir.path());
-    for case in ["one", "two", "short"] {
-        assert_eq!(count(flow(&summary, case, 0, "cycle"), "received"), 100, "{case}");
-    }
+    let Some(first) = measured_and_replayed(dir.path(), "debian:6.12-rt/arm64") else { return };
     let manifest = manifest(dir.path());
     let release = manifest["lab"]["kernel"]["release"].as_str().unwrap();
     assert!(release.ends_with("-rt-arm64"), "{release}");
@@ -72,9 +74,6 @@ fn replays_of_arm64_are_identical_to_the_last_bit() {
         let digest = teiji_record::manifest::sha256_of(&program);
         assert_eq!(manifest["lab"]["program_sha256"], digest.as_str());
     }
-    let first = run_folder(dir.path());
-    is_identical(&replay(&first, dir.path(), Disturbance::default()));
-    is_identical(&disturbed_replay(&first, dir.path()).0);
     let why = teiji(&["why", first.to_str().unwrap()]);
     assert_eq!(why.code, 1);
     assert!(why.err.contains("knows guests of amd64 only"), "{}", why.err);
@@ -83,19 +82,7 @@ fn replays_of_arm64_are_identical_to_the_last_bit() {
 #[test]
 fn replays_of_armhf_are_identical_to_the_last_bit() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
-    let run = teiji(&["run", &file, "--kernel", "debian:6.12-rt/armhf", "--out", out]);
-    if no_program(&run) {
-        return;
-    }
-    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    let summary = summary(dir.path());
-    for case in ["one", "two", "short"] {
-        assert_eq!(count(flow(&summary, case, 0, "cycle"), "received"), 100, "{case}");
-    }
-    let first = run_folder(dir.path());
-    is_identical(&replay(&first, dir.path(), Disturbance::default()));
-    is_identical(&disturbed_replay(&first, dir.path()).0);
+    measured_and_replayed(dir.path(), "debian:6.12-rt/armhf");
 }
 
 #[test]

@@ -245,6 +245,7 @@ impl Cache {
         let unfinished = Unfinished::start(&self.kind_dir(Kind::Qemu))?;
         fetcher.unpack(&archives, &unfinished.root(), progress)?;
         drop_documentation(&unfinished.root())?;
+        keep_machines(&unfinished.root())?;
         let item = self.store(Kind::Qemu, unfinished, &id, name, &archives)?;
         open(&item).map_err(|found| CacheError::Qemu {
             found,
@@ -357,6 +358,18 @@ fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), CacheE
     }
     keep(&modules, "modules")?;
     item::remove(unpacked)
+}
+
+/// Removes QEMU's programs that are not for machines: where `qemu-user` is installed, apt brings a
+/// newer one, too, of 300 MB.
+fn keep_machines(root: &Path) -> Result<(), CacheError> {
+    for path in item::files_below(&root.join("usr/bin"))? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !name.starts_with("qemu-system-") {
+            item::remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn drop_documentation(root: &Path) -> Result<(), CacheError> {
