@@ -114,9 +114,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
                 output::text(why_text::flow(one, &terminal::glyphs()))?;
             }
         }
+        // Each by itself: of several cases, what was found before an interruption is kept.
+        repeat.keep(&found)?;
         all.extend(found);
     }
-    repeat.keep(&all)?;
     if args.json {
         output::json(&all)?;
     }
