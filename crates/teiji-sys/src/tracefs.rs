@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::detached::Detached;
 use crate::error::SysError;
-use format::Format;
+use format::{Format, PageLayout};
 
 /// Why tracepoints cannot be recorded, each with the next step.
 #[derive(Debug, Error)]
@@ -84,6 +84,8 @@ pub struct Occurrence<'a> {
     pub event: &'static str,
     format: &'a Format,
     data: &'a [u8],
+    /// Octets of the kernel's `long`.
+    long: usize,
 }
 
 impl Occurrence<'_> {
@@ -124,8 +126,11 @@ impl Occurrence<'_> {
         let Some(field) = self.format.field("caller") else { return Vec::new() };
         let count = self.number("size").and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
         let words = self.data.get(field.start()..).unwrap_or_default();
-        let word = |bytes: &[u8]| bytes.try_into().map_or(0, usize::from_ne_bytes) as u64;
-        words.chunks_exact(size_of::<usize>()).take(count).map(word).collect()
+        let word = |bytes: &[u8]| match *bytes {
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+            _ => bytes.try_into().map_or(0, u64::from_ne_bytes),
+        };
+        words.chunks_exact(self.long).take(count).map(word).collect()
     }
 }
 
@@ -227,11 +232,25 @@ impl Instance {
     ) -> Result<BTreeMap<u16, u64>, TraceError> {
         self.write("tracing_on", "0")?;
         let mut lost = BTreeMap::new();
+        let layout = self.page_layout()?;
         for cpu in self.cpus()? {
-            self.read(cpu, &mut each)?;
+            self.read(cpu, layout, &mut each)?;
             lost.insert(cpu, self.overrun(cpu)?);
         }
         Ok(lost)
+    }
+
+    fn page_layout(&self) -> Result<PageLayout, TraceError> {
+        let file = "events/header_page";
+        // The kernel gives it in one piece only.
+        let mut text = [0; 4096];
+        let length = File::open(self.root.path(file))
+            .and_then(|mut opened| opened.read(&mut text))
+            .map_err(|error| TraceError::File { file: file.to_owned(), error })?;
+        let known = |layout: &PageLayout| [4, 8].contains(&layout.long());
+        PageLayout::parse(&String::from_utf8_lossy(&text[..length]))
+            .filter(known)
+            .ok_or_else(|| TraceError::Unknown { file: file.to_owned() })
     }
 
     fn cpus(&self) -> Result<Vec<u16>, TraceError> {
@@ -247,7 +266,12 @@ impl Instance {
         Ok(cpus)
     }
 
-    fn read(&self, cpu: u16, each: &mut impl FnMut(&Occurrence<'_>)) -> Result<(), TraceError> {
+    fn read(
+        &self,
+        cpu: u16,
+        layout: PageLayout,
+        each: &mut impl FnMut(&Occurrence<'_>),
+    ) -> Result<(), TraceError> {
         let file = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
         let failed = |error| TraceError::File { file: file.clone(), error };
         let mut pages = OpenOptions::new()
@@ -257,13 +281,14 @@ impl Instance {
             .map_err(failed)?;
         let mut buffer = vec![0; page::LARGEST];
         while let Some(length) = next_page(&mut pages, &mut buffer).map_err(failed)? {
-            let page = page::Page::new(&buffer[..length])
+            let page = page::Page::new(layout, &buffer[..length])
                 .ok_or_else(|| TraceError::Unknown { file: file.clone() })?;
             for (at_ns, data) in page {
                 let id = data.get(..2).map(|id| u16::from_ne_bytes([id[0], id[1]]));
                 let known = self.events.iter().find(|(_, format)| Some(format.id) == id);
                 if let Some((event, format)) = known {
-                    each(&Occurrence { at_ns, cpu, event, format, data });
+                    let long = layout.long();
+                    each(&Occurrence { at_ns, cpu, event, format, data, long });
                 }
             }
         }

@@ -475,7 +475,7 @@ impl Finder<'_> {
 
     /// A lock by the function that takes it.
     fn lock_name(&self, stack: &[u64]) -> String {
-        let functions = stack.iter().filter(|word| is_kernel(**word));
+        let functions = stack.iter().filter(|word| self.symbols.is_code(**word));
         let mut functions = functions.filter_map(|word| self.symbols.name_of(*word));
         let internal = |name: &str| LOCK_FUNCTIONS.iter().any(|of| name.contains(of));
         match functions.find(|name| !internal(name)) {
@@ -497,7 +497,8 @@ impl Finder<'_> {
 
     /// The function in which interrupts were enabled again, and its caller.
     fn enabled_at(&self, interruption: &Interruption) -> Option<String> {
-        let name = |address| self.symbols.name_of(address).filter(|_| is_kernel(address));
+        let name =
+            |address| self.symbols.name_of(address).filter(|_| self.symbols.is_code(address));
         let Some(function) = name(interruption.at?) else {
             return Some("the return to the program".to_owned());
         };
@@ -537,8 +538,3 @@ const LOCK_FUNCTIONS: &[&str] = &[
     "__traceiter_",
     "mutex_lock",
 ];
-
-/// Code of the kernel is in the upper half of the addresses.
-fn is_kernel(address: u64) -> bool {
-    address >> 63 == 1
-}

@@ -5,17 +5,33 @@ use std::collections::HashMap;
 /// Behind the kernel's code.
 const END_OF_TEXT: &str = "_etext";
 
+/// Where the kernel's code begins.
+const TEXT: &str = "_stext";
+/// On 64 bits the kernel has the upper half of the addresses.
+const UPPER_HALF: u64 = 1 << 63;
+/// On 32 bits modules are below the kernel, within the reach of a branch (`arch/arm/include/asm/memory.h`).
+const MODULES_BELOW: u64 = 32 << 20;
+
 /// Data whose address is of use.
 const DATA: &[&str] = &["__per_cpu_offset"];
 
 /// Functions by name and by address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Symbols {
     by_name: HashMap<String, u64>,
     /// Sorted by address; aliases of one address stay.
     by_address: Vec<(u64, String)>,
     /// From the end of the kernel's code to the first module: data, and code that is gone after boot.
     no_code: std::ops::Range<u64>,
+    /// What is below is no code of the kernel.
+    code_from: u64,
+}
+
+impl Default for Symbols {
+    /// None.
+    fn default() -> Self {
+        Self::parse("")
+    }
 }
 
 impl Symbols {
@@ -41,7 +57,9 @@ impl Symbols {
         let modules = kallsyms.lines().filter(|line| line.ends_with(']')).filter_map(function);
         let first_module = modules.map(|(address, _)| address).min().unwrap_or(u64::MAX);
         let end = by_name.get(END_OF_TEXT).copied().unwrap_or(first_module);
-        Self { by_name, by_address, no_code: end..first_module }
+        let text = by_name.get(TEXT).copied().filter(|text| u32::try_from(*text).is_ok());
+        let code_from = text.map_or(UPPER_HALF, |text| text.saturating_sub(MODULES_BELOW));
+        Self { by_name, by_address, no_code: end..first_module, code_from }
     }
 
     /// Where a function begins.
@@ -67,6 +85,11 @@ impl Symbols {
         self.by_address.get(next.checked_sub(1)?).map(|(_, name)| name.as_str())
     }
 
+    /// Whether an address may be one of the kernel's code.
+    pub fn is_code(&self, address: u64) -> bool {
+        address >= self.code_from
+    }
+
     /// Names of functions that begin so.
     pub fn beginning<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
         let names = self.by_address.iter().map(|(_, name)| name.as_str());
@@ -81,4 +104,19 @@ fn function(line: &str) -> Option<(u64, String)> {
     let name = words.next()?;
     (matches!(kind, "t" | "T" | "w" | "W") || DATA.contains(&name))
         .then(|| (address, name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_code_is_told_from_a_programs_on_64_and_on_32_bits() {
+        let wide = Symbols::parse("ffffffff81000000 T _stext\n");
+        assert!(wide.is_code(0xffff_ffff_c000_0000) && !wide.is_code(0x7fff_0000_0000));
+        // Of Debian's 6.12 for armhf.
+        let narrow = Symbols::parse("c0300000 T _stext\nbf000010 t xmit [vtsn]\n");
+        assert!(narrow.is_code(0xbf00_0012) && !narrow.is_code(0xb6f0_0000));
+        assert_eq!(narrow.name_of(0xbf00_0012), Some("xmit"));
+    }
 }

@@ -40,17 +40,7 @@ impl Format {
     /// Reads the kernel's description: `ID: 123`, and a line for each field.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()?;
-        let fields = text.lines().filter_map(|line| {
-            let mut parts = line.trim().strip_prefix("field:")?.split(';');
-            // `char comm[16]`, `unsigned int vec`
-            let declared = parts.next()?;
-            let name = declared.rsplit([' ', '*']).next()?.split('[').next()?.to_owned();
-            let elsewhere = declared.starts_with("__data_loc");
-            let mut number = |key: &str| parts.next()?.trim().strip_prefix(key)?.parse().ok();
-            let (offset, size) = (number("offset:")?, number("size:")?);
-            Some((name, Field { offset, size, elsewhere }))
-        });
-        Some(Self { id, fields: fields.collect() })
+        Some(Self { id, fields: fields(text) })
     }
 
     /// The field of this name.
@@ -59,9 +49,74 @@ impl Format {
     }
 }
 
+/// The fields that lines describe.
+fn fields(text: &str) -> Vec<(String, Field)> {
+    let fields = text.lines().filter_map(|line| {
+        let mut parts = line.trim().strip_prefix("field:")?.split(';');
+        // `char comm[16]`, `unsigned int vec`
+        let declared = parts.next()?.trim_start();
+        let name = declared.rsplit([' ', '*']).next()?.split('[').next()?.to_owned();
+        let elsewhere = declared.starts_with("__data_loc");
+        let mut number = |key: &str| parts.next()?.trim().strip_prefix(key)?.parse().ok();
+        let (offset, size) = (number("offset:")?, number("size:")?);
+        Some((name, Field { offset, size, elsewhere }))
+    });
+    fields.collect()
+}
+
+/// What a page of the buffer begins with (`events/header_page`): it differs by the kernel's `long`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageLayout {
+    /// How many bytes of records follow: a `long` of the kernel.
+    pub(super) count: Field,
+    /// Where the records begin.
+    pub(super) records: usize,
+}
+
+impl PageLayout {
+    /// Reads the kernel's description.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let fields = fields(text);
+        let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, f)| *f);
+        Some(Self { count: field("commit")?, records: field("data")?.offset })
+    }
+
+    /// Octets of the kernel's `long`.
+    pub(super) fn long(&self) -> usize {
+        self.count.size
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// As Linux 6.12 prints it on 64 bits, and on 32.
+    const PAGES: [&str; 2] = [
+        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
+\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
+\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
+\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n",
+        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
+\tfield: local_t commit;\toffset:8;\tsize:4;\tsigned:1;
+\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
+\tfield: char data;\toffset:12;\tsize:4084;\tsigned:0;\n",
+    ];
+
+    /// The layout of pages on 64 bits, and on 32.
+    pub(in crate::tracefs) fn page_layouts() -> [PageLayout; 2] {
+        PAGES.map(|text| PageLayout::parse(text).unwrap())
+    }
+
+    #[test]
+    fn where_a_pages_records_begin_goes_by_the_kernels_long() {
+        let [wide, narrow] = page_layouts();
+        assert_eq!(
+            [(wide.long(), wide.records), (narrow.long(), narrow.records)],
+            [(8, 16), (4, 12)]
+        );
+        assert_eq!(PageLayout::parse("\tfield: char data;\toffset:16;\tsize:1;\n"), None);
+    }
 
     /// As Linux 6.12 prints it.
     const WAKING: &str = "\

@@ -4,10 +4,10 @@
 /// The largest page that a kernel gives; most give 4 KiB.
 pub(super) const LARGEST: usize = 64 * 1024;
 
-/// Time stamp of the first record, and how many bytes of records follow.
-const HEADER: usize = 16;
-/// The bits of the second word that count bytes; the highest say that records were lost.
-const COUNT: u64 = (1 << 27) - 1;
+use super::format::PageLayout;
+
+/// The bits of the header's count that count bytes; the highest say that records were lost.
+const COUNT: u32 = (1 << 27) - 1;
 
 // Kinds of records (`enum ring_buffer_type`); the smaller ones are a length in words.
 const PADDING: u32 = 29;
@@ -26,10 +26,11 @@ pub(super) struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// `None` if it is none.
-    pub(super) fn new(page: &'a [u8]) -> Option<Self> {
+    pub(super) fn new(layout: PageLayout, page: &'a [u8]) -> Option<Self> {
         let time_ns = u64::from_ne_bytes(page.get(..8)?.try_into().ok()?);
-        let count = u64::from_ne_bytes(page.get(8..HEADER)?.try_into().ok()?) & COUNT;
-        let records = page.get(HEADER..)?.get(..usize::try_from(count).ok()?)?;
+        // All processors that Teiji runs on are little-endian: of 8 octets these are the lower ones.
+        let count = u32::from_ne_bytes(*layout.count.of(page)?.first_chunk()?) & COUNT;
+        let records = page.get(layout.records..)?.get(..usize::try_from(count).ok()?)?;
         Some(Self { records, time_ns })
     }
 
@@ -87,13 +88,15 @@ impl<'a> Iterator for Page<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::tests::page_layouts;
     use super::*;
 
     /// A page that begins at 1000 ns.
-    fn page(words: &[u32]) -> Vec<u8> {
+    fn page(layout: PageLayout, words: &[u32]) -> Vec<u8> {
         let mut page = 1_000_u64.to_ne_bytes().to_vec();
         // The highest bit: records were lost before.
-        page.extend((u64::try_from(words.len() * 4).unwrap() | (1 << 31)).to_ne_bytes());
+        page.extend((u32::try_from(words.len() * 4).unwrap() | (1 << 31)).to_ne_bytes());
+        page.resize(layout.records, 0);
         page.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         page.resize(4_096, 0xee);
         page
@@ -104,8 +107,13 @@ mod tests {
     }
 
     fn read(words: &[u32]) -> Vec<(i64, Vec<u8>)> {
-        let page = page(words);
-        Page::new(&page).unwrap().map(|(at, data)| (at, data.to_vec())).collect()
+        let [wide, narrow] = page_layouts().map(|layout| {
+            let page = page(layout, words);
+            let records = Page::new(layout, &page).unwrap();
+            records.map(|(at, data)| (at, data.to_vec())).collect::<Vec<_>>()
+        });
+        assert_eq!(wide, narrow);
+        wide
     }
 
     #[test]
@@ -143,10 +151,12 @@ mod tests {
         assert_eq!(read(&[head(1, 1), 7, head(PADDING, 0), 0, head(1, 1), 7]).len(), 1);
         assert_eq!(read(&[head(5, 1), 7]), [], "longer than the page");
         assert_eq!(read(&[head(0, 1), 3]), [], "shorter than its own length");
-        assert!(Page::new(&[0; 15]).is_none());
-        let mut long = page(&[]);
-        long.truncate(100);
-        long[8..16].copy_from_slice(&1_000_u64.to_ne_bytes());
-        assert!(Page::new(&long).is_none());
+        for layout in page_layouts() {
+            assert!(Page::new(layout, &[0; 11]).is_none());
+            let mut long = page(layout, &[]);
+            long.truncate(100);
+            long[8..12].copy_from_slice(&1_000_u32.to_ne_bytes());
+            assert!(Page::new(layout, &long).is_none());
+        }
     }
 }
