@@ -120,18 +120,18 @@ pub enum KernelError {
     },
     /// Image and modules belong to different kernels.
     #[error(
-        "{} is kernel {image_release}, but the modules in {} are for {modules_release}: give the modules of that kernel",
+        "{} is kernel {of_image}, but the modules in {} are of {of_modules}: give the modules of that kernel",
         .image.display(), .modules.display()
     )]
     Mismatch {
         /// The image.
         image: PathBuf,
-        /// Its release.
-        image_release: String,
+        /// Its release and architecture.
+        of_image: String,
         /// The folder of modules.
         modules: PathBuf,
-        /// Their release.
-        modules_release: String,
+        /// Their release and architecture.
+        of_modules: String,
     },
     /// The kernel has no such module.
     #[error("kernel {release} has no module {module}{needed_by}: use a kernel that has it")]
@@ -206,15 +206,18 @@ impl Kernel {
         modules_dir: PathBuf,
     ) -> Result<Self, KernelError> {
         let tree = modules::ModuleTree::open(&modules_dir)?;
-        let modules_release = tree.release()?;
-        let release = looks.release.unwrap_or_else(|| modules_release.clone());
+        let built_for = tree.built_for()?;
+        let of_modules = built_for.as_ref().map(|(release, _)| release.clone());
+        let release = looks.release.or(of_modules).unwrap_or_default();
         // Where everything is built in there is nothing to compare.
-        if !modules_release.is_empty() && modules_release != release {
+        if let Some(other) =
+            built_for.filter(|built_for| *built_for != (release.clone(), looks.arch))
+        {
             return Err(KernelError::Mismatch {
                 image: image.to_owned(),
-                image_release: release,
+                of_image: format!("{release} for {}", looks.arch),
                 modules: modules_dir,
-                modules_release,
+                of_modules: format!("{} for {}", other.0, other.1),
             });
         }
         let build_tree = Some(modules_dir.join("build")).filter(|path| path.is_dir());
@@ -315,5 +318,11 @@ pub(crate) mod tests {
         let why = Kernel::from_files(&dir.path().join("vmlinuz"), &modules).unwrap_err();
         let text = why.to_string();
         assert!(text.contains("6.12.1-rt") && text.contains("6.1.0-rt"), "{text}");
+        // An Image of arm64 tells no release; its modules tell their processor.
+        let mut arm64 = vec![0; 4096];
+        arm64[0x38..0x3c].copy_from_slice(b"ARM\x64");
+        fs::write(dir.path().join("Image"), arm64).unwrap();
+        let why = Kernel::from_files(&dir.path().join("Image"), &modules).unwrap_err().to_string();
+        assert!(why.contains("6.1.0-rt for arm64") && why.contains("6.1.0-rt for amd64"), "{why}");
     }
 }

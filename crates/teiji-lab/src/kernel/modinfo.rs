@@ -1,17 +1,24 @@
 //! Reads what a kernel module says of itself: the `.modinfo` section of its ELF file.
 
-use object::{Object as _, ObjectSection as _};
+use object::{Architecture, Object as _, ObjectSection as _};
 
-/// The `key=value` texts of a module, in the order of the file.
+use crate::arch::Arch;
+
+/// What a module's file tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ModInfo(Vec<(String, String)>);
+pub(crate) struct ModInfo {
+    /// The processors it is for; `None` if they are others than guests can have.
+    pub arch: Option<Arch>,
+    /// Its `key=value` texts, in the order of the file.
+    texts: Vec<(String, String)>,
+}
 
 impl ModInfo {
     /// Parses the bytes of an uncompressed module; `None` when they are none.
     pub(crate) fn parse(elf: &[u8]) -> Option<Self> {
         let file = object::File::parse(elf).ok()?;
         let section = file.section_by_name(".modinfo")?;
-        let pairs = section
+        let texts = section
             .data()
             .ok()?
             .split(|&byte| byte == 0)
@@ -20,11 +27,17 @@ impl ModInfo {
                 Some((key.to_owned(), value.to_owned()))
             })
             .collect();
-        Some(Self(pairs))
+        let arch = match file.architecture() {
+            Architecture::X86_64 => Some(Arch::X86_64),
+            Architecture::Aarch64 => Some(Arch::Arm64),
+            Architecture::Arm => Some(Arch::Armhf),
+            _ => None,
+        };
+        Some(Self { arch, texts })
     }
 
     fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+        self.texts.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
     /// Names of the modules that must be loaded before this one.
@@ -34,7 +47,7 @@ impl ModInfo {
 
     /// Other names by which the kernel may ask for it.
     pub(crate) fn aliases(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(|(key, _)| key == "alias").map(|(_, alias)| alias.as_str())
+        self.texts.iter().filter(|(key, _)| key == "alias").map(|(_, alias)| alias.as_str())
     }
 
     /// Release of the kernel it was built for, as `uname -r` says it.
@@ -50,6 +63,7 @@ pub(crate) mod tests {
     /// `e_ident` of 64-bit little-endian ELF of version 1.
     const ELF64_LITTLE_ENDIAN: &[u8] = b"\x7fELF\x02\x01\x01";
     /// Offsets in the ELF header (gABI, figure 4-3).
+    const E_MACHINE: usize = 0x12;
     const E_SHOFF: usize = 0x28;
     const E_SHENTSIZE: usize = 0x3a;
     const E_SHNUM: usize = 0x3c;
@@ -60,6 +74,7 @@ pub(crate) mod tests {
     const SH_SIZE: usize = 0x20;
     const SHT_PROGBITS: u32 = 1;
     const SHT_STRTAB: u32 = 3;
+    const EM_X86_64: u16 = 62;
 
     /// The smallest ELF file that carries these modinfo texts.
     pub(crate) fn module(texts: &[&str]) -> Vec<u8> {
@@ -67,6 +82,7 @@ pub(crate) mod tests {
         let names = b"\0.modinfo\0.shstrtab\0";
         let mut elf = vec![0; 64];
         elf[..7].copy_from_slice(ELF64_LITTLE_ENDIAN);
+        elf[E_MACHINE..E_MACHINE + 2].copy_from_slice(&EM_X86_64.to_le_bytes());
         let info_at = elf.len() as u64;
         elf.extend(&info);
         let names_at = elf.len() as u64;
@@ -103,6 +119,7 @@ pub(crate) mod tests {
         .unwrap();
         assert_eq!(info.depends().collect::<Vec<_>>(), ["i2c-algo-bit", "dca"]);
         assert_eq!(info.release(), Some("6.12.1+deb12-rt-amd64"));
+        assert_eq!(info.arch, Some(Arch::X86_64));
         assert_eq!(info.aliases().collect::<Vec<_>>(), ["rtnl-link-igb", "net-igb"]);
         let alone = ModInfo::parse(&module(&["depends="])).unwrap();
         assert_eq!(alone.depends().count(), 0);

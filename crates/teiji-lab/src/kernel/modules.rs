@@ -9,6 +9,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
+
 use super::KernelError;
 use super::modinfo::ModInfo;
 
@@ -90,11 +92,14 @@ impl ModuleTree {
         self.files.contains_key(&name) || self.built_in.contains(&name)
     }
 
-    /// Release that the modules were built for, from the first of them.
-    pub(crate) fn release(&self) -> Result<String, KernelError> {
-        let Some((name, path)) = self.files.iter().next() else { return Ok(String::new()) };
+    /// Release and processors that the modules were built for, from the first of them; `None` where
+    /// all are built in.
+    pub(crate) fn built_for(&self) -> Result<Option<(String, Arch)>, KernelError> {
+        let Some((name, path)) = self.files.iter().next() else { return Ok(None) };
         let (_, info) = read(name, path)?;
-        info.release().map(str::to_owned).ok_or_else(|| damaged(path, "it names no kernel"))
+        let release = info.release().ok_or_else(|| damaged(path, "it names no kernel"))?;
+        let other = || damaged(path, "it is for a processor that the laboratory does not have");
+        Ok(Some((release.to_owned(), info.arch.ok_or_else(other)?)))
     }
 
     /// The named modules and all they depend on, each after what it needs; what is
