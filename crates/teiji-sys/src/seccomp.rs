@@ -59,10 +59,17 @@ pub struct Rule<'a> {
 const ARCHITECTURE: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xC000_00B7;
+#[cfg(target_arch = "arm")]
+const ARCHITECTURE: u32 = 0x4000_0028;
 #[cfg(target_arch = "riscv64")]
 const ARCHITECTURE: u32 = 0xC000_00F3;
 // No architecture: no call matches.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "arm",
+    target_arch = "riscv64"
+)))]
 const ARCHITECTURE: u32 = 0;
 
 /// Offsets in `struct seccomp_data`.
