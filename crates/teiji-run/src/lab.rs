@@ -11,12 +11,11 @@ use teiji::StopFlag;
 use teiji::listener::FRAMES_A_CALL;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, InstructionTime, Nic, Scenario, Transport};
-use teiji_lab::arch::Arch;
 use teiji_lab::cache::{self, Cache};
 use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
 use teiji_lab::initramfs::Initramfs;
-use teiji_lab::kernel::{Kernel, KernelSpec};
+use teiji_lab::kernel::{Kernel, KernelSpec, ModuleSource};
 use teiji_lab::machine::{self, Clock, Console, MachineSpec, NicSpec, qemu_arguments};
 use teiji_lab::protocol::{Kind, Message};
 use teiji_lab::qemu_install::Qemu;
@@ -34,9 +33,6 @@ use crate::member::MemberFiles;
 const TO_HOST: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// The emulated watchdog's driver, which not every kernel has.
 const WATCHDOG: &str = "i6300esb";
-/// Before them, where an instruction takes less than QEMU's clock can tell: until it is loaded,
-/// each timer costs an x86 guest a hundred times what it should.
-const SLOWER_CLOCK_MODULE: &str = "lapic_freq";
 /// Memory of a guest: the kernel, this program and a million frames' records.
 const MEMORY_MIB: u32 = 512;
 /// Real time for booting, beside the measurement.
@@ -360,8 +356,9 @@ fn nics(scenario: &Scenario, captures: &[Option<PathBuf>]) -> Vec<NicSpec> {
 /// shortest instruction is such, the way to the host, and the watchdog.
 pub fn base_modules(kernel: &Kernel, instruction: InstructionTime) -> Vec<&'static str> {
     let mut names = Vec::new();
-    if kernel.arch == Arch::X86_64 && instruction.slowdown() > 1 {
-        names.push(SLOWER_CLOCK_MODULE);
+    if ModuleSource::is_for(ModuleSource::SLOWER_CLOCK, kernel.arch) && instruction.slowdown() > 1 {
+        // First: until it is loaded, each timer costs a hundred times what it should.
+        names.push(ModuleSource::SLOWER_CLOCK);
     }
     names.extend(TO_HOST);
     names.extend(kernel.has_module(WATCHDOG).then_some(WATCHDOG));

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::arch::Arch;
 use crate::cache::item;
 
 /// `kernel/` as it was when this program was built: path below it, contents.
@@ -33,6 +34,15 @@ impl ModuleSource {
             (file == KBUILD).then_some(folder)
         })
     }
+
+    /// Whether guests of `arch` have a use for the module: [`SLOWER_CLOCK`](Self::SLOWER_CLOCK) is
+    /// about a device of x86.
+    pub fn is_for(name: &str, arch: Arch) -> bool {
+        name != Self::SLOWER_CLOCK || arch == Arch::X86_64
+    }
+
+    /// What an x86 guest needs where an instruction takes less than QEMU's clock can tell.
+    pub const SLOWER_CLOCK: &str = "lapic_freq";
 
     /// A module of this program; `None` if it has none of that name.
     pub fn embedded(name: &str) -> Option<Self> {

@@ -22,15 +22,21 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let names = match &args.module[..] {
-        [] => ModuleSource::names().map(str::to_owned).collect(),
-        given => given.to_vec(),
-    };
     let progress = Progress::new(false);
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
     let kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
+    let names = match &args.module[..] {
+        [] => {
+            let own = ModuleSource::names().filter(|name| ModuleSource::is_for(name, kernel.arch));
+            own.map(str::to_owned).collect()
+        }
+        given => given.to_vec(),
+    };
     for name in names {
+        if !ModuleSource::is_for(&name, kernel.arch) {
+            mistake!("{name} is for amd64 only, and {} is for {}", kernel.name, kernel.arch);
+        }
         let Some(source) = ModuleSource::embedded(&name) else {
             let all: Vec<_> = ModuleSource::names().collect();
             mistake!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
