@@ -186,7 +186,7 @@ readonly CANNOT_RUN=77
 
 # check NAME COMMAND…: a stage that passes or fails as a whole.
 check() {
-    local name=$1 log="$TEST_TOOLS/${1//[ :,/]/-}.log" started=$SECONDS
+    local name=$1 log="$TEST_TOOLS/${1//[ :,\/]/-}.log" started=$SECONDS
     shift
     mkdir -p "$TEST_TOOLS"
     if ! have "$1"; then
