@@ -60,8 +60,9 @@ other_processors() {
         check "program for $name" scripts/program-for "$name"
         check "it runs on $name" cargo run --quiet --release --locked --package teiji-cli --target "$target" -- \
             check experiments/etf.toml
-        check "libraries on a kernel of $name" scripts/libraries-in-guest "$name"
+        # On 64 bits they differ in nothing that they do; by hand: scripts/libraries-in-guest arm64.
         [ "$name" = armhf ] || continue
+        check "libraries on a kernel of $name" scripts/libraries-in-guest "$name"
         cargo_tests "libraries on $name" --target "$target" --lib \
             --package teiji-core --package teiji-experiment --package teiji-record --package teiji-why
     done
