@@ -207,7 +207,7 @@ check() {
     else
         failed=$((failed + 1))
         failures+=("$name: $*")
-        cat "$log"
+        cat "$log" || true
         printf '✗ %s\n' "$name"
     fi
 }
