@@ -1,4 +1,4 @@
-//! Guests of ARM: their records are as identical as those of x86-64, and what they cannot do is said.
+//! Guests of ARM: replays have identical records, as on x86-64, and an error names each limit.
 
 mod common;
 #[path = "common/replays.rs"]
@@ -42,7 +42,7 @@ fn experiment(dir: &Path) -> String {
 }
 
 /// Measures all cases in guests of this kernel, and replays them, also with QEMU's threads disturbed. The
-/// run's folder; `None` if there is no program for such guests here, which is said.
+/// run's folder; `None`, and a reason to skip, without a program for such guests.
 fn measured_and_replayed(dir: &Path, kernel: &str) -> Option<PathBuf> {
     let (file, out) = (experiment(dir), dir.to_str().unwrap());
     let run = teiji(&["run", &file, "--kernel", kernel, "--out", out]);

@@ -244,7 +244,7 @@ impl Watchdog {
 }
 
 fn shell() -> Result<(), String> {
-    // The line that the kernel was told to use; its name differs by architecture.
+    // The `console=` of the kernel's command line; its name differs by architecture.
     let active = fs::read_to_string("/sys/class/tty/console/active")
         .map_err(|e| format!("cannot find the console: {e}"))?;
     let line = Path::new("/dev").join(active.trim().rsplit(' ').next().unwrap_or_default());

@@ -50,8 +50,8 @@ enum What {
 #[derive(clap::Args)]
 struct KernelArgs {
     /// The kernel: debian:6.12-rt (the default), debian:6.1-rt, debian:6.12, …, debian:newest-rt;
-    /// for ARM with /arm64 or /armhf, as debian:6.12-rt/arm64; debug-rt or debug (built first; they find errors in modules); or the path of an image, with
-    /// --modules.
+    /// for ARM with /arm64 or /armhf, as debian:6.12-rt/arm64; debug-rt or debug (built first; they
+    /// find errors in modules); or the path of an image, with --modules.
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
     /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.

@@ -17,10 +17,6 @@ use super::{Cache, Freshness};
 /// Tells these items from packages unpacked without their libraries.
 const WITH_LIBRARIES: &str = "+libraries";
 
-fn with_libraries(package: &str, arch: Arch) -> String {
-    format!("{package}{WITH_LIBRARIES}{}", arch.suffix())
-}
-
 /// Folders of a package that a guest has no use for.
 const UNUSED: [&str; 9] = [
     "etc/cron.d",
@@ -99,4 +95,9 @@ impl Cache {
         }
         fetch::discard(&archives)
     }
+}
+
+/// The name of a package's item.
+fn with_libraries(package: &str, arch: Arch) -> String {
+    format!("{package}{WITH_LIBRARIES}{}", arch.suffix())
 }

@@ -1,9 +1,8 @@
 //! What a machine is besides its wires and files: board, processor and clock, which differ by
 //! architecture.
 //!
-//! Less than 1 ns per instruction: the guest's clock is so many times slower than QEMU's, because it
-//! is told that its counter counts so many times more ticks a second than it does
-//! (docs/determinism.md).
+//! Less than 1 ns per instruction: the guest's kernel gets a frequency of its counter that is a multiple
+//! of the true one, so that its clock is slower than QEMU's by that factor (docs/determinism.md).
 
 use teiji_experiment::InstructionTime;
 

@@ -1,10 +1,10 @@
 //! The records of one page of a kernel's ring buffer (`include/linux/ring_buffer.h`,
 //! `Documentation/trace/ring-buffer-design.rst`).
 
+use super::format::PageLayout;
+
 /// The largest page that a kernel gives; most give 4 KiB.
 pub(super) const LARGEST: usize = 64 * 1024;
-
-use super::format::PageLayout;
 
 /// The bits of the header's count that count bytes; the highest say that records were lost.
 const COUNT: u32 = (1 << 27) - 1;
