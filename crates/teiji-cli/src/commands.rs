@@ -3,6 +3,7 @@
 mod analyze;
 mod check;
 mod compare;
+mod doctor;
 mod flow;
 mod generate;
 mod guest;
@@ -68,6 +69,7 @@ pub fn with_suggestion(mut error: clap::Error, arguments: &[OsString]) -> clap::
 #[derive(Subcommand)]
 pub enum Command {
     Run(run::Args),
+    Doctor(doctor::Args),
     Check(check::Args),
     Plan(plan::Args),
     Margin(margin::Args),
@@ -95,6 +97,7 @@ impl Command {
     pub fn run(&self) -> anyhow::Result<Exit> {
         match self {
             Self::Run(args) => run::run(args),
+            Self::Doctor(args) => doctor::run(args),
             Self::Check(args) => check::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Margin(args) => margin::run(args),

@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 
+use teiji_doctor::probe::Probe;
+use teiji_doctor::{Diagnosis, Facts};
 use teiji_record::{Summary, Verdict};
 use teiji_report::terminal::{self, Options};
 use teiji_report::units::Glyphs;
@@ -36,6 +38,11 @@ pub fn glyphs() -> Glyphs {
 /// The table of a run.
 pub fn table(summary: &Summary) -> String {
     terminal::render(summary, &options())
+}
+
+/// What keeps a machine from being ready.
+pub fn diagnosis(facts: &Facts, found: &Diagnosis, probe: Option<&Probe>) -> String {
+    terminal::diagnosis(facts, found, probe, &options())
 }
 
 /// Two runs side by side.

@@ -22,9 +22,10 @@ fn write(dir: &Path, name: &str, text: &str) -> String {
 fn help_names_every_subcommand_and_exit_code() {
     let said = teiji(&["--help"]);
     assert_eq!(said.code, 0);
-    for word in
-        ["run", "check", "plan", "talk", "listen", "analyze", "report", "compare", "lab", "130"]
-    {
+    for word in [
+        "run", "check", "doctor", "plan", "talk", "listen", "analyze", "report", "compare", "lab",
+        "130",
+    ] {
         assert!(said.out.contains(word), "{word} is missing in:\n{}", said.out);
     }
     for hidden in ["keeper", "guest"] {
@@ -465,4 +466,32 @@ fn the_schema_of_experiment_files_is_generated() {
     assert_eq!(said.code, 0, "{}", said.err);
     let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(schema["definitions"]["flows-NAME"]["properties"]["dscp"]["maximum"], 63);
+}
+
+#[test]
+fn a_machine_is_looked_at_without_rights_and_in_json() {
+    let said = teiji(&["doctor", "lo"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.starts_with("lo\n    launch times  not applicable\n"), "{}", said.out);
+    let said = teiji(&["doctor", "lo", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["verdicts"][0]["feature"], "launch-times");
+    assert_eq!(document["verdicts"][0]["readiness"], "not-applicable");
+    assert_eq!(document["facts"]["nics"][0]["name"], "lo");
+    // Loopback is ready for none of both.
+    let said = teiji(&["doctor", "lo", "--require", "launch-times,flow-control"]);
+    assert_eq!(said.code, 4, "{}", said.out);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_a_mistake() {
+    let said = teiji(&["doctor", "no-such-if0"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("no interface `no-such-if0` here; there are lo"), "{}", said.err);
+    let said = teiji(&["doctor", "lo", "--probe", "10ms"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("give it 200ms or more"), "{}", said.err);
+    let said = teiji(&["doctor", "lo", "--require", "everything"]);
+    assert_eq!(said.code, 2);
 }

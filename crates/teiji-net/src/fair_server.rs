@@ -14,6 +14,7 @@ use teiji_core::time::Span;
 use teiji_sys::debugfs::Debugfs;
 
 use crate::cpus;
+use crate::machine::version_number;
 
 const FOLDER: &str = "sched/fair_server";
 /// The same where debugfs is mounted as usual.
@@ -64,13 +65,9 @@ pub fn sentence(servers: &BTreeMap<u16, FairServer>) -> Option<String> {
     })
 }
 
-/// Whether a kernel of this release, `6.12.117+deb12-rt-amd64`, has fair servers.
+/// Whether a kernel of this release has fair servers.
 pub(crate) fn is_in(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (6, 12),
-        _ => false,
-    }
+    version_number(release).is_some_and(|version| version >= (6, 12))
 }
 
 /// The files, below debugfs, that say how long the server of each CPU runs.

@@ -11,20 +11,24 @@ use teiji_sys::sysfs::Sysfs;
 /// # Errors
 /// Without `CAP_SYS_ADMIN`.
 pub fn of(ifname: &str) -> io::Result<Vec<u32>> {
-    let sysfs = Sysfs::open().map_err(io::Error::other)?;
+    Ok(shown_by(&Sysfs::open().map_err(io::Error::other)?, ifname))
+}
+
+/// As [`of`], as far as this sysfs shows them.
+pub(crate) fn shown_by(sysfs: &Sysfs, ifname: &str) -> Vec<u32> {
     let read = |file: &str| sysfs.read(&format!("class/net/{ifname}/{file}"));
     if let Ok(text) = read("vtsn/irq") {
-        return Ok(text.parse().into_iter().collect());
+        return text.parse().into_iter().collect();
     }
     let Ok(entries) = fs::read_dir(sysfs.path(&format!("class/net/{ifname}/device/msi_irqs")))
     else {
         let text = read("device/irq").unwrap_or_default();
-        return Ok(text.parse().into_iter().filter(|irq| *irq > 0).collect());
+        return text.parse().into_iter().filter(|irq| *irq > 0).collect();
     };
     let mut irqs: Vec<u32> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     irqs.sort_unstable();
-    Ok(irqs)
+    irqs
 }
 
 /// The file that says on which CPUs an interrupt is handled, as a list.

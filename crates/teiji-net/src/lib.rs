@@ -19,6 +19,8 @@
 //! * [`launch`] – what becomes of launch times on an interface,
 //! * [`transmissions`] – what the kernel counts of frames that an interface sends,
 //! * [`fair_server`] – what keeps time for ordinary threads beside real-time ones,
+//! * [`nic`] – an interface and how it is set, without a plan,
+//! * [`threads`] – how the kernel's threads are scheduled,
 //! * [`cpu_time`] – how long each CPU is idle,
 //! * [`machine`] – kernel, clocks and CPUs, for the report.
 //!
@@ -64,6 +66,7 @@ pub mod launch;
 pub mod machine;
 mod message;
 mod netlink;
+pub mod nic;
 pub mod observe;
 pub mod plan;
 pub mod processing;
@@ -72,7 +75,7 @@ pub mod receive_trace;
 pub mod ssh;
 mod support;
 pub mod system;
-mod threads;
+pub mod threads;
 pub mod transmissions;
 pub mod transmit_ring;
 pub mod usage;
@@ -86,6 +89,7 @@ pub use keeper::KeeperProgram;
 pub use machine::Machine;
 pub use netlink::KernelError;
 pub use netlink::address::Address;
+pub use netlink::netdev::Napi;
 pub use netlink::route::Route;
 pub use observe::Observed;
 pub use plan::{Plan, PlanError};

@@ -85,6 +85,12 @@ fn observe_below(root: &Path, tai_offset: Span) -> Machine {
     }
 }
 
+/// Major and minor version of a release, `6.12.117+deb12-rt-amd64`.
+pub(crate) fn version_number(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
 /// The first field of `/proc/cpuinfo` with one of these names; x86 and Arm
 /// call them differently.
 fn cpu_field(cpuinfo: &str, names: &[&str]) -> Option<String> {
@@ -95,13 +101,23 @@ fn cpu_field(cpuinfo: &str, names: &[&str]) -> Option<String> {
 }
 
 impl Machine {
+    /// Major and minor version of the kernel.
+    pub fn kernel_version_number(&self) -> Option<(u32, u32)> {
+        version_number(self.kernel_release.as_deref()?)
+    }
+
+    /// Real-time tasks are limited by fair servers, not by the sysctl.
+    pub fn has_fair_servers(&self) -> bool {
+        self.kernel_release.as_deref().is_some_and(fair_server::is_in)
+    }
+
     /// Real-time tasks may be stopped for a part of each period; a sentence
     /// for the report.
     pub fn rt_throttling(&self) -> Option<String> {
         if let Some(servers) = self.fair_servers.as_ref().filter(|servers| !servers.is_empty()) {
             return fair_server::sentence(servers);
         }
-        if self.kernel_release.as_deref().is_some_and(fair_server::is_in) {
+        if self.has_fair_servers() {
             return Some(
                 "not known: this kernel has fair servers, and debugfs does not show them"
                     .to_owned(),

@@ -167,6 +167,14 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
+/// A number of netlink's type `uint`: four or eight bytes.
+pub(crate) fn uint(bytes: &[u8]) -> Option<u64> {
+    match bytes.len() {
+        4 => u32_at(bytes, 0).map(u64::from),
+        _ => u64_at(bytes, 0),
+    }
+}
+
 /// A string attribute without its NUL.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());

@@ -197,7 +197,7 @@ fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<Observed
     })
 }
 
-fn driver(ifname: &str) -> Option<Driver> {
+pub(crate) fn driver(ifname: &str) -> Option<Driver> {
     let info = ethtool::driver_info(ifname).ok()?;
     Some(Driver {
         name: info.driver,
@@ -207,7 +207,7 @@ fn driver(ifname: &str) -> Option<Driver> {
     })
 }
 
-fn counters(ifname: &str) -> BTreeMap<String, u64> {
+pub(crate) fn counters(ifname: &str) -> BTreeMap<String, u64> {
     ethtool::counters(ifname).unwrap_or_default().into_iter().collect()
 }
 
@@ -215,7 +215,7 @@ fn forward(ifname: &str) -> Option<ForwardCounters> {
     Some(FlowPort::open(ifname).ok()?.status().ok()?.forward)
 }
 
-fn stamps(ifname: &str) -> Option<Stamps> {
+pub(crate) fn stamps(ifname: &str) -> Option<Stamps> {
     let info = ethtool::timestamp_info(ifname).ok()?;
     Some(Stamps {
         tx_software: info.transmits_in_software(),

@@ -29,6 +29,42 @@ pub(crate) struct KernelThread {
     pub(crate) started: u64,
 }
 
+/// How a thread of the kernel is scheduled, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduled {
+    /// Its name.
+    pub name: String,
+    /// Its policy and priority: `fifo 50`, `other`.
+    pub policy: String,
+    /// Its real-time priority; 0 for a thread without.
+    pub priority: u8,
+    /// The CPUs it may run on.
+    pub cpus: Vec<u16>,
+}
+
+/// The kernel's threads that are about packets, timers, interrupts and RCU, by number.
+pub fn scheduled() -> Vec<Scheduled> {
+    let wanted = |thread: &KernelThread| is_about_packets(&thread.name) || is_rcu(&thread.name);
+    list()
+        .into_iter()
+        .filter(wanted)
+        .filter_map(|thread| {
+            let is = thread::policy(thread.tid).ok()?;
+            Some(Scheduled {
+                policy: name_of(is),
+                priority: u8::try_from(is.priority).unwrap_or(0),
+                cpus: thread::cpus(thread.tid).ok()?,
+                name: thread.name,
+            })
+        })
+        .collect()
+}
+
+/// `rcuc/0`, `rcub/1`: they run RCU's callbacks, and boost its readers.
+fn is_rcu(name: &str) -> bool {
+    name.starts_with("rcuc/") || name.starts_with("rcub/")
+}
+
 /// The kernel's threads, by number.
 pub(crate) fn list() -> Vec<KernelThread> {
     list_below(Path::new("/proc"))

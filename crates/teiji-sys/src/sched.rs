@@ -106,6 +106,17 @@ fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     limit.rlim_cur
 }
 
+/// The highest real-time priority that this process may take without `CAP_SYS_NICE`
+/// (`RLIMIT_RTPRIO`); 0: none.
+pub fn realtime_limit() -> u64 {
+    limit(libc::RLIMIT_RTPRIO)
+}
+
+/// True if this process may lock all of its memory, what it will get included.
+pub fn may_lock_memory() -> bool {
+    limit(libc::RLIMIT_MEMLOCK) == libc::RLIM64_INFINITY || has(Capability::IpcLock)
+}
+
 /// The calling thread runs under `SCHED_FIFO` while this lives; dropping it
 /// restores the policy and priority from before. Stays on its thread.
 #[derive(Debug)]
@@ -318,8 +329,7 @@ pub fn lock_memory() -> Result<(), SchedError> {
     let limit = limit(libc::RLIMIT_MEMLOCK);
     // With a finite limit, locking the future as well would turn the next
     // large allocation into a failed one.
-    let unlimited = limit == libc::RLIM64_INFINITY || has(Capability::IpcLock);
-    let future = if unlimited { libc::MCL_FUTURE } else { 0 };
+    let future = if may_lock_memory() { libc::MCL_FUTURE } else { 0 };
     // SAFETY: mlockall takes flags and no pointers.
     match check("mlockall", unsafe { libc::mlockall(libc::MCL_CURRENT | future) }) {
         Ok(_) => {

@@ -7,14 +7,17 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::detached::Detached;
 use crate::error::SysError;
 
+/// Where it is mounted for everybody.
+const MOUNTED: &str = "/sys";
+
 /// A sysfs of one network namespace.
 #[derive(Debug)]
-pub struct Sysfs(Detached);
+pub struct Sysfs(Option<Detached>);
 
 impl Sysfs {
     /// Opens a sysfs of the calling thread's network namespace.
@@ -22,12 +25,18 @@ impl Sysfs {
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`.
     pub fn open() -> Result<Self, SysError> {
-        Detached::open(c"sysfs").map(Self)
+        Detached::open(c"sysfs").map(|own| Self(Some(own)))
+    }
+
+    /// As [`Self::open`]; without the right, `/sys` as it is mounted, which shows the namespace of
+    /// whoever mounted it.
+    pub fn open_or_mounted() -> Self {
+        Self::open().unwrap_or(Self(None))
     }
 
     /// A path below it, usable while it lives.
     pub fn path(&self, below: &str) -> PathBuf {
-        self.0.path(below)
+        self.0.as_ref().map_or_else(|| Path::new(MOUNTED).join(below), |own| own.path(below))
     }
 
     /// Reads a file, without the blanks around its text.

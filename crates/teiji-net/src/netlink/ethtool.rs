@@ -17,6 +17,7 @@ const COALESCE_GET: u8 = 19;
 const COALESCE_SET: u8 = 20;
 const PAUSE_GET: u8 = 21;
 const PAUSE_SET: u8 = 22;
+const EEE_GET: u8 = 23;
 
 /// `ETHTOOL_A_*_HEADER` of every message, and the index in it.
 const HEADER: u16 = 1;
@@ -28,9 +29,13 @@ const RINGS_RX: u16 = 6;
 const RINGS_TX: u16 = 9;
 const COALESCE_RX_USECS: u16 = 2;
 const COALESCE_TX_USECS: u16 = 6;
+const COALESCE_ADAPTIVE_RX: u16 = 11;
+const COALESCE_ADAPTIVE_TX: u16 = 12;
 const PAUSE_AUTONEG: u16 = 2;
 const PAUSE_RX: u16 = 3;
 const PAUSE_TX: u16 = 4;
+const EEE_ACTIVE: u16 = 4;
+const EEE_ENABLED: u16 = 5;
 /// `SPEED_UNKNOWN`
 const SPEED_UNKNOWN: u32 = u32::MAX;
 const DUPLEX_FULL: u8 = 1;
@@ -113,6 +118,21 @@ pub(crate) fn moderation(index: u32) -> Option<(u32, u32)> {
     let wanted = [COALESCE_TX_USECS, COALESCE_RX_USECS];
     let [tx, rx] = Ethtool::open(index).ok()?.ask(COALESCE_GET, wanted).ok()?;
     Some((number(tx)?, number(rx)?))
+}
+
+/// The NIC chooses its interrupt moderation by the load, for frames sent or received.
+pub(crate) fn adaptive_moderation(index: u32) -> Option<bool> {
+    let wanted = [COALESCE_ADAPTIVE_TX, COALESCE_ADAPTIVE_RX];
+    let [tx, rx] = Ethtool::open(index).ok()?.ask(COALESCE_GET, wanted).ok()?;
+    let said: Vec<bool> = [flag(tx), flag(rx)].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.contains(&true))
+}
+
+/// Energy Efficient Ethernet (802.3az), allowed and in use, `ethtool --show-eee`.
+pub(crate) fn eee(index: u32) -> Option<(bool, bool)> {
+    let [enabled, active] =
+        Ethtool::open(index).ok()?.ask(EEE_GET, [EEE_ENABLED, EEE_ACTIVE]).ok()?;
+    Some((flag(enabled)?, flag(active)?))
 }
 
 /// Sets interrupt moderation in µs; `None` leaves one.

@@ -8,6 +8,7 @@ pub(crate) mod ethtool;
 mod generic;
 pub(crate) mod link;
 pub(crate) mod neighbour;
+pub(crate) mod netdev;
 pub(crate) mod prioflow_events;
 pub(crate) mod qdisc;
 pub(crate) mod route;

@@ -1,0 +1,68 @@
+//! What is read of a machine. What it does not tell, or not without privilege, is `None` or empty.
+
+pub mod cpu;
+pub mod daemon;
+pub mod kernel;
+pub mod ptp4l;
+pub mod rights;
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+use teiji_net::machine::{self, Machine};
+use teiji_net::nic::{self, Nic, NicError};
+use teiji_net::threads::{self, Scheduled};
+
+pub use cpu::{Cpus, IdleState};
+pub use daemon::Daemon;
+pub use kernel::Kernel;
+pub use ptp4l::Ptp4l;
+pub use rights::Rights;
+
+/// Everything that the rules judge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Kernel, clocks, CPUs, as a run's report has them.
+    pub machine: Machine,
+    /// What the kernel was built with.
+    pub kernel: Kernel,
+    /// How its CPUs save energy.
+    pub cpus: Cpus,
+    /// Threads of the kernel that are about packets, timers, interrupts and RCU.
+    pub threads: Vec<Scheduled>,
+    /// Running programs that steer clocks, interrupts or priorities.
+    pub daemons: Vec<Daemon>,
+    /// The state of the `ptp4l` that `pmc` reaches.
+    pub ptp4l: Option<Ptp4l>,
+    /// What this program may do.
+    pub rights: Rights,
+    /// The largest receive buffer that a socket may ask for, in bytes (`net.core.rmem_max`).
+    pub rmem_max: Option<u64>,
+    /// The interfaces, in the order in which they were named.
+    pub nics: Vec<Nic>,
+}
+
+impl Facts {
+    /// Reads this machine and these interfaces of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// [`NicError`] for an interface that is not there.
+    pub fn read(interfaces: &[String]) -> Result<Self, NicError> {
+        let nics = interfaces.iter().map(|name| nic::look(name)).collect::<Result<_, _>>()?;
+        let root = Path::new("/");
+        let machine = machine::observe();
+        let rmem_max = fs::read_to_string("/proc/sys/net/core/rmem_max").ok();
+        Ok(Self {
+            kernel: Kernel::read(root, machine.kernel_release.as_deref().unwrap_or_default()),
+            cpus: Cpus::read(root),
+            threads: threads::scheduled(),
+            daemons: daemon::running(root),
+            ptp4l: Ptp4l::look(),
+            rights: Rights::now(),
+            rmem_max: rmem_max.and_then(|text| text.trim().parse().ok()),
+            machine,
+            nics,
+        })
+    }
+}
