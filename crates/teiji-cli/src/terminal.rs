@@ -2,8 +2,7 @@
 
 use std::io::IsTerminal;
 
-use teiji_doctor::probe::Probe;
-use teiji_doctor::{Diagnosis, Facts};
+use teiji_doctor::{Diagnosis, Examination};
 use teiji_record::{Summary, Verdict};
 use teiji_report::terminal::{self, Options};
 use teiji_report::units::Glyphs;
@@ -41,8 +40,8 @@ pub fn table(summary: &Summary) -> String {
 }
 
 /// What keeps a machine from being ready.
-pub fn diagnosis(facts: &Facts, found: &Diagnosis, probe: Option<&Probe>) -> String {
-    terminal::diagnosis(facts, found, probe, &options())
+pub fn diagnosis(seen: &Examination, found: &Diagnosis, host: Option<&str>) -> String {
+    terminal::diagnosis(seen, found, host, &options())
 }
 
 /// Two runs side by side.

@@ -14,11 +14,22 @@ use teiji_net::machine::{self, Machine};
 use teiji_net::nic::{self, Nic, NicError};
 use teiji_net::threads::{self, Scheduled};
 
+use crate::probe::Probe;
 pub use cpu::{Cpus, IdleState};
 pub use daemon::Daemon;
 pub use kernel::Kernel;
 pub use ptp4l::Ptp4l;
 pub use rights::Rights;
+
+/// A machine that was looked at: what `teiji doctor --json` gives beside the verdicts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Examination {
+    /// What was measured, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
+    /// What was read.
+    pub facts: Facts,
+}
 
 /// Everything that the rules judge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

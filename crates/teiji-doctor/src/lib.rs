@@ -20,6 +20,6 @@ pub mod probe;
 mod rules;
 
 pub use diagnosis::{Diagnosis, Readiness, Verdict};
-pub use facts::Facts;
+pub use facts::{Examination, Facts};
 pub use finding::{Feature, Finding, Fix, Weight};
 pub use teiji_net::nic::{Nic, NicError};

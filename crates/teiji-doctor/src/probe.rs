@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::thread;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use teiji_core::time::{Monotonic, Span};
 use teiji_sys::clock;
 use teiji_sys::sched::{self, Realtime};
@@ -37,7 +37,7 @@ pub enum ProbeError {
 }
 
 /// What was measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// How late the thread woke, as the machine is.
     pub as_is: Lateness,
@@ -50,7 +50,7 @@ pub struct Probe {
 }
 
 /// How late a thread of real-time priority 79 woke from its absolute timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lateness {
     /// How many times it woke.
     pub wakes: usize,

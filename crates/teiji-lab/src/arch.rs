@@ -23,6 +23,8 @@ pub struct Names {
     pub(crate) kernel_flavour: &'static str,
     /// GNU's triplet, as in the folders of libraries and the names of cross compilers.
     pub triplet: &'static str,
+    /// What `uname -m` calls processors that run its programs.
+    uname: &'static [&'static str],
     /// Rust's target for its programs.
     pub rust_target: &'static str,
     /// QEMU's program that emulates it, and Debian's package of that.
@@ -37,6 +39,7 @@ const X86_64: Names = Names {
     debian: "amd64",
     kernel_flavour: "amd64",
     triplet: "x86_64-linux-gnu",
+    uname: &["x86_64"],
     rust_target: "x86_64-unknown-linux-gnu",
     qemu: ("qemu-system-x86_64", "qemu-system-x86"),
     console: "ttyS0",
@@ -47,6 +50,7 @@ const ARM64: Names = Names {
     debian: "arm64",
     kernel_flavour: "arm64",
     triplet: "aarch64-linux-gnu",
+    uname: &["aarch64"],
     rust_target: "aarch64-unknown-linux-gnu",
     qemu: ("qemu-system-aarch64", "qemu-system-arm"),
     console: "ttyAMA0",
@@ -57,6 +61,8 @@ const ARMHF: Names = Names {
     debian: "armhf",
     kernel_flavour: "armmp",
     triplet: "arm-linux-gnueabihf",
+    // armv8l: a 32-bit system on a 64-bit processor.
+    uname: &["armv7l", "armv8l"],
     rust_target: "armv7-unknown-linux-gnueabihf",
     qemu: ("qemu-system-arm", "qemu-system-arm"),
     console: "ttyAMA0",
@@ -85,6 +91,11 @@ impl Arch {
             Self::Arm64 => &ARM64,
             Self::Armhf => &ARMHF,
         }
+    }
+
+    /// The one of a machine, by what `uname -m` says there.
+    pub fn of_uname(machine: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|arch| arch.names().uname.contains(&machine))
     }
 
     /// What the name of something for it ends with: nothing for the usual one.

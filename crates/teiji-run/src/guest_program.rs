@@ -1,4 +1,4 @@
-//! This program as the init of guests: itself, or its build for another architecture.
+//! This program for guests and other machines: itself, or its build for another architecture.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use teiji_lab::arch::Arch;
 
-/// What every build has in its file: of the same sources the same. Host and guest must agree on what
+/// What every build has in its file: of the same sources the same. Both ends must agree on what
 /// they tell each other.
 fn sources() -> &'static [u8] {
     // Whole, not in pieces among the instructions of a comparison.
     std::hint::black_box(concat!("teiji-sources:", env!("TEIJI_SOURCES")).as_bytes())
 }
 
-/// The file of the program for guests of `arch`.
+/// The file of the program for guests and machines of `arch`.
 ///
 /// # Errors
 /// If there is no build for it beside this program, or it is one of other sources.
@@ -26,7 +26,7 @@ pub fn find(arch: Arch) -> anyhow::Result<PathBuf> {
     let places = places(&own, arch);
     let Some(found) = places.iter().find(|path| path.is_file()) else {
         bail!(
-            "guests of {arch} run teiji built for {arch}, and there is none beside this program \
+            "what has a processor of {arch} runs teiji built for {arch}, and there is none beside this program \
              (looked for {}): in its source folder call scripts/program-for {arch}",
             places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
         );

@@ -1,20 +1,26 @@
-//! `teiji doctor`: what keeps this machine from sending on time and without loss.
+//! `teiji doctor`: what keeps a machine from sending on time and without loss.
 
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 use teiji_core::time::Span;
 use teiji_doctor::probe::{Probe, ProbeError};
-use teiji_doctor::{Diagnosis, Facts, Feature, NicError};
+use teiji_doctor::{Diagnosis, Examination, Facts, Feature, NicError};
+use teiji_lab::arch::Arch;
 use teiji_net::nic;
+use teiji_remote::{Destination, Host, RemoteError, SshOptions};
+use teiji_run::guest_program;
 
 use super::quantity::span;
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::terminal;
 
-/// Check whether this machine and its interfaces are ready, and say what to change.
+/// Check whether a machine and its interfaces are ready, and say what to change.
 ///
-/// Reads the kernel, clocks, NICs, PTP programs, interrupts, threads and qdiscs of this machine, and
+/// Reads the kernel, clocks, NICs, PTP programs, interrupts, threads and qdiscs of the machine, and
 /// judges whether it is ready for launch times, for priorities and for flow control: first the
 /// verdicts, then each finding with the value seen, why it matters and the command that changes it.
 /// Changes nothing. Works without root as far as the kernel lets it. See docs/doctor.md.
@@ -27,6 +33,16 @@ pub struct Args {
     /// for example 2s.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     probe: Option<Span>,
+    #[arg(
+        long,
+        value_name = "HOST",
+        help = "Look at another machine by SSH: ssh:root@board, or ssh://root@board:2222. This program is \
+                copied there, and removed afterwards"
+    )]
+    on: Option<Destination>,
+    /// Use this configuration of ssh instead of yours.
+    #[arg(long, value_name = "FILE", requires = "on")]
+    ssh_config: Option<PathBuf>,
     /// Exit with 4 unless every interface is ready for these; several with commas.
     #[arg(long, value_name = "FEATURES", value_enum, value_delimiter = ',')]
     require: Vec<Required>,
@@ -58,14 +74,33 @@ impl From<Required> for Feature {
 #[derive(Serialize)]
 struct Document<'a> {
     version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probe: Option<&'a Probe>,
-    facts: &'a Facts,
+    #[serde(flatten)]
+    seen: &'a Examination,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let seen = match &args.on {
+        Some(destination) => look_at(args, destination.clone())?,
+        None => look_here(args)?,
+    };
+    let host = args.on.as_ref().map(Destination::to_string);
+    let host = host.as_deref();
+    let diagnosis = Diagnosis::of(&seen.facts);
+    if args.json {
+        output::json(&Document { version: 1, host, diagnosis: &diagnosis, seen: &seen })?;
+    } else {
+        output::text(terminal::diagnosis(&seen, &diagnosis, host))?;
+    }
+    let required: Vec<Feature> = args.require.iter().map(|one| (*one).into()).collect();
+    let fulfilled = required.is_empty() || diagnosis.is_ready(&required);
+    Ok(if fulfilled { Exit::Success } else { Exit::Unfulfilled })
+}
+
+fn look_here(args: &Args) -> anyhow::Result<Examination> {
     let named = !args.interfaces.is_empty();
     let interfaces = if named { args.interfaces.clone() } else { nic::names()? };
     let facts = match Facts::read(&interfaces) {
@@ -73,18 +108,28 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         Err(error @ NicError::NoInterface { .. }) if named => mistake!("{error}"),
         Err(error) => return Err(error.into()),
     };
-    let diagnosis = Diagnosis::of(&facts);
     let probe = match args.probe.map(Probe::run).transpose() {
         Err(error @ ProbeError::TooShort(_)) => mistake!("{error}"),
         probe => probe?,
     };
-    if args.json {
-        let (diagnosis, probe, facts) = (&diagnosis, probe.as_ref(), &facts);
-        output::json(&Document { version: 1, diagnosis, probe, facts })?;
-    } else {
-        output::text(terminal::diagnosis(&facts, &diagnosis, probe.as_ref()))?;
-    }
-    let required: Vec<Feature> = args.require.iter().map(|one| (*one).into()).collect();
-    let fulfilled = required.is_empty() || diagnosis.is_ready(&required);
-    Ok(if fulfilled { Exit::Success } else { Exit::Unfulfilled })
+    Ok(Examination { probe, facts })
+}
+
+/// The same on another machine, by this program; it is judged here.
+fn look_at(args: &Args, destination: Destination) -> anyhow::Result<Examination> {
+    let host = Host::connect(destination, SshOptions { config: args.ssh_config.clone() })?;
+    let processor = host.processor()?;
+    let Some(arch) = Arch::of_uname(&processor) else {
+        let known: Vec<String> = Arch::ALL.iter().map(Arch::to_string).collect();
+        bail!("{} has a processor of {processor}; teiji runs on {}", host.name(), known.join(", "));
+    };
+    let program = host.push(&guest_program::find(arch)?)?;
+    let probe = args.probe.map(|time| format!("--probe={}ns", time.as_ns()));
+    let words = ["doctor", "--json"].into_iter().chain(probe.as_deref()).chain(["--"]);
+    let said = match program.run(words.chain(args.interfaces.iter().map(String::as_str))) {
+        // A mistake there is one here: an interface that it does not have.
+        Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
+        said => said?,
+    };
+    serde_json::from_str(&said).with_context(|| format!("{} gives no examination", host.name()))
 }

@@ -2,7 +2,9 @@
 
 use teiji_core::time::Span;
 use teiji_doctor::probe::{Lateness, Probe};
-use teiji_doctor::{Diagnosis, Facts, Feature, Finding, Fix, Nic, Readiness, Verdict, Weight};
+use teiji_doctor::{
+    Diagnosis, Examination, Facts, Feature, Finding, Fix, Nic, Readiness, Verdict, Weight,
+};
 
 use super::Options;
 use super::screen::{Screen, Style};
@@ -12,16 +14,18 @@ use crate::units::{count, duration};
 const INDENT: usize = 4;
 const FIX: usize = 8;
 
-/// The verdicts on a machine and its interfaces, and what they rest on. Ends with a newline.
+/// The verdicts on a machine and its interfaces, and what they rest on. `host` names a machine other
+/// than this one. Ends with a newline.
 pub fn diagnosis(
-    facts: &Facts,
+    Examination { facts, probe }: &Examination,
     found: &Diagnosis,
-    probe: Option<&Probe>,
+    host: Option<&str>,
     options: &Options,
 ) -> String {
     let mut screen = Screen::new(*options);
     if facts.nics.is_empty() {
-        screen.wrapped("This machine has no Ethernet interface that shows here.", 0, 0);
+        let title = format!("{} has no Ethernet interface that is shown.", name(host, &screen));
+        screen.wrapped(&title, 0, 0);
     }
     for nic in &facts.nics {
         screen.wrapped(&about(nic, &screen), 0, INDENT);
@@ -30,7 +34,7 @@ pub fn diagnosis(
     if facts.nics.is_empty() {
         verdicts(found, None, &mut screen);
     }
-    section(&machine(facts, &screen), found, None, &mut screen);
+    section(&machine(facts, host, &screen), found, None, &mut screen);
     for nic in &facts.nics {
         section(&nic.name, found, Some(&nic.name), &mut screen);
     }
@@ -88,8 +92,12 @@ fn verdicts(found: &Diagnosis, interface: Option<&str>, screen: &mut Screen) {
     }
 }
 
+fn name(host: Option<&str>, screen: &Screen) -> String {
+    host.map_or_else(|| "This machine".to_owned(), |host| screen.foreign(host))
+}
+
 /// The machine in one line.
-fn machine(facts: &Facts, screen: &Screen) -> String {
+fn machine(facts: &Facts, host: Option<&str>, screen: &Screen) -> String {
     let machine = &facts.machine;
     let parts = [
         machine.kernel_release.clone(),
@@ -99,7 +107,7 @@ fn machine(facts: &Facts, screen: &Screen) -> String {
         machine.clocksource.as_ref().map(|clock| format!("clock source {clock}")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    screen.foreign(&format!("This machine: {}", parts.join(", ")))
+    format!("{}: {}", name(host, screen), screen.foreign(&parts.join(", ")))
 }
 
 fn section(title: &str, found: &Diagnosis, interface: Option<&str>, screen: &mut Screen) {
@@ -199,7 +207,9 @@ mod tests {
             max: Span::from_micros(31),
         };
         let probe = Probe { as_is: late, awake: None, clock_reading: Span::from_ns(27) };
-        let text = diagnosis(&facts, &found, Some(&probe), &options);
+        let seen = Examination { facts, probe: Some(probe) };
+        let text = diagnosis(&seen, &found, Some("board\u{7}"), &options);
+        assert!(text.contains("board : "), "{text}");
         assert!(text.starts_with("lo"), "{text}");
         assert!(text.contains("launch times  NOT READY, 2 findings\n"), "{text}");
         assert!(text.contains("flow control  not applicable\n"), "{text}");

@@ -1,0 +1,213 @@
+//! One connection to a host, shared by all commands there (ssh's `ControlMaster`).
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use teiji_sys::process;
+
+use crate::shell::{last_words, quoted};
+use crate::{Destination, RemoteError};
+
+/// What ssh exits with for a failure of its own.
+const OWN_FAILURE: i32 = 255;
+/// Without an answer for so many times 5 s the connection is given up.
+const SILENCES: u8 = 3;
+
+/// How `ssh` is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SshOptions {
+    /// The configuration to use instead of the user's (`ssh -F`).
+    pub config: Option<PathBuf>,
+}
+
+/// A host that is connected.
+#[derive(Debug)]
+pub struct Host {
+    destination: Destination,
+    options: SshOptions,
+    /// The folder of the connection's socket.
+    folder: tempfile::TempDir,
+    master: Child,
+}
+
+/// This program on a host; removed when this is dropped.
+#[derive(Debug)]
+pub struct Program<'a> {
+    host: &'a Host,
+    folder: String,
+}
+
+impl Host {
+    /// Connects. `ssh` may ask for a password or about an unknown host key, on the terminal.
+    ///
+    /// # Errors
+    /// [`RemoteError::Connect`] with ssh's own words.
+    pub fn connect(destination: Destination, options: SshOptions) -> Result<Self, RemoteError> {
+        // Short: a socket's path has 108 characters, and ssh adds some.
+        let folder = tempfile::Builder::new().prefix("teiji-ssh").tempdir()?;
+        let socket = folder.path().join("s");
+        let mut command = ssh(&options, &socket);
+        command.args(["-o", "ControlMaster=yes", "-N", "--"]).arg(destination.as_str());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // Also if this program is killed.
+        let mut master = start(process::die_with_parent(&mut command))?;
+        let said = follow(master.stderr.take());
+        loop {
+            if socket.exists() {
+                return Ok(Self { destination, options, folder, master });
+            }
+            if master.try_wait()?.is_some() {
+                let said = last_words(&said.join().unwrap_or_default());
+                return Err(RemoteError::Connect { host: destination, said });
+            }
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// The host's name.
+    pub fn name(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// The processor as `uname -m` names it there.
+    ///
+    /// # Errors
+    /// [`RemoteError::Lost`].
+    pub fn processor(&self) -> Result<String, RemoteError> {
+        self.text("uname -m", Stdio::null()).map(|text| text.trim().to_owned())
+    }
+
+    /// Puts a program there, into a folder of its own from which programs may run.
+    ///
+    /// # Errors
+    /// [`RemoteError::Push`] if no folder has room for it or lets it run.
+    pub fn push(&self, program: &Path) -> Result<Program<'_>, RemoteError> {
+        // The first place where it runs: /tmp may be mounted noexec, or be full.
+        let script = "f=$(mktemp) && cat >\"$f\" || exit 1; \
+             for place in \"${TMPDIR:-/tmp}\" /var/tmp /run \"$HOME\" /dev/shm; do \
+                 d=$(mktemp -d \"$place/teiji.XXXXXX\") || continue; \
+                 if cp \"$f\" \"$d/teiji\" && chmod 700 \"$d/teiji\" && \"$d/teiji\" --version >&2; \
+                     then rm -f \"$f\"; echo \"$d\"; exit 0; fi; \
+                 rm -rf \"$d\"; \
+             done; rm -f \"$f\"; exit 1";
+        let file = File::open(program)?;
+        let folder = self.text(script, file.into()).map_err(|error| match error {
+            RemoteError::Failed { host, said, .. } => RemoteError::Push { host, said },
+            other => other,
+        })?;
+        Ok(Program { host: self, folder: folder.trim().to_owned() })
+    }
+
+    /// Standard output of a shell command there.
+    fn text(&self, line: &str, input: Stdio) -> Result<String, RemoteError> {
+        let output = self.output(line, input)?;
+        let code = output.status.code().unwrap_or(OWN_FAILURE);
+        if code != 0 {
+            let said = last_words(&String::from_utf8_lossy(&output.stderr));
+            return Err(RemoteError::Failed { host: self.destination.clone(), said, code });
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn output(&self, line: &str, input: Stdio) -> Result<Output, RemoteError> {
+        let mut command = ssh(&self.options, &self.socket());
+        command.args(["-o", "ControlMaster=no", "-o", "BatchMode=yes", "-T", "--"]);
+        // Whatever the user's shell there is.
+        command.arg(self.destination.as_str()).arg(format!("exec sh -c {}", quoted(line)));
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = start(&mut command)?.wait_with_output()?;
+        if output.status.code().is_none_or(|code| code == OWN_FAILURE) {
+            let said = last_words(&String::from_utf8_lossy(&output.stderr));
+            return Err(RemoteError::Lost { host: self.destination.clone(), said });
+        }
+        Ok(output)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("s")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let mut command = ssh(&self.options, &self.socket());
+        command.args(["-O", "exit", "--"]).arg(self.destination.as_str());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let ended = command.status().is_ok_and(|status| status.success());
+        if !ended {
+            let _ = self.master.kill();
+        }
+        let _ = self.master.wait();
+    }
+}
+
+impl Program<'_> {
+    /// Runs it there with these arguments, and gives its standard output.
+    ///
+    /// # Errors
+    /// [`RemoteError::Failed`] with the end of its standard error if it does not exit with 0.
+    pub fn run<'w>(
+        &self,
+        arguments: impl IntoIterator<Item = &'w str>,
+    ) -> Result<String, RemoteError> {
+        let words: Vec<String> = arguments.into_iter().map(quoted).collect();
+        let line = format!("{} {}", quoted(&format!("{}/teiji", self.folder)), words.join(" "));
+        self.host.text(&line, Stdio::null()).map_err(|error| match error {
+            // Its own name is no news.
+            RemoteError::Failed { host, said, code } => {
+                let said = said.strip_prefix("teiji: ").unwrap_or(&said).to_owned();
+                RemoteError::Failed { host, said, code }
+            }
+            other => other,
+        })
+    }
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // Nobody is left to tell if the connection is gone.
+        let _ = self.host.text(&format!("rm -rf {}", quoted(&self.folder)), Stdio::null());
+    }
+}
+
+/// `ssh` with what all calls share.
+fn ssh(options: &SshOptions, socket: &Path) -> Command {
+    let mut command = Command::new("ssh");
+    if let Some(config) = &options.config {
+        command.arg("-F").arg(config);
+    }
+    let mut path = OsString::from("ControlPath=");
+    path.push(socket);
+    command.arg("-o").arg(path);
+    // What a configuration may have for sessions of people.
+    for option in
+        ["RemoteCommand=none", "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no"]
+    {
+        command.args(["-o", option]);
+    }
+    command.args(["-o", "ServerAliveInterval=5", "-o"]);
+    command.arg(format!("ServerAliveCountMax={SILENCES}"));
+    command
+}
+
+fn start(command: &mut Command) -> Result<Child, RemoteError> {
+    command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => RemoteError::NoSsh,
+        _ => RemoteError::Start(error),
+    })
+}
+
+/// Reads what a child writes until it ends.
+fn follow(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut from) = from {
+            let _ = from.read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}

@@ -1,0 +1,13 @@
+//! Other machines over SSH, by the user's own `ssh`: its configuration, agent and jump hosts apply.
+//! [`Host::connect`] opens one connection, [`Host::push`] puts a program there, and
+//! [`Host::run`] runs commands. What was put there is removed at the end.
+#![forbid(unsafe_code)]
+
+mod connection;
+mod destination;
+mod error;
+mod shell;
+
+pub use connection::{Host, Program, SshOptions};
+pub use destination::Destination;
+pub use error::RemoteError;
