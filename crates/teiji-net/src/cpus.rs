@@ -12,7 +12,7 @@ pub(crate) fn online() -> Vec<u16> {
 }
 
 /// The CPUs of a list; `None` if it is none.
-pub(crate) fn parse_list(text: &str) -> Option<Vec<u16>> {
+pub fn parse_list(text: &str) -> Option<Vec<u16>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -21,6 +21,7 @@
 //! * [`fair_server`] – what keeps time for ordinary threads beside real-time ones,
 //! * [`nic`] – an interface and how it is set, without a plan,
 //! * [`threads`] – how the kernel's threads are scheduled,
+//! * [`cpus`] – sets of CPUs as the kernel writes them,
 //! * [`cpu_time`] – how long each CPU is idle,
 //! * [`machine`] – kernel, clocks and CPUs, for the report.
 //!
@@ -50,7 +51,7 @@ pub mod card;
 mod cause;
 pub mod command;
 pub mod cpu_time;
-mod cpus;
+pub mod cpus;
 pub mod error;
 mod explain;
 pub mod fair_server;

@@ -1,7 +1,7 @@
 //! What the kernel is and was built with.
 
 use crate::facts::Facts;
-use crate::finding::{Finding, Fix, LAUNCH, PRIORITIES, TIMING, Weight, finding};
+use crate::finding::{Feature, Finding, Fix, LAUNCH, PRIORITIES, TIMING, Weight, finding};
 
 /// Options that make every step of the kernel slower, by a multiple.
 const SLOW: [&str; 8] = [
@@ -17,7 +17,15 @@ const SLOW: [&str; 8] = [
 
 pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
     let machine = &facts.machine;
-    let release = machine.kernel_release.as_deref().unwrap_or("unknown");
+    let Some(release) = machine.kernel_release.as_deref() else {
+        return vec![finding(
+            "kernel-unknown",
+            &Feature::ALL,
+            Weight::Note,
+            "/proc is not there, or does not show the kernel: what it can do is not known",
+            Fix::advice("mount it (mount -t proc proc /proc); in a container, look from its host"),
+        )];
+    };
     let mut found = Vec::new();
     if !machine.preempt_rt {
         found.push(finding(
@@ -54,32 +62,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             ));
         }
     }
-    let slow: Vec<&str> = SLOW.into_iter().filter(|name| facts.kernel.is_set(name)).collect();
-    if !slow.is_empty() {
-        found.push(finding(
-            "debug-kernel",
-            TIMING,
-            Weight::Costs,
-            format!(
-                "the kernel was built for debugging ({}): each of its steps takes several times as \
-                 long",
-                slow.join(", ")
-            ),
-            Fix::advice("use a kernel without these options"),
-        ));
-    }
-    if facts.kernel.is_set("RT_GROUP_SCHED") {
-        found.push(finding(
-            "rt-group-sched",
-            PRIORITIES,
-            Weight::Costs,
-            "the kernel schedules real-time threads by control group (RT_GROUP_SCHED): a group \
-             without cpu.rt_runtime_us may have none",
-            Fix::advice(
-                "give the group of the program a share: cpu.rt_runtime_us (control groups, version 1)",
-            ),
-        ));
-    }
+    found.extend(built_with(facts));
     if has_bh_lock(facts) {
         found.push(finding(
             "bh-lock",
@@ -99,6 +82,47 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             Weight::Costs,
             "this is a virtual machine: its hypervisor may stop each CPU, unseen, at any time",
             Fix::advice("measure on the machine itself, or in the laboratory (--on lab)"),
+        ));
+    }
+    found
+}
+
+/// The options of its build.
+fn built_with(facts: &Facts) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let slow: Vec<&str> = SLOW.into_iter().filter(|name| facts.kernel.is_set(name)).collect();
+    if !slow.is_empty() {
+        found.push(finding(
+            "debug-kernel",
+            TIMING,
+            Weight::Costs,
+            format!(
+                "the kernel was built for debugging ({}): each of its steps takes several times as \
+                 long",
+                slow.join(", ")
+            ),
+            Fix::advice("use a kernel without these options"),
+        ));
+    }
+    if facts.kernel.option("HIGH_RES_TIMERS") == Some(None) {
+        found.push(finding(
+            "no-high-resolution-timers",
+            TIMING,
+            Weight::Blocks,
+            "the kernel was built without HIGH_RES_TIMERS: every timer waits for the next tick, up to 10 ms",
+            Fix::advice("use a kernel that was built with CONFIG_HIGH_RES_TIMERS (Debian's are)"),
+        ));
+    }
+    if facts.kernel.is_set("RT_GROUP_SCHED") {
+        found.push(finding(
+            "rt-group-sched",
+            PRIORITIES,
+            Weight::Costs,
+            "the kernel schedules real-time threads by control group (RT_GROUP_SCHED): a group \
+             without cpu.rt_runtime_us may have none",
+            Fix::advice(
+                "give the group of the program a share: cpu.rt_runtime_us (control groups, version 1)",
+            ),
         ));
     }
     found

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use teiji_core::time::Span;
+use teiji_net::cpus;
 use teiji_net::machine::Machine;
 use teiji_net::nic::Nic;
 use teiji_net::threads::Scheduled;
@@ -125,6 +126,7 @@ pub(super) fn nic(facts: &Facts, nic: &Nic) -> Vec<Finding> {
             ));
         }
     }
+    found.extend(isolated(facts, nic));
     let threads = nic.interrupts.iter().flat_map(|interrupt| &interrupt.threads);
     let slowest = threads.min_by_key(|thread| thread.priority);
     if facts.machine.preempt_rt {
@@ -175,6 +177,31 @@ pub(super) fn nic(facts: &Facts, nic: &Nic) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// Interrupts on a CPU that was isolated for something else.
+fn isolated(facts: &Facts, nic: &Nic) -> Option<Finding> {
+    let isolated = cpus::parse_list(facts.machine.cpus_isolated.as_deref()?)?;
+    let on = nic.interrupts.iter().find_map(|interrupt| {
+        let cpus = cpus::parse_list(interrupt.cpus.as_deref()?)?;
+        let cpu = cpus.iter().find(|cpu| isolated.contains(cpu))?;
+        Some((interrupt.number, *cpu))
+    });
+    let (number, cpu) = on?;
+    Some(finding(
+        "interrupt-on-isolated-cpu",
+        PRIORITIES,
+        Weight::Note,
+        format!(
+            "the interrupt {number} of {} may be handled on the isolated CPU {cpu}, where it delays a \
+             real-time thread",
+            nic.name
+        ),
+        Fix::advice(format!(
+            "write the other CPUs to /proc/irq/{number}/smp_affinity_list, unless its thread's priority is \
+             meant to be there"
+        )),
+    ))
 }
 
 /// How long interrupts are deferred; `None` if they are not.

@@ -74,7 +74,7 @@ fn board() -> Facts {
             fair_servers: Some([(0, fair_server(Span::ZERO))].into()),
         },
         kernel: Kernel {
-            options: Some([].into()),
+            options: Some([("HIGH_RES_TIMERS".to_owned(), "y".to_owned())].into()),
             modules: Some(["sch_etf", "sch_mqprio", "prioflow"].map(str::to_owned).into()),
             loaded: [].into(),
         },
@@ -205,11 +205,17 @@ fn a_kernel_is_named_for_what_it_was_built_with() {
         }
     };
     says(&only("debug-kernel", Weight::Costs, option("PROVE_LOCKING")), "PROVE_LOCKING");
+    only("no-high-resolution-timers", Weight::Blocks, |f| f.kernel.options = Some([].into()));
     only("rt-group-sched", Weight::Costs, option("RT_GROUP_SCHED"));
     only("bh-lock", Weight::Note, option("PREEMPT_RT_NEEDS_BH_LOCK"));
     only("bh-lock", Weight::Note, |f| {
         f.machine.kernel_release = Some("6.12.117+deb12-rt-amd64".to_owned());
     });
+    let unknown = only("kernel-unknown", Weight::Note, |f| {
+        f.machine.kernel_release = None;
+        f.machine.preempt_rt = false;
+    });
+    says(&unknown, "/proc is not there");
     only("virtual-machine", Weight::Costs, |f| f.machine.virtual_machine = true);
     only("clocksource", Weight::Costs, |f| f.machine.clocksource = Some("hpet".to_owned()));
 }
@@ -410,6 +416,8 @@ fn threads_in_the_wrong_order_are_named() {
     only("interrupt-priority", Weight::Note, same);
     let none = |f: &mut Facts| f.nics[0].interrupts[0].threads = vec![thread("irq/24-eth1", 0)];
     only("interrupt-thread-without-priority", Weight::Costs, none);
+    let isolated = |f: &mut Facts| f.machine.cpus_isolated = Some("1-2".to_owned());
+    says(&only("interrupt-on-isolated-cpu", Weight::Note, isolated), "the isolated CPU 1");
     let polled = |f: &mut Facts| f.threads.push(thread("napi/eth1-8193", 0));
     only("napi-thread-without-priority", Weight::Costs, polled);
     only("irqbalance", Weight::Costs, |f| f.daemons.push(daemon("irqbalance --foreground")));
