@@ -1,11 +1,15 @@
 //! The virtual machine as a QEMU command line: pure, so that the same machine
 //! is built for the same specification everywhere.
 //!
+//! Wires between machines are in `machine/netdev.rs`.
+//!
 //! Virtual time: `-icount shift=1` lets each guest instruction take 2 ns (0: 1 ns);
 //! `sleep=off` skips idle time; `rr=record` keeps QEMU's threads in step; the
-//! clock starts at a fixed date. Nothing of the host's clock reaches the guest.
+//! clock starts at a fixed date. Nothing of the host's clock reaches the guest,
+//! unless it is a board ([`Clock::Real`]).
 
 mod board;
+mod netdev;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,6 +21,7 @@ use crate::arch::Arch;
 use crate::protocol;
 
 pub use board::cannot_take;
+pub use netdev::{MANAGEMENT_ADDRESS, Management, Wire, WireEnd};
 
 /// Recording makes QEMU's main loop wait while the guest's thread runs, until
 /// that thread has counted its instructions. Without it the main loop may skip
@@ -43,6 +48,8 @@ pub enum Clock {
     Virtual,
     /// For people at a shell: virtual time that waits for real time when idle.
     Paced,
+    /// For boards: the host's clock, and as many instructions as the host can emulate.
+    Real,
 }
 
 /// Where the guest's first serial line goes.
@@ -61,8 +68,8 @@ pub struct NicSpec {
     pub model: Nic,
     /// Its MAC address, by which the guest finds it.
     pub mac: MacAddr,
-    /// Cards with the same number share a wire (a QEMU hub).
-    pub wire: usize,
+    /// What it is connected to.
+    pub wire: Wire,
     /// Record what this card sends and receives, in virtual time.
     pub capture: Option<PathBuf>,
 }
@@ -96,6 +103,8 @@ pub struct MachineSpec {
     pub results: PathBuf,
     /// The cards, in the order of the bus.
     pub nics: Vec<NicSpec>,
+    /// A further NIC, through which this host reaches the guest.
+    pub management: Option<Management>,
 }
 
 /// The kernel's command line.
@@ -129,16 +138,7 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     args.pair("-name", "teiji");
     board::add(&mut args, spec);
     args.pair("-accel", "tcg");
-    let shift = spec.instruction.shift();
-    args.pair(
-        "-icount",
-        &match spec.clock {
-            Clock::Virtual => format!("shift={shift},sleep=off,{LOCKSTEP}"),
-            Clock::Paced => format!("shift={shift},sleep=on"),
-        },
-    );
-    args.pair("-rtc", "base=2026-01-01,clock=vm");
-    args.pair("-seed", &(spec.seed % (1 << 32)).to_string());
+    add_clock(&mut args, spec);
     args.pair("-m", &format!("{}M", spec.memory_mib));
     args.flag("-nodefaults");
     args.flag("-no-user-config");
@@ -162,7 +162,26 @@ pub fn qemu_arguments(spec: &MachineSpec) -> Vec<OsString> {
     for (index, nic) in spec.nics.iter().enumerate() {
         add_nic(&mut args, index, nic, first_slot(spec.seed));
     }
+    if let Some(management) = &spec.management {
+        netdev::add_management(&mut args, management);
+    }
     args.0
+}
+
+fn add_clock(args: &mut Arguments, spec: &MachineSpec) {
+    let shift = spec.instruction.shift();
+    match spec.clock {
+        Clock::Virtual => args.pair("-icount", &format!("shift={shift},sleep=off,{LOCKSTEP}")),
+        Clock::Paced => args.pair("-icount", &format!("shift={shift},sleep=on")),
+        Clock::Real => {
+            args.pair("-rtc", "base=utc,clock=host");
+            // Without `-seed`, they are the host's.
+            args.pair("-device", "virtio-rng-pci,addr=0x10");
+            return;
+        }
+    }
+    args.pair("-rtc", "base=2026-01-01,clock=vm");
+    args.pair("-seed", &(spec.seed % (1 << 32)).to_string());
 }
 
 /// The slot of the first card: the layout of the bus is part of the seed,
@@ -173,7 +192,7 @@ fn first_slot(seed: u64) -> usize {
 
 fn add_nic(args: &mut Arguments, index: usize, nic: &NicSpec, first_slot: usize) {
     let slot = first_slot + index;
-    args.pair("-netdev", &format!("hubport,id=port{index},hubid={}", nic.wire));
+    netdev::add_wire(args, &format!("port{index}"), &nic.wire);
     let bus = if nic.model == Nic::Rtl8139 {
         // Conventional PCI: sits on the root bus itself.
         format!("addr={slot:#x}")
@@ -247,10 +266,11 @@ pub(crate) mod tests {
                 .map(|model| NicSpec {
                     model,
                     mac: MacAddr([2, 0, 0, 0, 0, 1]),
-                    wire: 0,
+                    wire: Wire::Hub(0),
                     capture: None,
                 })
                 .collect(),
+            management: None,
         }
     }
 
@@ -282,6 +302,15 @@ pub(crate) mod tests {
     #[test]
     fn a_seed_moves_the_cards_on_the_bus() {
         assert_ne!(line(1).replace("-seed 1", ""), line(2).replace("-seed 2", ""));
+    }
+
+    #[test]
+    fn a_machine_in_real_time_has_the_hosts_clock_and_random_numbers() {
+        let spec = MachineSpec { clock: Clock::Real, ..spec(1) };
+        let args = qemu_arguments(&spec);
+        let has = |wanted: &str| args.iter().any(|a| a == wanted);
+        assert!(has("base=utc,clock=host") && has("virtio-rng-pci,addr=0x10"), "{args:?}");
+        assert!(!has("-icount") && !has("-seed"), "{args:?}");
     }
 
     #[test]

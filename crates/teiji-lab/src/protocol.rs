@@ -32,11 +32,13 @@ pub enum Kind {
     File = 4,
     /// A file that cannot be sent; payload: its number, then one sentence.
     NoFile = 5,
+    /// The guest can be used; only boards say so.
+    Ready = 6,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        let all = [Self::Result, Self::Failure, Self::End, Self::File, Self::NoFile];
+        let all = [Self::Result, Self::Failure, Self::End, Self::File, Self::NoFile, Self::Ready];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }

@@ -136,6 +136,8 @@ pub struct Supervision<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Called regularly, for progress.
     pub tick: &'a mut dyn FnMut(),
+    /// Called when the guest says [`Kind::Ready`].
+    pub ready: &'a mut dyn FnMut(),
     /// Record what the guest's kernel does.
     pub recording: Option<&'a Recording>,
 }
@@ -225,6 +227,7 @@ fn supervise(
                         String::from_utf8_lossy(&message.payload).into_owned(),
                     ));
                 }
+                Kind::Ready => (supervision.ready)(),
                 Kind::Result | Kind::File | Kind::NoFile => received.push(message),
             }
         }

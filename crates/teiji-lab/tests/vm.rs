@@ -64,6 +64,7 @@ impl Bench {
             console: Console::File(self.path("console")),
             results: self.path("results"),
             nics: Vec::new(),
+            management: None,
         }
     }
 
@@ -74,6 +75,7 @@ impl Bench {
             cpu: None,
             stop: &|| false,
             tick: &mut || {},
+            ready: &mut || {},
         };
         let log = self.path("qemu.log");
         vm::run(self.qemu.command(), spec, &log, supervision, &mut Vec::new())

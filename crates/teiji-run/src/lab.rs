@@ -16,7 +16,7 @@ use teiji_lab::guest::JOB_PATH;
 use teiji_lab::guest_modules::GuestModules;
 use teiji_lab::initramfs::Initramfs;
 use teiji_lab::kernel::{Kernel, KernelSpec, ModuleSource};
-use teiji_lab::machine::{self, Clock, Console, MachineSpec, NicSpec, qemu_arguments};
+use teiji_lab::machine::{self, Clock, Console, MachineSpec, NicSpec, Wire, qemu_arguments};
 use teiji_lab::protocol::{Kind, Message};
 use teiji_lab::qemu_install::Qemu;
 use teiji_lab::recorder::Recording;
@@ -200,6 +200,7 @@ impl Lab {
             console: Console::File(files.console.clone()),
             results: results.to_owned(),
             nics: nics(&case.scenario, &files.captures),
+            management: None,
         }
     }
 
@@ -246,6 +247,7 @@ impl Lab {
                 stop: &|| stop.is_stopped(),
                 tick: &mut || {},
                 recording: None,
+                ready: &mut || {},
             },
             &mut messages,
         )?;
@@ -275,7 +277,14 @@ impl Lab {
             self.qemu(case).command(),
             &spec,
             &scratch.path().join("qemu.log"),
-            Supervision { wall_limit, cpu, stop: &|| stop.is_stopped(), tick, recording },
+            Supervision {
+                wall_limit,
+                cpu,
+                stop: &|| stop.is_stopped(),
+                tick,
+                recording,
+                ready: &mut || {},
+            },
             &mut messages,
         );
         let outcome = outcome(&messages);
@@ -346,7 +355,7 @@ fn nics(scenario: &Scenario, captures: &[Option<PathBuf>]) -> Vec<NicSpec> {
         for (end, host) in wire.between.iter().enumerate() {
             let Some(port) = scenario.port(host, &wire.name) else { continue };
             let capture = if end == 1 { captures.get(index).cloned().flatten() } else { None };
-            nics.push(NicSpec { model: wire.nic, mac: port.mac, wire: index, capture });
+            nics.push(NicSpec { model: wire.nic, mac: port.mac, wire: Wire::Hub(index), capture });
         }
     }
     nics
@@ -443,7 +452,13 @@ pub fn write_initramfs(
         archive.finish()?;
         Ok(())
     };
-    write().with_context(failed)
+    write().map_err(|error| match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            let room = "make room there, or set TMPDIR to a folder with 500 MB";
+            anyhow::anyhow!("{}: the disk is full; {room}", failed())
+        }
+        _ => anyhow::Error::new(error).context(failed()),
+    })
 }
 
 #[cfg(test)]

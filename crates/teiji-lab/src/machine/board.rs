@@ -6,7 +6,7 @@
 
 use teiji_experiment::InstructionTime;
 
-use super::{Arguments, MachineSpec, SLICE_US};
+use super::{Arguments, Clock, MachineSpec, SLICE_US, Wire};
 use crate::arch::Arch;
 
 /// Emulated CPUs that do not depend on the host, old enough to be emulated quickly.
@@ -90,7 +90,7 @@ pub(super) fn add(args: &mut Arguments, spec: &MachineSpec) {
 /// those plugged in at the start it does not count. Where none can be plugged in, `lockstep.c` has
 /// it not refuse.
 fn add_cpus(args: &mut Arguments, spec: &MachineSpec) {
-    if spec.arch != Arch::X86_64 || spec.vcpus == 1 {
+    if spec.arch != Arch::X86_64 || spec.vcpus == 1 || spec.clock == Clock::Real {
         args.pair("-smp", &spec.vcpus.to_string());
         return;
     }
@@ -104,12 +104,17 @@ fn add_cpus(args: &mut Arguments, spec: &MachineSpec) {
 /// The turns of several CPUs end with each timer of QEMU, so a timer without effect bounds
 /// them: that of a packet buffer on a port nobody sends to.
 fn add_timer(args: &mut Arguments, spec: &MachineSpec) {
+    if spec.clock == Clock::Real {
+        // Each CPU has a thread of the host, and nothing counts instructions.
+        return;
+    }
     let interval = match (spec.vcpus, spec.arch) {
         (1, Arch::Armhf) => TICK_US,
         (1, _) => return,
         _ => SLICE_US,
     };
-    let unused = spec.nics.iter().map(|nic| nic.wire + 1).max().unwrap_or(0);
+    let hub = |wire: &Wire| if let Wire::Hub(number) = wire { Some(number + 1) } else { None };
+    let unused = spec.nics.iter().filter_map(|nic| hub(&nic.wire)).max().unwrap_or(0);
     args.pair("-netdev", &format!("hubport,id=slices,hubid={unused}"));
     let interval = interval * spec.instruction.slowdown();
     args.pair("-object", &format!("filter-buffer,id=slice,netdev=slices,interval={interval}"));
@@ -140,6 +145,15 @@ mod tests {
         let args = arguments(&MachineSpec { vcpus: 3, arch: Arch::Arm64, ..spec(1) });
         assert_eq!(value(&args, "-smp"), "3");
         assert!(args.iter().any(|a| a.starts_with("filter-buffer")));
+    }
+
+    #[test]
+    fn cpus_in_real_time_take_no_turns() {
+        for arch in Arch::ALL {
+            let args = arguments(&MachineSpec { vcpus: 2, arch, clock: Clock::Real, ..spec(1) });
+            assert_eq!(value(&args, "-smp"), "2");
+            assert!(!args.iter().any(|a| a.starts_with("filter-buffer")), "{args:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use teiji_experiment::Nic;
 use teiji_lab::arch::Arch;
 use teiji_lab::cache::{Cache, Progress};
 use teiji_lab::kernel::{Kernel, Plugin};
@@ -38,7 +39,10 @@ const AT_HAND: [&str; 23] = [
     "sch_tbf",
 ];
 
-/// Those of them that this kernel has.
+/// The kernel's qdiscs that Teiji uses.
+pub const QDISCS: [&str; 5] = ["sch_etf", "sch_mqprio", "sch_prio", "sch_taprio", "sch_cbs"];
+
+/// Those of [`AT_HAND`] that this kernel has.
 pub fn at_hand(kernel: &Kernel) -> Vec<&'static str> {
     AT_HAND.into_iter().filter(|module| kernel.has_module(module)).collect()
 }
@@ -97,6 +101,14 @@ fn busybox_files(package: &Path, as_shell: bool) -> anyhow::Result<Vec<GuestFile
         files.push(("bin/sh".to_owned(), 0o755, program));
     }
     Ok(files)
+}
+
+/// The NIC of this name, for the command line.
+pub fn emulated_nic(text: &str) -> Result<Nic, String> {
+    Nic::EMULATED.into_iter().find(|nic| nic.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Nic::EMULATED.iter().map(|nic| nic.name()).collect();
+        format!("there is no NIC `{text}`; there are {}", names.join(", "))
+    })
 }
 
 /// The user's files, in the guest's `/root`.

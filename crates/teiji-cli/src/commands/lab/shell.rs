@@ -7,12 +7,14 @@ use teiji_core::wire::MacAddr;
 use teiji_experiment::{InstructionTime, Nic};
 use teiji_lab::cache::Cache;
 use teiji_lab::fetched::{Fetch, LIST_PATH};
-use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec};
+use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, NicSpec, Wire};
 use teiji_lab::vm;
 use teiji_run::lab::{GuestContents, write_initramfs};
 
 use super::KernelArgs;
-use super::guest_programs::{GuestPrograms, at_hand, files_inside, plugin_files};
+use super::guest_programs::{
+    GuestPrograms, QDISCS, at_hand, emulated_nic, files_inside, plugin_files,
+};
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::progress::Progress;
@@ -25,7 +27,7 @@ pub struct Args {
     #[command(flatten)]
     kernel: KernelArgs,
     /// The NICs.
-    #[arg(long, default_value = "igb", value_parser = nic)]
+    #[arg(long, default_value = "igb", value_parser = emulated_nic)]
     nic: Nic,
     /// Put this file into the guest's /root; may be given several times.
     #[arg(long, value_name = "FILE")]
@@ -60,13 +62,6 @@ pub struct Args {
     command: Vec<String>,
 }
 
-fn nic(text: &str) -> Result<Nic, String> {
-    Nic::EMULATED.into_iter().find(|nic| nic.name() == text).ok_or_else(|| {
-        let names: Vec<&str> = Nic::EMULATED.iter().map(|nic| nic.name()).collect();
-        format!("there is no card `{text}`; there are {}", names.join(", "))
-    })
-}
-
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     // Before anything is fetched.
     let mut files = files_inside(&args.file)?;
@@ -91,19 +86,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(steps);
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
-    let modules = [
-        "virtio_pci",
-        "virtio_console",
-        args.nic.module(),
-        "af_packet",
-        "veth",
-        "sch_etf",
-        "sch_mqprio",
-        "sch_prio",
-        "sch_taprio",
-        "sch_cbs",
-    ];
-    let loaded = [&modules[..], &wanted].concat();
+    let modules = ["virtio_pci", "virtio_console", args.nic.module(), "af_packet", "veth"];
+    let loaded = [&modules[..], &QDISCS, &wanted].concat();
     files.push(("etc/profile".to_owned(), 0o644, profile(&args.command).into_bytes()));
     files.extend(programs.files);
     let plugins: Vec<&str> = args.plugin.iter().map(String::as_str).collect();
@@ -136,10 +120,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             .map(|end| NicSpec {
                 model: args.nic,
                 mac: MacAddr([0x02, 0x74, 0x65, 0x6a, 1, end]),
-                wire: 0,
+                wire: Wire::Hub(0),
                 capture: None,
             })
             .collect(),
+        management: None,
     };
     output::line(format_args!(
         "{} with two {} on a wire; `poweroff` or leaving the shell ends it",

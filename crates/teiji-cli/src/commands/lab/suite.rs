@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use teiji_experiment::InstructionTime;
 use teiji_lab::cache::Cache;
 use teiji_lab::guest::RESULT_PATH;
-use teiji_lab::kernel::ModuleSource;
+use teiji_lab::kernel::{Kernel, ModuleSource};
 use teiji_lab::machine::{self, Clock, Console, MOST_VCPUS, MachineSpec};
 use teiji_lab::protocol::Kind;
 use teiji_lab::suite::{self, Needs, Report};
@@ -124,14 +124,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         arch,
         kernel: kernel.unpacked(scratch.path())?,
         initramfs,
-        init_args: [
-            format!("teiji.{}", suite::INIT_WORD),
-            format!("teiji.seed={}", args.seed),
-            format!("teiji.deadline={seconds}"),
-        ]
-        .into_iter()
-        .chain(KERNEL_WORDS.iter().chain(kernel.command_line()).map(|word| (*word).to_owned()))
-        .collect(),
+        init_args: init_args(args.seed, seconds, &kernel),
         memory_mib: kernel.memory_mib(MEMORY_MIB),
         vcpus,
         seed: args.seed,
@@ -140,6 +133,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         console: Console::File(console.clone()),
         results: scratch.path().join("results"),
         nics: Vec::new(),
+        management: None,
     };
     let stop = interrupt::stop_flag();
     let mut steps = steps::GuestSteps::new(&progress, &console, &scripts);
@@ -154,6 +148,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             cpu: None,
             stop: &|| stop.is_stopped(),
             tick: &mut || steps.look(),
+            ready: &mut || {},
         },
         &mut messages,
     );
@@ -172,6 +167,17 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         bail!("the guest ran {} of {} scripts", report.scripts.len(), scripts.len());
     }
     Ok(if passed { Exit::Success } else { Exit::Failure })
+}
+
+fn init_args(seed: u64, seconds: u64, kernel: &Kernel) -> Vec<String> {
+    [
+        format!("teiji.{}", suite::INIT_WORD),
+        format!("teiji.seed={seed}"),
+        format!("teiji.deadline={seconds}"),
+    ]
+    .into_iter()
+    .chain(KERNEL_WORDS.iter().chain(kernel.command_line()).map(|word| (*word).to_owned()))
+    .collect()
 }
 
 /// The shortest that any script wants; all run with it.
