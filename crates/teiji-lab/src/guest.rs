@@ -5,6 +5,8 @@
 //! child's result to the host. As process 1 it must not die: every failure
 //! becomes a message.
 
+mod board;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -27,6 +29,9 @@ pub const RESULT_PATH: &str = "/run/result";
 /// Where the measuring program's errors go.
 const CHILD_STDERR: &str = "/run/stderr";
 
+/// The word of the kernel command line for a guest that is a board, behind `teiji.`.
+pub const BOARD_WORD: &str = "board";
+
 /// Module parameter: the emulated watchdog fires after so much virtual time
 /// without a sign of life, the most its register holds.
 const WATCHDOG_HEARTBEAT: &str = "heartbeat=2046";
@@ -43,6 +48,8 @@ pub struct InitArgs {
     pub deadline: Option<Duration>,
     /// `teiji.shell`: give a person a shell instead of measuring.
     pub shell: bool,
+    /// `teiji.board`: be a board that people reach by SSH.
+    pub board: bool,
     /// `teiji.slowdown=FACTOR`: this clock is so many times slower than QEMU's.
     pub slowdown: Option<u32>,
     /// Everything else that begins with `teiji.`, for the measuring program.
@@ -58,6 +65,7 @@ impl InitArgs {
             match key {
                 "deadline" => args.deadline = value.parse().ok().map(Duration::from_secs),
                 "shell" => args.shell = true,
+                BOARD_WORD => args.board = true,
                 "slowdown" => args.slowdown = value.parse().ok().filter(|&factor| factor > 0),
                 _ => {
                     args.rest.insert(key.to_owned(), value.to_owned());
@@ -117,6 +125,9 @@ fn run(
         };
     }
     load_modules()?;
+    if args.board {
+        return board::serve(port.insert(open_port()?));
+    }
     let mut watchdog = Watchdog::arm();
     let arguments = measure(&args);
     let child = Command::new("/proc/self/exe")

@@ -9,6 +9,7 @@
 //! * [`protocol`] – what the guest tells the host,
 //! * [`guest_modules`] – the modules in the guest's file system,
 //! * [`guest`] – what `teiji` does as the guest's init,
+//! * [`boards`] – guests that people reach by SSH,
 //! * [`suite`] – test scripts for kernel modules, and the judgement of their kernel,
 //! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`) and checked at every use,
 //! * [`kernel`] – an image and its modules,
@@ -16,10 +17,12 @@
 //! * [`recorder`] – what the guest's kernel does, step by step.
 //!
 //! The same machine gives the same measurement on every host, bit for bit:
-//! time in the guest is the number of instructions it has executed.
+//! time in the guest is the number of instructions it has executed. Boards are
+//! the exception: they run in real time.
 #![forbid(unsafe_code)]
 
 pub mod arch;
+pub mod boards;
 pub mod cache;
 pub mod console;
 mod elf;

@@ -49,7 +49,7 @@ fn lock(file: &File, path: &Path, how: FlockOperation) -> Result<bool, CacheErro
 }
 
 /// Tries for a moment; whether the lock is held now.
-fn lock_soon(file: &File, path: &Path) -> Result<bool, CacheError> {
+pub(crate) fn lock_soon(file: &File, path: &Path) -> Result<bool, CacheError> {
     for attempt in 0..TRIES {
         if attempt > 0 {
             std::thread::sleep(PAUSE);
