@@ -27,6 +27,7 @@ check_test_tools() {
     need_command chromium chromium "opens the report"
     need_command tshark tshark "reads captures independently"
     need_command sockperf sockperf "measures round trips independently"
+    need_command ssh openssh-client "reaches boards of the laboratory"
     need_command ip iproute2 "makes test networks"
     need_command ethtool ethtool "looks at cards independently"
     need_command xz xz-utils "makes a compressed kernel module"

@@ -2,6 +2,8 @@
 //! machine fetches the kernel and QEMU.
 
 mod common;
+#[path = "common/machines.rs"]
+mod machines;
 #[path = "common/replays.rs"]
 mod replays;
 #[path = "common/run.rs"]
@@ -14,26 +16,13 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{run_folder, said, teiji};
+use machines::{machines, signal};
 use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
 use serde_json::Value;
 
 /// Frames of a small run: a third of a second of virtual time.
 const FEW: &str = "flows.cycle.frames=300";
-
-/// Machines whose command line names `folder`.
-fn machines(folder: &Path) -> Vec<u32> {
-    let folder = folder.to_str().unwrap();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    processes
-        .filter_map(|process| process.file_name().to_str()?.parse().ok())
-        .filter(|pid: &u32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).into_owned();
-            line.contains("qemu-system") && line.contains(folder)
-        })
-        .collect()
-}
 
 /// A run that takes minutes, once its machine is up.
 #[expect(clippy::zombie_processes, reason = "the caller waits; without a machine the test fails")]
@@ -61,11 +50,6 @@ fn long_run(out: &Path) -> (Child, u32) {
         assert!(started.elapsed() < Duration::from_secs(300), "no machine was started");
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-fn signal(name: &str, pid: u32) {
-    let status = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
-    assert!(status.unwrap().success());
 }
 
 /// Every instant of the report's timelines is that of the frame's row.

@@ -1,5 +1,6 @@
-//! `teiji lab`: the laboratory's cache, its kernel modules, and a shell in its guest.
+//! `teiji lab`: the laboratory's cache, its kernel modules, a shell in its guest, and boards.
 
+mod board;
 mod build;
 mod guest_programs;
 mod shell;
@@ -18,7 +19,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
 
-/// Manage the laboratory: its cache, kernel modules, shell and test scripts.
+/// Manage the laboratory: its cache, kernel modules, shell, boards and test scripts.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -43,6 +44,11 @@ enum What {
     ///
     /// `poweroff`, or leaving the shell, ends it.
     Shell(shell::Args),
+    /// Start a board: a guest in real time that is reached by SSH.
+    ///
+    /// It runs until Ctrl-C, or until `poweroff` on the board. Two boards of one wire reach each
+    /// other through their NIC wire0. docs/boards.md.
+    Board(board::Args),
     /// Run test scripts for a kernel module in a guest, and check its kernel log.
     Suite(suite::Args),
 }
@@ -72,6 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Clean { all } => clean(*all),
         What::Build(args) => build::run(args),
         What::Shell(args) => shell::run(args),
+        What::Board(args) => board::run(args),
         What::Suite(args) => suite::run(args),
     }
 }

@@ -23,6 +23,7 @@ pub fn command(arguments: &[&str]) -> Command {
 }
 
 /// Runs `teiji ARGUMENTS` to its end.
+#[allow(dead_code, reason = "not every test program has the user's environment")]
 pub fn teiji(arguments: &[&str]) -> Said {
     said(&command(arguments).output().unwrap())
 }

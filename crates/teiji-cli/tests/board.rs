@@ -1,0 +1,262 @@
+//! Boards of the laboratory: two guests on a wire that are reached by SSH. The first run on a machine fetches
+//! the packages.
+//!
+//! ```text
+//!   ssh ── mgmt0 left wire0 10.0.0.1 ── line ── 10.0.0.2 wire0 right mgmt0 ── ssh
+//! ```
+
+mod common;
+#[path = "common/machines.rs"]
+mod machines;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use common::{Said, said};
+use machines::{machines, signal};
+
+/// The board's own limit, and what it fetches before.
+const BOOT_LIMIT: Duration = Duration::from_secs(900);
+/// Until a board that was ended is gone.
+const END_LIMIT: Duration = Duration::from_secs(30);
+
+/// The boards of a test.
+struct Desk {
+    runtime: tempfile::TempDir,
+}
+
+/// A board, ended at the latest when this is dropped.
+struct Running {
+    child: Child,
+    /// What it printed when it was ready.
+    printed: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Gone already where the test got so far.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { runtime: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = common::command(&[&["lab", "board"], arguments].concat());
+        command.env("XDG_RUNTIME_DIR", self.runtime.path());
+        command
+    }
+
+    /// The folder of boards.
+    fn folder(&self) -> PathBuf {
+        self.runtime.path().join("teiji/boards")
+    }
+
+    /// What is in it, but the configuration that stays.
+    fn entries(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.folder()) else { return Vec::new() };
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name != "config").collect()
+    }
+
+    /// Starts a board and waits until it is ready.
+    fn start(&self, arguments: &[&str]) -> Running {
+        let mut child = self.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Running { child, printed: String::new() };
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        while !running.printed.contains("ends it") {
+            let line = lines.recv_timeout(BOOT_LIMIT).expect("the board is not ready");
+            running.printed.push_str(&line);
+            running.printed.push('\n');
+        }
+        running
+    }
+
+    /// A command on a board.
+    fn ssh(&self, options: &[&str], board: &str, command: &str) -> Said {
+        let mut ssh = Command::new("ssh");
+        ssh.arg("-F").arg(self.folder().join("config")).args(options);
+        said(&ssh.args([board, command]).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// What a command on a board prints.
+    fn on(&self, board: &str, command: &str) -> String {
+        let said = self.ssh(&[], board, command);
+        assert_eq!(said.code, 0, "{board}: {command}: {}{}", said.out, said.err);
+        said.out
+    }
+
+    /// A board that must not start: its one sentence.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let said = said(&self.command(arguments).output().unwrap());
+        assert!(said.code == 1 || said.code == 2, "{}{}", said.out, said.err);
+        assert!(!said.err.contains("boots"), "{}", said.err);
+        said.err
+    }
+
+    /// The wire, from left to right.
+    fn ping(&self) {
+        let ping = self.on("left", "ping -c 3 -i 0.2 -W 10 10.0.0.2");
+        assert!(ping.contains("3 packets transmitted, 3 received"), "{ping}");
+    }
+}
+
+/// Says why, if the test cannot run here.
+fn no_ssh() -> bool {
+    let missing = Command::new("ssh").arg("-V").output().is_err();
+    if missing {
+        println!("SKIP: no ssh here (openssh-client)");
+    }
+    missing
+}
+
+fn address(desk: &Desk, board: &str, address: &str) {
+    desk.on(board, &format!("ip address add {address}/24 dev wire0"));
+}
+
+/// The exit code of a board that was ended, and that nothing of it is left.
+fn ended(mut running: Running, desk: &Desk, name: &str) -> Option<i32> {
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = running.child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(started.elapsed() < END_LIMIT, "{name} goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(machines(&desk.folder().join(name)).is_empty(), "QEMU is still running");
+    let left = |entry: &String| entry == name || *entry == format!("{name}.board");
+    assert!(!desk.entries().iter().any(left), "{:?}", desk.entries());
+    status.code()
+}
+
+fn known_hosts_are_enforced(desk: &Desk) {
+    let of_right = desk.folder().join("right/known_hosts");
+    let text = fs::read_to_string(&of_right).unwrap().replace("right ", "left ");
+    let wrong = desk.runtime.path().join("wrong");
+    fs::write(&wrong, text).unwrap();
+    for file in [Path::new("/dev/null"), &wrong] {
+        let option = format!("UserKnownHostsFile={}", file.display());
+        let said = desk.ssh(&["-o", &option], "left", "true");
+        assert_eq!(said.code, 255, "{}", said.out);
+        assert!(said.err.contains("Host key verification failed"), "{}", said.err);
+    }
+    // Nobody gets in without the key either.
+    let said = desk.ssh(&["-o", "PubkeyAuthentication=no"], "left", "true");
+    assert!(said.code == 255 && said.err.contains("Permission denied"), "{}", said.err);
+}
+
+#[test]
+fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
+    if no_ssh() {
+        return;
+    }
+    let desk = Desk::new();
+    let file = desk.runtime.path().join("of-mine");
+    fs::write(&file, "mine").unwrap();
+    let left = desk.start(&["left", "--file", file.to_str().unwrap()]);
+    let right = desk.start(&["right", "--nic", "e1000e"]);
+    let config = desk.folder().join("config");
+    assert!(
+        left.printed.contains(&format!("ssh -F {} left", config.display())),
+        "{}",
+        left.printed
+    );
+
+    assert!(desk.on("left", "uname -n -r").starts_with("left 6.12"));
+    assert_eq!(desk.on("left", "cat of-mine"), "mine");
+    let links = desk.on("right", "ip -br link");
+    assert!(links.lines().any(|line| line.starts_with("wire0 ") && line.contains("UP")), "{links}");
+    assert!(desk.on("right", "ethtool -i wire0").contains("driver: e1000e"));
+    assert!(desk.on("left", "modprobe vtsn && lsmod").contains("vtsn "));
+    assert!(desk.on("left", "teiji --version").starts_with("teiji "));
+    let seconds = |text: String| text.trim().parse::<i64>().unwrap();
+    let off = seconds(desk.on("left", "date +%s"))
+        - i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
+    assert!(off.abs() <= 5, "the board's clock is {off} s ahead");
+    let mut scp = Command::new("scp");
+    scp.arg("-q").arg("-F").arg(&config).arg(&file).arg("left:copied");
+    assert_eq!(said(&scp.output().unwrap()).code, 0);
+    assert_eq!(desk.on("left", "cat copied"), "mine");
+
+    address(&desk, "left", "10.0.0.1");
+    address(&desk, "right", "10.0.0.2");
+    desk.ping();
+    known_hosts_are_enforced(&desk);
+
+    let same = desk.refused(&["left"]);
+    assert!(same.contains("`left` is running already") && same.contains("poweroff"), "{same}");
+    let third = desk.refused(&["middle"]);
+    assert!(third.contains("two ends") && third.contains("right (process"), "{third}");
+
+    // left is the wire's listening end.
+    let machine = machines(&desk.folder().join("left"));
+    signal("-KILL", left.child.id());
+    drop(left);
+    let started = Instant::now();
+    while machines(&desk.folder().join("left")).iter().any(|pid| machine.contains(pid)) {
+        assert!(started.elapsed() < END_LIMIT, "QEMU outlives its parent");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(desk.on("right", "echo alive"), "alive\n");
+    assert!(desk.entries().contains(&"left".to_owned()));
+    let left = desk.start(&["left"]);
+    address(&desk, "left", "10.0.0.1");
+    desk.ping();
+
+    assert_eq!(desk.ssh(&[], "right", "poweroff").code, 0);
+    assert_eq!(ended(right, &desk, "right"), Some(0));
+    signal("-TERM", left.child.id());
+    assert_eq!(ended(left, &desk, "left"), Some(0));
+    assert_eq!(desk.entries(), [""; 0]);
+}
+
+#[test]
+fn an_interruption_during_the_boot_leaves_nothing() {
+    if no_ssh() {
+        return;
+    }
+    let desk = Desk::new();
+    let mut child = desk.command(&["early"]).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while machines(&desk.folder()).is_empty() {
+        assert!(started.elapsed() < BOOT_LIMIT, "no machine was started");
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(machines(&desk.folder()).is_empty(), "QEMU is still running");
+    assert_eq!(desk.entries(), [""; 0]);
+}
+
+#[test]
+fn a_board_that_cannot_be_is_refused_before_anything_is_fetched() {
+    let desk = Desk::new();
+    for bad in ["A", "a b", "../a", "config", &"x".repeat(33)] {
+        assert!(desk.refused(&[bad]).contains("choose"), "{bad}");
+    }
+    assert!(desk.refused(&["a", "--wire", "Line"]).contains("choose"));
+    assert!(desk.refused(&["a", "--nic", "vtsn"]).contains("e1000e, igb"));
+    let nothing = desk.runtime.path().join("nothing");
+    let without = said(&desk.command(&["a"]).env("PATH", &nothing).output().unwrap());
+    assert_eq!(without.code, 1);
+    assert!(without.err.contains("openssh-client"), "{}", without.err);
+    assert_eq!(desk.entries(), [""; 0]);
+}
