@@ -162,6 +162,58 @@ fn known_hosts_are_enforced(desk: &Desk) {
     assert!(said.code == 255 && said.err.contains("Permission denied"), "{}", said.err);
 }
 
+/// `teiji doctor --on`, which brings its program, against the one that is on the board.
+fn looked_at_from_here(desk: &Desk) {
+    let config = desk.folder().join("config");
+    let config = config.to_str().unwrap();
+    let look = |more: &[&str]| {
+        let words = [&["doctor", "--on", "ssh:left", "--ssh-config", config], more].concat();
+        said(&common::command(&words).output().unwrap())
+    };
+    let verdicts = |text: &str| {
+        let document: serde_json::Value = serde_json::from_str(text).unwrap();
+        (document["verdicts"].clone(), document["findings"].clone())
+    };
+    let from_here = look(&["--json", "wire0"]);
+    assert_eq!(from_here.code, 0, "{}", from_here.err);
+    let there = desk.on("left", "teiji doctor wire0 --json");
+    assert_eq!(verdicts(&from_here.out), verdicts(&there));
+    assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
+    let other = look(&["eth9"]);
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(other.err.contains("left: there is no interface `eth9` here"), "{}", other.err);
+
+    // A /tmp from which nothing runs, or in which nothing fits, is passed over.
+    for options in ["noexec", "size=1m"] {
+        desk.on("left", &format!("mount -t tmpfs -o {options} tmpfs /tmp"));
+        let passed = look(&["wire0"]);
+        assert_eq!(passed.code, 0, "{options}: {}", passed.err);
+    }
+    // sshd goes on: its folder and the key are in the new file systems, too.
+    desk.on(
+        "left",
+        "cp -a /root/.ssh /key; \
+         for place in /var/tmp /run /root /dev/shm; do \
+             mount -t tmpfs -o size=1m,mode=700 tmpfs $place; \
+         done; mkdir /run/sshd; cp -a /key /root/.ssh",
+    );
+    let full = look(&["wire0"]);
+    assert_eq!(full.code, 1);
+    assert!(full.err.contains("cannot put the program on left"), "{}", full.err);
+    assert!(full.err.contains("KiB are free of"), "{}", full.err);
+    desk.on("left", "umount -l /tmp /tmp /var/tmp /run /root /dev/shm");
+
+    let wrong = desk.runtime.path().join("wrong-config");
+    let text = fs::read_to_string(desk.folder().join("left/config")).unwrap();
+    let line = text.lines().find(|line| line.contains("UserKnownHostsFile")).unwrap();
+    fs::write(&wrong, text.replace(line, "    UserKnownHostsFile /dev/null")).unwrap();
+    let words = ["doctor", "--on", "ssh:left", "--ssh-config", wrong.to_str().unwrap()];
+    let unknown = said(&common::command(&words).output().unwrap());
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.err.contains("Host key verification failed"), "{}", unknown.err);
+    assert!(unknown.err.contains("try it by hand: ssh left"), "{}", unknown.err);
+}
+
 #[test]
 fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     if no_ssh() {
@@ -199,6 +251,8 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     address(&desk, "right", "10.0.0.2");
     desk.ping();
     known_hosts_are_enforced(&desk);
+
+    looked_at_from_here(&desk);
 
     let same = desk.refused(&["left"]);
     assert!(same.contains("`left` is running already") && same.contains("poweroff"), "{same}");

@@ -9,7 +9,7 @@ use std::thread;
 
 use teiji_sys::process;
 
-use crate::shell::{last_words, quoted};
+use crate::shell::{last_words, shell_word};
 use crate::{Destination, RemoteError};
 
 /// What ssh exits with for a failure of its own.
@@ -86,16 +86,9 @@ impl Host {
     /// # Errors
     /// [`RemoteError::Push`] if no folder has room for it or lets it run.
     pub fn push(&self, program: &Path) -> Result<Program<'_>, RemoteError> {
-        // The first place where it runs: /tmp may be mounted noexec, or be full.
-        let script = "f=$(mktemp) && cat >\"$f\" || exit 1; \
-             for place in \"${TMPDIR:-/tmp}\" /var/tmp /run \"$HOME\" /dev/shm; do \
-                 d=$(mktemp -d \"$place/teiji.XXXXXX\") || continue; \
-                 if cp \"$f\" \"$d/teiji\" && chmod 700 \"$d/teiji\" && \"$d/teiji\" --version >&2; \
-                     then rm -f \"$f\"; echo \"$d\"; exit 0; fi; \
-                 rm -rf \"$d\"; \
-             done; rm -f \"$f\"; exit 1";
         let file = File::open(program)?;
-        let folder = self.text(script, file.into()).map_err(|error| match error {
+        let kib = file.metadata()?.len().div_ceil(1024);
+        let folder = self.text(&placing(kib), file.into()).map_err(|error| match error {
             RemoteError::Failed { host, said, .. } => RemoteError::Push { host, said },
             other => other,
         })?;
@@ -117,7 +110,7 @@ impl Host {
         let mut command = ssh(&self.options, &self.socket());
         command.args(["-o", "ControlMaster=no", "-o", "BatchMode=yes", "-T", "--"]);
         // Whatever the user's shell there is.
-        command.arg(self.destination.as_str()).arg(format!("exec sh -c {}", quoted(line)));
+        command.arg(self.destination.as_str()).arg(format!("exec sh -c {}", shell_word(line)));
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = start(&mut command)?.wait_with_output()?;
         if output.status.code().is_none_or(|code| code == OWN_FAILURE) {
@@ -154,8 +147,8 @@ impl Program<'_> {
         &self,
         arguments: impl IntoIterator<Item = &'w str>,
     ) -> Result<String, RemoteError> {
-        let words: Vec<String> = arguments.into_iter().map(quoted).collect();
-        let line = format!("{} {}", quoted(&format!("{}/teiji", self.folder)), words.join(" "));
+        let words: Vec<String> = arguments.into_iter().map(shell_word).collect();
+        let line = format!("{} {}", shell_word(&format!("{}/teiji", self.folder)), words.join(" "));
         self.host.text(&line, Stdio::null()).map_err(|error| match error {
             // Its own name is no news.
             RemoteError::Failed { host, said, code } => {
@@ -170,8 +163,28 @@ impl Program<'_> {
 impl Drop for Program<'_> {
     fn drop(&mut self) {
         // Nobody is left to tell if the connection is gone.
-        let _ = self.host.text(&format!("rm -rf {}", quoted(&self.folder)), Stdio::null());
+        let _ = self.host.text(&format!("rm -rf {}", shell_word(&self.folder)), Stdio::null());
     }
+}
+
+/// The script that puts a program of this size from standard input into the first folder that has
+/// room for it and lets it run, and prints that folder. A `/tmp` may be mounted noexec, or be full; a
+/// root file system in memory may not say how large it is.
+fn placing(kib: u64) -> String {
+    format!(
+        "for place in \"${{TMPDIR:-/tmp}}\" /var/tmp /run \"$HOME\" /dev/shm; do \
+             d=$(mktemp -d \"$place/teiji.XXXXXX\") || continue; \
+             free=$(df -Pk \"$d\" | sed -n '2s/.* \\([0-9][0-9]*\\)  *[0-9][0-9]*%.*/\\1/p'); \
+             if [ \"${{free:-{kib}}}\" -ge {kib} ] && printf '#!/bin/sh\\n' >\"$d/teiji\" && \
+                 chmod 700 \"$d/teiji\" && \"$d/teiji\"; then \
+                 if cat >\"$d/teiji\" && \"$d/teiji\" --version >&2; \
+                     then echo \"$d\"; exit 0; fi; \
+                 rm -rf \"$d\"; exit 1; \
+             fi; \
+             echo \"$place: ${{free:-unknown}} KiB are free of {kib}, or no program may run there\" >&2; \
+             rm -rf \"$d\"; \
+         done; exit 1"
+    )
 }
 
 /// `ssh` with what all calls share.
@@ -210,4 +223,31 @@ fn follow(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String
         }
         String::from_utf8_lossy(&text).into_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_put_where_it_has_room_and_may_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = |kib: u64| {
+            let program = File::open("/bin/true").unwrap();
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(placing(kib)).env("TMPDIR", dir.path()).stdin(program);
+            command.output().unwrap()
+        };
+        let placed = place(1);
+        let folder = String::from_utf8(placed.stdout).unwrap();
+        assert_eq!(placed.status.code(), Some(0), "{}", String::from_utf8_lossy(&placed.stderr));
+        assert!(Path::new(folder.trim()).join("teiji").exists(), "{folder}");
+        // More than any disk has: nothing stays behind.
+        let refused = place(u64::from(u32::MAX) << 20);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said.contains(&format!("{}: ", dir.path().display())), "{said}");
+        assert!(said.contains("KiB are free of") && !said.contains("unknown"), "{said}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
 }

@@ -11,3 +11,4 @@ mod shell;
 pub use connection::{Host, Program, SshOptions};
 pub use destination::Destination;
 pub use error::RemoteError;
+pub use shell::shell_word;

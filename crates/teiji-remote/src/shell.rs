@@ -1,7 +1,7 @@
 //! Words for the shell of another host, which ssh gives one string.
 
 /// A word that any POSIX shell takes as it is.
-pub(crate) fn quoted(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -27,11 +27,11 @@ mod tests {
     #[test]
     fn a_shell_gets_each_word_as_it_was() {
         for word in ["eth0", "", "a b", "it's", "$(reboot)", "`x`", "a\nb", "*", "ü\\"] {
-            let line = format!("printf %s {}", quoted(word));
+            let line = format!("printf %s {}", shell_word(word));
             let output = Command::new("sh").arg("-c").arg(&line).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), word, "{line}");
         }
-        assert_eq!(quoted("root@a:2222"), "root@a:2222");
+        assert_eq!(shell_word("root@a:2222"), "root@a:2222");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use teiji_lab::kernel::Kernel;
 use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, Management, NicSpec};
 use teiji_lab::qemu_install::Qemu;
 use teiji_lab::vm::{self, Supervision, VmError};
+use teiji_remote::shell_word;
 use teiji_run::Progress as _;
 use teiji_run::lab::{GuestContents, GuestFile, write_initramfs};
 
@@ -263,7 +264,7 @@ impl Session<'_> {
              Ctrl-C here or `poweroff` on the board ends it\n",
             self.parts.kernel.release,
             after.as_secs_f64(),
-            config = shell_word(&config),
+            config = shell_word(&config.display().to_string()),
         )));
     }
 
@@ -290,11 +291,4 @@ impl Session<'_> {
             }
         }
     }
-}
-
-/// A path as a word of a shell's command.
-fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
