@@ -1,6 +1,6 @@
 //! Other machines over SSH, by the user's own `ssh`: its configuration, agent and jump hosts apply.
 //! [`Host::connect`] opens one connection, [`Host::push`] puts a program there, and
-//! [`Host::run`] runs commands. What was put there is removed at the end.
+//! [`Program::run`] runs it. What was put there is removed at the end.
 #![forbid(unsafe_code)]
 
 mod connection;
