@@ -18,6 +18,17 @@ fn size(span: Span) -> Span {
     Span::from_ns(span.as_ns().saturating_abs())
 }
 
+/// As many digits as mean something: a clock is read with an error, and somebody reads the sentence.
+fn rounded(span: Span) -> Span {
+    let step = match size(span).as_ns() {
+        0..1_000_000 => 1,
+        1_000_000..1_000_000_000 => 1_000,
+        _ => 1_000_000,
+    };
+    let ns = span.as_ns();
+    Span::from_ns((ns + ns.signum() * (step / 2)) / step * step)
+}
+
 fn named<'a>(facts: &'a Facts, name: &'a str) -> impl Iterator<Item = &'a Daemon> {
     facts.daemons.iter().filter(move |daemon| daemon.name == name)
 }
@@ -122,7 +133,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             "ptp4l-offset",
             LAUNCH,
             Weight::Costs,
-            format!("ptp4l is {} from its master", ptp4l.offset),
+            format!("ptp4l is {} from its master", rounded(ptp4l.offset)),
             Fix::advice("wait until its servo has settled; if it does not, stamps are in software"),
         )),
         _ => {}
@@ -189,7 +200,7 @@ fn phc_offset(facts: &Facts, nic: &Nic, PhcOffset { ahead, within }: PhcOffset) 
         "the PHC of {} is {} {side} CLOCK_TAI{leap}: a NIC sends by its PHC, so every launch time is \
          wrong by that",
         nic.name,
-        size(ahead)
+        rounded(size(ahead))
     );
     match launch_times_of(nic) {
         LaunchTimes::No if !offloads => None,

@@ -240,10 +240,12 @@ fn real_time_threads_limited_by_either_mechanism_are_told_how_to_be_free() {
 #[test]
 fn a_phc_that_shows_another_time_is_why_every_launch_time_is_missed() {
     let ahead = |ahead| move |f: &mut Facts| f.nics[0].phc.as_mut().unwrap().ahead = ahead;
-    let wrong = only("phc-offset", Weight::Blocks, ahead(Span::from_secs(-37)));
+    let wrong = only("phc-offset", Weight::Blocks, ahead(Span::from_ns(-37_000_000_001)));
     says(&wrong, "37 s behind CLOCK_TAI; that is TAI − UTC");
     let drifting = only("phc-offset", Weight::Costs, ahead(Span::from_micros(30)));
     says(&drifting, "30 µs ahead of CLOCK_TAI");
+    let far = only("phc-offset", Weight::Blocks, ahead(Span::from_ns(5_432_987)));
+    says(&far, "is 5.433 ms ahead of");
     // Within what the reading may be wrong by, and one microsecond.
     assert_eq!(found(ahead(Span::from_ns(1_899))), []);
     let alone = only("phc-offset", Weight::Blocks, |f| {
