@@ -9,7 +9,7 @@ use crate::rules;
 /// What was found, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
-    /// The machine's verdict, then one for each interface and feature.
+    /// One for each interface and feature; without interfaces the machine's for priorities.
     pub verdicts: Vec<Verdict>,
     /// The findings, those that matter most first.
     pub findings: Vec<Finding>,

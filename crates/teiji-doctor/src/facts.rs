@@ -24,7 +24,7 @@ pub use rights::Rights;
 /// A machine that was looked at: what `teiji doctor --json` gives beside the verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Examination {
-    /// What was measured, if that was asked for.
+    /// What was measured, with `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
     /// What was read.
@@ -60,14 +60,16 @@ impl Facts {
     /// # Errors
     /// [`NicError`] for an interface that is not there.
     pub fn read(interfaces: &[String]) -> Result<Self, NicError> {
-        let nics = interfaces.iter().map(|name| nic::look(name)).collect::<Result<_, _>>()?;
+        let threads = threads::scheduled();
+        let look = |name: &String| nic::look(name, &threads);
+        let nics = interfaces.iter().map(look).collect::<Result<_, _>>()?;
         let root = Path::new("/");
         let machine = machine::observe();
         let rmem_max = fs::read_to_string("/proc/sys/net/core/rmem_max").ok();
         Ok(Self {
             kernel: Kernel::read(root, machine.kernel_release.as_deref().unwrap_or_default()),
             cpus: Cpus::read(root),
-            threads: threads::scheduled(),
+            threads,
             daemons: daemon::running(root),
             ptp4l: Ptp4l::look(),
             rights: Rights::now(),

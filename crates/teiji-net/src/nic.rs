@@ -17,7 +17,7 @@ use crate::netlink::netdev::{self, Napi};
 use crate::netlink::{KernelError, Netlink, ethtool, qdisc};
 use crate::observe::{self, Driver, Stamps};
 use crate::qdisc::ObservedQdisc;
-use crate::threads::{self, Scheduled};
+use crate::threads::Scheduled;
 
 /// Why an interface cannot be looked at.
 #[derive(Debug, Error)]
@@ -25,7 +25,7 @@ pub enum NicError {
     /// There is no such interface.
     #[error("there is no interface `{name}` here; there are {}", .there.join(", "))]
     NoInterface {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
         /// Those of this network namespace.
         there: Vec<String>,
@@ -147,11 +147,12 @@ pub fn names() -> Result<Vec<String>, NicError> {
     Ok(links.into_iter().filter(nic).map(|link| link.name).collect())
 }
 
-/// Looks at an interface of the calling thread's network namespace.
+/// Looks at an interface of the calling thread's network namespace. `threads` are those of
+/// [`scheduled`](crate::threads::scheduled), among which its interrupts' are found.
 ///
 /// # Errors
 /// [`NicError::NoInterface`] if there is none of this name.
-pub fn look(name: &str) -> Result<Nic, NicError> {
+pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
     let mut netlink = Netlink::open()?;
     let Some(link) = link::find(&mut netlink, name)? else {
         let there = link::list(&mut netlink)?.into_iter().map(|link| link.name).collect();
@@ -180,7 +181,7 @@ pub fn look(name: &str) -> Result<Nic, NicError> {
         rings: ethtool::rings(index),
         pause: ethtool::pause(index),
         qdiscs: qdisc::list(&mut netlink, index)?,
-        interrupts: interrupts_of(&sysfs, name),
+        interrupts: interrupts_of(&sysfs, name, threads),
         napi_threaded: file("threaded").map(|value| value != "0"),
         defer_hard_irqs: number("napi_defer_hard_irqs"),
         gro_flush_timeout: file("gro_flush_timeout")
@@ -207,8 +208,7 @@ fn phc(index: u32) -> Option<PhcOffset> {
     Some(PhcOffset { ahead: offset.ahead, within: offset.within })
 }
 
-fn interrupts_of(sysfs: &Sysfs, name: &str) -> Vec<Interrupt> {
-    let threads = threads::scheduled();
+fn interrupts_of(sysfs: &Sysfs, name: &str, threads: &[Scheduled]) -> Vec<Interrupt> {
     let of = |number| {
         let prefix = interrupts::thread_prefix(number);
         let ours = |thread: &&Scheduled| thread.name.starts_with(&prefix);
@@ -228,14 +228,14 @@ mod tests {
 
     #[test]
     fn loopback_is_looked_at_without_rights_and_is_no_nic() {
-        let lo = look("lo").unwrap();
+        let lo = look("lo", &[]).unwrap();
         assert_eq!((lo.name.as_str(), lo.phc, lo.pci.as_deref()), ("lo", None, None));
         assert!(!names().unwrap().contains(&"lo".to_owned()));
     }
 
     #[test]
     fn a_missing_interface_is_answered_with_those_that_are_there() {
-        let error = look("no-such-if0").unwrap_err().to_string();
+        let error = look("no-such-if0", &[]).unwrap_err().to_string();
         assert!(error.contains("no interface `no-such-if0` here; there are "), "{error}");
         assert!(error.contains("lo"), "{error}");
     }

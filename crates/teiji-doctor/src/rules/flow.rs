@@ -29,7 +29,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             Weight::Note,
             format!(
                 "a socket may have a receive buffer of {bytes} bytes at most: without flow control it loses \
-                 what comes in a burst"
+                 packets of a burst"
             ),
             Fix::command("sysctl -w net.core.rmem_max=8388608"),
         ));

@@ -21,7 +21,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
     ] {
         if facts.daemons.iter().any(|daemon| daemon.name == name) {
             found.push(finding(
-                if name == "stalld" { "stalld" } else { "irqbalance" },
+                name,
                 PRIORITIES,
                 Weight::Costs,
                 format!("{name} runs: it {effect}"),
