@@ -31,15 +31,15 @@ enum Stack {
 
 impl Processors {
     /// A processor is seen at `time`; if for the first time, this thread is its current one. Those
-    /// before it are seen, too.
-    pub(crate) fn see(&mut self, cpu: u16, time: Ps, pid: u32) {
+    /// before it are seen, too. Returns when it was seen before.
+    pub(crate) fn see(&mut self, cpu: u16, time: Ps, pid: u32) -> Ps {
         let cpu = usize::from(cpu);
         if self.current.len() <= cpu {
             self.current.resize_with(cpu + 1, || Current { pid: 0, since: time, seen: time });
             self.segments.resize_with(cpu + 1, Vec::new);
             self.current[cpu].pid = pid;
         }
-        self.current[cpu].seen = time;
+        std::mem::replace(&mut self.current[cpu].seen, time)
     }
 
     /// The current thread.

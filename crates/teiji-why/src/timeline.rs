@@ -200,6 +200,8 @@ pub struct Timeline {
     pub spins: Vec<(u16, Ps, Vec<u64>)>,
     /// By process number.
     pub tasks: HashMap<u32, Task>,
+    /// Switches of threads that were not traced: known from what the next thread did.
+    pub unseen_switches: usize,
 }
 
 impl Timeline {

@@ -174,6 +174,21 @@ impl Role<'_> {
         }
     }
 
+    /// The last time up to `until` at which the thread itself noted that it ran.
+    fn ran(self, until: Ps) -> Option<Ps> {
+        match self {
+            Self::Sender(sender) => {
+                let after = sender.sent.partition_point(|sent| sent.woke <= until);
+                sender.sent[..after].last().map(|sent| sent.woke)
+            }
+            Self::Requester(rounds) => {
+                let after = rounds.rounds.partition_point(|round| round.received <= until);
+                rounds.rounds[..after].last().map(|round| round.received)
+            }
+            Self::Responder(_) => None,
+        }
+    }
+
     /// The frame that wakes the thread at `time`.
     fn receives(self, time: Ps, since: Ps) -> Option<FrameKey> {
         match self {
@@ -319,7 +334,14 @@ enum Place {
 impl Builder<'_> {
     fn add(&mut self, event: Event) {
         let Event { time, cpu, pid, seen } = event;
-        self.processors.see(cpu, time, pid);
+        let seen_before = self.processors.see(cpu, time, pid);
+        if self.processors.pid(cpu) != pid {
+            // Some kernels do not trace each switch, but each event tells the thread.
+            let ran = self.roles.get(&pid).and_then(|role| role.ran(time));
+            let since = ran.filter(|ran| *ran > seen_before).unwrap_or(time);
+            self.processors.switch(cpu, since, pid);
+            self.made.unseen_switches += 1;
+        }
         match seen {
             Seen::Switch(next) => self.processors.switch(cpu, time, next),
             Seen::Waking(woken) => self.waking(event, woken),
@@ -587,10 +609,33 @@ ffffffff81000060 T _etext
         ];
         let expected = expected.map(|(cause, time)| (cause.to_owned(), time)).to_vec();
         assert_eq!(round(&[&request[..], &responder, &reply].concat()), Some(expected));
-        let elsewhere = [("qdisc, up to the driver", 2), (away, 37)];
+        let elsewhere =
+            [("qdisc, up to the driver", 2), (away, 37), ("responder-1 (FIFO 80) ran", 2)];
         let elsewhere = elsewhere.map(|(cause, time)| (cause.to_owned(), time)).to_vec();
         assert_eq!(round(&[&request[..], &reply].concat()), Some(elsewhere));
         assert_eq!(round(&request), None, "no reply");
+    }
+
+    #[test]
+    fn a_switch_that_was_not_traced_is_known_from_the_next_event() {
+        let found = path(
+            &[
+                (-5, 7, Seen::Armed { timer: 1, softly: 0, expires: 0 }),
+                (-4, 7, Seen::Switch(0)),
+                (1, 0, Seen::Begin(TIMER)),
+                (1, 0, Seen::Sleeper { timer: 1 }),
+                (2, 0, Seen::Waking(7)),
+                (3, 0, Seen::End(TIMER)),
+                // The sender noted that it ran at 20.
+                (30, 7, Seen::Queue(0xabc)),
+                (31, 7, Seen::Driver(0xabc)),
+            ],
+            &[],
+        );
+        let parts = found.unwrap().parts;
+        let is = |cause: &Cause| parts.iter().find(|(one, _)| one == cause).map(|(_, time)| *time);
+        assert_eq!(is(&Cause::Switch), Some(17 * US), "{parts:?}");
+        assert_eq!(is(&Cause::Sender), Some(10 * US), "{parts:?}");
     }
 
     #[test]

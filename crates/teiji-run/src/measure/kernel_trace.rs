@@ -319,6 +319,13 @@ impl Recorded {
                 causes,
             });
         }
+        if timeline.unseen_switches > 0 {
+            logs.warnings.push(format!(
+                "This kernel did not trace {} switches of threads; what ran is known from the next event, \
+                 and the time before it is the thread's that was seen last.",
+                timeline.unseen_switches
+            ));
+        }
         if let Some(from) = whole_from {
             let seconds = (from - ps(complete)) as f64 / 1e12;
             logs.warnings.push(format!(
