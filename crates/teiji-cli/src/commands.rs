@@ -1,11 +1,13 @@
 //! The subcommands, one file each.
 
 mod analyze;
+mod apply;
 mod check;
 mod compare;
 mod doctor;
 mod flow;
 mod generate;
+mod guard;
 mod guest;
 mod join;
 mod keeper;
@@ -18,6 +20,7 @@ mod quantity;
 mod reflect;
 mod report;
 mod run;
+mod status;
 mod synchronised;
 mod talk;
 mod why;
@@ -70,6 +73,10 @@ pub fn with_suggestion(mut error: clap::Error, arguments: &[OsString]) -> clap::
 pub enum Command {
     Run(run::Args),
     Doctor(doctor::Args),
+    Apply(apply::ApplyArgs),
+    Status(status::Args),
+    Diff(apply::DiffArgs),
+    Revert(apply::RevertArgs),
     Check(check::Args),
     Plan(plan::Args),
     Margin(margin::Args),
@@ -88,6 +95,8 @@ pub enum Command {
     #[command(hide = true)]
     Keeper(keeper::Args),
     #[command(hide = true)]
+    Guard(guard::Args),
+    #[command(hide = true)]
     Guest(guest::Args),
     #[command(hide = true)]
     GuestSuite(lab::GuestSuiteArgs),
@@ -98,6 +107,10 @@ impl Command {
         match self {
             Self::Run(args) => run::run(args),
             Self::Doctor(args) => doctor::run(args),
+            Self::Apply(args) => apply::apply(args),
+            Self::Status(args) => status::run(args),
+            Self::Diff(args) => apply::diff(args),
+            Self::Revert(args) => apply::revert(args),
             Self::Check(args) => check::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Margin(args) => margin::run(args),
@@ -114,6 +127,7 @@ impl Command {
             Self::Lab(args) => lab::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Keeper(args) => keeper::run(args),
+            Self::Guard(args) => guard::run(args),
             Self::Guest(args) => guest::run(args),
             Self::GuestSuite(args) => lab::run_suite_in_guest(args),
         }

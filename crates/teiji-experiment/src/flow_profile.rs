@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::fields::Fields;
+use crate::interface;
 use crate::keys::Written as _;
 use crate::keys::prioflow::{PROFILE, PROFILE_PORT};
 use crate::log::Log;
@@ -11,10 +12,7 @@ use crate::mistake::Mistakes;
 use crate::read;
 use crate::scenario::{LevelTable, LinkMode, Prioflow};
 use crate::syntax;
-use crate::tree::{Entry, Origin, Value};
-
-/// Longest name of an interface (`IFNAMSIZ` less its end).
-const LONGEST_NAME: usize = 15;
+use crate::tree::{Entry, Origin};
 
 /// The ports of a machine, in the order of the file.
 ///
@@ -73,44 +71,14 @@ fn read_ports(text: &str, log: &Log) -> Option<Vec<ProfilePort>> {
 }
 
 fn read_port(entry: &Entry, log: &Log) -> Option<ProfilePort> {
-    let Entry { key: name, key_at, node } = entry;
-    let table = match &node.value {
-        Value::Table(table) => table,
-        // Told already.
-        Value::Broken => return None,
-        other => {
-            let message = format!("`{name}` in [ports] must be a table, not {}", other.kind());
-            log.mistake(node.at, message, format!("Write [ports.{}] as a header.", key(name)));
-            return None;
-        }
-    };
-    let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
-    if name.is_empty()
-        || name.len() > LONGEST_NAME
-        || name == "."
-        || name == ".."
-        || name.contains(odd)
-    {
-        log.mistake(
-            *key_at,
-            format!("`{name}` cannot be the name of an interface"),
-            "They have 1 to 15 characters, and neither spaces nor `/` nor `:`; `ip link` lists them.",
-        );
-        return None;
-    }
-    let label = format!("[ports.{}]", key(name));
-    let fields = Fields::new(table, node.at, &PROFILE_PORT, label, log);
+    let table = interface::table(entry, log)?;
+    let label = interface::label(&entry.key);
+    let fields = Fields::new(table, entry.node.at, &PROFILE_PORT, label, log);
     let mut settings = read::prioflow::read(&fields)?;
     if !fields.has("link") {
         settings.link = LinkMode::MacControl;
     }
-    Some(ProfilePort { interface: name.clone(), settings })
-}
-
-/// A key as TOML has it.
-fn key(name: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.chars().all(bare) { name.to_owned() } else { format!("{name:?}") }
+    Some(ProfilePort { interface: entry.key.clone(), settings })
 }
 
 /// As it is read: what is as in a new qdisc is left out, but for the link.
@@ -118,7 +86,7 @@ impl fmt::Display for FlowProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, port) in self.ports.iter().enumerate() {
             let gap = if index == 0 { "" } else { "\n" };
-            writeln!(f, "{gap}[ports.{}]", key(&port.interface))?;
+            writeln!(f, "{gap}{}", interface::label(&port.interface))?;
             write_settings(f, &port.settings)?;
         }
         Ok(())

@@ -12,6 +12,7 @@ mod list;
 pub(crate) mod port;
 pub(crate) mod prioflow;
 pub(crate) mod processing;
+pub(crate) mod profile;
 pub(crate) mod qdisc;
 pub(crate) mod round_trips;
 mod schema;
@@ -25,6 +26,7 @@ use serde_json::Value as Json;
 use crate::fields::{Fields, Found};
 pub use file::PAPERS;
 pub use prioflow::PROFILE_PORT;
+pub use profile::{NIC, PROFILE};
 pub use schema::json_schema;
 pub use section::{SECTIONS, Section, markdown};
 

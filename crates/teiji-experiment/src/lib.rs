@@ -24,11 +24,13 @@ mod check;
 mod draft;
 mod fields;
 mod flow_profile;
+mod interface;
 pub mod keys;
 mod log;
 pub mod mistake;
 mod overrides;
 mod print;
+mod profile;
 mod read;
 pub mod reader;
 pub mod scenario;
@@ -38,7 +40,9 @@ mod threshold;
 mod tree;
 
 pub use flow_profile::{FlowProfile, ProfilePort};
+pub use keys::profile::NicSettings;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
+pub use profile::{PortProfile, Profile};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     AllowedLoss, Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge,

@@ -10,7 +10,7 @@ mod load;
 pub(crate) mod policy;
 pub(crate) mod prioflow;
 pub(crate) mod processing;
-mod qdisc;
+pub(crate) mod qdisc;
 pub(crate) mod requirement;
 mod round_trips;
 mod slip;

@@ -77,6 +77,14 @@ impl Before {
             self.kernel.remember_thread(thread);
         }
     }
+
+    /// Remembers how the threads of its interrupts are scheduled, for a card that stays up.
+    pub(crate) fn remember_interrupt_threads(&mut self) {
+        let irqs = interrupts::of(&self.ifname).unwrap_or_default();
+        for thread in processing::irq_threads(&irqs, &threads::list()) {
+            self.kernel.remember_thread(&thread);
+        }
+    }
 }
 
 /// The queues of a card, `ethtool -l`.
@@ -246,7 +254,7 @@ pub fn look(ifname: &str, take: bool, ssh: Option<&SshConnection>) -> Result<(),
     inspect(&mut netlink, ifname, take, ssh).map(|_| ())
 }
 
-fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusal> {
+pub(crate) fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusal> {
     let there = || all.iter().map(|link| link.name.clone()).collect();
     let missing = || Refusal::NotFound { ifname: ifname.to_owned(), there: there() };
     all.iter().find(|link| link.name == ifname).ok_or_else(missing)
@@ -277,7 +285,7 @@ fn bridge_of<'a>(card: &Link, all: &'a [Link]) -> Result<Option<&'a Link>, Refus
 }
 
 /// The kernel's defaults have the handle `0:`; everything else was configured.
-fn refuse_by_qdiscs(card: &Link, qdiscs: &[ObservedQdisc]) -> Result<(), Refusal> {
+pub(crate) fn refuse_by_qdiscs(card: &Link, qdiscs: &[ObservedQdisc]) -> Result<(), Refusal> {
     match qdiscs.iter().find(|q| q.handle != Handle(0)) {
         None => Ok(()),
         Some(q) => Err(Refusal::Qdisc {
@@ -388,6 +396,11 @@ fn restore_files(ifname: &str, files: &[(String, String)]) -> Vec<String> {
         Some(format!("{ifname}: {file} = {value} was not restored: {error}"))
     };
     files.iter().filter_map(restore).collect()
+}
+
+/// The card, if it is there.
+pub(crate) fn again(netlink: &mut Netlink, before: &Before) -> Option<Link> {
+    wait_for(netlink, before, Duration::ZERO)
 }
 
 /// The card by its name, or by its MAC address should the name be taken.

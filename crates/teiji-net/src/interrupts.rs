@@ -41,8 +41,10 @@ pub(crate) fn thread_prefix(irq: u32) -> String {
     format!("irq/{irq}-")
 }
 
-/// The command that lists an interface's interrupts, in its namespace; `DEV` is the
-/// interface.
+/// The command that lists an interface's interrupts; `DEV` is the interface.
+pub(crate) const COMMAND: &str = "sh -c 'cd /sys/class/net/DEV; cat vtsn/irq 2>/dev/null || ls device/msi_irqs 2>/dev/null || cat device/irq'";
+
+/// The same in its namespace, where its kind is known.
 pub(crate) fn command(vtsn: bool) -> &'static str {
     if vtsn {
         "cat /sys/class/net/DEV/vtsn/irq"

@@ -5,6 +5,7 @@
 //! * [`qdisc`] – queueing disciplines as values,
 //! * [`vtsn`] – settings of a `vtsn` port,
 //! * [`system`] – settings of a host's kernel: its threads, budgets, limits,
+//! * [`in_place`] – what a profile changes, where its NICs are,
 //! * [`processing`] – who processes a port's frames: interrupts, polling, steering,
 //! * [`interrupts`] – the interrupts of an interface,
 //! * [`flow`] – flow control of a port outside of experiments,
@@ -61,6 +62,7 @@ pub mod flow_profile;
 pub mod flow_rules;
 mod free_pages;
 mod host;
+pub mod in_place;
 pub mod interrupts;
 pub mod keeper;
 pub mod launch;

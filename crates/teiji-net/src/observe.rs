@@ -1,7 +1,7 @@
 //! What the kernel says after a plan was applied, and where that differs from
 //! what was asked.
 
-mod differences;
+pub(crate) mod differences;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -158,7 +158,10 @@ impl Applied {
 }
 
 /// Looks at a port from inside its namespace.
-fn observe_port(port: &PlannedPort, pollers: &[KernelThread]) -> Result<ObservedPort, KernelError> {
+pub(crate) fn observe_port(
+    port: &PlannedPort,
+    pollers: &[KernelThread],
+) -> Result<ObservedPort, KernelError> {
     let ifname = port.ifname.as_str();
     let mut netlink = Netlink::open()?;
     let link =

@@ -8,7 +8,7 @@
 //! ```
 
 mod ends;
-mod inspect;
+pub(crate) mod inspect;
 mod step;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

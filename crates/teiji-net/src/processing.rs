@@ -69,8 +69,13 @@ const THREADED: &str = "threaded";
 
 /// What a port needs.
 pub(crate) fn of_port(port: &Port) -> Vec<ProcessingSetting> {
+    of(&port.processing)
+}
+
+/// The settings that this asks for.
+pub(crate) fn of(processing: &Processing) -> Vec<ProcessingSetting> {
     use ProcessingSetting as S;
-    let Processing { irq, napi, rps, xps, bql, gso_max_size } = &port.processing;
+    let Processing { irq, napi, rps, xps, bql, gso_max_size } = processing;
     let file = |name, value: Option<i64>| Some(S::File { name, value: value? });
     let all = [
         file(FILES[0], napi.defer_hard_irqs.map(i64::from)),
@@ -126,7 +131,7 @@ pub(crate) fn largest_byte_limit(sysfs: &Sysfs, ifname: &str) -> Option<u64> {
 }
 
 /// The threads of an interface's interrupts.
-fn irq_threads(irqs: &[u32], all: &[KernelThread]) -> Vec<KernelThread> {
+pub(crate) fn irq_threads(irqs: &[u32], all: &[KernelThread]) -> Vec<KernelThread> {
     let prefixes: Vec<String> = irqs.iter().map(|irq| interrupts::thread_prefix(*irq)).collect();
     let ours = |thread: &&KernelThread| prefixes.iter().any(|p| thread.name.starts_with(p));
     all.iter().filter(ours).cloned().collect()

@@ -104,6 +104,11 @@ fn hint(name: &str) -> &'static str {
 
 /// What a host needs.
 pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
+    of_kernel(&host.system, host.cpu)
+}
+
+/// The settings that this asks for; threads are those of `cpu`, or of all.
+pub(crate) fn of_kernel(system: &System, cpu: Option<u16>) -> Vec<SystemSetting> {
     let System {
         ksoftirqd,
         ktimers,
@@ -112,10 +117,9 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
         dev_weight,
         rt_runtime,
         pagelist_high_fraction,
-    } = host.system;
-    let threads = |name, policy: Option<Policy>| {
-        Some(SystemSetting::Threads { name, cpu: host.cpu, policy: policy? })
-    };
+    } = *system;
+    let threads =
+        |name, policy: Option<Policy>| Some(SystemSetting::Threads { name, cpu, policy: policy? });
     let sysctl = |path, value: Option<i64>| Some(SystemSetting::Sysctl { path, value: value? });
     let real_time = rt_runtime.map(|runtime| SystemSetting::RealTime {
         limit: match runtime {

@@ -89,7 +89,11 @@ pub(crate) fn of(
 }
 
 /// True if one of the links has the connection's own address, or the way to its client.
-fn carries(netlink: &mut Netlink, links: &[u32], ssh: &SshConnection) -> Result<bool, KernelError> {
+pub(crate) fn carries(
+    netlink: &mut Netlink,
+    links: &[u32],
+    ssh: &SshConnection,
+) -> Result<bool, KernelError> {
     for &link in links {
         if address::list(netlink, link)?.iter().any(|address| address.local == ssh.local) {
             return Ok(true);

@@ -8,7 +8,8 @@ use std::fmt;
 use std::fs;
 
 use teiji_core::time::Span;
-use teiji_experiment::scenario::{Card, Nic, Port, Wire};
+use teiji_experiment::NicSettings;
+use teiji_experiment::scenario::{Card, Moderation, Nic, Port, Wire};
 use teiji_sys::sysfs::Sysfs;
 
 use crate::cause::Cause;
@@ -41,6 +42,11 @@ pub enum Setting {
         /// Send and obey it.
         on: bool,
     },
+    /// `ethtool --set-eee`.
+    Eee {
+        /// Energy Efficient Ethernet is allowed.
+        on: bool,
+    },
     /// A file of the driver.
     Knob {
         /// Its name; ends with its unit.
@@ -62,12 +68,8 @@ pub(crate) fn of_port(port: &Port) -> Vec<Setting> {
     // `dies-after` is a fault, set while frames flow.
     let Card { ring, moderation, pause, phc, launch_resolution, stamp_slots, dies_after: _ } =
         &port.card;
-    let us = |span: Span| u32::try_from(span.as_ns() / 1_000).unwrap_or(u32::MAX);
     let ring = (ring.tx.is_some() || ring.rx.is_some())
         .then_some(Setting::Ring { tx: ring.tx, rx: ring.rx });
-    let moderation = (moderation.tx.is_some() || moderation.rx.is_some()).then(|| {
-        Setting::Moderation { tx_us: moderation.tx.map(us), rx_us: moderation.rx.map(us) }
-    });
     let knobs = [
         ("launch_resolution_ns", launch_resolution.map(Span::as_ns)),
         ("tx_stamp_slots", stamp_slots.map(i64::from)),
@@ -79,10 +81,26 @@ pub(crate) fn of_port(port: &Port) -> Vec<Setting> {
     ];
     let knobs = knobs.into_iter().filter_map(|(name, value)| Some(knob(name, value?)));
     ring.into_iter()
-        .chain(moderation)
+        .chain(moderation_of(moderation))
         .chain(pause.map(|on| Setting::Pause { on }))
         .chain(knobs)
         .collect()
+}
+
+/// What a profile asks of a NIC, but for its queues.
+pub(crate) fn of_nic(nic: &NicSettings) -> Vec<Setting> {
+    let NicSettings { queues: _, moderation, pause, eee } = nic;
+    moderation_of(moderation)
+        .into_iter()
+        .chain(pause.map(|on| Setting::Pause { on }))
+        .chain(eee.map(|on| Setting::Eee { on }))
+        .collect()
+}
+
+fn moderation_of(asked: &Moderation) -> Option<Setting> {
+    let us = |span: Span| u32::try_from(span.as_ns() / 1_000).unwrap_or(u32::MAX);
+    (asked.tx.is_some() || asked.rx.is_some())
+        .then(|| Setting::Moderation { tx_us: asked.tx.map(us), rx_us: asked.rx.map(us) })
 }
 
 /// What an experiment asks of a port of a `vtsn` wire and of the wire, by the
@@ -110,8 +128,15 @@ impl Setting {
         match *self {
             Self::Speed { mbps } => ethtool::set_mbps(index, mbps)?,
             Self::Ring { tx, rx } => ethtool::set_rings(index, tx, rx)?,
-            Self::Moderation { tx_us, rx_us } => ethtool::set_moderation(index, tx_us, rx_us)?,
+            Self::Moderation { tx_us, rx_us } => {
+                // Times that the NIC chooses are not those that it was told.
+                if ethtool::adaptive_moderation(index) == Some(true) {
+                    ethtool::set_adaptive_moderation(index, false)?;
+                }
+                ethtool::set_moderation(index, tx_us, rx_us)?;
+            }
             Self::Pause { on } => ethtool::set_pause(index, on)?,
+            Self::Eee { on } => ethtool::set_eee(index, on)?,
             Self::Knob { name, value } => {
                 let sysfs = Sysfs::open().map_err(|e| Cause::Text(e.to_string()))?;
                 sysfs
@@ -139,6 +164,7 @@ impl Setting {
             Self::Pause { on } => {
                 [PAUSE_TX, PAUSE_RX].map(|key| (key.to_owned(), on_off(on).to_owned())).to_vec()
             }
+            Self::Eee { on } => vec![(EEE.to_owned(), on_off(on).to_owned())],
             Self::Knob { name: "phc_offset_ns", .. } => Vec::new(),
             Self::Knob { name, value } => vec![(name.to_owned(), value.to_string())],
         }
@@ -170,6 +196,7 @@ impl fmt::Display for Setting {
                 let on = on_off(on);
                 write!(f, "ethtool -A DEV autoneg off rx {on} tx {on}")
             }
+            Self::Eee { on } => write!(f, "ethtool --set-eee DEV eee {}", on_off(on)),
             Self::Knob { name, value } => {
                 write!(f, "sh -c 'echo {value} > /sys/class/net/DEV/vtsn/{name}'")
             }
@@ -188,6 +215,7 @@ const MODERATION_TX: &str = "moderation tx (µs)";
 const MODERATION_RX: &str = "moderation rx (µs)";
 const PAUSE_TX: &str = "pause tx";
 const PAUSE_RX: &str = "pause rx";
+const EEE: &str = "EEE";
 
 /// What the driver of a link in the calling thread's namespace says of all
 /// this. What it does not say is not there.
@@ -210,6 +238,9 @@ pub(crate) fn observe(ifname: &str, index: u32) -> BTreeMap<String, String> {
     if let Some((tx, rx)) = ethtool::pause(index) {
         say(PAUSE_TX, &on_off(tx));
         say(PAUSE_RX, &on_off(rx));
+    }
+    if let Some((enabled, _)) = ethtool::eee(index) {
+        say(EEE, &on_off(enabled));
     }
     if let Ok(sysfs) = Sysfs::open() {
         let folder = sysfs.path(&knob_path(ifname, ""));
@@ -237,6 +268,7 @@ mod tests {
                 "ethtool -C DEV rx-usecs 20 tx-usecs 5",
             ),
             (Setting::Pause { on: true }, "ethtool -A DEV autoneg off rx on tx on"),
+            (Setting::Eee { on: false }, "ethtool --set-eee DEV eee off"),
             (knob("delay_ns", 500), "sh -c 'echo 500 > /sys/class/net/DEV/vtsn/delay_ns'"),
         ] {
             assert_eq!(setting.to_string(), command);

@@ -19,7 +19,7 @@ use crate::tree::{Node, Value};
 const PRIO_MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 /// The port's `qdisc`; absent is the kernel's default.
-pub(super) fn read_root(
+pub(crate) fn read_root(
     port: &Fields<'_>,
     label: &str,
     rate: Option<Rate>,

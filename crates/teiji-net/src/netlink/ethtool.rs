@@ -18,6 +18,7 @@ const COALESCE_SET: u8 = 20;
 const PAUSE_GET: u8 = 21;
 const PAUSE_SET: u8 = 22;
 const EEE_GET: u8 = 23;
+const EEE_SET: u8 = 24;
 
 /// `ETHTOOL_A_*_HEADER` of every message, and the index in it.
 const HEADER: u16 = 1;
@@ -135,6 +136,24 @@ pub(crate) fn eee(index: u32) -> Option<(bool, bool)> {
     Some((flag(enabled)?, flag(active)?))
 }
 
+/// Allows or forbids Energy Efficient Ethernet, `ethtool --set-eee`.
+pub(crate) fn set_eee(index: u32, on: bool) -> Result<(), KernelError> {
+    let mut ethtool = Ethtool::open(index)?;
+    let request = ethtool.request(EEE_SET).attribute(EEE_ENABLED, &[u8::from(on)]);
+    ethtool.netlink.change(request)
+}
+
+/// Has the NIC choose its interrupt moderation by the load, or not, for frames sent and received.
+pub(crate) fn set_adaptive_moderation(index: u32, on: bool) -> Result<(), KernelError> {
+    let mut ethtool = Ethtool::open(index)?;
+    let value = [u8::from(on)];
+    let request = ethtool
+        .request(COALESCE_SET)
+        .attribute(COALESCE_ADAPTIVE_RX, &value)
+        .attribute(COALESCE_ADAPTIVE_TX, &value);
+    ethtool.netlink.change(request)
+}
+
 /// Sets interrupt moderation in µs; `None` leaves one.
 pub(crate) fn set_moderation(
     index: u32,
@@ -153,15 +172,25 @@ pub(crate) fn pause(index: u32) -> Option<(bool, bool)> {
     Some((flag(tx)?, flag(rx)?))
 }
 
+/// Both ends agree on PAUSE by negotiation.
+pub(crate) fn pause_is_negotiated(index: u32) -> Option<bool> {
+    let [autoneg] = Ethtool::open(index).ok()?.ask(PAUSE_GET, [PAUSE_AUTONEG]).ok()?;
+    flag(autoneg)
+}
+
 /// Switches 802.3x PAUSE on or off, both ways.
 pub(crate) fn set_pause(index: u32, on: bool) -> Result<(), KernelError> {
+    put_pause(index, false, on, on)
+}
+
+/// Sets 802.3x PAUSE, `ethtool -A`.
+pub(crate) fn put_pause(index: u32, autoneg: bool, tx: bool, rx: bool) -> Result<(), KernelError> {
     let mut ethtool = Ethtool::open(index)?;
-    let value = [u8::from(on)];
     let request = ethtool
         .request(PAUSE_SET)
-        .attribute(PAUSE_AUTONEG, &[0])
-        .attribute(PAUSE_RX, &value)
-        .attribute(PAUSE_TX, &value);
+        .attribute(PAUSE_AUTONEG, &[u8::from(autoneg)])
+        .attribute(PAUSE_RX, &[u8::from(rx)])
+        .attribute(PAUSE_TX, &[u8::from(tx)]);
     ethtool.netlink.change(request)
 }
 

@@ -1,5 +1,6 @@
 //! Where the kernel has another setting than the plan.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Observed, ObservedPort};
@@ -20,18 +21,31 @@ impl Observed {
             all.at = format!("{}.{}", asked.host, asked.wire);
             match self.port(&asked.host, &asked.wire) {
                 None => all.found.push(format!("{}: the port is not there", all.at)),
-                Some(is) => all.compare_port(asked, is),
+                Some(is) => {
+                    all.compare_wire(asked, is);
+                    all.compare_settings_of(asked, is);
+                }
             }
         }
-        "the kernel".clone_into(&mut all.at);
-        for (what, asked) in plan.steps.iter().filter_map(|step| match &step.action {
-            Action::System { setting } => Some(setting.expected()),
-            _ => None,
-        }) {
-            all.compare_said(&what, &asked, self.system.get(&what));
-        }
+        all.compare_system(plan.steps.iter().map(|step| &step.action), &self.system);
         all.found
     }
+}
+
+/// Where an interface that stays where it is, and the machine's own settings, are other than a profile's
+/// plan asks for, one sentence each.
+pub(crate) fn in_place<'a>(
+    ports: impl Iterator<Item = (&'a PlannedPort, &'a ObservedPort)>,
+    actions: &[Action],
+    system: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let mut all = Differences::default();
+    for (asked, is) in ports {
+        all.at.clone_from(&asked.ifname);
+        all.compare_settings_of(asked, is);
+    }
+    all.compare_system(actions.iter(), system);
+    all.found
 }
 
 #[derive(Default)]
@@ -56,7 +70,22 @@ impl Differences {
         }
     }
 
-    fn compare_port(&mut self, asked: &PlannedPort, is: &ObservedPort) {
+    fn compare_system<'a>(
+        &mut self,
+        actions: impl Iterator<Item = &'a Action>,
+        is: &BTreeMap<String, String>,
+    ) {
+        "the kernel".clone_into(&mut self.at);
+        for action in actions {
+            if let Action::System { setting } = action {
+                let (what, asked) = setting.expected();
+                self.compare_said(&what, &asked, is.get(&what));
+            }
+        }
+    }
+
+    /// Address, bridge and carrier, which are the experiment's.
+    fn compare_wire(&mut self, asked: &PlannedPort, is: &ObservedPort) {
         if let (Some(asked), Some(is)) = (asked.mac, is.mac) {
             self.compare("MAC address", &asked, &is);
         }
@@ -70,16 +99,19 @@ impl Differences {
                 ));
             }
         }
-        if let Some(queues) = asked.queues {
-            let in_use = is.channels.map_or(is.tx_queues, Channels::tx_queues);
-            self.compare("transmit queues", &u32::from(queues), &in_use);
-        }
         if asked.bridged {
             let state = is.bridge.as_deref().unwrap_or("of no bridge");
             self.compare("a bridge's port that is", "forwarding", state);
         }
         if !is.carrier {
             self.found.push(format!("{}: {} has no carrier ({})", self.at, is.ifname, is.state));
+        }
+    }
+
+    fn compare_settings_of(&mut self, asked: &PlannedPort, is: &ObservedPort) {
+        if let Some(queues) = asked.queues {
+            let in_use = is.channels.map_or(is.tx_queues, Channels::tx_queues);
+            self.compare("transmit queues", &u32::from(queues), &in_use);
         }
         let settings = asked.settings.iter().flat_map(Setting::expected);
         let processing = asked.processing.iter().flat_map(ProcessingSetting::expected);
@@ -131,8 +163,6 @@ fn on_off(set: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::plan::Attachment;
     use crate::qdisc::Counters;

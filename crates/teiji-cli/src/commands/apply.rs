@@ -1,0 +1,157 @@
+//! `teiji apply`, `teiji diff` and `teiji revert`: profiles of this machine (docs/profiles.md).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use teiji_core::quantity::format_span;
+use teiji_core::time::Span;
+use teiji_experiment::Profile;
+use teiji_net::SshConnection;
+use teiji_net::in_place::InPlace;
+use teiji_profile::{Applied, Options, Source, Store, at_boot, machine};
+use teiji_run::experiment_file::toml_text;
+
+use super::quantity::span;
+use crate::exit::{Exit, mistake};
+use crate::output;
+
+/// Give this machine the settings of a profile: all of them, or none.
+///
+/// A profile has what an experiment says of a host: qdiscs, queues, priorities of interrupts and threads, polling,
+/// interrupt moderation, Energy Efficient Ethernet, and settings of the kernel. What was there before is kept, and
+/// put back by `teiji revert`, if a step fails, and if teiji is killed meanwhile. Prints the equivalent commands. See
+/// docs/profiles.md.
+#[derive(clap::Args)]
+pub struct ApplyArgs {
+    /// The profile.
+    #[arg(value_name = "FILE", required_unless_present = "confirmed")]
+    file: Option<PathBuf>,
+    /// Put everything back after this time, for example 60s, unless `teiji apply --confirmed` is given before.
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    confirm: Option<Span>,
+    /// Keep what waits for confirmation.
+    #[arg(long, conflicts_with_all = ["file", "confirm", "at_boot"])]
+    confirmed: bool,
+    /// Apply it at each start of the machine, too, by a unit of systemd; with --confirm once it is confirmed.
+    #[arg(long)]
+    at_boot: bool,
+}
+
+/// Show where this machine is other than a profile says. Changes nothing.
+///
+/// Exits with 4 if there is a difference.
+#[derive(clap::Args)]
+pub struct DiffArgs {
+    /// The profile.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print the commands that `teiji apply` is equivalent to instead.
+    #[arg(long)]
+    commands: bool,
+}
+
+/// Put back what this machine had before a profile was applied.
+#[derive(clap::Args)]
+pub struct RevertArgs {}
+
+pub fn apply(args: &ApplyArgs) -> anyhow::Result<Exit> {
+    let store = Store::of_machine();
+    let Some(file) = &args.file else {
+        let journal = machine::confirm(&store)?;
+        output::line(format_args!(
+            "{} is confirmed{}",
+            journal.profile.file,
+            starts(journal.at_boot)
+        ))?;
+        return Ok(Exit::Success);
+    };
+    if args.confirm.is_some_and(|time| time < Span::from_secs(1)) {
+        mistake!("--confirm gives less than 1s to confirm; 60s is usual");
+    }
+    let Some((source, plan)) = read(file)? else { return Ok(Exit::Usage) };
+    let options = Options {
+        confirm: args.confirm.map(|time| Duration::from_nanos(time.as_ns().unsigned_abs())),
+        at_boot: args.at_boot,
+        ssh: SshConnection::current(),
+        ..Options::default()
+    };
+    let applied = machine::apply(&store, &source, &plan, &options)?;
+    let name = &source.file;
+    if applied == Applied::Already {
+        output::line(format_args!(
+            "{name} is applied already, and the machine is as it says{}",
+            starts(args.at_boot)
+        ))?;
+        return Ok(Exit::Success);
+    }
+    if let Applied::Now { replaced: Some(before) } = applied {
+        output::line(format_args!("# {before} was put back"))?;
+    }
+    for command in plan.commands() {
+        output::line(command)?;
+    }
+    match args.confirm {
+        Some(time) => output::line(format_args!(
+            "{name} is applied; everything is put back in {} unless you confirm: teiji apply --confirmed",
+            format_span(time)
+        ))?,
+        None => output::line(format_args!(
+            "{name} is applied, and the kernel says the same{}; `teiji revert` puts everything back",
+            starts(args.at_boot)
+        ))?,
+    }
+    Ok(Exit::Success)
+}
+
+fn starts(at_boot: bool) -> &'static str {
+    if at_boot { ", and applied at each start (teiji-profile.service)" } else { "" }
+}
+
+pub fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
+    let Some((source, plan)) = read(&args.file)? else { return Ok(Exit::Usage) };
+    if args.commands {
+        for command in plan.commands() {
+            output::line(command)?;
+        }
+        return Ok(Exit::Success);
+    }
+    let differences = plan.differences()?;
+    for difference in &differences {
+        output::line(difference)?;
+    }
+    if differences.is_empty() {
+        output::line(format_args!("this machine is as {} says", source.file))?;
+        return Ok(Exit::Success);
+    }
+    Ok(Exit::Unfulfilled)
+}
+
+pub fn revert(_args: &RevertArgs) -> anyhow::Result<Exit> {
+    let was_at_boot = at_boot::is_installed();
+    match machine::revert(&Store::of_machine())? {
+        Some(file) => {
+            let no_more =
+                if was_at_boot { ", and is no longer applied at the machine's start" } else { "" };
+            output::line(format_args!(
+                "{file} was put back: everything is as it was before it{no_more}"
+            ))?;
+        }
+        None => output::line("no profile is applied here")?,
+    }
+    Ok(Exit::Success)
+}
+
+/// The profile and what it changes; `None` if it has mistakes, which are told.
+fn read(file: &Path) -> anyhow::Result<Option<(Source, InPlace)>> {
+    let text = toml_text(file, "a profile")?;
+    let name = file.display().to_string();
+    let profile = match Profile::parse(&text, &name) {
+        Ok(profile) => profile,
+        Err(mistakes) => {
+            output::aside(mistakes.to_string().trim_end());
+            return Ok(None);
+        }
+    };
+    let plan = InPlace::compile(&profile)?;
+    Ok(Some((Source { file: name, text }, plan)))
+}

@@ -1,0 +1,125 @@
+//! `teiji status`: the profile that is applied to this machine, and whether the machine is still as it says.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use teiji_experiment::Profile;
+use teiji_net::in_place::InPlace;
+use teiji_profile::{Journal, ProfileError, State, Store, at_boot, machine};
+
+use crate::exit::Exit;
+use crate::output;
+
+/// Show the profile that is applied to this machine, and what has changed since.
+///
+/// Exits with 4 if the machine is other than the profile says, or applying it was interrupted.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print it as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document {
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Found>,
+    /// What was put back last without being told to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// A profile is applied at each start.
+    at_boot: bool,
+}
+
+#[derive(Serialize)]
+struct Found {
+    file: String,
+    /// Applying it was interrupted, and nobody is putting it back.
+    interrupted: bool,
+    /// RFC 3339.
+    applied_at: String,
+    /// Time left to confirm it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm_within_s: Option<u64>,
+    /// Nobody will put it back if it is not confirmed.
+    unguarded: bool,
+    /// Where the machine is other than the profile says.
+    differences: Vec<String>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let store = Store::of_machine();
+    let journal = store.journal()?;
+    let profile = journal.map(|journal| found(&store, journal)).transpose()?;
+    let good =
+        profile.as_ref().is_none_or(|found| !found.interrupted && found.differences.is_empty());
+    let document = Document {
+        version: 1,
+        note: store.note().filter(|_| profile.is_none()),
+        profile,
+        at_boot: at_boot::is_installed(),
+    };
+    if args.json {
+        output::json(&document)?;
+    } else {
+        print(&document)?;
+    }
+    Ok(if good { Exit::Success } else { Exit::Unfulfilled })
+}
+
+fn found(store: &Store, journal: Journal) -> anyhow::Result<Found> {
+    let Journal { profile, .. } = &journal;
+    let stale = || ProfileError::Stale(profile.file.clone());
+    let parsed = Profile::parse(&profile.text, &profile.file).map_err(|_| stale())?;
+    let differences = InPlace::compile(&parsed).map_err(|_| stale())?.differences()?;
+    let guarded = store.is_guarded();
+    let left = |until: u64| until.saturating_sub(machine::now_ms()).div_ceil(1_000);
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(journal.at_s);
+    Ok(Found {
+        interrupted: journal.state == State::Applying && !guarded,
+        applied_at: humantime::format_rfc3339_seconds(at).to_string(),
+        confirm_within_s: journal.confirm_by_ms.map(left),
+        unguarded: journal.confirm_by_ms.is_some() && !guarded,
+        differences,
+        file: journal.profile.file,
+    })
+}
+
+fn print(document: &Document) -> anyhow::Result<()> {
+    match &document.profile {
+        None => {
+            output::line("no profile is applied here")?;
+            if let Some(note) = &document.note {
+                output::line(note)?;
+            }
+        }
+        Some(found) if found.interrupted => output::line(format_args!(
+            "applying {} was interrupted, and some of its settings are in place: `teiji revert` puts everything back",
+            found.file
+        ))?,
+        Some(found) => {
+            output::line(format_args!("{}, applied at {}", found.file, found.applied_at))?;
+            if let Some(seconds) = found.confirm_within_s {
+                output::line(if found.unguarded {
+                    "it waits for confirmation, but the process that would put it back is gone: `teiji apply --confirmed` or \
+                     `teiji revert`".to_owned()
+                } else {
+                    format!(
+                        "everything is put back in {seconds} s unless you confirm: teiji apply --confirmed"
+                    )
+                })?;
+            }
+            for difference in &found.differences {
+                output::line(format_args!("! {difference}"))?;
+            }
+            if !found.differences.is_empty() {
+                output::line(format_args!("`teiji apply {}` sets them again", found.file))?;
+            }
+        }
+    }
+    if document.at_boot {
+        output::line(format_args!("{} applies {} at each start", at_boot::UNIT, at_boot::PROFILE))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Profiles: what a machine is to have permanently, as a file (docs/profiles.md). An experiment says the same
+//! of its hosts and ports, by the same keys.
+
+use crate::fields::{Fields, Found, Settle};
+use crate::interface;
+use crate::keys::host::SystemDraft;
+use crate::keys::processing::ProcessingDraft;
+use crate::keys::profile::{KERNEL, NicDraft, NicSettings, PROFILE, PROFILE_PORT};
+use crate::log::Log;
+use crate::mistake::Mistakes;
+use crate::read::qdisc;
+use crate::scenario::{Processing, QdiscTree, System};
+use crate::syntax;
+use crate::tree::{Entry, Origin};
+
+/// What a machine is to have.
+///
+/// ```
+/// use teiji_experiment::Profile;
+/// let text = "[system]\nksoftirqd = { priority = 1 }\n\n[ports.enp3s0]\nirq = { priority = 50 }\n";
+/// let profile = Profile::parse(text, "drive.toml").unwrap();
+/// assert_eq!(profile.ports[0].interface, "enp3s0");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Of its kernel.
+    pub system: System,
+    /// Of its NICs, in the order of the file.
+    pub ports: Vec<PortProfile>,
+}
+
+/// What a NIC is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortProfile {
+    /// Name of the interface.
+    pub interface: String,
+    /// What its driver is told.
+    pub nic: NicSettings,
+    /// Who processes its frames.
+    pub processing: Processing,
+    /// Its qdisc; `None`: as it is.
+    pub qdisc: Option<QdiscTree>,
+}
+
+impl Profile {
+    /// Reads a profile; `file` is what its findings call it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, at once.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Mistakes> {
+        let log = Log::default();
+        let read = read(text, &log);
+        let fatal = log.is_fatal();
+        let findings = log.finish(file, text, &[], &[]);
+        read.filter(|_| !fatal).ok_or(findings)
+    }
+}
+
+fn read(text: &str, log: &Log) -> Option<Profile> {
+    let root = syntax::parse(text, log)?;
+    let top = Origin::File { start: 0, end: 0 };
+    let file = Fields::new(&root, top, &PROFILE, "the profile", log);
+    let system = match file.below_named(KERNEL.name, &KERNEL.limits, "[system]") {
+        Found::Value(fields) => SystemDraft::read(&fields).finish(),
+        found => found.settle().ok().map(|_| System::default()),
+    };
+    let entries = file.table("ports", "{}").value().map_or(&[][..], |table| &table.entries);
+    if entries.is_empty() && !file.has(KERNEL.name) && !log.is_fatal() {
+        log.mistake(
+            top,
+            "the profile sets nothing",
+            "Write for example [ports.eth0] with irq = { priority = 50 }",
+        );
+    }
+    // All of them before one that is wrong ends it, so that all mistakes are told.
+    let ports: Vec<Option<PortProfile>> =
+        entries.iter().map(|entry| read_port(entry, log)).collect();
+    Some(Profile { system: system?, ports: ports.into_iter().collect::<Option<_>>()? })
+}
+
+fn read_port(entry: &Entry, log: &Log) -> Option<PortProfile> {
+    let table = interface::table(entry, log)?;
+    let label = interface::label(&entry.key);
+    let fields = Fields::new(table, entry.node.at, &PROFILE_PORT, label.as_str(), log);
+    let nic = NicDraft::read(&fields).finish();
+    let processing = ProcessingDraft::read(&fields).finish();
+    let fatal = log.is_fatal();
+    let qdisc = qdisc::read_root(&fields, &label, None, log).finish();
+    if qdisc.is_none() && !fatal && !log.is_fatal() {
+        log.mistake(
+            fields.place("qdisc"),
+            "a profile does not know the rate of the wire, which `bandwidth` is converted with",
+            "Write idleslope, sendslope, hicredit and locredit instead.",
+        );
+    }
+    Some(PortProfile {
+        interface: entry.key.clone(),
+        nic: nic?,
+        processing: processing?,
+        qdisc: qdisc?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use teiji_core::time::Span;
+
+    use super::*;
+    use crate::scenario::{Policy, Qdisc};
+
+    #[test]
+    fn keys_are_those_of_hosts_and_ports() {
+        let text = "[system]\nksoftirqd = { priority = 1 }\n\n[ports.\"enp3s0.5\"]\nqueues = 4\neee = false\n\
+                    moderation = { rx = \"0us\" }\nirq = { priority = 50 }\n\n[ports.\"enp3s0.5\".qdisc]\n\
+                    kind = \"etf\"\ndelta = \"150us\"\noffload = true\n";
+        let profile = Profile::parse(text, "drive.toml").unwrap();
+        assert_eq!(profile.system.ksoftirqd, Some(Policy::Fifo(1)));
+        let [port] = &profile.ports[..] else { panic!("{profile:?}") };
+        assert_eq!((port.nic.queues, port.nic.eee), (Some(4), Some(false)));
+        assert_eq!(port.nic.moderation.rx, Some(Span::ZERO));
+        assert_eq!(port.processing.irq.policy, Some(Policy::Fifo(50)));
+        assert!(matches!(port.qdisc.as_ref().unwrap().root, Qdisc::Etf(_)));
+        let default = Profile::parse("[ports.a.qdisc]\nkind = \"default\"\n", "a.toml").unwrap();
+        assert_eq!(default.ports[0].qdisc, None);
+    }
+
+    #[test]
+    fn all_mistakes_are_told_with_their_places() {
+        let said = Profile::parse(
+            "[system]\nksoftirq = 1\n[ports.eth0]\nee = true\nqueues = 0\n[ports.\"a/b\"]\n\n[ports]\nlo = 3\n[port.x]\n",
+            "drive.toml",
+        );
+        let said = said.unwrap_err().to_string();
+        for part in [
+            "drive.toml:2:1",
+            "did you mean `ksoftirqd`?",
+            "did you mean `eee`?",
+            "drive.toml:5:10",
+            "`a/b` cannot be the name of an interface",
+            "unknown key `port`",
+        ] {
+            assert!(said.contains(part), "no {part} in\n{said}");
+        }
+        let nothing = Profile::parse("", "drive.toml").unwrap_err().to_string();
+        assert!(nothing.contains("the profile sets nothing"), "{nothing}");
+        let cbs = "[ports.a.qdisc]\nkind = \"cbs\"\nbandwidth = \"20Mbit/s\"\n";
+        let cbs = Profile::parse(cbs, "drive.toml").unwrap_err().to_string();
+        assert!(cbs.contains("idleslope"), "{cbs}");
+    }
+}

@@ -1,0 +1,189 @@
+//! What a machine had before a profile was applied, and giving it that again.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use teiji_experiment::scenario::{Pfifo, Qdisc};
+
+use super::{InPlaceError, schedules};
+use crate::before::KernelBefore;
+use crate::card::{self, Before, Channels, Refusal};
+use crate::netlink::{KernelError, Netlink, ethtool, link, qdisc};
+use crate::plan::PlannedPort;
+use crate::qdisc::{Handle, ObservedQdisc, PlannedQdisc, ROOT_HANDLE};
+use crate::vtsn::Setting;
+
+/// The machine as it was, as far as a profile changes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineBefore {
+    ports: Vec<PortBefore>,
+    kernel: KernelBefore,
+}
+
+/// A NIC as it was; `None` where the profile leaves it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PortBefore {
+    card: Before,
+    /// It had the kernel's own qdisc, and gets another one.
+    default_qdisc: bool,
+    moderation: Option<ModerationBefore>,
+    pause: Option<PauseBefore>,
+    eee: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ModerationBefore {
+    tx_us: u32,
+    rx_us: u32,
+    adaptive: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PauseBefore {
+    autoneg: bool,
+    tx: bool,
+    rx: bool,
+}
+
+/// A NIC does not go away by what a profile does.
+const NO_WAIT: Duration = Duration::ZERO;
+
+/// Remembers what the port has of what it is to get, or says why it may not be changed.
+pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefore, InPlaceError> {
+    let all = link::list(netlink).map_err(InPlaceError::Look)?;
+    let card = card::find(&all, &port.ifname)?;
+    let Some(mac) = card.mac.filter(|_| !card.loopback) else {
+        return Err(Refusal::NotEthernet(port.ifname.clone()).into());
+    };
+    if !port.qdiscs.is_empty() {
+        let mut qdiscs = qdisc::list(netlink, card.index).map_err(InPlaceError::Look)?;
+        // Those for received frames stay.
+        qdiscs.retain(|qdisc| qdisc.parent != Handle::INGRESS);
+        card::refuse_by_qdiscs(card, &qdiscs)?;
+    }
+    let mut before = Before {
+        ifname: port.ifname.clone(),
+        mac,
+        up: card.up,
+        addresses: Vec::new(),
+        routes: Vec::new(),
+        bridge: None,
+        channels: port.queues.and_then(|_| Channels::of(&port.ifname)),
+        files: Vec::new(),
+        gso_max_size: None,
+        kernel: KernelBefore::default(),
+    };
+    if !port.processing.is_empty() {
+        before.gso_max_size = card.gso_max_size;
+        before.remember_processing();
+        if schedules(port) {
+            before.remember_interrupt_threads();
+        }
+    }
+    let changes = |wanted: fn(&Setting) -> bool| port.settings.iter().any(wanted);
+    let index = card.index;
+    let moderation = || {
+        let (tx_us, rx_us) = ethtool::moderation(index)?;
+        let adaptive = ethtool::adaptive_moderation(index);
+        Some(ModerationBefore { tx_us, rx_us, adaptive })
+    };
+    let pause = || {
+        let (tx, rx) = ethtool::pause(index)?;
+        Some(PauseBefore { autoneg: ethtool::pause_is_negotiated(index)?, tx, rx })
+    };
+    let eee = || Some(ethtool::eee(index)?.0);
+    Ok(PortBefore {
+        default_qdisc: !port.qdiscs.is_empty(),
+        moderation: changes(|one| matches!(one, Setting::Moderation { .. }))
+            .then(moderation)
+            .flatten(),
+        pause: changes(|one| matches!(one, Setting::Pause { .. })).then(pause).flatten(),
+        eee: changes(|one| matches!(one, Setting::Eee { .. })).then(eee).flatten(),
+        card: before,
+    })
+}
+
+impl MachineBefore {
+    pub(super) const fn new(ports: Vec<PortBefore>, kernel: KernelBefore) -> Self {
+        Self { ports, kernel }
+    }
+
+    /// Puts back what differs, the last first. Doing it twice does no harm. Returns what could not be put
+    /// back, as sentences.
+    pub fn put_back(&self) -> Vec<String> {
+        let mut netlink = match Netlink::open() {
+            Ok(netlink) => netlink,
+            Err(error) => return vec![error.to_string()],
+        };
+        let ports = self.ports.iter().rev();
+        let mut left: Vec<String> = ports.flat_map(|port| port.put_back(&mut netlink)).collect();
+        left.extend(self.kernel.put_back());
+        left
+    }
+}
+
+/// A root qdisc that makes room for the kernel's own: when it goes, they are made anew.
+const fn passing() -> PlannedQdisc {
+    let settings = Qdisc::Pfifo(Pfifo { limit: 1_000 });
+    PlannedQdisc { parent: Handle::ROOT, handle: Some(ROOT_HANDLE), settings }
+}
+
+impl PortBefore {
+    fn put_back(&self, netlink: &mut Netlink) -> Vec<String> {
+        let ifname = &self.card.ifname;
+        // A NIC that was taken out, or whose module was unloaded, took its settings with it.
+        let Some(card) = card::again(netlink, &self.card) else { return Vec::new() };
+        let mut left = Vec::new();
+        let mut said = |what: &str, result: Result<(), KernelError>| {
+            if let Err(error) = result {
+                left.push(format!("{ifname}: {what} was not put back: {error}"));
+            }
+        };
+        if self.default_qdisc {
+            let there = qdisc::list(netlink, card.index).unwrap_or_default();
+            let ours = |one: &ObservedQdisc| one.parent == Handle::ROOT && one.handle != Handle(0);
+            if there.iter().any(ours) {
+                said("its default qdisc", qdisc::delete_root(netlink, card.index));
+            }
+        }
+        if let Some(ModerationBefore { tx_us, rx_us, adaptive }) = self.moderation {
+            if ethtool::moderation(card.index) != Some((tx_us, rx_us)) {
+                let set = ethtool::set_moderation(card.index, Some(tx_us), Some(rx_us));
+                said("its interrupt moderation", set);
+            }
+            let is = ethtool::adaptive_moderation(card.index);
+            if let Some(adaptive) = adaptive.filter(|was| is != Some(*was)) {
+                let set = ethtool::set_adaptive_moderation(card.index, adaptive);
+                said("its adaptive interrupt moderation", set);
+            }
+        }
+        if let Some(PauseBefore { autoneg, tx, rx }) = self.pause {
+            let same = ethtool::pause(card.index) == Some((tx, rx))
+                && ethtool::pause_is_negotiated(card.index) == Some(autoneg);
+            if !same {
+                said("PAUSE", ethtool::put_pause(card.index, autoneg, tx, rx));
+            }
+        }
+        if let Some(on) = self.eee {
+            if ethtool::eee(card.index).map(|(enabled, _)| enabled) != Some(on) {
+                said("EEE", ethtool::set_eee(card.index, on));
+            }
+        }
+        let queues = Channels::of(ifname);
+        left.extend(card::restore(netlink, &self.card, NO_WAIT));
+        if self.default_qdisc && Channels::of(ifname) != queues {
+            // The kernel's own qdiscs were made for the queues that there were.
+            let again = qdisc::replace(netlink, card.index, &passing());
+            let again = again.and_then(|()| qdisc::delete_root(netlink, card.index));
+            if let Err(error) = again {
+                left.push(format!("{ifname}: its default qdisc was not put back: {error}"));
+            }
+        }
+        if !self.card.up && card.up {
+            if let Err(error) = link::set_up(netlink, card.index, false) {
+                left.push(format!("{ifname} was down and could not be set down again: {error}"));
+            }
+        }
+        left
+    }
+}
