@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use teiji_experiment::keys::{self, Section};
-use teiji_experiment::{FlowProfile, Reader};
+use teiji_experiment::{FlowProfile, Profile, Reader};
 
 fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments.md")
@@ -48,21 +48,33 @@ fn every_accepted_key_is_documented_and_every_documented_key_is_accepted() {
     assert_eq!(documented, keys, "docs/experiments.md documents keys that do not exist");
 }
 
+/// The first example of a page, whose tables are those of `sections`.
+fn example_of(page: &str, sections: &[&Section]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let current = fs::read_to_string(&path).unwrap();
+    let expected =
+        sections.iter().fold(current.clone(), |text, section| with_table(&text, section));
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(path, &expected).unwrap();
+    } else {
+        assert!(
+            current == expected,
+            "docs/{page} is behind the declared keys: UPDATE=1 cargo test"
+        );
+    }
+    expected.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+}
+
+#[test]
+fn every_key_of_a_flow_control_profile_is_documented_and_its_example_is_read() {
+    let example = example_of("flow-profiles.md", &[&keys::FLOW_PROFILE_PORT]);
+    assert_eq!(FlowProfile::parse(&example, "flow.toml").unwrap().ports.len(), 2);
+}
+
 #[test]
 fn every_key_of_a_profile_is_documented_and_its_example_is_read() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flow-profiles.md");
-    let current = fs::read_to_string(&path).unwrap();
-    let expected = with_table(&current, &keys::PROFILE_PORT);
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(path, expected).unwrap();
-        return;
-    }
-    assert!(
-        current == expected,
-        "docs/flow-profiles.md is behind the declared keys: UPDATE=1 cargo test"
-    );
-    let example = current.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
-    assert_eq!(FlowProfile::parse(example, "flow.toml").unwrap().ports.len(), 2);
+    let example = example_of("profiles.md", &[&keys::PROFILE, &keys::PROFILE_PORT]);
+    assert_eq!(Profile::parse(&example, "drive.toml").unwrap().ports.len(), 1);
 }
 
 #[test]

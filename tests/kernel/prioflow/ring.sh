@@ -47,7 +47,7 @@ must b ethtool -A v0p rx off tx on
 flow
 equal "with PAUSE of the MAC beside them none is lost" "1000 0" "$came $lost"
 timely within "the reader has sent XOFF" 1 1000 "$asks"
-within "the MAC has sent PAUSE" 1 100000 "$pauses"
+timely within "the MAC has sent PAUSE" 1 100000 "$pauses"
 contains "status says that it does" "802.3x PAUSE of the NIC: sent on, obeyed off" "$(b teiji flow status v0p)"
 check "level frames pass a MAC that obeys PAUSE" a teiji flow check
 wire_down
