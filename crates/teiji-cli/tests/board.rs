@@ -214,6 +214,44 @@ fn looked_at_from_here(desk: &Desk) {
     assert!(unknown.err.contains("try it by hand: ssh left"), "{}", unknown.err);
 }
 
+/// A profile that is applied over SSH, also one that cuts the connection. It is applied at the end.
+fn profiles_over_ssh(desk: &Desk) {
+    // etf drops what has no launch time.
+    desk.on(
+        "left",
+        "printf '[ports.mgmt0.qdisc]\nkind = \"etf\"\ndelta = \"1ms\"\n' >cut.toml; \
+         printf '[ports.wire0]\nmoderation = { rx = \"20us\" }\nirq = { priority = 61 }\n' >drive.toml",
+    );
+    let refused = desk.ssh(&[], "left", "teiji apply cut.toml");
+    assert_eq!(refused.code, 1, "{}", refused.out);
+    assert!(refused.err.contains("mgmt0 carries this SSH connection (from "), "{}", refused.err);
+    assert!(refused.err.contains("--confirm 60s"), "{}", refused.err);
+    let cut = Instant::now();
+    // What it prints arrives only once the connection is back.
+    assert!(desk.on("left", "teiji apply cut.toml --confirm 3s").contains("cut.toml is applied"));
+    assert!(cut.elapsed() >= Duration::from_secs(3), "the connection was never cut");
+    let status = desk.on("left", "teiji status");
+    assert!(status.contains("cut.toml was not confirmed in time"), "{status}");
+
+    // What the driver (igb) refuses, with a next step.
+    desk.on("left", "sed 's/20us/5us/' drive.toml >odd.toml");
+    let odd = desk.ssh(&[], "left", "teiji apply odd.toml");
+    assert!(
+        odd.err.contains("does not take these times") && odd.err.contains("as it was before"),
+        "{}",
+        odd.err
+    );
+    let threads = "for t in $(pgrep 'irq/.*wire0'); do chrt -p $t; done; ethtool -c wire0";
+    let before = desk.on("left", threads);
+    desk.on("left", "teiji apply drive.toml");
+    let after = desk.on("left", threads);
+    assert!(after.contains("priority: 61") && after.contains("rx-usecs: 20"), "{after}");
+    desk.on("left", "teiji revert");
+    assert_eq!(desk.on("left", threads), before);
+    desk.on("left", "teiji apply drive.toml --confirm 60s && teiji apply --confirmed");
+    assert!(desk.on("left", "teiji status").starts_with("drive.toml, applied at "));
+}
+
 #[test]
 fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     if no_ssh() {
@@ -253,6 +291,7 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     known_hosts_are_enforced(&desk);
 
     looked_at_from_here(&desk);
+    profiles_over_ssh(&desk);
 
     let same = desk.refused(&["left"]);
     assert!(same.contains("`left` is running already") && same.contains("poweroff"), "{same}");
@@ -271,6 +310,8 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     assert_eq!(desk.on("right", "echo alive"), "alive\n");
     assert!(desk.entries().contains(&"left".to_owned()));
     let left = desk.start(&["left"]);
+    // As after a power failure: the kernel has forgotten the profile, and so has the journal.
+    assert_eq!(desk.on("left", "teiji status"), "no profile is applied here\n");
     address(&desk, "left", "10.0.0.1");
     desk.ping();
 

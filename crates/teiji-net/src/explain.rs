@@ -111,6 +111,11 @@ fn next_step(failed: Failed<'_>, error: &KernelError) -> Option<String> {
                 _ => "The kernel takes no such value; the one before is still there.".to_owned(),
             })
         }
+        (EINVAL, None, Action::Setting { setting: Setting::Moderation { .. }, .. }) => Some(
+            "The driver does not take these times: many take 0, and 10 µs and more (`ethtool -c` \
+             shows what it has)."
+                .to_owned(),
+        ),
         (ENOENT, None, Action::Processing { setting: ProcessingSetting::Xps(_), .. }) => {
             Some("A NIC with one transmit queue has no XPS: leave `xps` out.".to_owned())
         }

@@ -173,11 +173,7 @@ pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
         phc: stamps.and_then(|stamps| phc(stamps.phc?)),
         stamps,
         eee: ethtool::eee(index).map(|(enabled, active)| Eee { enabled, active }),
-        moderation: ethtool::moderation(index).map(|(tx_us, rx_us)| Moderation {
-            tx_us,
-            rx_us,
-            adaptive: ethtool::adaptive_moderation(index).unwrap_or(false),
-        }),
+        moderation: moderation(index),
         rings: ethtool::rings(index),
         pause: ethtool::pause(index),
         qdiscs: qdisc::list(&mut netlink, index)?,
@@ -196,6 +192,12 @@ pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
         kind: link.kind,
         name: link.name,
     })
+}
+
+fn moderation(index: u32) -> Option<Moderation> {
+    let [Some(tx_us), Some(rx_us)] = ethtool::moderation(index) else { return None };
+    let adaptive = ethtool::adaptive_moderation(index).unwrap_or(false);
+    Some(Moderation { tx_us, rx_us, adaptive })
 }
 
 fn pci(vendor: Option<String>, device: Option<String>) -> Option<String> {

@@ -231,9 +231,10 @@ pub(crate) fn observe(ifname: &str, index: u32) -> BTreeMap<String, String> {
         say(RING_TX, &tx);
         say(RING_RX, &rx);
     }
-    if let Some((tx, rx)) = ethtool::moderation(index) {
-        say(MODERATION_TX, &tx);
-        say(MODERATION_RX, &rx);
+    for (key, time) in [MODERATION_TX, MODERATION_RX].into_iter().zip(ethtool::moderation(index)) {
+        if let Some(us) = time {
+            say(key, &us);
+        }
     }
     if let Some((tx, rx)) = ethtool::pause(index) {
         say(PAUSE_TX, &on_off(tx));

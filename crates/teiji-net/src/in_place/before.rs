@@ -33,8 +33,8 @@ pub(super) struct PortBefore {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ModerationBefore {
-    tx_us: u32,
-    rx_us: u32,
+    tx_us: Option<u32>,
+    rx_us: Option<u32>,
     adaptive: Option<bool>,
 }
 
@@ -83,9 +83,9 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
     let changes = |wanted: fn(&Setting) -> bool| port.settings.iter().any(wanted);
     let index = card.index;
     let moderation = || {
-        let (tx_us, rx_us) = ethtool::moderation(index)?;
+        let [tx_us, rx_us] = ethtool::moderation(index);
         let adaptive = ethtool::adaptive_moderation(index);
-        Some(ModerationBefore { tx_us, rx_us, adaptive })
+        ModerationBefore { tx_us, rx_us, adaptive }
     };
     let pause = || {
         let (tx, rx) = ethtool::pause(index)?;
@@ -94,9 +94,7 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
     let eee = || Some(ethtool::eee(index)?.0);
     Ok(PortBefore {
         default_qdisc: !port.qdiscs.is_empty(),
-        moderation: changes(|one| matches!(one, Setting::Moderation { .. }))
-            .then(moderation)
-            .flatten(),
+        moderation: changes(|one| matches!(one, Setting::Moderation { .. })).then(moderation),
         pause: changes(|one| matches!(one, Setting::Pause { .. })).then(pause).flatten(),
         eee: changes(|one| matches!(one, Setting::Eee { .. })).then(eee).flatten(),
         card: before,
@@ -147,8 +145,8 @@ impl PortBefore {
             }
         }
         if let Some(ModerationBefore { tx_us, rx_us, adaptive }) = self.moderation {
-            if ethtool::moderation(card.index) != Some((tx_us, rx_us)) {
-                let set = ethtool::set_moderation(card.index, Some(tx_us), Some(rx_us));
+            if ethtool::moderation(card.index) != [tx_us, rx_us] {
+                let set = ethtool::set_moderation(card.index, tx_us, rx_us);
                 said("its interrupt moderation", set);
             }
             let is = ethtool::adaptive_moderation(card.index);

@@ -114,11 +114,12 @@ pub(crate) fn set_rings(index: u32, tx: Option<u32>, rx: Option<u32>) -> Result<
     ethtool.netlink.change(request)
 }
 
-/// Interrupt moderation in µs, transmitted and received, `ethtool -c`.
-pub(crate) fn moderation(index: u32) -> Option<(u32, u32)> {
+/// Interrupt moderation in µs, transmitted and received, `ethtool -c`; `None` where the driver has
+/// none.
+pub(crate) fn moderation(index: u32) -> [Option<u32>; 2] {
     let wanted = [COALESCE_TX_USECS, COALESCE_RX_USECS];
-    let [tx, rx] = Ethtool::open(index).ok()?.ask(COALESCE_GET, wanted).ok()?;
-    Some((number(tx)?, number(rx)?))
+    let said = Ethtool::open(index).and_then(|mut ethtool| ethtool.ask(COALESCE_GET, wanted));
+    said.map_or([None; 2], |said| said.map(number))
 }
 
 /// The NIC chooses its interrupt moderation by the load, for frames sent or received.
