@@ -147,7 +147,8 @@ fn missing_files_are_mistakes_in_the_command_line_before_anything_is_fetched() {
         &["margin", "nowhere.toml"],
         &["lab", "suite", "nowhere.sh"],
         &["lab", "shell", "--file", "nowhere", "--", "true"],
-        &["flow", "enable", "--profile", "nowhere.toml"],
+        &["apply", "nowhere.toml"],
+        &["diff", "nowhere.toml"],
     ] {
         let output = command(arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
         let said = said(&output);

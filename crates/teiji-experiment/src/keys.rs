@@ -25,7 +25,6 @@ use serde_json::Value as Json;
 
 use crate::fields::{Fields, Found};
 pub use file::PAPERS;
-pub use prioflow::PROFILE_PORT as FLOW_PROFILE_PORT;
 pub use profile::{PROFILE, PROFILE_PORT};
 pub use schema::json_schema;
 pub use section::{SECTIONS, Section, markdown};

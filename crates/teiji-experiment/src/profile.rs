@@ -1,17 +1,22 @@
 //! Profiles: what a machine is to have permanently, as a file (docs/profiles.md). An experiment says the same
 //! of its hosts and ports, by the same keys.
 
+use std::fmt::Write as _;
+
 use crate::fields::{Fields, Found, Settle};
-use crate::interface;
+use crate::keys::Written as _;
 use crate::keys::host::SystemDraft;
 use crate::keys::processing::ProcessingDraft;
 use crate::keys::profile::{KERNEL, NicDraft, NicSettings, PROFILE, PROFILE_PORT};
 use crate::log::Log;
 use crate::mistake::Mistakes;
 use crate::read::qdisc;
-use crate::scenario::{Processing, QdiscTree, System};
+use crate::scenario::{LevelTable, Prioflow, Processing, QdiscTree, System};
 use crate::syntax;
-use crate::tree::{Entry, Origin};
+use crate::tree::{Entry, Origin, Table, Value};
+
+/// Longest name of an interface (`IFNAMSIZ` less its end).
+const LONGEST_NAME: usize = 15;
 
 /// What a machine is to have.
 ///
@@ -80,8 +85,8 @@ fn read(text: &str, log: &Log) -> Option<Profile> {
 }
 
 fn read_port(entry: &Entry, log: &Log) -> Option<PortProfile> {
-    let table = interface::table(entry, log)?;
-    let label = interface::label(&entry.key);
+    let table = table_of(entry, log)?;
+    let label = label(&entry.key);
     let fields = Fields::new(table, entry.node.at, &PROFILE_PORT, label.as_str(), log);
     let nic = NicDraft::read(&fields).finish();
     let processing = ProcessingDraft::read(&fields).finish();
@@ -102,12 +107,73 @@ fn read_port(entry: &Entry, log: &Log) -> Option<PortProfile> {
     })
 }
 
+/// The table of an interface; reports what is none, and names that no interface can have.
+fn table_of<'a>(entry: &'a Entry, log: &Log) -> Option<&'a Table> {
+    let Entry { key: name, key_at, node } = entry;
+    let table = match &node.value {
+        Value::Table(table) => table,
+        // Told already.
+        Value::Broken => return None,
+        other => {
+            let message = format!("`{name}` in [ports] must be a table, not {}", other.kind());
+            log.mistake(node.at, message, format!("Write {} as a header.", label(name)));
+            return None;
+        }
+    };
+    let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if name.is_empty()
+        || name.len() > LONGEST_NAME
+        || name == "."
+        || name == ".."
+        || name.contains(odd)
+    {
+        log.mistake(
+            *key_at,
+            format!("`{name}` cannot be the name of an interface"),
+            "They have 1 to 15 characters, and neither spaces nor `/` nor `:`; `ip link` lists them.",
+        );
+        return None;
+    }
+    Some(table)
+}
+
+/// Its header.
+fn label(name: &str) -> String {
+    format!("[ports.{}]", key(name))
+}
+
+/// A key as TOML has it.
+fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.chars().all(bare) { name.to_owned() } else { format!("{name:?}") }
+}
+
+/// A port of a profile with flow control, as it is read: what is as in a new qdisc is left out.
+///
+/// ```
+/// use teiji_experiment::scenario::Prioflow;
+/// use teiji_experiment::profile::flow_control;
+/// let settings = Prioflow { limit: 150, ..Prioflow::default() };
+/// let text = "[ports.enp3s0.qdisc]\nkind = \"prioflow\"\nlimit = 150\n";
+/// assert_eq!(flow_control("enp3s0", &settings), text);
+/// ```
+pub fn flow_control(interface: &str, settings: &Prioflow) -> String {
+    let table = settings.table.filter(|table| *table != LevelTable::usual(settings.source));
+    let settings = Prioflow { table, ..*settings };
+    let mut text = format!("[ports.{}.qdisc]\nkind = \"{}\"\n", key(interface), Prioflow::KIND);
+    for (key, value) in settings.written() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{key} = {value}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use teiji_core::time::Span;
 
     use super::*;
-    use crate::scenario::{Policy, Qdisc};
+    use crate::scenario::{LevelSource, LinkMode, PauseScope, Policy, Qdisc};
 
     #[test]
     fn keys_are_those_of_hosts_and_ports() {
@@ -123,6 +189,33 @@ mod tests {
         assert!(matches!(port.qdisc.as_ref().unwrap().root, Qdisc::Etf(_)));
         let default = Profile::parse("[ports.a.qdisc]\nkind = \"default\"\n", "a.toml").unwrap();
         assert_eq!(default.ports[0].qdisc, None);
+    }
+
+    #[test]
+    fn flow_control_that_is_written_is_read_again_as_it_was() {
+        let table = LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 14]).unwrap();
+        let full = Prioflow {
+            limit: 150,
+            bytes: Some(9_000),
+            source: LevelSource::Pcp,
+            table: Some(table),
+            link: LinkMode::Pfc,
+            storm: Span::ZERO,
+            reaction: Span::from_micros(250),
+            ring: 4,
+            room: 500,
+            scope: PauseScope::Below,
+            obey: 14,
+            propagate: false,
+        };
+        let [off, link] = [LinkMode::Off, LinkMode::MacControl]
+            .map(|link| Prioflow { link, ..Prioflow::default() });
+        for settings in [full, off, link] {
+            let text = flow_control("enP4p1s0.5", &settings);
+            assert!(text.starts_with("[ports.\"enP4p1s0.5\".qdisc]\n"), "{text}");
+            let profile = Profile::parse(&text, "flow.toml").unwrap();
+            assert_eq!(profile.ports[0].qdisc.as_ref().unwrap().root, Qdisc::Prioflow(settings));
+        }
     }
 
     #[test]

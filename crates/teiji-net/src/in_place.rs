@@ -11,6 +11,7 @@
 mod before;
 mod error;
 
+use teiji_experiment::scenario::Qdisc;
 use teiji_experiment::{PortProfile, Profile};
 use teiji_sys::ethtool;
 
@@ -25,7 +26,7 @@ use crate::observe::{differences, observe_port};
 use crate::plan::inspect;
 use crate::plan::{Action, Attachment, PlannedPort};
 use crate::processing::{self, ProcessingSetting};
-use crate::qdisc as qdiscs;
+use crate::qdisc::{self as qdiscs, Handle, PlannedQdisc};
 use crate::ssh::SshConnection;
 use crate::system;
 use crate::threads::{self, KernelThread};
@@ -170,6 +171,12 @@ impl InPlace {
             }
             Action::Setting { setting, .. } => setting.apply(&port.ifname, index),
             Action::Up { .. } => Ok(link::set_up(netlink, index, true)?),
+            // What waits in a prioflow that is there stays there.
+            Action::Qdisc {
+                qdisc:
+                    PlannedQdisc { parent: Handle::ROOT, settings: Qdisc::Prioflow(settings), .. },
+                ..
+            } => before::give_prioflow(&port.ifname, settings).map_err(Cause::Text),
             Action::Qdisc { qdisc, .. } => Ok(qdisc::replace(netlink, index, qdisc)?),
             Action::Processing { setting, .. } => setting.apply(&port.ifname).map(drop),
             _ => unreachable!("in place nothing else is done"),

@@ -58,7 +58,6 @@ mod explain;
 pub mod fair_server;
 pub mod flow;
 pub mod flow_events;
-pub mod flow_profile;
 pub mod flow_rules;
 mod free_pages;
 mod host;

@@ -180,17 +180,24 @@ contains 'without confirmation the profile before comes back' 'small.toml, appli
 revert
 nothing_changed 'after all of that'
 
+# begins: teiji applies a profile, as process `teiji`, and has written its journal.
+begins() {
+    teiji apply drive.toml >/dev/null 2>&1 &
+    teiji=$!
+    until [ -e /run/teiji/journal.json ]; do :; done
+}
+
 # Killed at any time.
 interrupted=0
 whole=0
 delay=0
-while [ $delay -lt 60 ]; do
-    teiji apply drive.toml >/dev/null 2>&1 &
+while [ $delay -lt 100 ]; do
+    begins
     sleep 0.0$(printf %02d $delay)
-    kill -9 $! 2>/dev/null
-    wait $! 2>/dev/null
+    kill -9 $teiji 2>/dev/null
+    wait $teiji 2>/dev/null
     wait_for 10 settled
-    delay=$((delay + 3))
+    delay=$((delay + 5))
     state >/tmp/now
     status
     case "$said" in
@@ -212,11 +219,11 @@ nothing_changed 'killed'
 
 # Killed with its guard.
 stuck=0
-for delay in 004 008 012 016 020 024 028 032; do
-    teiji apply drive.toml >/dev/null 2>&1 &
-    sleep 0.$delay
-    kill -9 $! $(pgrep -f '(init|teiji) guard') 2>/dev/null
-    wait $! 2>/dev/null
+for delay in 00 01 02 04 07 10 20 40; do
+    begins
+    sleep 0.0$delay
+    kill -9 $teiji $(pgrep -f '(init|teiji) guard') 2>/dev/null
+    wait $teiji 2>/dev/null
     wait_for 10 settled
     status
     case "$said" in

@@ -7,7 +7,6 @@ mod protect;
 mod text;
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Subcommand;
@@ -71,9 +70,9 @@ enum What {
         /// The interfaces. Default: all that have prioflow.
         interfaces: Vec<String>,
     },
-    /// Print the current settings as a profile for `enable --profile`.
+    /// Print the current settings as a profile for `teiji apply`.
     ///
-    /// A profile keeps settings across reboots: docs/flow-profiles.md.
+    /// A profile keeps settings across reboots: docs/profiles.md.
     Profile {
         /// The interfaces. Default: all that have prioflow.
         interfaces: Vec<String>,
@@ -102,12 +101,7 @@ enum What {
 #[derive(clap::Args)]
 struct Enable {
     /// The interface.
-    #[arg(required_unless_present = "profile")]
-    interface: Option<String>,
-    /// Apply this profile to all of its ports, or to none (docs/flow-profiles.md). Takes no other
-    /// options.
-    #[arg(long, value_name = "FILE", exclusive = true)]
-    profile: Option<PathBuf>,
+    interface: String,
     /// Pause frame type: off; level frames as mac-control (ethertype 0x8808) or experimental
     /// (0x88B5, for NICs that consume 0x8808); pfc or pause for standard equipment. A new qdisc has
     /// mac-control.
@@ -254,12 +248,7 @@ fn enable(args: &Enable) -> anyhow::Result<Exit> {
     whole("--storm", args.storm, ms, Span::ZERO..=Prioflow::LONGEST_STORM)?;
     whole("--reaction", args.reaction, us, us..=Prioflow::LONGEST_REACTION)?;
     whole("--for", args.lifetime, ms, ms..=Span::from_ns(i64::MAX))?;
-    let interface = match (&args.profile, &args.interface) {
-        (Some(file), _) => return profile::enable(file),
-        (None, Some(interface)) => interface,
-        (None, None) => mistake!("name an interface, or a --profile"),
-    };
-    let mut port = FlowPort::open(interface)?;
+    let mut port = FlowPort::open(&args.interface)?;
     let link = args.link.or_else(|| port.status().is_err().then_some(LinkMode::MacControl));
     let change = PrioflowChange {
         limit: args.limit,

@@ -1,13 +1,12 @@
-//! `prioflow`, the qdisc of 16 levels, and the profiles of ports that have it.
+//! `prioflow`, the qdisc of 16 levels.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use teiji_core::time::Span;
 
-use super::list::Tables;
 use super::time::{Time, time};
 use super::value::{Choice, Int, int, one_of};
-use super::{Absent, Key, Kind, PartOf, Section, Value, section};
+use super::{Absent, Kind, Value, section};
 use crate::fields::{Fields, Found};
 use crate::read::prioflow::{EXAMPLE, table_of};
 use crate::scenario::{LevelSource, LevelTable, LinkMode, PauseScope};
@@ -19,14 +18,6 @@ impl Choice for LevelSource {}
 impl Choice for LinkMode {}
 impl Choice for PauseScope {}
 
-const LINKS: [(&str, LinkMode); 5] = [
-    ("off", LinkMode::Off),
-    ("mac-control", LinkMode::MacControl),
-    ("experimental", LinkMode::Experimental),
-    ("pfc", LinkMode::Pfc),
-    ("pause", LinkMode::Pause),
-];
-
 section! {
     /// Settings of a `prioflow` qdisc and of its device's link. The defaults are what the kernel
     /// module begins with, on a device with the usual `txqueuelen`.
@@ -34,7 +25,14 @@ section! {
     struct Prioflow, draft PrioflowDraft, section PRIOFLOW of "kind = \"prioflow\"";
     keys {
         /// pause frame type, in both directions: level frames, PFC or PAUSE
-        link: LinkMode = "link", one_of(&LINKS), Absent::Default(LinkMode::Off);
+        link: LinkMode = "link", one_of(&[
+                ("off", LinkMode::Off),
+                ("mac-control", LinkMode::MacControl),
+                ("experimental", LinkMode::Experimental),
+                ("pfc", LinkMode::Pfc),
+                ("pause", LinkMode::Pause),
+            ]),
+            Absent::Default(LinkMode::Off);
         /// source of a frame's level
         source: LevelSource = "by",
             one_of(&[
@@ -128,29 +126,5 @@ impl Value for LevelTable {
             };
             table_of(items).map_err(wrong).ok()
         })
-    }
-}
-
-/// Pause frame type of a port of a profile. Its default enables flow control.
-const PROFILE_LINK: Key<LinkMode> = Key::new(
-    "link",
-    one_of(&LINKS),
-    Absent::Default(LinkMode::MacControl),
-    "pause frame type, in both directions: level frames, PFC or PAUSE",
-);
-
-/// A port of a flow-control profile (docs/flow-profiles.md). Its keys are those of the qdisc
-/// `prioflow` in an experiment.
-pub static PROFILE_PORT: Section = Section {
-    header: "[ports.INTERFACE]",
-    own: &[&PROFILE_LINK],
-    parts: &[PartOf { kind: "", section: &PRIOFLOW, as_below: false }],
-};
-
-section! {
-    section PROFILE of "(top of the profile)";
-    keys {
-        /// the ports, `[ports.INTERFACE]`
-        const PORTS: Tables = "ports", &PROFILE_PORT, Absent::Required("{}");
     }
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use teiji_experiment::scenario::{Pfifo, Qdisc};
+use teiji_experiment::scenario::{Pfifo, Prioflow, Qdisc};
 
 use super::{InPlaceError, schedules};
 use crate::before::KernelBefore;
 use crate::card::{self, Before, Channels, Refusal};
+use crate::flow::{FlowPort, NO_LIMIT, PrioflowChange};
 use crate::netlink::{KernelError, Netlink, ethtool, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::qdisc::{Handle, ObservedQdisc, PlannedQdisc, ROOT_HANDLE};
@@ -26,6 +27,8 @@ pub(super) struct PortBefore {
     card: Before,
     /// It had the kernel's own qdisc, and gets another one.
     default_qdisc: bool,
+    /// It had flow control, and gets other settings of it.
+    prioflow: Option<Prioflow>,
     moderation: Option<ModerationBefore>,
     pause: Option<PauseBefore>,
     eee: Option<bool>,
@@ -55,11 +58,20 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
     let Some(mac) = card.mac.filter(|_| !card.loopback) else {
         return Err(Refusal::NotEthernet(port.ifname.clone()).into());
     };
+    let mut prioflow = None;
     if !port.qdiscs.is_empty() {
         let mut qdiscs = qdisc::list(netlink, card.index).map_err(InPlaceError::Look)?;
+        let root = |one: &&ObservedQdisc| one.parent == Handle::ROOT && one.handle != Handle(0);
+        let gets = port.qdiscs.first().map(|qdisc| &qdisc.settings);
+        let has = qdiscs.iter().find(root).map(|root| &root.settings);
+        if let (Some(Qdisc::Prioflow(_)), Some(Qdisc::Prioflow(settings))) = (gets, has) {
+            prioflow = Some(*settings);
+        }
         // Those for received frames stay.
         qdiscs.retain(|qdisc| qdisc.parent != Handle::INGRESS);
-        card::refuse_by_qdiscs(card, &qdiscs)?;
+        if prioflow.is_none() {
+            card::refuse_by_qdiscs(card, &qdiscs)?;
+        }
     }
     let mut before = Before {
         ifname: port.ifname.clone(),
@@ -93,7 +105,8 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
     };
     let eee = || Some(ethtool::eee(index)?.0);
     Ok(PortBefore {
-        default_qdisc: !port.qdiscs.is_empty(),
+        default_qdisc: !port.qdiscs.is_empty() && prioflow.is_none(),
+        prioflow,
         moderation: changes(|one| matches!(one, Setting::Moderation { .. })).then(moderation),
         pause: changes(|one| matches!(one, Setting::Pause { .. })).then(pause).flatten(),
         eee: changes(|one| matches!(one, Setting::Eee { .. })).then(eee).flatten(),
@@ -126,45 +139,58 @@ const fn passing() -> PlannedQdisc {
     PlannedQdisc { parent: Handle::ROOT, handle: Some(ROOT_HANDLE), settings }
 }
 
+/// Has the interface have `prioflow` with these settings; one that is there keeps its packets.
+pub(super) fn give_prioflow(ifname: &str, settings: &Prioflow) -> Result<(), String> {
+    let change = PrioflowChange::from(settings);
+    // Also those that have no limit.
+    let change = PrioflowChange { bytes: change.bytes.or(Some(NO_LIMIT)), ..change };
+    let mut port = FlowPort::open(ifname).map_err(|error| error.to_string())?;
+    port.enable(&change).map(drop).map_err(|error| error.to_string())
+}
+
 impl PortBefore {
     fn put_back(&self, netlink: &mut Netlink) -> Vec<String> {
         let ifname = &self.card.ifname;
         // A NIC that was taken out, or whose module was unloaded, took its settings with it.
         let Some(card) = card::again(netlink, &self.card) else { return Vec::new() };
         let mut left = Vec::new();
-        let mut said = |what: &str, result: Result<(), KernelError>| {
+        let mut said = |what: &str, result: Result<(), String>| {
             if let Err(error) = result {
                 left.push(format!("{ifname}: {what} was not put back: {error}"));
             }
         };
+        let told = |result: Result<(), KernelError>| result.map_err(|error| error.to_string());
         if self.default_qdisc {
             let there = qdisc::list(netlink, card.index).unwrap_or_default();
             let ours = |one: &ObservedQdisc| one.parent == Handle::ROOT && one.handle != Handle(0);
             if there.iter().any(ours) {
-                said("its default qdisc", qdisc::delete_root(netlink, card.index));
+                said("its default qdisc", told(qdisc::delete_root(netlink, card.index)));
             }
+        }
+        if let Some(settings) = &self.prioflow {
+            said("its flow control", give_prioflow(ifname, settings));
         }
         if let Some(ModerationBefore { tx_us, rx_us, adaptive }) = self.moderation {
             if ethtool::moderation(card.index) != [tx_us, rx_us] {
                 let set = ethtool::set_moderation(card.index, tx_us, rx_us);
-                said("its interrupt moderation", set);
+                said("its interrupt moderation", told(set));
             }
             let is = ethtool::adaptive_moderation(card.index);
             if let Some(adaptive) = adaptive.filter(|was| is != Some(*was)) {
                 let set = ethtool::set_adaptive_moderation(card.index, adaptive);
-                said("its adaptive interrupt moderation", set);
+                said("its adaptive interrupt moderation", told(set));
             }
         }
         if let Some(PauseBefore { autoneg, tx, rx }) = self.pause {
             let same = ethtool::pause(card.index) == Some((tx, rx))
                 && ethtool::pause_is_negotiated(card.index) == Some(autoneg);
             if !same {
-                said("PAUSE", ethtool::put_pause(card.index, autoneg, tx, rx));
+                said("PAUSE", told(ethtool::put_pause(card.index, autoneg, tx, rx)));
             }
         }
         if let Some(on) = self.eee {
             if ethtool::eee(card.index).map(|(enabled, _)| enabled) != Some(on) {
-                said("EEE", ethtool::set_eee(card.index, on));
+                said("EEE", told(ethtool::set_eee(card.index, on)));
             }
         }
         let queues = Channels::of(ifname);
