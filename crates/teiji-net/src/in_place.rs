@@ -14,6 +14,7 @@ mod error;
 use teiji_experiment::scenario::Qdisc;
 use teiji_experiment::{PortProfile, Profile};
 use teiji_sys::ethtool;
+use teiji_sys::sysfs::Sysfs;
 
 use crate::card;
 use crate::cause::Cause;
@@ -199,8 +200,11 @@ impl InPlace {
     /// Where the machine is other than the profile says, one sentence each. Empty if it is so.
     ///
     /// # Errors
-    /// If the kernel does not answer.
+    /// If the kernel does not answer, or does not show without rights what the profile sets.
     pub fn differences(&self) -> Result<Vec<String>, InPlaceError> {
+        if self.ports.iter().any(|port| !port.processing.is_empty()) {
+            Sysfs::open().map_err(|error| InPlaceError::Unseen(error.to_string()))?;
+        }
         let all = threads::list();
         let mut found = Vec::new();
         let mut seen = Vec::new();

@@ -265,6 +265,9 @@ apply eee.toml
 contains 'a setting that the driver has not' 'ethtool --set-eee v0 eee off' "$said"
 said=$(a setpriv --reuid 1000 --clear-groups teiji apply drive.toml 2>&1)
 contains 'without rights' 'this needs root: run it with sudo' "$said"
+said=$(a setpriv --reuid 1000 --clear-groups teiji diff drive.toml 2>&1)
+equal 'without rights nothing is compared' 1 $?
+contains 'which is told' "cannot see who processes the frames" "$said"
 must mount -t tmpfs -o size=4k none /run/teiji
 dd if=/dev/zero of=/run/teiji/full bs=4k count=1 2>/dev/null
 apply drive.toml

@@ -42,6 +42,9 @@ pub enum InPlaceError {
     /// The kernel accepted all steps, and has something else.
     #[error("the kernel took all settings, but has others: {}", .0.join("; "))]
     Ignored(Vec<String>),
+    /// The kernel hides what the profile sets.
+    #[error("cannot see who processes the frames of this machine's NICs ({0}): run it with sudo")]
+    Unseen(String),
     /// The kernel does not answer.
     #[error("cannot look at this machine's interfaces: {0}")]
     Look(KernelError),
