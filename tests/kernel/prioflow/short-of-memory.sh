@@ -43,7 +43,7 @@ look="tc qdisc show dev v0"
 each "a qdisc" "tc qdisc del dev v0 root" tc qdisc add dev v0 root handle 1: prioflow
 each "a qdisc with options" "tc qdisc del dev v0 root" \
     tc qdisc add dev v0 root handle 1: prioflow limit 7 bytes 90000 by priority \
-    table 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15 send-level 3 link mac-control storm 500 room 900
+    table 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,14 send-level 3 link mac-control storm 500 room 900
 must tc qdisc add dev v0 root handle 1: prioflow
 back() { tc qdisc replace dev v0 root handle 1: prioflow link off limit 1000 by dscp send-level 0 room 0; }
 must back
