@@ -11,6 +11,7 @@
 # package: ethtool
 # package: util-linux
 # package: procps
+# long: teiji is killed 28 times
 . /suite/lib
 . /suite/wire.inc
 
