@@ -183,3 +183,31 @@ fn a_mistyped_subcommand_is_guessed() {
     }
     assert!(!teiji(&["colour"]).err.contains("similar"));
 }
+
+#[test]
+fn what_an_experiment_gives_a_host_is_a_profile() {
+    let file = common::repository().join("experiments/etf.toml");
+    let file = file.to_str().unwrap();
+    let plan = ["plan", file, "--profile", "talker=enp3s0"];
+    let said = teiji(&[&plan[..], &["--case", "etf"]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("# Not in a profile: "), "{}", said.out);
+    let dir = tempfile::tempdir().unwrap();
+    let drive = dir.path().join("drive.toml");
+    fs::write(&drive, &said.out).unwrap();
+    let commands = teiji(&["diff", drive.to_str().unwrap(), "--commands"]);
+    assert_eq!(commands.code, 0, "{}", commands.err);
+    for part in ["tc qdisc replace dev enp3s0 root handle 100: mqprio", "etf clockid CLOCK_TAI"] {
+        assert!(commands.out.contains(part), "no {part} in {}", commands.out);
+    }
+    let no_case = teiji(&plan);
+    let of = |profile| teiji(&["plan", file, "--case", "etf", "--profile", profile]);
+    for (said, sentence) in [
+        (no_case, "a profile is of one case: --case with one of normal"),
+        (of("nobody=enp3s0"), "the experiment has no host `nobody`; it has talker"),
+        (of("talker=enp3s0,listener=enp4s0"), "a profile is of one host, not of listener, talker"),
+    ] {
+        assert_eq!(said.code, 2, "{}", said.out);
+        assert!(said.err.contains(sentence), "{}", said.err);
+    }
+}

@@ -12,6 +12,18 @@ impl Reader {
     /// such case. What compares cases is left out: `judge`, the paper, the case's kernel.
     pub fn alone(&self, text: &str, name: &str) -> Option<String> {
         let experiment = self.read(text).experiment?;
+        let mut alone = Table {
+            entries: vec![
+                entry("name", file_name(&experiment.name, name)),
+                entry("question", experiment.question),
+            ],
+        };
+        alone.merge(&self.table_of(text, name)?);
+        Some(print::file(&alone))
+    }
+
+    /// What the file says of a case, with everything it inherits.
+    pub(crate) fn table_of(&self, text: &str, name: &str) -> Option<Table> {
         let log = Log::default();
         let mut root = syntax::parse(text, &log)?;
         let overlay = overrides::overlay(&root, self.overrides(), &log);
@@ -19,15 +31,7 @@ impl Reader {
         let top = Origin::File { start: 0, end: 0 };
         let file = Fields::new(&root, top, &FILE, "the file", &log);
         let resolved = cases::resolve(&file, &root, &overrides::for_cases(&overlay), &log);
-        let case = resolved.into_iter().find(|case| case.label.name == name)?;
-        let mut alone = Table {
-            entries: vec![
-                entry("name", file_name(&experiment.name, name)),
-                entry("question", experiment.question),
-            ],
-        };
-        alone.merge(&case.table);
-        Some(print::file(&alone))
+        Some(resolved.into_iter().find(|case| case.label.name == name)?.table)
     }
 }
 

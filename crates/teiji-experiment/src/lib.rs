@@ -23,6 +23,7 @@ mod cases;
 mod check;
 mod draft;
 mod fields;
+mod host_profile;
 pub mod keys;
 mod log;
 pub mod mistake;
@@ -37,6 +38,7 @@ mod syntax;
 mod threshold;
 mod tree;
 
+pub use host_profile::HostProfile;
 pub use keys::profile::NicSettings;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use profile::{PortProfile, Profile};

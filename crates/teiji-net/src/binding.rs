@@ -1,7 +1,7 @@
 //! Where each host's ports are: veth pairs made for the purpose, or interfaces
 //! that exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use teiji_experiment::scenario::Scenario;
@@ -100,6 +100,16 @@ impl Binding {
     /// # Errors
     /// See [`BindingError`]; a wire bound at one end only is refused, too.
     pub fn parse(text: &str, scenario: &Scenario) -> Result<Self, BindingError> {
+        let binding = Self::parse_ends(text, scenario)?;
+        binding.check(scenario)?;
+        Ok(binding)
+    }
+
+    /// As [`Binding::parse`] for single ends of wires, whose other ends are other machines'.
+    ///
+    /// # Errors
+    /// See [`BindingError`].
+    pub fn parse_ends(text: &str, scenario: &Scenario) -> Result<Self, BindingError> {
         let mut binding = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let syntax = || BindingError::Syntax(part.to_owned());
@@ -110,8 +120,12 @@ impl Binding {
             };
             binding.bind(scenario, host, wire, interface.trim())?;
         }
-        binding.check(scenario)?;
         Ok(binding)
+    }
+
+    /// The hosts that have an interface, each once.
+    pub fn hosts(&self) -> BTreeSet<&str> {
+        self.interfaces.keys().map(|(host, _)| host.as_str()).collect()
     }
 
     /// Says that `host`'s port on `wire` is `interface`. The wire may be left

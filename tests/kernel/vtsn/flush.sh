@@ -57,7 +57,7 @@ under_flood() {
     packets=$(($(total_a packets) - packets))
     dropped=$(($(total_a flushed) - dropped))
     echo "$packets packets, $dropped dropped, $(cat stamps) stamps, buffers: $buffers, $(buffers)"
-    within "$what under a stamped flood: queued frames are dropped" 5 100000 "$dropped"
+    timely within "$what under a stamped flood: queued frames are dropped" 5 100000 "$dropped"
     within "sent frames get stamps, and only they" 20 "$packets" "$(cat stamps)"
     # Some are cached for each CPU.
     timely within "and no frame's buffers are left" -5000 200 $(($(buffers) - buffers))

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use teiji_experiment::Case;
 use teiji_experiment::reader::Cards;
 use teiji_net::NO_VTSN;
@@ -10,7 +10,7 @@ use teiji_net::card::{self, Refusal};
 use teiji_net::{Binding, Plan, SshConnection};
 use teiji_run::experiment_file;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::overrides::{self, Overrides};
 use crate::plan_text;
@@ -30,6 +30,10 @@ pub struct Args {
     /// Interfaces of this machine to use: HOST=INTERFACE,…
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
+    /// Print what a host gets as a profile for `teiji apply` instead, for this interface of this machine:
+    /// HOST=INTERFACE, or HOST.WIRE=INTERFACE,…
+    #[arg(long, value_name = "BINDINGS", conflicts_with = "bind")]
+    profile: Option<String>,
     #[command(flatten)]
     overrides: Overrides,
 }
@@ -37,6 +41,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let (experiment, _) = overrides::load(&args.file, &args.overrides, Cards::Own)?;
     let cases = experiment_file::choose_cases(&experiment, args.case.as_slice())?;
+    if let Some(bindings) = &args.profile {
+        return profile(args, bindings, &cases);
+    }
     let plans = cases.iter().map(|case| plan_of(case, &args.bind));
     let plans = plans.collect::<anyhow::Result<Vec<(Binding, Plan)>>>()?;
     if cases.len() > 1 {
@@ -59,6 +66,33 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         output::line(plan_text::script(case, plan, index < last))?;
     }
+    Ok(Exit::Success)
+}
+
+/// What a host gets, for good.
+fn profile(args: &Args, bindings: &str, cases: &[Case]) -> anyhow::Result<Exit> {
+    let [case] = cases else {
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        mistake!("a profile is of one case: --case with one of {}", names.join(", "));
+    };
+    let binding = Binding::parse_ends(bindings, &case.scenario)?;
+    let hosts = Vec::from_iter(binding.hosts());
+    let [host] = hosts[..] else {
+        mistake!("a profile is of one host, not of {}: write HOST=INTERFACE", hosts.join(", "));
+    };
+    let name = args.file.display().to_string();
+    let reader = experiment_file::reader(&name, args.overrides.pairs(), Cards::Own);
+    let text = experiment_file::text(&args.file)?;
+    let found = reader.host_profile(&text, &case.name, host, |wire| binding.interface(host, wire));
+    let Some(found) = found else {
+        mistake!("{name} sets nothing of `{host}` in the case `{}`", case.name);
+    };
+    let found = found.map_err(|mistakes| anyhow!("{}", mistakes.to_string().trim_end()))?;
+    output::line(format_args!("# What {name} gives `{host}` in the case `{}`.", case.name))?;
+    if !found.left_out.is_empty() {
+        output::line(format_args!("# Not in a profile: {}.", found.left_out.join(", ")))?;
+    }
+    output::text(format_args!("\n{}", found.text))?;
     Ok(Exit::Success)
 }
 
