@@ -18,6 +18,7 @@ mod ping;
 mod plan;
 mod quantity;
 mod reflect;
+mod remote;
 mod report;
 mod run;
 mod status;

@@ -248,8 +248,50 @@ fn profiles_over_ssh(desk: &Desk) {
     assert!(after.contains("priority: 61") && after.contains("rx-usecs: 20"), "{after}");
     desk.on("left", "teiji revert");
     assert_eq!(desk.on("left", threads), before);
+    profiles_from_here(desk, threads, &before);
     desk.on("left", "teiji apply drive.toml --confirm 60s && teiji apply --confirmed");
     assert!(desk.on("left", "teiji status").starts_with("drive.toml, applied at "));
+}
+
+/// The same by `--on`, which brings its program. `show` prints what the profile changes.
+fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
+    let config = desk.folder().join("config");
+    let profile = desk.runtime.path().join("here.toml");
+    fs::write(&profile, "[ports.wire0]\nirq = { priority = 62 }\n").unwrap();
+    let [config, profile] = [&config, &profile].map(|path| path.to_str().unwrap());
+    let on = |words: &[&str]| {
+        let words = [words, &["--on", "ssh:left", "--ssh-config", config]].concat();
+        said(&common::command(&words).output().unwrap())
+    };
+    let differs = on(&["diff", profile]);
+    assert_eq!(differs.code, 4, "{}", differs.err);
+    assert!(
+        differs.out.contains("interrupt threads: fifo 50, configured: fifo 62"),
+        "{}",
+        differs.out
+    );
+    let applied = on(&["apply", profile, "--confirm", "60s"]);
+    assert_eq!(applied.code, 0, "{}", applied.err);
+    assert!(
+        applied.out.contains("here.toml is applied; everything is put back"),
+        "{}",
+        applied.out
+    );
+    assert!(desk.on("left", show).contains("priority: 62"));
+    assert_eq!(on(&["apply", "--confirmed"]).code, 0);
+    let status = on(&["status"]);
+    assert!(status.out.contains("here.toml, applied at "), "{}", status.out);
+    assert_eq!(on(&["revert"]).code, 0);
+    assert_eq!(desk.on("left", show), before);
+    fs::write(profile, "[ports.eth9]\nirq = { priority = 62 }\n").unwrap();
+    let absent = on(&["apply", profile]);
+    assert_eq!(absent.code, 1, "{}", absent.out);
+    assert!(
+        absent.err.contains("left: teiji: there is no interface `eth9` here"),
+        "{}",
+        absent.err
+    );
+    assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
 }
 
 #[test]

@@ -206,19 +206,21 @@ impl InPlace {
             Sysfs::open().map_err(|error| InPlaceError::Unseen(error.to_string()))?;
         }
         let all = threads::list();
+        let mut netlink = Netlink::open().map_err(InPlaceError::Look)?;
         let mut found = Vec::new();
         let mut seen = Vec::new();
         for port in &self.ports {
-            match observe_port(port, &pollers(&port.ifname, &all)) {
-                Ok(is) => seen.push((port, is)),
-                Err(KernelError { errno: ENODEV, .. }) => {
-                    found.push(format!("{}: there is no such interface", port.ifname));
+            let link = link::find(&mut netlink, &port.ifname).map_err(InPlaceError::Look)?;
+            // Up without a cable is up.
+            match link {
+                None => found.push(format!("{}: there is no such interface", port.ifname)),
+                Some(link) if !link.up => found.push(format!("{}: it is down", port.ifname)),
+                Some(_) => {
+                    let is = observe_port(port, &pollers(&port.ifname, &all));
+                    seen.push((port, is.map_err(InPlaceError::Look)?));
                 }
-                Err(error) => return Err(InPlaceError::Look(error)),
             }
         }
-        let down = seen.iter().filter(|(_, is)| is.state == "DOWN");
-        found.extend(down.map(|(port, _)| format!("{}: it is down", port.ifname)));
         let system = inspect::observe_system(&self.actions.iter());
         let ports = seen.iter().map(|(port, is)| (*port, is));
         found.extend(differences::in_place(ports, &self.actions, &system));

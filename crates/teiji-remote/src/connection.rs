@@ -147,9 +147,7 @@ impl Program<'_> {
         &self,
         arguments: impl IntoIterator<Item = &'w str>,
     ) -> Result<String, RemoteError> {
-        let words: Vec<String> = arguments.into_iter().map(shell_word).collect();
-        let line = format!("{} {}", shell_word(&format!("{}/teiji", self.folder)), words.join(" "));
-        self.host.text(&line, Stdio::null()).map_err(|error| match error {
+        self.host.text(&self.line(arguments), Stdio::null()).map_err(|error| match error {
             // Its own name is no news.
             RemoteError::Failed { host, said, code } => {
                 let said = said.strip_prefix("teiji: ").unwrap_or(&said).to_owned();
@@ -157,6 +155,25 @@ impl Program<'_> {
             }
             other => other,
         })
+    }
+}
+
+impl Program<'_> {
+    /// Runs it there with these arguments and `input`, however it ends.
+    ///
+    /// # Errors
+    /// [`RemoteError::Lost`].
+    pub fn output<'w>(
+        &self,
+        arguments: impl IntoIterator<Item = &'w str>,
+        input: Stdio,
+    ) -> Result<Output, RemoteError> {
+        self.host.output(&self.line(arguments), input)
+    }
+
+    fn line<'w>(&self, arguments: impl IntoIterator<Item = &'w str>) -> String {
+        let words: Vec<String> = arguments.into_iter().map(shell_word).collect();
+        format!("{} {}", shell_word(&format!("{}/teiji", self.folder)), words.join(" "))
     }
 }
 

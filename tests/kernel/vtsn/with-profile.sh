@@ -188,6 +188,20 @@ begins() {
     until [ -e /run/teiji/journal.json ]; do :; done
 }
 
+# Without a cable, and down.
+must ip -n B link set v0p down
+apply drive.toml
+equal 'without a carrier it is applied' 0 $code
+must ip link set v0 down
+status
+contains 'that it is down is told' '! v0: it is down' "$said"
+apply drive.toml
+contains 'it is set up again' 'UP' "$(ip -o link show dev v0 | sed 's/.*<//; s/>.*//')"
+revert
+must ip -n B link set v0p up
+wait_for 5 sh -c 'ip -o link show dev v0 | grep -q LOWER_UP'
+as_it_was 'after that'
+
 # Killed at any time.
 interrupted=0
 whole=0

@@ -1,6 +1,8 @@
 //! `teiji apply`, `teiji diff` and `teiji revert`: profiles of this machine (docs/profiles.md).
 
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use teiji_core::quantity::format_span;
@@ -12,6 +14,7 @@ use teiji_profile::{Applied, Options, Source, Store, at_boot, machine};
 use teiji_run::experiment_file::toml_text;
 
 use super::quantity::span;
+use super::remote::On;
 use crate::exit::{Exit, mistake};
 use crate::output;
 
@@ -35,6 +38,17 @@ pub struct ApplyArgs {
     /// Apply it at each start of the machine, too, by a unit of systemd; with --confirm once it is confirmed.
     #[arg(long)]
     at_boot: bool,
+    #[command(flatten)]
+    remote: On,
+    #[command(flatten)]
+    named: Named,
+}
+
+/// What the file is called where it comes from.
+#[derive(clap::Args)]
+struct Named {
+    #[arg(long, hide = true, value_name = "NAME")]
+    named: Option<String>,
 }
 
 /// Show where this machine is other than a profile says. Changes nothing.
@@ -48,15 +62,25 @@ pub struct DiffArgs {
     /// Print the commands that `teiji apply` is equivalent to instead.
     #[arg(long)]
     commands: bool,
+    #[command(flatten)]
+    remote: On,
+    #[command(flatten)]
+    named: Named,
 }
 
 /// Put back what this machine had before a profile was applied.
 #[derive(clap::Args)]
-pub struct RevertArgs {}
+pub struct RevertArgs {
+    #[command(flatten)]
+    remote: On,
+}
 
 pub fn apply(args: &ApplyArgs) -> anyhow::Result<Exit> {
     let store = Store::of_machine();
     let Some(file) = &args.file else {
+        if let Some(exit) = args.remote.run(&["apply", "--confirmed"], Stdio::null())? {
+            return Ok(exit);
+        }
         let journal = machine::confirm(&store)?;
         output::line(format_args!(
             "{} is confirmed{}",
@@ -68,7 +92,12 @@ pub fn apply(args: &ApplyArgs) -> anyhow::Result<Exit> {
     if args.confirm.is_some_and(|time| time < Span::from_secs(1)) {
         mistake!("--confirm gives less than 1s to confirm; 60s is usual");
     }
-    let Some((source, plan)) = read(file)? else { return Ok(Exit::Usage) };
+    let Some((source, plan)) = read(file, &args.named)? else { return Ok(Exit::Usage) };
+    let confirm = args.confirm.map(|time| format!("--confirm={}ns", time.as_ns()));
+    let more = confirm.as_deref().into_iter().chain(args.at_boot.then_some("--at-boot"));
+    if let Some(exit) = there(&args.remote, "apply", &source, more)? {
+        return Ok(exit);
+    }
     let options = Options {
         confirm: args.confirm.map(|time| Duration::from_nanos(time.as_ns().unsigned_abs())),
         at_boot: args.at_boot,
@@ -108,12 +137,15 @@ fn starts(at_boot: bool) -> &'static str {
 }
 
 pub fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
-    let Some((source, plan)) = read(&args.file)? else { return Ok(Exit::Usage) };
+    let Some((source, plan)) = read(&args.file, &args.named)? else { return Ok(Exit::Usage) };
     if args.commands {
         for command in plan.commands() {
             output::line(command)?;
         }
         return Ok(Exit::Success);
+    }
+    if let Some(exit) = there(&args.remote, "diff", &source, [])? {
+        return Ok(exit);
     }
     let differences = plan.differences()?;
     for difference in &differences {
@@ -126,7 +158,10 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Unfulfilled)
 }
 
-pub fn revert(_args: &RevertArgs) -> anyhow::Result<Exit> {
+pub fn revert(args: &RevertArgs) -> anyhow::Result<Exit> {
+    if let Some(exit) = args.remote.run(&["revert"], Stdio::null())? {
+        return Ok(exit);
+    }
     let was_at_boot = at_boot::is_installed();
     match machine::revert(&Store::of_machine())? {
         Some(file) => {
@@ -141,10 +176,27 @@ pub fn revert(_args: &RevertArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Runs a command with a profile on another machine; `None` if it is for this one.
+fn there<'a>(
+    remote: &On,
+    command: &'a str,
+    source: &'a Source,
+    more: impl IntoIterator<Item = &'a str>,
+) -> anyhow::Result<Option<Exit>> {
+    if remote.on.is_none() {
+        return Ok(None);
+    }
+    let mut file = tempfile::tempfile()?;
+    file.write_all(source.text.as_bytes())?;
+    file.rewind()?;
+    let words = [command, "/dev/stdin", "--named", &source.file].into_iter().chain(more);
+    remote.run(&words.collect::<Vec<&str>>(), file.into())
+}
+
 /// The profile and what it changes; `None` if it has mistakes, which are told.
-fn read(file: &Path) -> anyhow::Result<Option<(Source, InPlace)>> {
+fn read(file: &Path, named: &Named) -> anyhow::Result<Option<(Source, InPlace)>> {
     let text = toml_text(file, "a profile")?;
-    let name = file.display().to_string();
+    let name = named.named.clone().unwrap_or_else(|| file.display().to_string());
     let profile = match Profile::parse(&text, &name) {
         Ok(profile) => profile,
         Err(mistakes) => {

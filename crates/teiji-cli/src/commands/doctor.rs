@@ -1,19 +1,16 @@
 //! `teiji doctor`: what keeps a machine from sending on time and without loss.
 
-use std::path::PathBuf;
-
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
 use teiji_core::time::Span;
 use teiji_doctor::probe::{Probe, ProbeError};
 use teiji_doctor::{Diagnosis, Examination, Facts, Feature, NicError};
-use teiji_lab::arch::Arch;
 use teiji_net::nic;
-use teiji_remote::{Destination, Host, RemoteError, SshOptions};
-use teiji_run::guest_program;
+use teiji_remote::{Destination, RemoteError};
 
 use super::quantity::span;
+use super::remote::On;
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::terminal;
@@ -33,16 +30,8 @@ pub struct Args {
     /// for example 2s.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     probe: Option<Span>,
-    #[arg(
-        long,
-        value_name = "HOST",
-        help = "Look at another machine by SSH: ssh:root@board, or ssh://root@board:2222. This program is \
-                copied there, and removed afterwards"
-    )]
-    on: Option<Destination>,
-    /// Use this configuration of ssh instead of yours.
-    #[arg(long, value_name = "FILE", requires = "on")]
-    ssh_config: Option<PathBuf>,
+    #[command(flatten)]
+    remote: On,
     /// Exit with 4 unless every interface is ready for these; several with commas.
     #[arg(long, value_name = "FEATURES", value_enum, value_delimiter = ',')]
     require: Vec<Required>,
@@ -83,11 +72,11 @@ struct Document<'a> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let seen = match &args.on {
-        Some(destination) => look_at(args, destination.clone())?,
+    let seen = match &args.remote.on {
+        Some(destination) => look_at(args, destination)?,
         None => look_here(args)?,
     };
-    let host = args.on.as_ref().map(Destination::to_string);
+    let host = args.remote.on.as_ref().map(Destination::to_string);
     let host = host.as_deref();
     let diagnosis = Diagnosis::of(&seen.facts);
     if args.json {
@@ -116,20 +105,16 @@ fn look_here(args: &Args) -> anyhow::Result<Examination> {
 }
 
 /// The same on another machine, by this program; it is judged here.
-fn look_at(args: &Args, destination: Destination) -> anyhow::Result<Examination> {
-    let host = Host::connect(destination, SshOptions { config: args.ssh_config.clone() })?;
-    let processor = host.processor()?;
-    let Some(arch) = Arch::of_uname(&processor) else {
-        let known: Vec<String> = Arch::ALL.iter().map(Arch::to_string).collect();
-        bail!("{} has a processor of {processor}; teiji runs on {}", host.name(), known.join(", "));
-    };
-    let program = host.push(&guest_program::find(arch)?)?;
+fn look_at(args: &Args, destination: &Destination) -> anyhow::Result<Examination> {
     let probe = args.probe.map(|time| format!("--probe={}ns", time.as_ns()));
     let words = ["doctor", "--json"].into_iter().chain(probe.as_deref()).chain(["--"]);
-    let said = match program.run(words.chain(args.interfaces.iter().map(String::as_str))) {
-        // A mistake there is one here: an interface that it does not have.
-        Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
-        said => said?,
-    };
-    serde_json::from_str(&said).with_context(|| format!("{} gives no examination", host.name()))
+    let words = words.chain(args.interfaces.iter().map(String::as_str));
+    args.remote.with_program(destination, |host, program| {
+        let said = match program.run(words) {
+            // A mistake there is one here: an interface that it does not have.
+            Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
+            said => said?,
+        };
+        serde_json::from_str(&said).with_context(|| format!("{} gives no examination", host.name()))
+    })
 }

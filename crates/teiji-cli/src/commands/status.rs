@@ -1,5 +1,6 @@
 //! `teiji status`: the profile that is applied to this machine, and whether the machine is still as it says.
 
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
@@ -7,6 +8,7 @@ use teiji_experiment::Profile;
 use teiji_net::in_place::InPlace;
 use teiji_profile::{Journal, ProfileError, State, Store, at_boot, machine};
 
+use super::remote::On;
 use crate::exit::Exit;
 use crate::output;
 
@@ -18,6 +20,8 @@ pub struct Args {
     /// Print it as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    remote: On,
 }
 
 #[derive(Serialize)]
@@ -49,6 +53,11 @@ struct Found {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let words = ["status", "--json"];
+    let words = if args.json { &words[..] } else { &words[..1] };
+    if let Some(exit) = args.remote.run(words, Stdio::null())? {
+        return Ok(exit);
+    }
     let store = Store::of_machine();
     let journal = store.journal()?;
     let profile = journal.map(|journal| found(&store, journal)).transpose()?;
