@@ -294,6 +294,33 @@ fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
     assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
 }
 
+/// The tutorial's commands for two boards, as they stand on the page.
+fn the_tutorial_s_commands_work(desk: &Desk) {
+    let page = fs::read_to_string(common::repository().join("docs/tutorial.md")).unwrap();
+    let blocks = page.split("```sh board\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let script: Vec<&str> = blocks.collect();
+    assert!(script.len() >= 4, "the page has other marks");
+    let program = Path::new(env!("CARGO_BIN_EXE_teiji"));
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.current_dir(desk.runtime.path()).env("PATH", path).stdin(Stdio::null());
+    shell.env("config", desk.folder().join("config")).args(["-e", "-c"]);
+    shell.arg(format!("on() {{ ssh -n -F \"$config\" \"$@\"; }}\n{}", script.concat()));
+    let said = said(&shell.output().unwrap());
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    for part in [
+        "3 packets transmitted, 3 received",
+        "priorities ",
+        "drive.toml is applied; everything is put back in 60 s",
+        "drive.toml is confirmed",
+        "current scheduling priority: 60",
+        "drive.toml was put back",
+    ] {
+        assert!(said.out.contains(part), "no {part} in {}", said.out);
+    }
+}
+
 #[test]
 fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     if no_ssh() {
@@ -332,6 +359,7 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     desk.ping();
     known_hosts_are_enforced(&desk);
 
+    the_tutorial_s_commands_work(&desk);
     looked_at_from_here(&desk);
     profiles_over_ssh(&desk);
 

@@ -3,7 +3,7 @@
 //! * [`binding`] – where each host's ports are: veth or vtsn pairs, or cards,
 //! * [`plan`] – what will be changed, step by step, with equivalent commands,
 //! * [`qdisc`] – queueing disciplines as values,
-//! * [`vtsn`] – settings of a `vtsn` port,
+//! * [`vtsn`] – settings of a NIC by ethtool, and what only `vtsn` has,
 //! * [`system`] – settings of a host's kernel: its threads, budgets, limits,
 //! * [`in_place`] – what a profile changes, where its NICs are,
 //! * [`processing`] – who processes a port's frames: interrupts, polling, steering,

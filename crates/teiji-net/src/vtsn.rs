@@ -1,4 +1,4 @@
-//! Settings of a `vtsn` port, as a plan has them and as the driver says them.
+//! Settings of a NIC, as a plan or a profile has them and as its driver says them.
 //!
 //! What Ethernet cards in general have is set by ethtool; what only `vtsn` has
 //! are files of its driver below `/sys/class/net/NAME/vtsn/`, here called knobs.
