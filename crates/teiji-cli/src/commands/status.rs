@@ -36,11 +36,22 @@ struct Document {
     at_boot: bool,
 }
 
+/// How far applying it is.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Progress {
+    /// Somebody is at it.
+    Applying,
+    /// It was interrupted, and nobody is putting it back.
+    Interrupted,
+    /// It is done.
+    Applied,
+}
+
 #[derive(Serialize)]
 struct Found {
     file: String,
-    /// Applying it was interrupted, and nobody is putting it back.
-    interrupted: bool,
+    state: Progress,
     /// RFC 3339.
     applied_at: String,
     /// Time left to confirm it.
@@ -61,8 +72,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let store = Store::of_machine();
     let journal = store.journal()?;
     let profile = journal.map(|journal| found(&store, journal)).transpose()?;
-    let good =
-        profile.as_ref().is_none_or(|found| !found.interrupted && found.differences.is_empty());
+    let is_good = |found: &Found| found.state == Progress::Applied && found.differences.is_empty();
+    let good = profile.as_ref().is_none_or(is_good);
     let document = Document {
         version: 1,
         note: store.note().filter(|_| profile.is_none()),
@@ -86,7 +97,11 @@ fn found(store: &Store, journal: Journal) -> anyhow::Result<Found> {
     let left = |until: u64| until.saturating_sub(machine::now_ms()).div_ceil(1_000);
     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(journal.at_s);
     Ok(Found {
-        interrupted: journal.state == State::Applying && !guarded,
+        state: match journal.state {
+            State::Applied => Progress::Applied,
+            State::Applying if guarded => Progress::Applying,
+            State::Applying => Progress::Interrupted,
+        },
         applied_at: humantime::format_rfc3339_seconds(at).to_string(),
         confirm_within_s: journal.confirm_by_ms.map(left),
         unguarded: journal.confirm_by_ms.is_some() && !guarded,
@@ -103,7 +118,10 @@ fn print(document: &Document) -> anyhow::Result<()> {
                 output::line(note)?;
             }
         }
-        Some(found) if found.interrupted => output::line(format_args!(
+        Some(found) if found.state == Progress::Applying => {
+            output::line(format_args!("{} is being applied", found.file))?;
+        }
+        Some(found) if found.state == Progress::Interrupted => output::line(format_args!(
             "applying {} was interrupted, and some of its settings are in place: `teiji revert` puts everything back",
             found.file
         ))?,
