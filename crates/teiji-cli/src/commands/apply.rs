@@ -1,10 +1,11 @@
 //! `teiji apply`, `teiji diff` and `teiji revert`: profiles of this machine (docs/profiles.md).
 
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use anyhow::Context;
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_experiment::Profile;
@@ -26,7 +27,7 @@ use crate::output;
 /// docs/profiles.md.
 #[derive(clap::Args)]
 pub struct ApplyArgs {
-    /// The profile.
+    /// The profile; `-` for standard input.
     #[arg(value_name = "FILE", required_unless_present = "confirmed")]
     file: Option<PathBuf>,
     /// Put everything back after this time, for example 60s, unless `teiji apply --confirmed` is given before.
@@ -56,7 +57,7 @@ struct Named {
 /// Exits with 4 if there is a difference.
 #[derive(clap::Args)]
 pub struct DiffArgs {
-    /// The profile.
+    /// The profile; `-` for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print the commands that `teiji apply` is equivalent to instead.
@@ -189,13 +190,18 @@ fn there<'a>(
     let mut file = tempfile::tempfile()?;
     file.write_all(source.text.as_bytes())?;
     file.rewind()?;
-    let words = [command, "/dev/stdin", "--named", &source.file].into_iter().chain(more);
+    let words = [command, "-", "--named", &source.file].into_iter().chain(more);
     remote.run(&words.collect::<Vec<&str>>(), file.into())
 }
 
 /// The profile and what it changes; `None` if it has mistakes, which are told.
 fn read(file: &Path, named: &Named) -> anyhow::Result<Option<(Source, InPlace)>> {
-    let text = toml_text(file, "a profile")?;
+    // Not by /dev/stdin, which small systems do not have.
+    let text = if file == Path::new("-") {
+        io::read_to_string(io::stdin()).context("cannot read the profile from standard input")?
+    } else {
+        toml_text(file, "a profile")?
+    };
     let name = named.named.clone().unwrap_or_else(|| file.display().to_string());
     let profile = match Profile::parse(&text, &name) {
         Ok(profile) => profile,
