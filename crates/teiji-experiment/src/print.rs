@@ -79,7 +79,8 @@ fn value(node: &Node) -> String {
     }
 }
 
-fn key(name: &str) -> String {
+/// A key, quoted if TOML needs that.
+pub(crate) fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
 }

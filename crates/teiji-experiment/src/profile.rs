@@ -10,6 +10,7 @@ use crate::keys::processing::ProcessingDraft;
 use crate::keys::profile::{KERNEL, NicDraft, NicSettings, PROFILE, PROFILE_PORT};
 use crate::log::Log;
 use crate::mistake::Mistakes;
+use crate::print::key;
 use crate::read::qdisc;
 use crate::scenario::{LevelTable, Prioflow, Processing, QdiscTree, System};
 use crate::syntax;
@@ -39,7 +40,7 @@ pub struct Profile {
 pub struct PortProfile {
     /// Name of the interface.
     pub interface: String,
-    /// What its driver is told.
+    /// Driver settings (`ethtool`).
     pub nic: NicSettings,
     /// Who processes its frames.
     pub processing: Processing,
@@ -140,12 +141,6 @@ fn table_of<'a>(entry: &'a Entry, log: &Log) -> Option<&'a Table> {
 /// Its header.
 fn label(name: &str) -> String {
     format!("[ports.{}]", key(name))
-}
-
-/// A key as TOML has it.
-fn key(name: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.chars().all(bare) { name.to_owned() } else { format!("{name:?}") }
 }
 
 /// A port of a profile with flow control, as it is read: what is as in a new qdisc is left out.

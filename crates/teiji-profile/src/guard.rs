@@ -7,7 +7,6 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -32,8 +31,6 @@ pub enum Program {
     ThisProgram,
     /// None: the calling process is the guard itself.
     None,
-    /// Another one, with arguments.
-    Other(PathBuf, Vec<String>),
 }
 
 /// A guard that was started. Dropping it makes it act.
@@ -42,19 +39,11 @@ pub(crate) struct Guard(Option<(Child, ChildStdin)>);
 
 impl Guard {
     pub(crate) fn start(program: &Program) -> io::Result<Self> {
-        let mut command = match program {
-            Program::None => return Ok(Self(None)),
-            Program::ThisProgram => {
-                let mut command = Command::new(std::env::current_exe()?);
-                command.arg(SUBCOMMAND);
-                command
-            }
-            Program::Other(path, arguments) => {
-                let mut command = Command::new(path);
-                command.args(arguments);
-                command
-            }
-        };
+        if *program == Program::None {
+            return Ok(Self(None));
+        }
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(SUBCOMMAND);
         // Whoever waits for the end of the output, as ssh does, does not wait for the guard.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;

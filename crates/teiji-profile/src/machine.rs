@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use teiji_experiment::Profile;
 use teiji_net::SshConnection;
 use teiji_net::in_place::InPlace;
 
@@ -171,11 +170,8 @@ fn with_previous(
 
 /// Applies a profile that was applied before.
 fn apply_again(locked: &Locked, source: &Source, guard: &Program) -> Result<(), ProfileError> {
-    let stale = || ProfileError::Stale(source.file.clone());
-    let profile = Profile::parse(&source.text, &source.file).map_err(|_| stale())?;
-    let plan = InPlace::compile(&profile).map_err(|_| stale())?;
     let options = Options { guard: guard.clone(), ..Options::default() };
-    apply_alone(locked, source, &plan, &options, None)
+    apply_alone(locked, source, &source.plan()?, &options, None)
 }
 
 /// Puts back what there was before the profile. Returns the profile's file; `None` if none was applied.
@@ -222,10 +218,7 @@ pub fn confirm(store: &Store) -> Result<Journal, ProfileError> {
         return Err(ProfileError::NothingToConfirm(store.note()));
     };
     if journal.at_boot {
-        let stale = || ProfileError::Stale(journal.profile.file.clone());
-        let profile = Profile::parse(&journal.profile.text, &journal.profile.file);
-        let plan = InPlace::compile(&profile.map_err(|_| stale())?).map_err(|_| stale())?;
-        at_boot::install(&journal.profile, &plan)?;
+        at_boot::install(&journal.profile, &journal.profile.plan()?)?;
     }
     let journal = Journal { confirm_by_ms: None, previous: None, ..journal };
     locked.write(&journal)?;

@@ -11,7 +11,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use teiji_net::in_place::MachineBefore;
+use teiji_experiment::Profile;
+use teiji_net::in_place::{InPlace, MachineBefore};
 
 use crate::error::ProfileError;
 
@@ -65,6 +66,18 @@ pub struct Source {
     pub file: String,
     /// Its text.
     pub text: String,
+}
+
+impl Source {
+    /// The changes of a profile that was applied before.
+    ///
+    /// # Errors
+    /// [`ProfileError::Stale`] if this version reads it differently.
+    pub fn plan(&self) -> Result<InPlace, ProfileError> {
+        let stale = || ProfileError::Stale(self.file.clone());
+        let profile = Profile::parse(&self.text, &self.file).map_err(|_| stale())?;
+        InPlace::compile(&profile).map_err(|_| stale())
+    }
 }
 
 impl Journal {
@@ -166,7 +179,7 @@ impl Store {
     pub(crate) fn guard(&self) -> Result<File, ProfileError> {
         let (file, path) = self.open("guard")?;
         // A guard that has just been replaced may still end.
-        self.acquire(&file, &path)?;
+        acquire(&file, &path)?;
         Ok(file)
     }
 
@@ -176,7 +189,7 @@ impl Store {
     /// Without the right to, or if somebody else is at work for seconds.
     pub fn lock(&self) -> Result<Locked, ProfileError> {
         let (file, path) = self.open("lock")?;
-        self.acquire(&file, &path)?;
+        acquire(&file, &path)?;
         Ok(Locked { store: self.clone(), _lock: file })
     }
 
@@ -191,21 +204,21 @@ impl Store {
         options.write(true).create(true).truncate(false).mode(0o644);
         Ok((options.open(&path).map_err(failed("open", &path))?, path))
     }
+}
 
-    #[expect(clippy::unused_self, reason = "it is about the store's files")]
-    fn acquire(&self, file: &File, path: &Path) -> Result<(), ProfileError> {
-        for _ in 0..TRIES {
-            match flock(file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(()),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => thread::sleep(PAUSE),
-                Err(error) => {
-                    let (path, error) = (path.to_owned(), error.into());
-                    return Err(ProfileError::Journal { action: "lock", path, error });
-                }
+/// Waits for the lock, up to [`TRIES`] times.
+fn acquire(file: &File, path: &Path) -> Result<(), ProfileError> {
+    for _ in 0..TRIES {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => thread::sleep(PAUSE),
+            Err(error) => {
+                let (path, error) = (path.to_owned(), error.into());
+                return Err(ProfileError::Journal { action: "lock", path, error });
             }
         }
-        Err(ProfileError::Busy)
     }
+    Err(ProfileError::Busy)
 }
 
 impl Locked {

@@ -156,9 +156,7 @@ impl Program<'_> {
             other => other,
         })
     }
-}
 
-impl Program<'_> {
     /// Runs it there with these arguments and `input`, however it ends.
     ///
     /// # Errors

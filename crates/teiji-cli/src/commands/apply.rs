@@ -33,7 +33,7 @@ pub struct ApplyArgs {
     /// Put everything back after this time, for example 60s, unless `teiji apply --confirmed` is given before.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     confirm: Option<Span>,
-    /// Keep what waits for confirmation.
+    /// Confirm the profile that was applied with --confirm.
     #[arg(long, conflicts_with_all = ["file", "confirm", "at_boot"])]
     confirmed: bool,
     /// Apply it at each start of the machine, too, by a unit of systemd; with --confirm once it is confirmed.
@@ -194,7 +194,7 @@ fn there<'a>(
     remote.run(&words.collect::<Vec<&str>>(), file.into())
 }
 
-/// The profile and what it changes; `None` if it has mistakes, which are told.
+/// Reads a profile and compiles its changes; `None` after printing its mistakes.
 fn read(file: &Path, named: &Named) -> anyhow::Result<Option<(Source, InPlace)>> {
     // Not by /dev/stdin, which small systems do not have.
     let text = if file == Path::new("-") {

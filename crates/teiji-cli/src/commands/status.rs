@@ -4,9 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use teiji_experiment::Profile;
-use teiji_net::in_place::InPlace;
-use teiji_profile::{Journal, ProfileError, State, Store, at_boot, machine};
+use teiji_profile::{Journal, State, Store, at_boot, machine};
 
 use super::remote::On;
 use crate::exit::Exit;
@@ -90,9 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn found(store: &Store, journal: Journal) -> anyhow::Result<Found> {
     let Journal { profile, .. } = &journal;
-    let stale = || ProfileError::Stale(profile.file.clone());
-    let parsed = Profile::parse(&profile.text, &profile.file).map_err(|_| stale())?;
-    let differences = InPlace::compile(&parsed).map_err(|_| stale())?.differences()?;
+    let differences = profile.plan()?.differences()?;
     let guarded = store.is_guarded();
     let left = |until: u64| until.saturating_sub(machine::now_ms()).div_ceil(1_000);
     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(journal.at_s);

@@ -33,7 +33,7 @@ const fn part(section: &'static Section) -> PartOf {
 }
 
 section! {
-    /// What its driver is told by `ethtool`. What is `None` stays as it is.
+    /// Driver settings (`ethtool`). `None`: unchanged.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     struct NicSettings, draft NicDraft, section NIC of "[ports.INTERFACE]";
     keys {
