@@ -102,14 +102,12 @@ fn apply_alone(
 ) -> Result<(), ProfileError> {
     let before = plan.inspect()?;
     let journal = Journal { previous, ..Journal::begin(source.clone(), before) };
-    locked.write(&journal)?;
-    let guard = match Guard::start(&options.guard) {
-        Ok(guard) => guard,
-        Err(error) => {
-            locked.clear(None)?;
-            return Err(ProfileError::Guard(error));
-        }
-    };
+    // Before the journal: one without a guard would stay if this program were killed now.
+    let guard = Guard::start(&options.guard).map_err(ProfileError::Guard)?;
+    if let Err(error) = locked.write(&journal) {
+        guard.dismiss();
+        return Err(error);
+    }
     let undone = |error: ProfileError, guard: Guard| {
         let left = journal_put_back(locked, &journal);
         guard.dismiss();
