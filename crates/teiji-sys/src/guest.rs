@@ -1,8 +1,12 @@
-//! What process 1 of the laboratory's guest needs: mounts, modules, a terminal
+//! What process 1 of the laboratory's guest needs: mounts, modules, random numbers, a terminal
 //! for a shell, power off.
-#![expect(unsafe_code, reason = "mount, finit_module and reboot take C strings")]
+#![expect(
+    unsafe_code,
+    reason = "mount, finit_module and reboot take C strings, an ioctl a structure"
+)]
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
@@ -34,6 +38,9 @@ pub enum GuestError {
         /// What the kernel said.
         error: SysError,
     },
+    /// The kernel's random numbers could not be given a start.
+    #[error("cannot credit random numbers: {0}")]
+    Random(#[source] io::Error),
     /// Reboot or power off was refused.
     #[error("cannot {action} the machine: {error}")]
     Power {
@@ -100,6 +107,28 @@ pub fn load_module(file: BorrowedFd<'_>, parameters: &str) -> Result<(), GuestEr
 /// True for the error of a module that is loaded already.
 pub fn is_loaded_already(error: &GuestError) -> bool {
     matches!(error, GuestError::Module { error } if error.errno() == libc::EEXIST)
+}
+
+/// Mixes `secret` into the kernel's random numbers and credits it as random, so that nobody
+/// waits for the first ones any more.
+///
+/// # Errors
+/// [`GuestError::Random`] if the kernel refuses.
+pub fn credit_random(secret: [u8; 32]) -> Result<(), GuestError> {
+    /// `RNDADDENTROPY` of `<linux/random.h>`.
+    const ADD_ENTROPY: libc::Ioctl = 0x4008_5203;
+    /// `struct rand_pool_info` with room for `secret`.
+    #[repr(C)]
+    struct Pool {
+        entropy_bits: libc::c_int,
+        bytes: libc::c_int,
+        secret: [u8; 32],
+    }
+    let device = File::options().write(true).open("/dev/random").map_err(GuestError::Random)?;
+    let pool = Pool { entropy_bits: 256, bytes: 32, secret };
+    // SAFETY: the kernel reads the two numbers and as many bytes as the second one says.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), ADD_ENTROPY, &raw const pool) };
+    if result < 0 { Err(GuestError::Random(io::Error::last_os_error())) } else { Ok(()) }
 }
 
 /// Makes the child of `command` the leader of a session of its own, with its

@@ -237,6 +237,8 @@ stuck=0
 for delay in 00 01 02 04 07 10 20 40; do
     begins
     sleep 0.0$delay
+    # Stopped first: it could be at its end before its guard is found.
+    kill -STOP $teiji 2>/dev/null
     kill -9 $teiji $(pgrep -f '(init|teiji) guard') 2>/dev/null
     wait $teiji 2>/dev/null
     wait_for 10 settled

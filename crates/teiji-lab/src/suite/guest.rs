@@ -30,7 +30,9 @@ const TICK_US: u64 = 4_000;
 /// If the scripts cannot be read or started, or the guest's debugfs or kernel log cannot be read; a
 /// script that fails is in the report.
 pub fn run(seed: u64) -> io::Result<Report> {
-    vary(seed)?;
+    // Another seed starts elsewhere in the kernel's tick, too. A prime, so that seeds near each
+    // other are far apart in it.
+    std::thread::sleep(Duration::from_micros(seed.wrapping_mul(997) % TICK_US));
     let folder = Path::new("/").join(SCRIPTS_DIR);
     let mut scripts =
         fs::read_dir(&folder)?.map(|e| Ok(e?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -50,15 +52,6 @@ pub fn run(seed: u64) -> io::Result<Report> {
     }
     look_at_kernel(&mut report)?;
     Ok(report)
-}
-
-/// Another seed gives the kernel other random numbers, thus other delays and addresses,
-/// and another start in its tick.
-fn vary(seed: u64) -> io::Result<()> {
-    fs::write("/dev/urandom", seed.to_le_bytes())?;
-    // A prime, so that seeds near each other are far apart in the tick.
-    std::thread::sleep(Duration::from_micros(seed.wrapping_mul(997) % TICK_US));
-    Ok(())
 }
 
 /// Leaves a mark in the kernel's log and on the console, so that what the kernel says
