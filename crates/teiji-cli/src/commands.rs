@@ -14,6 +14,7 @@ mod keeper;
 mod lab;
 mod listen;
 mod margin;
+mod party;
 mod ping;
 mod plan;
 mod quantity;
@@ -98,6 +99,8 @@ pub enum Command {
     #[command(hide = true)]
     Guard(guard::Args),
     #[command(hide = true)]
+    Party(party::Args),
+    #[command(hide = true)]
     Guest(guest::Args),
     #[command(hide = true)]
     GuestSuite(lab::GuestSuiteArgs),
@@ -129,6 +132,7 @@ impl Command {
             Self::Generate(args) => generate::run(args),
             Self::Keeper(args) => keeper::run(args),
             Self::Guard(args) => guard::run(args),
+            Self::Party(args) => party::run(args),
             Self::Guest(args) => guest::run(args),
             Self::GuestSuite(args) => lab::run_suite_in_guest(args),
         }

@@ -214,6 +214,108 @@ fn looked_at_from_here(desk: &Desk) {
     assert!(unknown.err.contains("try it by hand: ssh left"), "{}", unknown.err);
 }
 
+/// Between two boards, each of which has a host of the experiment.
+fn an_experiment_over_ssh(desk: &Desk) {
+    let config = desk.folder().join("config");
+    let out = desk.runtime.path().join("runs");
+    let run = |bind: &str, more: &[&str]| {
+        let file = common::repository().join("experiments/two-boards.toml");
+        let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
+        command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+        command.args(["--set", "flows.cycle.frames=200", "--set", "flows.cycle.period=5ms"]);
+        command.args(["--set", "round-trips.ask.count=50", "--case", "real-time"]).args(more);
+        command
+    };
+    let both = "talker=ssh:left/wire0,listener=ssh:right/wire0";
+    let state = || {
+        ["left", "right"].map(|board| {
+            desk.on(
+                board,
+                "ip -o address show wire0 scope global | tr -s ' '; ls -d /tmp/teiji.* 2>/dev/null; \
+                 pgrep -fl 'teiji (party|keeper)'; true",
+            )
+        })
+    };
+    let before = state();
+    assert!(before[0].contains("10.0.0.1/24"), "{before:?}");
+
+    let used = said(&run(both, &[]).output().unwrap());
+    assert_eq!(used.code, 1, "{}", used.out);
+    assert!(used.err.contains("left: ") && used.err.contains("--take"), "{}", used.err);
+    assert_eq!(state(), before);
+
+    let measured = said(&run(both, &["--take"]).output().unwrap());
+    assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
+    assert_eq!(state(), before);
+    let latest = |file: &str| -> serde_json::Value {
+        let text = fs::read_to_string(out.join("latest").join(file)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let summary = latest("summary.json");
+    for case in summary["cases"].as_array().unwrap() {
+        let member = &case["members"][0];
+        let cycle = &member["flows"]["cycle"];
+        assert_eq!(cycle["counts"]["received"], 200, "{cycle}");
+        // Each board's clock is its own.
+        let arrival = cycle["vantages"]["rx-kernel"].clone();
+        assert_eq!(arrival["centred"], true, "{arrival}");
+        assert_eq!(arrival["interval"]["count"], 199, "{arrival}");
+        assert!(cycle["wake_up"]["count"] == 200, "{cycle}");
+        assert_eq!(member["round_trips"]["ask"]["counts"]["answered"], 50, "{member}");
+    }
+    let warnings = summary["warnings"].to_string();
+    assert!(warnings.contains("on several machines"), "{warnings}");
+    assert!(warnings.contains("ahead of the clock of left was"), "{warnings}");
+    let manifest = latest("manifest.json");
+    let observed = &manifest["observed"]["real-time-s1"];
+    let machines = observed["machines"].as_object().unwrap();
+    assert_eq!(machines.keys().collect::<Vec<_>>(), ["left", "right"]);
+    let drivers: Vec<&serde_json::Value> = observed["network"]["ports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|port| &port["driver"]["name"])
+        .collect();
+    assert_eq!(drivers, ["igb", "e1000e"]);
+
+    for (bind, code, sentence) in [
+        (
+            "talker=ssh:left/wire0,listener=ssh:right/eth9",
+            1,
+            "right: there is no interface `eth9` here",
+        ),
+        (
+            "talker=eth9,listener=ssh:right/wire0",
+            1,
+            "this machine: there is no interface `eth9` here",
+        ),
+        ("talker=ssh:left/wire0", 2, "host `listener` is on no machine"),
+        ("talker=ssh:left,listener=ssh:right/wire0", 2, "names no interface"),
+        ("talker=ssh:nobody/wire0,listener=ssh:right/wire0", 1, "cannot connect to nobody"),
+    ] {
+        let refused = said(&run(bind, &["--take"]).output().unwrap());
+        assert_eq!(refused.code, code, "{bind}: {}{}", refused.out, refused.err);
+        assert!(refused.err.contains(sentence), "{bind}: {}", refused.err);
+    }
+    assert_eq!(state(), before);
+
+    // Whoever measures is gone: the boards take everything back by themselves.
+    let mut endless = run(both, &["--take", "--set", "flows.cycle.frames=100000"]);
+    let mut endless = endless.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let moved = |board| desk.ssh(&[], board, "test -e /sys/class/net/wire0").code != 0;
+    let started = Instant::now();
+    while !moved("left") || !moved("right") {
+        assert!(started.elapsed() < END_LIMIT, "nothing is measured");
+    }
+    endless.kill().unwrap();
+    endless.wait().unwrap();
+    let killed = Instant::now();
+    while state() != before {
+        assert!(killed.elapsed() < END_LIMIT, "{:?}", state());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// A profile that is applied over SSH, also one that cuts the connection. It is applied at the end.
 fn profiles_over_ssh(desk: &Desk) {
     // etf drops what has no launch time.
@@ -304,7 +406,10 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
     let path =
         format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
-    shell.current_dir(desk.runtime.path()).env("PATH", path).stdin(Stdio::null());
+    let here = desk.runtime.path();
+    std::os::unix::fs::symlink(common::repository().join("experiments"), here.join("experiments"))
+        .unwrap();
+    shell.current_dir(here).env("PATH", path).stdin(Stdio::null());
     shell.env("config", desk.folder().join("config")).args(["-e", "-c"]);
     shell.arg(format!("on() {{ ssh -n -F \"$config\" \"$@\"; }}\n{}", script.concat()));
     let said = said(&shell.output().unwrap());
@@ -312,6 +417,7 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
     for part in [
         "3 packets transmitted, 3 received",
         "priorities ",
+        "Round trips of ask",
         "drive.toml is applied; everything is put back in 60 s",
         "drive.toml is confirmed",
         "current scheduling priority: 60",
@@ -361,6 +467,7 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
 
     the_tutorial_s_commands_work(&desk);
     looked_at_from_here(&desk);
+    an_experiment_over_ssh(&desk);
     profiles_over_ssh(&desk);
 
     let same = desk.refused(&["left"]);

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
 
@@ -37,7 +38,7 @@ const HOME_WAIT: Duration = Duration::from_secs(5);
 const ENODEV: i32 = 19;
 
 /// How to apply a plan.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ApplyOptions<'a> {
     /// Who gives cards back if this program is killed.
     pub keeper: KeeperProgram,
@@ -47,6 +48,29 @@ pub struct ApplyOptions<'a> {
     pub take: bool,
     /// The connection that this program was started from.
     pub ssh: Option<SshConnection>,
+    /// How to meet the other machines of an experiment, where hosts are elsewhere.
+    pub meet: Option<&'a dyn Meet>,
+}
+
+/// A meeting of the machines that set up an experiment's hosts, each its own.
+pub trait Meet: Sync {
+    /// All ports of this machine are up: gives theirs to the others, and waits until all are. Ports of
+    /// all machines come back.
+    ///
+    /// # Errors
+    /// A sentence, if another machine is not going to be ready.
+    fn meet(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String>;
+}
+
+/// What other machines must know of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortAddress {
+    /// Its host.
+    pub host: String,
+    /// Its wire.
+    pub wire: String,
+    /// Its MAC address.
+    pub mac: MacAddr,
 }
 
 /// A port that is in place.
@@ -119,10 +143,19 @@ impl Plan {
             pollers: BTreeMap::new(),
             keeper: Keeper::start(&options.keeper, &list)?,
         };
+        let mut to_meet = options.meet;
         for step in &self.steps {
             let interrupted = || options.interrupted.is_some_and(|i| i.load(Ordering::Relaxed));
             if interrupted() {
                 return Err(NetError::Interrupted(applied.take_back()));
+            }
+            // From here on the wires' other ends are needed.
+            let met = match step.action {
+                Action::Carrier { .. } => to_meet.take().map_or(Ok(()), |meet| applied.meet(meet)),
+                _ => Ok(()),
+            };
+            if let Err(said) = met {
+                return Err(NetError::Elsewhere { said, left: applied.take_back() });
             }
             if let Err(cause) = applied.execute(step, &interrupted) {
                 let mut error = applied.step_error(step, &cause);
@@ -218,6 +251,7 @@ impl Applied {
                 Attachment::Interface => {
                     link::move_to(&mut host.netlink, attached.index, self.home.as_fd())
                 }
+                Attachment::Elsewhere => Ok(()),
             };
             if let Err(error) = result {
                 left.push(format!("{} of {}: {error}", port.ifname, port.host));
@@ -380,6 +414,28 @@ impl Applied {
         };
         link::move_to(&mut home, card.index, host.namespace.as_fd())?;
         self.attach(port)
+    }
+
+    /// Learns the addresses of ports elsewhere.
+    fn meet(&mut self, meet: &dyn Meet) -> Result<(), String> {
+        let ports = &self.plan.ports;
+        let here = self.attached.iter().map(|(&index, attached)| PortAddress {
+            host: ports[index].host.clone(),
+            wire: ports[index].wire.clone(),
+            mac: attached.mac,
+        });
+        let all = meet.meet(here.collect())?;
+        for (index, port) in ports.iter().enumerate() {
+            if port.attachment != Attachment::Elsewhere {
+                continue;
+            }
+            let same = |told: &&PortAddress| told.host == port.host && told.wire == port.wire;
+            let missing = || format!("no machine has the port {}.{}", port.host, port.wire);
+            let PortAddress { mac, .. } = *all.iter().find(same).ok_or_else(missing)?;
+            // It has no index here, and is never asked for.
+            self.attached.insert(index, Attached { index: 0, mac });
+        }
+        Ok(())
     }
 
     /// Finds a port in its namespace and remembers it.

@@ -1,5 +1,5 @@
-//! Where each host's ports are: veth pairs made for the purpose, or interfaces
-//! that exist.
+//! Where each host's ports are: veth pairs made for the purpose, interfaces
+//! that exist, or another machine's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,9 @@ use thiserror::Error;
 pub struct Binding {
     /// (host, wire) → interface of this machine.
     interfaces: BTreeMap<(String, String), String>,
+    /// Hosts that are other machines', which set up their own.
+    #[serde(default)]
+    elsewhere: BTreeSet<String>,
 }
 
 /// Why a binding cannot be.
@@ -70,6 +73,16 @@ pub enum BindingError {
         /// The host that is not.
         loose: String,
     },
+    /// A wire to another machine begins nowhere.
+    #[error(
+        "wire `{wire}` goes to another machine, so its end at {host} is an interface: add {host}.{wire}=INTERFACE"
+    )]
+    Loose {
+        /// The wire.
+        wire: String,
+        /// The host that is here.
+        host: String,
+    },
     /// Not a possible interface name.
     #[error(
         "`{0}` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them"
@@ -121,6 +134,28 @@ impl Binding {
             binding.bind(scenario, host, wire, interface.trim())?;
         }
         Ok(binding)
+    }
+
+    /// As [`Binding::parse`] for this machine's part of an experiment: hosts without an interface here
+    /// are elsewhere.
+    ///
+    /// # Errors
+    /// See [`BindingError`]; a port of a host here whose wire goes elsewhere needs an interface.
+    pub fn parse_part(text: &str, scenario: &Scenario) -> Result<Self, BindingError> {
+        let mut binding = Self::parse_ends(text, scenario)?;
+        let elsewhere = {
+            let here = binding.hosts();
+            let hosts = scenario.hosts.iter().map(|host| &host.name);
+            hosts.filter(|host| !here.contains(host.as_str())).cloned().collect()
+        };
+        binding.elsewhere = elsewhere;
+        binding.check(scenario)?;
+        Ok(binding)
+    }
+
+    /// True for a host that another machine sets up.
+    pub fn is_elsewhere(&self, host: &str) -> bool {
+        self.elsewhere.contains(host)
     }
 
     /// The hosts that have an interface, each once.
@@ -197,9 +232,14 @@ impl Binding {
                 bound: bound.clone(),
                 loose: loose.clone(),
             };
-            match (self.interface(a, &wire.name), self.interface(b, &wire.name)) {
-                (Some(_), None) => return Err(one_end(a, b)),
-                (None, Some(_)) => return Err(one_end(b, a)),
+            let loose =
+                |host: &String| BindingError::Loose { wire: wire.name.clone(), host: host.clone() };
+            let far = [self.is_elsewhere(a), self.is_elsewhere(b)];
+            match (self.interface(a, &wire.name), self.interface(b, &wire.name), far) {
+                (Some(_), None, [_, false]) => return Err(one_end(a, b)),
+                (None, Some(_), [false, _]) => return Err(one_end(b, a)),
+                (None, None, [false, true]) => return Err(loose(a)),
+                (None, None, [true, false]) => return Err(loose(b)),
                 _ => {}
             }
         }

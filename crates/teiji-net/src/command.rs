@@ -173,7 +173,9 @@ fn pair_end(port: &PlannedPort) -> String {
             let queues = port.queues.unwrap_or(1);
             format!("name {name}{mac} numtxqueues {queues} numrxqueues 1")
         }
-        Attachment::Vtsn | Attachment::Interface => format!("name {name}{mac}"),
+        Attachment::Vtsn | Attachment::Interface | Attachment::Elsewhere => {
+            format!("name {name}{mac}")
+        }
     }
 }
 
@@ -181,6 +183,9 @@ fn pair_end(port: &PlannedPort) -> String {
 fn lladdr(peer: &PlannedPort) -> String {
     match peer.mac {
         Some(mac) => mac.to_string(),
+        None if peer.attachment == Attachment::Elsewhere => {
+            format!("MAC-of-{}.{}", quote(&peer.host), quote(&peer.wire))
+        }
         None => format!(
             "$(ip netns exec {} cat /sys/class/net/{}/address)",
             quote(&peer.host),

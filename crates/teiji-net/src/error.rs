@@ -32,6 +32,14 @@ pub enum NetError {
     /// The caller asked to stop; what had been done was undone.
     #[error("interrupted while the network was being set up.{}", aftermath(.0))]
     Interrupted(Vec<String>),
+    /// Another machine of the experiment is not ready; what had been done here was undone.
+    #[error("{said}.{}", aftermath(.left))]
+    Elsewhere {
+        /// Why.
+        said: String,
+        /// What could not be undone here.
+        left: Vec<String>,
+    },
     /// Packets cannot be traced on their way in.
     #[error("cannot trace the receiving kernel: {0}")]
     Trace(#[from] TraceError),

@@ -98,6 +98,8 @@ pub enum Attachment {
     Vtsn,
     /// An interface of this machine, moved into the host's namespace.
     Interface,
+    /// Another machine's.
+    Elsewhere,
 }
 
 /// A port as the plan wants it.
@@ -111,7 +113,7 @@ pub struct PlannedPort {
     pub ifname: String,
     /// Made or moved.
     pub attachment: Attachment,
-    /// Its MAC address; `None` for a card, which keeps its own.
+    /// Its MAC address; `None` for a card, which keeps its own, and elsewhere.
     pub mac: Option<MacAddr>,
     /// It belongs to its host's bridge, [`BRIDGE`].
     pub bridged: bool,
@@ -157,11 +159,12 @@ impl Plan {
     /// See [`PlanError`].
     pub fn compile(scenario: &Scenario, binding: &Binding) -> Result<Self, PlanError> {
         binding.check(scenario)?;
-        let hosts: Vec<String> = scenario.hosts.iter().map(|h| h.name.clone()).collect();
+        let here = || scenario.hosts.iter().filter(|host| !binding.is_elsewhere(&host.name));
+        let hosts: Vec<String> = here().map(|h| h.name.clone()).collect();
         let (ports, wires) = ports(scenario, binding)?;
         let ipv6 = uses_ipv6(scenario);
         let mut steps = Vec::new();
-        for host in &scenario.hosts {
+        for host in here() {
             let mut step = |action| steps.push(Step { host: host.name.clone(), action });
             step(Action::Namespace);
             // A bridge passes IPv6 on without speaking it.
@@ -173,7 +176,7 @@ impl Plan {
                 step(Action::Bridge);
             }
         }
-        for host in &scenario.hosts {
+        for host in here() {
             for setting in system::of_host(host) {
                 steps.push(Step { host: host.name.clone(), action: Action::System { setting } });
             }
@@ -182,7 +185,7 @@ impl Plan {
             }
         }
         for &(near, far) in &wires {
-            if ports[near].attachment != Attachment::Interface {
+            if matches!(ports[near].attachment, Attachment::Veth | Attachment::Vtsn) {
                 let host = ports[near].host.clone();
                 steps.push(Step { host, action: Action::Pair { near, far } });
             }
@@ -194,7 +197,8 @@ impl Plan {
             }
         }
         // Only now has every wire both ends up.
-        for (port, planned) in ports.iter().enumerate() {
+        let here = |port: &PlannedPort| port.attachment != Attachment::Elsewhere;
+        for (port, planned) in ports.iter().enumerate().filter(|(_, port)| here(port)) {
             let step = |action| Step { host: planned.host.clone(), action };
             steps.push(step(Action::Carrier { port }));
             for peer in ends::beyond(port, &ports, &wires) {
@@ -258,8 +262,11 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
                 None => pair_name(scenario, &port.wire),
             };
             let wire = scenario.wire(&port.wire);
-            let vtsn = wire.filter(|wire| wire.nic == Nic::Vtsn && bound.is_none());
+            let elsewhere = binding.is_elsewhere(&host.name);
+            let made = bound.is_none() && !elsewhere;
+            let vtsn = wire.filter(|wire| wire.nic == Nic::Vtsn && made);
             let attachment = match (bound, vtsn) {
+                _ if elsewhere => Attachment::Elsewhere,
                 (Some(_), _) => Attachment::Interface,
                 (None, Some(_)) => Attachment::Vtsn,
                 (None, None) => Attachment::Veth,
@@ -276,7 +283,7 @@ fn ports(scenario: &Scenario, binding: &Binding) -> Result<Ports, PlanError> {
                 wire: port.wire.clone(),
                 ifname,
                 attachment,
-                mac: bound.is_none().then_some(port.mac),
+                mac: made.then_some(port.mac),
                 bridged: host.bridge,
                 ipv4: port.ipv4,
                 ipv6: port.ipv6.filter(|_| ipv6),

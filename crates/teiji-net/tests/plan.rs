@@ -77,6 +77,25 @@ fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
 }
 
 #[test]
+fn a_host_elsewhere_is_set_up_by_nobody_here() {
+    let scenario = scenario(Some(paper_mqprio(true)), UDP4);
+    let part = Binding::parse_part("listener=enp4s0", &scenario).unwrap();
+    assert!(part.is_elsewhere("talker") && !part.is_elsewhere("listener"));
+    let plan = Plan::compile(&scenario, &part).unwrap();
+    assert_eq!(plan.hosts(), ["listener"]);
+    let script = plan.script();
+    assert!(!script.contains("netns add talker") && !script.contains("-n talker"), "{script}");
+    assert!(!script.contains("mqprio"), "{script}");
+    for line in [
+        "ip link set dev enp4s0 netns listener",
+        "ip -n listener addr add 10.1.0.2/24 dev enp4s0",
+        "ip -n listener neigh replace 10.1.0.1 lladdr MAC-of-talker.line dev enp4s0 nud permanent",
+    ] {
+        assert!(script.lines().any(|l| l == line), "{line}\n{script}");
+    }
+}
+
+#[test]
 fn a_vtsn_wire_prints_its_card_its_gates_and_its_credits() {
     let range = |count, offset| QueueRange { count, offset };
     let cbs = Cbs::for_bandwidth(
@@ -252,6 +271,13 @@ fn bindings_that_make_no_sense_are_explained() {
         "host `talker` has ports on line and ring; say which one: talker.line=INTERFACE"
     );
     assert!(Binding::parse("talker.ring=enp3s0,robot=enp4s0", &scenario).is_ok());
+    // The listener is elsewhere, and the wire to it begins nowhere.
+    let loose = Binding::parse_part("talker.ring=enp3s0,robot=enp4s0", &scenario);
+    assert_eq!(
+        loose.unwrap_err().to_string(),
+        "wire `line` goes to another machine, so its end at talker is an interface: add \
+         talker.line=INTERFACE"
+    );
 }
 
 #[test]

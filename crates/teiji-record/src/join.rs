@@ -36,6 +36,10 @@ pub struct Facts {
     pub wire_copies: u64,
     /// Resolution of the analyser's stamps, where there was one.
     pub wire_resolution: Option<Span>,
+    /// Flows whose listeners' machines have other clocks than their senders': only differences of
+    /// the listeners' stamps mean something.
+    #[serde(default)]
+    pub apart: BTreeSet<u16>,
 }
 
 /// What is known of one listener beside the frames it heard.

@@ -16,6 +16,9 @@ use crate::summary::ClockSummary;
 pub struct ObservedCase {
     /// The machine.
     pub machine: Machine,
+    /// All machines by name, where its hosts are on several; the first is [`Self::machine`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<String, Machine>,
     /// Its ports, and what of the kernel the case changes.
     pub network: Observed,
     /// Round trips between the first host's CPU and each other's, where the hosts
@@ -90,6 +93,7 @@ mod tests {
     fn keys_are_written_and_read_and_what_is_not_understood_is_left_out() {
         let seen = ObservedCase {
             machine: teiji_net::machine::observe(),
+            machines: BTreeMap::new(),
             network: Observed::default(),
             turns: Vec::new(),
             loads: Vec::new(),

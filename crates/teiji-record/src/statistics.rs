@@ -53,6 +53,7 @@ impl FlowPlan {
             stamps_requested: self.tx_stamps,
             foreign: facts.foreign(self.flow),
             wire_resolution: facts.wire_resolution,
+            apart: facts.apart.contains(&self.flow),
         }
     }
 }

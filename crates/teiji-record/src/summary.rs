@@ -105,6 +105,8 @@ pub enum Testbed {
     Lab,
     /// This machine, real time.
     Local,
+    /// Several machines, real time, each with a clock of its own.
+    Machines,
     /// No run: a capture that somebody recorded.
     Capture,
 }

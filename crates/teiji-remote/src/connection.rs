@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use teiji_sys::process;
@@ -36,8 +37,8 @@ pub struct Host {
 
 /// This program on a host; removed when this is dropped.
 #[derive(Debug)]
-pub struct Program<'a> {
-    host: &'a Host,
+pub struct Program {
+    host: Arc<Host>,
     folder: String,
 }
 
@@ -85,14 +86,14 @@ impl Host {
     ///
     /// # Errors
     /// [`RemoteError::Push`] if no folder has room for it or lets it run.
-    pub fn push(&self, program: &Path) -> Result<Program<'_>, RemoteError> {
+    pub fn push(self: &Arc<Self>, program: &Path) -> Result<Program, RemoteError> {
         let file = File::open(program)?;
         let kib = file.metadata()?.len().div_ceil(1024);
         let folder = self.text(&placing(kib), file.into()).map_err(|error| match error {
             RemoteError::Failed { host, said, .. } => RemoteError::Push { host, said },
             other => other,
         })?;
-        Ok(Program { host: self, folder: folder.trim().to_owned() })
+        Ok(Program { host: Arc::clone(self), folder: folder.trim().to_owned() })
     }
 
     /// Standard output of a shell command there.
@@ -106,11 +107,17 @@ impl Host {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    fn output(&self, line: &str, input: Stdio) -> Result<Output, RemoteError> {
+    /// A shell command there, ready to start.
+    fn command(&self, line: &str) -> Command {
         let mut command = ssh(&self.options, &self.socket());
         command.args(["-o", "ControlMaster=no", "-o", "BatchMode=yes", "-T", "--"]);
         // Whatever the user's shell there is.
         command.arg(self.destination.as_str()).arg(format!("exec sh -c {}", shell_word(line)));
+        command
+    }
+
+    fn output(&self, line: &str, input: Stdio) -> Result<Output, RemoteError> {
+        let mut command = self.command(line);
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = start(&mut command)?.wait_with_output()?;
         if output.status.code().is_none_or(|code| code == OWN_FAILURE) {
@@ -138,7 +145,23 @@ impl Drop for Host {
     }
 }
 
-impl Program<'_> {
+impl Program {
+    /// The host it is on.
+    pub fn host(&self) -> &Destination {
+        self.host.name()
+    }
+
+    /// The command that runs it there with these arguments, as the last thing: its streams are that
+    /// program's. When that ends it is removed, also if the connection is lost.
+    pub fn last_command<'w>(&self, arguments: impl IntoIterator<Item = &'w str>) -> Command {
+        let (run, remove) = (self.line(arguments), self.removal());
+        self.host.command(&format!("{run}; code=$?; {remove}; exit $code"))
+    }
+
+    fn removal(&self) -> String {
+        format!("rm -rf {}", shell_word(&self.folder))
+    }
+
     /// Runs it there with these arguments, and gives its standard output.
     ///
     /// # Errors
@@ -175,10 +198,10 @@ impl Program<'_> {
     }
 }
 
-impl Drop for Program<'_> {
+impl Drop for Program {
     fn drop(&mut self) {
         // Nobody is left to tell if the connection is gone.
-        let _ = self.host.text(&format!("rm -rf {}", shell_word(&self.folder)), Stdio::null());
+        let _ = self.host.text(&self.removal(), Stdio::null());
     }
 }
 

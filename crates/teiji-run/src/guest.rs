@@ -21,8 +21,8 @@ use crate::measure;
 /// How long the emulated cards may take to appear.
 const CARDS_PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the host puts into the initramfs: the experiment as the user wrote it.
-#[derive(Debug, Serialize, Deserialize)]
+/// What the host puts into the initramfs, and other machines get: the experiment as the user wrote it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The experiment file.
     pub text: String,
@@ -33,10 +33,18 @@ pub struct Job {
 }
 
 impl Job {
+    /// The experiment, on NICs that the laboratory emulates.
     fn experiment(&self) -> Option<Experiment> {
-        experiment_file::reader("experiment", &self.set, Cards::Emulated)
-            .read(&self.text)
-            .experiment
+        self.with(Cards::Emulated)
+    }
+
+    /// The experiment, on a machine's own NICs.
+    pub(crate) fn on_own_cards(&self) -> Option<Experiment> {
+        self.with(Cards::Own)
+    }
+
+    fn with(&self, cards: Cards) -> Option<Experiment> {
+        experiment_file::reader("experiment", &self.set, cards).read(&self.text).experiment
     }
 }
 
@@ -80,6 +88,7 @@ pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
             own_machine: true,
             loads: &job.loads,
             why: None,
+            party: None,
             stop: &StopFlag::new(),
         },
         None,

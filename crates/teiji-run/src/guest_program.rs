@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use teiji_lab::arch::Arch;
+use teiji_remote::{Destination, Host, Program, SshOptions};
 
 /// What every build has in its file: of the same sources the same. Both ends must agree on what
 /// they tell each other.
@@ -40,6 +42,20 @@ pub fn find(arch: Arch) -> anyhow::Result<PathBuf> {
         );
     }
     Ok(found.clone())
+}
+
+/// Puts the program on another machine, by SSH.
+///
+/// # Errors
+/// If the machine cannot be reached, has a processor that Teiji has no build for, or no room for it.
+pub fn put_on(destination: Destination, options: SshOptions) -> anyhow::Result<Program> {
+    let host = Arc::new(Host::connect(destination, options)?);
+    let processor = host.processor()?;
+    let Some(arch) = Arch::of_uname(&processor) else {
+        let known: Vec<String> = Arch::ALL.iter().map(Arch::to_string).collect();
+        bail!("{} has a processor of {processor}; teiji runs on {}", host.name(), known.join(", "));
+    };
+    Ok(host.push(&find(arch)?)?)
 }
 
 /// Beside this program, as a release has it; or where cargo builds it.

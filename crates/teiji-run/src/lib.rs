@@ -3,6 +3,7 @@
 //!
 //! * [`run`](mod@run) – a whole run, from a request to the summary,
 //! * [`measure`](mod@measure) – one case on the machine this program is on,
+//! * [`machines`] – a case on several machines at once, over SSH,
 //! * [`lab`] – a case in a guest, and [`guest`] – the guest's end of that,
 //! * [`member`] – logs and captures become records in the run folder,
 //! * [`summarise`](mod@summarise) – the records become the summary, now or years later,
@@ -28,6 +29,7 @@ pub mod guest_program;
 mod interruption;
 pub mod lab;
 pub mod limits;
+pub mod machines;
 pub mod margin;
 pub mod measure;
 pub mod member;

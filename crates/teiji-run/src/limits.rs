@@ -10,7 +10,7 @@ use teiji_stats::TimestampPoint;
 pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String> {
     let mut limits = match summary.testbed {
         Testbed::Lab => laboratory(&cards(experiment), &instruction_times(experiment)),
-        Testbed::Local => vec![local(summary).to_owned()],
+        Testbed::Local | Testbed::Machines => vec![local(summary).to_owned()],
         Testbed::Capture if summary.cases.iter().any(is_of_two_points) => vec![
             "Two captures show the wire at two points: what happens between them is inferred. A \
              frame that is missing in one may have been lost on the way, or by the capture."
@@ -84,11 +84,16 @@ fn local(summary: &Summary) -> &'static str {
     }
 }
 
-/// What a reader must know about the testbed: the laboratory, or this machine with real
-/// NICs, or with the wires that it makes for an experiment.
-pub fn caveat(lab: bool, made: Option<&Experiment>) -> String {
+/// What a reader must know about the testbed; `made`: the experiment, where this machine makes the
+/// wires for it.
+pub fn caveat(testbed: Testbed, made: Option<&Experiment>) -> String {
     let text = match made {
-        _ if lab => {
+        _ if testbed == Testbed::Machines => {
+            "The hosts are on several machines, whose clocks Teiji does not synchronise: there are \
+             no one-way figures, only those of each machine's own clock, losses, and round trips. \
+             The time is real: other programs there disturb the figures."
+        }
+        _ if testbed == Testbed::Lab => {
             "The laboratory emulates the NIC: the figures show the software and are not \
              representative of real NICs."
         }
@@ -99,7 +104,7 @@ pub fn caveat(lab: bool, made: Option<&Experiment>) -> String {
                 made_of(experiment)
             );
         }
-        None => "The time is real: other programs on this machine disturb the figures.",
+        None => "The time is real: other programs on the machine disturb the figures.",
     };
     text.to_owned()
 }
@@ -136,10 +141,10 @@ mod tests {
                  \"{nic}\"\n\
                  [flows.f]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 5\n"
             );
-            caveat(false, Some(&Experiment::parse(&text, "x.toml").unwrap()))
+            caveat(Testbed::Local, Some(&Experiment::parse(&text, "x.toml").unwrap()))
         };
         assert!(called("vtsn").starts_with("The wires are vtsn pairs of this machine"));
         assert!(called("igb").starts_with("The wires are veth pairs of this machine"));
-        assert!(!caveat(false, None).contains("pairs"));
+        assert!(!caveat(Testbed::Local, None).contains("pairs"));
     }
 }

@@ -5,8 +5,8 @@
 
 mod clock_step;
 mod deaths;
-mod departure;
-mod flow_roles;
+pub(crate) mod departure;
+pub(crate) mod flow_roles;
 pub mod kernel_trace;
 pub mod loads;
 mod outcome;
@@ -16,36 +16,37 @@ pub mod ptp;
 mod receptions;
 mod role;
 mod round_trip_roles;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread;
 use std::time::Duration;
 
+use teiji::StopFlag;
 use teiji::load::LoadKind;
-use teiji::roundtrip::ReflectedCounts;
-use teiji::talker::Prepared;
-use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
 use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::{Instant, Span, Tai};
-use teiji_experiment::{Flow, Scenario};
+use teiji_experiment::Scenario;
 use teiji_net::activity;
 use teiji_net::cpu_time::IdleTimes;
-use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, SshConnection};
+use teiji_net::{
+    Applied, ApplyOptions, Binding, KeeperProgram, Meet, NetError, Plan, SshConnection,
+};
 use teiji_record::ObservedCase;
 use teiji_sys::clock;
 
 pub use outcome::{Logs, Outcome, TracedFlow};
 
 use crate::interruption;
+use crate::machines::Party;
 use clock_step::TaiOffset;
 use departure::first_departure;
-use flow_roles::{FlowRoles, schedule, time_to_drain};
+use flow_roles::{FlowRoles, time_to_drain};
 use kernel_trace::{KernelTrace, Recorded, Why};
-use role::{
-    EndOf, Gate, Role, Start, Starter, enter, is_consequence, join_all, spawn, thread_name,
-};
+use role::{Gate, Start, Starter, join_all, spawn, thread_name};
 use round_trip_roles::RoundTripRoles;
+use threads::{Talk, Threads};
 
 /// How long before the first wake-up, and after the last departure, the CPUs' times are read: so
 /// that reading, some 100 µs, delays no frame, and next to nothing else is in the utilisation.
@@ -73,6 +74,8 @@ pub struct Setup<'a> {
     pub loads: &'a [LoadKind],
     /// Trace the kernel meanwhile, to tell what delays the frames.
     pub why: Option<Why>,
+    /// The other machines, where hosts of the scenario are on such.
+    pub party: Option<&'a Party>,
     /// Ends it early.
     pub stop: &'a StopFlag,
 }
@@ -109,6 +112,7 @@ fn apply_and_measure(
         interrupted: Some(setup.stop.as_atomic()),
         take: setup.take,
         ssh: SshConnection::current(),
+        meet: setup.party.map(|party| party as &dyn Meet),
     })?;
     let measured = measure(setup, plan, &applied, progress);
     let undone = applied.undo();
@@ -158,6 +162,7 @@ fn measure(
     logs.warnings.extend(step.map(clock_step::warning));
     let observed = ObservedCase {
         machine: teiji_net::machine::observe(),
+        machines: BTreeMap::new(),
         network,
         turns,
         loads,
@@ -210,7 +215,7 @@ fn run_flows(
     trace: Option<KernelTrace>,
     progress: Option<&mut dyn FnMut(f64)>,
 ) -> anyhow::Result<(Logs, CpuTimes, Option<Recorded>)> {
-    let (flows, asked) = (&setup.scenario.flows, &setup.scenario.round_trips);
+    let flows = &setup.scenario.flows;
     let roles = (0..)
         .zip(flows)
         .map(|(id, flow)| FlowRoles::of(setup.scenario, applied, flow, id))
@@ -227,31 +232,28 @@ fn run_flows(
         let (ready, readiness) = mpsc::channel();
         let stop = setup.stop;
         let gate = || Gate::new(&ready, &start);
-        let mut talkers = Vec::new();
-        let mut listeners = Vec::new();
-        for (id, (flow, roles)) in (0..).zip(flows.iter().zip(&roles)) {
+        let mut threads = Threads::default();
+        for ((id, flow), roles) in (0..).zip(flows).zip(&roles) {
             let stopper = trace.as_ref().map_or(Ok(None), |trace| trace.stopper(flow))?;
-            let talk =
-                Talk { id, flow, roles, longer: time_to_drain(setup.scenario, flow), stopper };
-            let (listener, talker) = talk.spawn(scope, [gate(), gate()], stop)?;
-            listeners.push(listener);
-            talkers.push(talker);
+            let longer = time_to_drain(setup.scenario, flow);
+            let talk = Talk { id, flow, roles, longer, stopper };
+            threads.talk(talk, scope, [gate(), gate()], stop)?;
         }
-        let mut responders = Vec::new();
-        let mut requesters = Vec::new();
         for ((id, _), roles) in setup.scenario.numbered_round_trips().zip(&round_trips) {
-            let deadline = Deadline::never();
-            let until = deadline.clone();
-            let (respond, ask) =
-                (roles.respond(gate(), until, stop), roles.ask(gate(), deadline, stop));
-            responders.push(spawn(scope, thread_name("responder", id), respond)?);
-            requesters.push(spawn(scope, thread_name("requester", id), ask)?);
+            threads.ask(id, roles, scope, [gate(), gate()], stop)?;
         }
         drop(ready);
-        let all = 2 * (flows.len() + round_trips.len());
+        let all = threads.count();
         let (mut dying, mut under_way, mut tracing) = (Vec::new(), Vec::new(), None);
-        let base = if readiness.iter().take(all).count() == all {
-            let base = first_departure(setup);
+        let mut abandoned = None;
+        let agreed = if readiness.iter().take(all).count() == all {
+            let earliest = first_departure(setup);
+            let agreed = setup.party.map_or(Ok(earliest), |party| party.agree(earliest));
+            agreed.map_err(|error| abandoned = Some(error)).ok()
+        } else {
+            None
+        };
+        let base = if let Some(base) = agreed {
             starter.start(base);
             for (id, death) in (0..).zip(&deaths) {
                 let (running, over) = mpsc::channel();
@@ -268,32 +270,27 @@ fn run_flows(
             teiji::stop::sleep_until(first, clock::now(), stop);
             base
         } else {
-            // Somebody could not open: nobody starts, and joining tells why.
+            // Somebody could not open: nobody starts, and joining tells why; or another machine
+            // is not ready.
             drop(starter);
             clock::now()
         };
         let idle_before = IdleTimes::now();
         if let Some(progress) = progress {
-            let ended = || {
-                talkers.iter().all(ScopedJoinHandle::is_finished)
-                    && requesters.iter().all(ScopedJoinHandle::is_finished)
-            };
-            show(progress, base, setup.scenario.duration(), ended);
+            show(progress, base, setup.scenario.duration(), || threads.have_sent());
         }
-        let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
-        let asked: Vec<&str> = asked.iter().map(|asked| asked.name.as_str()).collect();
-        let talkers = join_all(talkers, &names, "talker of flow");
-        let requesters = join_all(requesters, &asked, "requester of");
+        let sent = threads.join_senders(setup.scenario);
         clock::sleep_until(
             clock::now::<Tai>() + departure::longest_margin(setup.scenario) + BESIDE,
         );
         let cpu_time = IdleTimes::now().since(&idle_before);
-        let joined = Joined {
-            talkers,
-            requesters,
-            listeners: join_all(listeners, &names, "listener of flow"),
-            responders: join_all(responders, &asked, "responder of"),
-        };
+        if let (Some(party), true) = (setup.party, agreed.is_some() && sent.is_whole()) {
+            abandoned = party.senders_ended().err();
+        }
+        let joined = sent.join_listeners(setup.scenario);
+        if let Some(abandoned) = abandoned {
+            return Err(abandoned);
+        }
         drop(under_way);
         let (talkers, listeners, rounds) = joined.all()?;
         let ports: Vec<&str> = deaths.iter().map(|death| death.port.as_str()).collect();
@@ -301,86 +298,10 @@ fn run_flows(
         let recorded = join_all(tracing.into_iter().collect(), &["kernel"], "trace of the");
         let mut warnings = Vec::new();
         let recorded = or_warning(recorded, &mut warnings).and_then(|mut all| all.pop());
-        Ok((Logs { base, talkers, listeners, rounds, warnings }, cpu_time, recorded))
+        let (bases, apart) = Default::default();
+        let logs = Logs { base, bases, apart, talkers, listeners, rounds, warnings };
+        Ok((logs, cpu_time, recorded))
     })
-}
-
-/// Both ends of a flow, before they run.
-struct Talk<'a, S> {
-    id: u16,
-    flow: &'a Flow,
-    roles: &'a FlowRoles<'a>,
-    /// How long the listener stays after the last departure.
-    longer: Span,
-    /// What the talker does when a frame is late.
-    stopper: Option<(Span, S)>,
-}
-
-impl<'a, S: FnMut() + Send + 'static> Talk<'a, S> {
-    /// The listener's thread, and the talker's.
-    fn spawn<'scope>(
-        self,
-        scope: &'scope Scope<'scope, 'a>,
-        [gate_of_listener, gate_of_talker]: [Gate<'a>; 2],
-        stop: &'a StopFlag,
-    ) -> anyhow::Result<(Role<'scope, ListenerLog>, Role<'scope, TalkerLog>)> {
-        let Self { id, flow, roles, longer, stopper } = self;
-        let deadline = Deadline::never();
-        let until = deadline.clone();
-        // However the talker ends, and if it never begins, the listener must not wait for ever.
-        let end = EndOf { deadline, longer };
-        let listen = move || {
-            enter(roles.listener_namespace)?;
-            let listener = Listener::open(&roles.listener)?.ready()?;
-            gate_of_listener.pass();
-            Ok(listener.run(&until, stop)?)
-        };
-        let talk = move || {
-            let _end = end;
-            enter(roles.talker_namespace)?;
-            let mut talker = Prepared::new(&roles.talker, flow.frames)?;
-            if let Some((limit, stop)) = stopper {
-                talker = talker.when_late(limit, stop);
-            }
-            let talker = talker.ready()?;
-            let base = gate_of_talker.wait()?;
-            Ok(talker.run(&schedule(flow, base), stop)?)
-        };
-        let listener = spawn(scope, thread_name("listener", id), listen)?;
-        Ok((listener, spawn(scope, thread_name("talker", id), talk)?))
-    }
-}
-
-/// What the threads of all roles gave.
-struct Joined {
-    talkers: anyhow::Result<Vec<TalkerLog>>,
-    requesters: anyhow::Result<Vec<RequesterLog>>,
-    listeners: anyhow::Result<Vec<ListenerLog>>,
-    responders: anyhow::Result<Vec<ReflectedCounts>>,
-}
-
-/// What talkers, listeners, and both ends of round trips recorded.
-type RoleLogs = (Vec<TalkerLog>, Vec<ListenerLog>, Vec<(RequesterLog, ReflectedCounts)>);
-
-impl Joined {
-    /// All of it; of several failures the one that is a cause, not a consequence.
-    fn all(self) -> anyhow::Result<RoleLogs> {
-        let Self { talkers, requesters, listeners, responders } = self;
-        match (talkers, requesters, listeners, responders) {
-            (Ok(talkers), Ok(requesters), Ok(listeners), Ok(responders)) => {
-                Ok((talkers, listeners, requesters.into_iter().zip(responders).collect()))
-            }
-            (talkers, requesters, listeners, responders) => {
-                let mut errors: Vec<anyhow::Error> =
-                    [talkers.err(), requesters.err(), listeners.err(), responders.err()]
-                        .into_iter()
-                        .flatten()
-                        .collect();
-                let cause = errors.iter().position(|error| !is_consequence(error)).unwrap_or(0);
-                Err(errors.swap_remove(cause))
-            }
-        }
-    }
 }
 
 fn show(

@@ -68,7 +68,7 @@ pub fn record(
     let logs = &outcome.logs;
     let flows: Vec<FlowPlan> = (0..)
         .zip(&case.scenario.flows)
-        .map(|(id, flow)| FlowPlan::new(id, flow, logs.base + flow.offset))
+        .map(|(id, flow)| FlowPlan::new(id, flow, logs.base_of(id) + flow.offset))
         .collect();
     let mut warnings = Vec::new();
     let mut sighted: Vec<Sighting> = Vec::new();
@@ -98,6 +98,7 @@ pub fn record(
     } else if !outcome.computed.is_empty() {
         joined.facts.wire_resolution = Some(COMPUTED_RESOLUTION);
     }
+    joined.facts.apart.clone_from(&logs.apart);
     let records = Records {
         about: About { experiment: experiment.name.clone(), case: case.name.clone(), seed, flows },
         facts: joined.facts,

@@ -179,7 +179,7 @@ fn points_of(
 
 /// Makes of intervals departures: the earliest of all is `earliest_ns` after its plan.
 fn by_schedule(points: &mut Points, point: TimestampPoint, rows: &[FrameRow], earliest_ns: i64) {
-    let (deviations, _) = teiji_stats::fold::schedule_deviations(point, rows);
+    let deviations = teiji_stats::fold::schedule_deviations(point, rows);
     let Some(least) = deviations.iter().map(|(_, deviation)| *deviation).min() else { return };
     let start = rows.iter().find_map(|row| point.stamp_ns(row)).unwrap_or(0);
     let at = |seq: &u64| {
@@ -200,7 +200,7 @@ fn replay(folder: &RunFolder, manifest: &Manifest) -> Replay {
         Testbed::Lab => {
             "With the same version, kernel and QEMU the records are identical, byte for byte."
         }
-        Testbed::Local | Testbed::Capture => {
+        Testbed::Local | Testbed::Machines | Testbed::Capture => {
             "The same experiment runs again; the time is real, so the figures will differ."
         }
     };

@@ -20,6 +20,7 @@ use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
 use teiji_record::summary::Testbed;
 use teiji_record::{LabManifest, ObservedCase, ObservedCases, RunFolder};
+use teiji_remote::SshOptions;
 use teiji_why::document::MemberFlow;
 
 use crate::Interrupted;
@@ -27,6 +28,7 @@ use crate::causes;
 use crate::guest::Job;
 use crate::interruption;
 use crate::lab::{Hosting, Lab, vcpus};
+use crate::machines::{Machines, Places, Whole};
 use crate::measure::kernel_trace::{self, Why};
 use crate::measure::{self, Outcome, Setup, TracedFlow};
 use crate::member::{self, MemberFiles};
@@ -75,6 +77,15 @@ pub enum On {
         take: bool,
         /// Trace the kernel meanwhile, to tell what delays the frames.
         why: Option<Why>,
+    },
+    /// On several machines, each of which has hosts.
+    Machines {
+        /// Which hosts are where.
+        places: Places,
+        /// Take interfaces that are in use.
+        take: bool,
+        /// How `ssh` is called.
+        ssh: SshOptions,
     },
 }
 
@@ -199,7 +210,7 @@ fn nothing_measured(
 ) -> anyhow::Error {
     let kept = match bench {
         Bench::Lab(_) => format!("; the guests' consoles are in {}", report::shown(folder.path())),
-        Bench::Local { .. } => match fs::remove_dir_all(folder.path()) {
+        Bench::Local { .. } | Bench::Machines { .. } => match fs::remove_dir_all(folder.path()) {
             Ok(()) => String::new(),
             Err(error) => format!("; cannot remove {}: {error}", folder.path().display()),
         },
@@ -218,6 +229,7 @@ fn nothing_measured(
 enum Bench {
     Lab(Box<Lab>),
     Local { bindings: Vec<Binding>, take: bool, why: Option<Why> },
+    Machines { machines: Box<Mutex<Machines>>, take: bool },
 }
 
 impl Bench {
@@ -225,11 +237,7 @@ impl Bench {
         match &request.testbed {
             On::Lab { kernel, wall_limit } => {
                 let mut steps = CacheSteps::new(progress);
-                let job = Job {
-                    text: request.text.clone(),
-                    set: request.set.clone(),
-                    loads: request.loads.clone(),
-                };
+                let job = job(request);
                 let lab = Lab::prepare(&request.experiment, &job, kernel, *wall_limit, &mut steps)?;
                 Ok(Self::Lab(Box::new(lab)))
             }
@@ -249,6 +257,13 @@ impl Bench {
                 }
                 Ok(Self::Local { bindings, take: *take, why: *why })
             }
+            On::Machines { places, take, ssh } => {
+                for case in &request.experiment.cases {
+                    places.check(&case.scenario)?;
+                }
+                let machines = Machines::connect(places, ssh, progress)?;
+                Ok(Self::Machines { machines: Box::new(Mutex::new(machines)), take: *take })
+            }
         }
     }
 
@@ -256,8 +271,14 @@ impl Bench {
         match self {
             Self::Lab(_) => Testbed::Lab,
             Self::Local { .. } => Testbed::Local,
+            Self::Machines { .. } => Testbed::Machines,
         }
     }
+}
+
+/// What measures elsewhere needs of it.
+fn job(request: &Request) -> Job {
+    Job { text: request.text.clone(), set: request.set.clone(), loads: request.loads.clone() }
 }
 
 /// Measures all members, several at a time in the laboratory; records and manifest are written
@@ -273,7 +294,7 @@ fn measure_all(
 ) -> Vec<Option<anyhow::Result<()>>> {
     let workers = match bench {
         Bench::Lab(_) => request.jobs.clamp(1, members.len().max(1)),
-        Bench::Local { .. } => 1,
+        Bench::Local { .. } | Bench::Machines { .. } => 1,
     };
     let cpus = teiji_sys::sched::allowed_cpus();
     let next = AtomicUsize::new(0);
@@ -347,9 +368,18 @@ fn measure_one(
                 own_machine: false,
                 loads: &request.loads,
                 why: *why,
+                party: None,
                 stop,
             };
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;
+            (outcome, Vec::new(), None)
+        }
+        Bench::Machines { machines, take } => {
+            let bar = progress.step(&name, PARTS);
+            let whole = Whole { job: job(request), case: case.name.clone(), seed, take: *take };
+            let mut machines = machines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tick = |done| bar.set(parts(done));
+            let outcome = machines.measure(&case.scenario, &whole, stop, &mut tick)?;
             (outcome, Vec::new(), None)
         }
     };
@@ -373,7 +403,7 @@ fn measure_one(
 fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Manifest {
     let lab = match bench {
         Bench::Lab(lab) => lab_manifest(request, lab),
-        Bench::Local { .. } => None,
+        Bench::Local { .. } | Bench::Machines { .. } => None,
     };
     Manifest {
         schema: manifest::SCHEMA.to_owned(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use teiji_experiment::{Case, Experiment};
-use teiji_record::summary::{self, Testbed};
+use teiji_record::summary;
 use teiji_record::{
     CaseSummary, JsonFileError, Manifest, MemberSummary, ObservedCase, RoundRecords, RunFolder,
     RunFolderError, Summary, on_wire,
@@ -116,7 +116,7 @@ pub fn summarise(
         }
     }
     let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
-    warnings.push(limits::caveat(manifest.testbed == Testbed::Lab, emulated.then_some(experiment)));
+    warnings.push(limits::caveat(manifest.testbed, emulated.then_some(experiment)));
     let judged: Vec<judgement::Measured<'_>> = experiment
         .cases
         .iter()

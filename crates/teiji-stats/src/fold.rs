@@ -23,6 +23,8 @@ pub struct FlowTerms {
     pub foreign: u64,
     /// Resolution of the analyser's stamps, where it is known.
     pub wire_resolution: Option<Span>,
+    /// The listener's machine has another clock than the sender's.
+    pub apart: bool,
 }
 
 impl FlowTerms {
@@ -38,6 +40,11 @@ impl FlowTerms {
             SendMode::BackToBack => None,
             SendMode::LaunchTime { .. } => Some(scheduled),
         }
+    }
+
+    /// True if stamps of `point` are of the clock that the flow's schedule is made in.
+    fn is_schedules_clock(&self, point: TimestampPoint) -> bool {
+        point.clock_is_tai() && !(self.apart && point == TimestampPoint::RxKernel)
     }
 
     pub(crate) fn planned_wake(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
@@ -99,23 +106,21 @@ pub fn interval_deviations(
         .map(move |interval| (interval.seq, interval.deviation_ns(period.as_ns())))
 }
 
-/// The deviation of each stamped frame from its schedule, in nanoseconds, with
-/// its sequence number; centred on their median if the timestamp point's clock has an
-/// unknown offset to TAI. The second value says whether they are centred.
-pub fn schedule_deviations(point: TimestampPoint, frames: &[FrameRow]) -> (Vec<(u64, i64)>, bool) {
-    let mut deviations: Vec<(u64, i64)> = frames
-        .iter()
-        .filter_map(|f| Some((f.seq, point.stamp_ns(f)?.saturating_sub(f.scheduled.as_ns()))))
-        .collect();
-    if point.clock_is_tai() {
-        return (deviations, false);
-    }
+/// The deviation of each stamped frame from its schedule, in nanoseconds, with its sequence number: of
+/// the timestamp point's clock, which may have an unknown offset to the schedule's.
+pub fn schedule_deviations(point: TimestampPoint, frames: &[FrameRow]) -> Vec<(u64, i64)> {
+    let deviation =
+        |f: &FrameRow| Some((f.seq, point.stamp_ns(f)?.saturating_sub(f.scheduled.as_ns())));
+    frames.iter().filter_map(deviation).collect()
+}
+
+/// Takes the median out of all.
+fn centre(deviations: &mut [(u64, i64)]) {
     let mut values: Vec<i64> = deviations.iter().map(|(_, d)| *d).collect();
     let centre = median(&mut values).unwrap_or(0);
-    for (_, deviation) in &mut deviations {
+    for (_, deviation) in deviations {
         *deviation = deviation.saturating_sub(centre);
     }
-    (deviations, true)
 }
 
 fn at_point(
@@ -123,7 +128,11 @@ fn at_point(
     point: TimestampPoint,
     frames: &[FrameRow],
 ) -> Option<PointStatistics> {
-    let (schedule, centred) = schedule_deviations(point, frames);
+    let mut schedule = schedule_deviations(point, frames);
+    let centred = !terms.is_schedules_clock(point);
+    if centred {
+        centre(&mut schedule);
+    }
     let schedule: Option<Deviation> =
         schedule.into_iter().map(|(_, d)| d).collect::<Series>().finish();
     let interval: Series =

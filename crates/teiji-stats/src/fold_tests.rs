@@ -12,6 +12,7 @@ fn terms(mode: SendMode) -> FlowTerms {
         stamps_requested: false,
         foreign: 0,
         wire_resolution: None,
+        apart: false,
     }
 }
 
@@ -60,6 +61,22 @@ fn intervals_and_schedule_are_judged_on_the_wire() {
     assert_eq!(kernel.schedule.as_ref().unwrap().min_ns, 59_980);
     assert_eq!(statistics.wake_up.unwrap().mean_ns.to_string(), "5000");
     assert_eq!(statistics.hand_over.unwrap().max_ns, 2_000);
+}
+
+#[test]
+fn of_another_machines_clock_only_differences_are_told() {
+    // Its clock is an hour ahead.
+    let ahead = Span::from_secs(3_600);
+    let late = |row: FrameRow| FrameRow { rx_kernel: row.rx_kernel.map(|at| at + ahead), ..row };
+    let frames = [frame(0, 0), frame(1, 500), frame(2, 0)].map(late);
+    let terms = FlowTerms { apart: true, ..launch_time() };
+    let statistics = FlowStatistics::from_frames(&terms, &frames);
+    let kernel = &statistics.vantages[&TimestampPoint::RxKernel];
+    assert!(kernel.centred);
+    let near = |ns: i64| ns.abs() < 1_000_000;
+    let schedule = kernel.schedule.as_ref().unwrap();
+    assert!(near(schedule.min_ns) && near(schedule.max_ns), "{schedule:?}");
+    assert!(near(kernel.interval.as_ref().unwrap().max_ns), "{kernel:?}");
 }
 
 #[test]

@@ -86,6 +86,7 @@ mod tests {
             stamps_requested: false,
             foreign: 0,
             wire_resolution: None,
+            apart: false,
         };
         Missed::of(&terms, frames)
     }

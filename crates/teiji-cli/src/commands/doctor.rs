@@ -109,12 +109,13 @@ fn look_at(args: &Args, destination: &Destination) -> anyhow::Result<Examination
     let probe = args.probe.map(|time| format!("--probe={}ns", time.as_ns()));
     let words = ["doctor", "--json"].into_iter().chain(probe.as_deref()).chain(["--"]);
     let words = words.chain(args.interfaces.iter().map(String::as_str));
-    args.remote.with_program(destination, |host, program| {
+    args.remote.with_program(destination, |program| {
         let said = match program.run(words) {
             // A mistake there is one here: an interface that it does not have.
             Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
             said => said?,
         };
-        serde_json::from_str(&said).with_context(|| format!("{} gives no examination", host.name()))
+        serde_json::from_str(&said)
+            .with_context(|| format!("{} gives no examination", program.host()))
     })
 }

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use anyhow::bail;
-use teiji_lab::arch::Arch;
-use teiji_remote::{Destination, Host, Program, SshOptions};
+use teiji_remote::{Destination, Program, SshOptions};
 use teiji_run::guest_program;
 
 use crate::exit::Exit;
@@ -31,27 +29,16 @@ impl On {
     pub fn with_program<T>(
         &self,
         destination: &Destination,
-        work: impl FnOnce(&Host, &Program<'_>) -> anyhow::Result<T>,
+        work: impl FnOnce(&Program) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let options = SshOptions { config: self.ssh_config.clone() };
-        let host = Host::connect(destination.clone(), options)?;
-        let processor = host.processor()?;
-        let Some(arch) = Arch::of_uname(&processor) else {
-            let known: Vec<String> = Arch::ALL.iter().map(Arch::to_string).collect();
-            bail!(
-                "{} has a processor of {processor}; teiji runs on {}",
-                host.name(),
-                known.join(", ")
-            );
-        };
-        let program = host.push(&guest_program::find(arch)?)?;
-        work(&host, &program)
+        work(&guest_program::put_on(destination.clone(), options)?)
     }
 
     /// Runs a whole command there, and prints what it prints; `None` if it is for this machine.
     pub fn run(&self, words: &[&str], input: Stdio) -> anyhow::Result<Option<Exit>> {
         let Some(destination) = &self.on else { return Ok(None) };
-        let said = self.with_program(destination, |_, program| {
+        let said = self.with_program(destination, |program| {
             Ok(program.output(words.iter().copied(), input)?)
         })?;
         output::text(String::from_utf8_lossy(&said.stdout))?;

@@ -13,7 +13,9 @@ use teiji_experiment::reader::Cards;
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::summary::Testbed;
 use teiji_record::{Manifest, RunFolder};
+use teiji_remote::SshOptions;
 use teiji_run::Progress as _;
+use teiji_run::machines::Places;
 use teiji_run::measure::kernel_trace::Why;
 use teiji_run::run::{self, Finished, On, Request};
 use teiji_run::{causes, experiment_file, replay, report};
@@ -30,19 +32,23 @@ use crate::why_text;
 ///
 /// In the laboratory (the default) each case runs on a real PREEMPT_RT kernel in a virtual machine
 /// with virtual time: the same program, kernel and seed give the same records, bit for bit, on
-/// every machine. With `--on local` it runs on this machine, over a veth pair or, with `--bind`,
-/// over real NICs.
+/// every machine. With `--on local` it runs on this machine, over a veth pair. With `--bind` it
+/// runs over real NICs, of this machine and of others that are reached by SSH.
 #[derive(clap::Args)]
 pub struct Args {
     /// The experiment file.
     #[arg(required_unless_present = "replay")]
     file: Option<PathBuf>,
-    /// Where to run.
-    #[arg(long, value_enum, default_value_t = Place::Lab)]
-    on: Place,
-    /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
+    /// Where to run. Default: in the laboratory, or with --bind, local.
+    #[arg(long, value_enum)]
+    on: Option<Place>,
+    /// The NICs of the hosts: HOST=INTERFACE of this machine, or HOST=ssh:root@board/INTERFACE,
+    /// separated by commas. This program is copied to other machines, and removed afterwards.
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
+    /// Use this configuration of ssh instead of yours.
+    #[arg(long, value_name = "FILE", requires = "bind")]
+    ssh_config: Option<PathBuf>,
     /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection), and
     /// restore all of that at the end.
     #[arg(long)]
@@ -106,6 +112,13 @@ pub(super) enum Place {
 /// `--take` without a NIC to take.
 pub(super) const TAKE_WITHOUT_BIND: &str =
     "--take allows the NICs of --bind to be in use: it goes with --on local --bind";
+
+impl Args {
+    fn place(&self) -> Place {
+        let bound = if self.bind.is_empty() { Place::Lab } else { Place::Local };
+        self.on.unwrap_or(bound)
+    }
+}
 
 impl Place {
     fn cards(self) -> Cards {
@@ -202,11 +215,11 @@ fn replay_note(testbed: Testbed) -> &'static str {
 
 fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
     let file = args.file.as_deref().context("no experiment file")?;
-    let (mut experiment, text) = overrides::load(file, &args.overrides, args.on.cards())?;
+    let (mut experiment, text) = overrides::load(file, &args.overrides, args.place().cards())?;
     experiment.cases = experiment_file::choose_cases(&experiment, &args.case)?;
-    let testbed = match args.on {
+    let testbed = match args.place() {
         Place::Lab if !args.bind.is_empty() => {
-            mistake!("--bind names interfaces of this machine: it goes with --on local")
+            mistake!("--bind names NICs of real machines: leave --on lab out")
         }
         Place::Lab if args.why.is_some() => {
             mistake!(
@@ -219,10 +232,10 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
             mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
-        Place::Local => On::Local { bind: args.bind.clone(), take: args.take, why: why(args) },
+        Place::Local => local(args, &args.bind)?,
     };
     let seeds = seeds(args, experiment.seed);
-    if args.on == Place::Local && seeds.len() > 1 {
+    if args.place() == Place::Local && seeds.len() > 1 {
         progress.line("  in real time a seed only shifts the start; the members repeat the case");
     }
     Ok(Request {
@@ -237,6 +250,19 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         out: args.out.clone(),
         replay_of: None,
     })
+}
+
+/// On this machine, or where the bindings say.
+fn local(args: &Args, bind: &str) -> anyhow::Result<On> {
+    let take = args.take;
+    let Some(places) = Places::parse(bind)? else {
+        return Ok(On::Local { bind: bind.to_owned(), take, why: why(args) });
+    };
+    if args.why.is_some() {
+        mistake!("--why traces this machine: over SSH it is not possible yet");
+    }
+    let ssh = SshOptions { config: args.ssh_config.clone() };
+    Ok(On::Machines { places, take, ssh })
 }
 
 fn why(args: &Args) -> Option<Why> {
@@ -290,9 +316,9 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
             let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
             On::Lab { kernel, wall_limit: args.wall_limit }
         }
-        Testbed::Local => {
+        Testbed::Local | Testbed::Machines => {
             let bind = recorded("--bind").unwrap_or_default();
-            On::Local { bind, take: args.take, why: why(args) }
+            local(args, &bind)?
         }
         Testbed::Capture => bail!("an analysed capture cannot be run again; `teiji analyze` it"),
     };

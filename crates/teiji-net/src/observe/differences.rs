@@ -7,7 +7,7 @@ use super::{Observed, ObservedPort};
 use teiji_experiment::scenario::Qdisc;
 
 use crate::card::Channels;
-use crate::plan::{Action, Plan, PlannedPort};
+use crate::plan::{Action, Attachment, Plan, PlannedPort};
 use crate::processing::ProcessingSetting;
 use crate::qdisc::{ObservedQdisc, PlannedQdisc, words};
 use crate::vtsn::Setting;
@@ -17,7 +17,8 @@ impl Observed {
     /// each. Empty if all is as planned.
     pub fn differences(&self, plan: &Plan) -> Vec<String> {
         let mut all = Differences::default();
-        for asked in plan.ports() {
+        let here = |port: &&PlannedPort| port.attachment != Attachment::Elsewhere;
+        for asked in plan.ports().iter().filter(here) {
             all.at = format!("{}.{}", asked.host, asked.wire);
             match self.port(&asked.host, &asked.wire) {
                 None => all.found.push(format!("{}: the port is not there", all.at)),
@@ -164,7 +165,6 @@ fn on_off(set: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Attachment;
     use crate::qdisc::Counters;
     use crate::qdisc::{Handle, ROOT_HANDLE};
     use teiji_core::time::{ClockId, Span};

@@ -195,6 +195,7 @@ fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
         stamps_requested: false,
         foreign: 0,
         wire_resolution: None,
+        apart: false,
     };
     let run = FlowStatistics::from_frames(&terms, &rows);
     let run = run.vantages[&teiji_stats::TimestampPoint::Wire].interval.clone().unwrap();

@@ -75,7 +75,7 @@ fn one_case(
         .map(|s| Scale::of_deviations([s.median]).text(s.median, glyphs));
     let case = match comparison.testbed {
         Testbed::Capture => "The".to_owned(),
-        Testbed::Lab | Testbed::Local => format!("With {} the", view.case.name),
+        Testbed::Lab | Testbed::Local | Testbed::Machines => format!("With {} the", view.case.name),
     };
     plain(format!(
         "{case} {what}{flow} {} deviates by {} from {planned}: a range of {}, standard deviation \
@@ -209,7 +209,7 @@ fn is_emulated(comparison: &Comparison) -> bool {
     match comparison.testbed {
         Testbed::Lab => true,
         Testbed::Local => comparison.common_point() == Some(TimestampPoint::Wire),
-        Testbed::Capture => false,
+        Testbed::Machines | Testbed::Capture => false,
     }
 }
 

@@ -27,7 +27,8 @@ pub struct Death {
 /// Finds the ports that shall, and their faults.
 pub fn prepare(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Vec<Death>> {
     let mut deaths = Vec::new();
-    for host in &scenario.hosts {
+    let here = |name: &str| applied.namespace(name).is_some();
+    for host in scenario.hosts.iter().filter(|host| here(&host.name)) {
         for port in &host.ports {
             let Some(after) = port.card.dies_after else { continue };
             let label = format!("{}.{}", host.name, port.wire);

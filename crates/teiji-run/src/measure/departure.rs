@@ -17,6 +17,12 @@ const LEAD_OF_CARDS: Span = Span::from_secs(4);
 /// The period of the kernel's timer tick on Debian (HZ=250): the grid against
 /// which a seed shifts the start.
 const TICK: Span = Span::from_millis(4);
+
+/// The start may be later by whole multiples of this without another phase.
+pub fn grid(scenario: &Scenario) -> Span {
+    gates(scenario).map_or(TICK, |gates| gates.cycle)
+}
+
 /// When the first frame of a case leaves: late enough for everybody, and at the place in
 /// the tick, or in the cycle of its gates, that the seed says.
 pub fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {

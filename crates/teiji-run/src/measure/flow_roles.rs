@@ -12,12 +12,23 @@ use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, PauseLength, Scenario, Transport};
 use teiji_net::Applied;
 
-/// Both ends of one flow.
+/// Both ends of one flow; `None`: another machine's.
 pub struct FlowRoles<'a> {
-    pub talker: TalkerConfig,
-    pub talker_namespace: BorrowedFd<'a>,
-    pub listener: ListenerConfig,
-    pub listener_namespace: BorrowedFd<'a>,
+    pub talker: Option<InHost<'a, TalkerConfig>>,
+    pub listener: Option<InHost<'a, ListenerConfig>>,
+}
+
+/// A role of a host on this machine.
+pub struct InHost<'a, C> {
+    pub config: C,
+    pub namespace: BorrowedFd<'a>,
+}
+
+impl<'a, C> InHost<'a, C> {
+    /// The role of `host`; `None` if that is another machine's.
+    pub fn of(applied: &'a Applied, host: &str, config: C) -> Option<Self> {
+        applied.namespace(host).map(|namespace| Self { config, namespace })
+    }
 }
 
 impl<'a> FlowRoles<'a> {
@@ -31,9 +42,6 @@ impl<'a> FlowRoles<'a> {
             applied.port(host, wire).with_context(|| {
                 format!("flow `{}`: host `{host}` has no port on `{wire}`", flow.name)
             })
-        };
-        let namespace = |host: &str| {
-            applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
         };
         let (from, to) = (port(&flow.from, &flow.wire)?, port(&flow.to, flow.last_wire())?);
         if scenario.wire(&flow.wire).is_none() {
@@ -94,10 +102,8 @@ impl<'a> FlowRoles<'a> {
             ..plenty
         };
         Ok(Self {
-            talker,
-            talker_namespace: namespace(&flow.from)?,
-            listener,
-            listener_namespace: namespace(&flow.to)?,
+            talker: InHost::of(applied, &flow.from, talker),
+            listener: InHost::of(applied, &flow.to, listener),
         })
     }
 }

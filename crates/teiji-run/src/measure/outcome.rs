@@ -1,7 +1,7 @@
 //! What measuring one case on one machine gives: what its talkers and listeners recorded, and
 //! the machine as observed. The guest sends it to its host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,15 @@ use teiji_why::summary::FlowCauses;
 use crate::measure::ptp::series::SyncSeries;
 
 /// What the threads of a case recorded.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Logs {
-    /// Departure of every flow's first frame.
+    /// When the case begins; a flow's first frame leaves its offset later.
     pub base: Instant<Tai>,
+    /// The same by the clocks of other machines, where the senders of flows are on such, by flow.
+    pub bases: BTreeMap<u16, Instant<Tai>>,
+    /// Flows whose ends are on different machines: no instant of their listeners is of their
+    /// senders' clocks.
+    pub apart: BTreeSet<u16>,
     /// One per flow, in the scenario's order.
     pub talkers: Vec<TalkerLog>,
     /// One per flow, in the scenario's order.
@@ -28,6 +33,13 @@ pub struct Logs {
     pub rounds: Vec<(RequesterLog, ReflectedCounts)>,
     /// Sentences for the report.
     pub warnings: Vec<String>,
+}
+
+impl Logs {
+    /// When the case began by the clock of a flow's sender.
+    pub fn base_of(&self, flow: u16) -> Instant<Tai> {
+        self.bases.get(&flow).copied().unwrap_or(self.base)
+    }
 }
 
 /// What delayed a flow's frames, where the kernel was traced.

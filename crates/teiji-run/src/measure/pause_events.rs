@@ -27,10 +27,11 @@ pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<PauseEven
     let mut all = Vec::new();
     for (id, flow) in (0..).zip(&scenario.flows).filter(|(_, flow)| flow.listener_trace) {
         let Some(level) = flow.flow_control else { continue };
+        // Another machine's.
+        let Some(namespace) = applied.namespace(&flow.to) else { continue };
         let port = applied.port(&flow.to, flow.last_wire());
         let missing = || format!("flow `{}`: host `{}` is not there", flow.name, flow.to);
-        let (port, namespace) =
-            (port.with_context(missing)?, applied.namespace(&flow.to).with_context(missing)?);
+        let port = port.with_context(missing)?;
         let listen = || FlowEvents::open(&FlowPort::open(&port.ifname)?);
         let events = netns::in_namespace(namespace, listen)??;
         all.push(FlowPortEvents { id, level: level.get(), events });

@@ -26,7 +26,8 @@ pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Option<Tr
     let answered = asked.map(|(id, asked)| (id, "responder", &asked.to, asked.last_wire()));
     let mut interrupts = BTreeMap::new();
     let mut threads = Vec::new();
-    for (id, role, host, wire) in heard.chain(answered) {
+    let here = |host: &String| applied.namespace(host).is_some();
+    for (id, role, host, wire) in heard.chain(answered).filter(|(_, _, host, _)| here(host)) {
         interrupts.insert(id, applied.interrupts(host, wire)?);
         threads.push(thread_name(role, id));
     }

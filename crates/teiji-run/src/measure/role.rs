@@ -16,6 +16,9 @@ const GRACE: Span = Span::from_millis(300);
 /// A talker or listener on its thread.
 pub type Role<'scope, T> = ScopedJoinHandle<'scope, anyhow::Result<T>>;
 
+/// The same; `None` if it is another machine's.
+pub type RoleHere<'scope, T> = Option<Role<'scope, T>>;
+
 /// When all roles start: told to all of them at once, because a machine under load that had
 /// to tell one after the other would start them one after the other.
 #[derive(Default)]

@@ -1,24 +1,21 @@
 //! Both ends of round trips, ready to become threads of a measurement.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, bail};
 use teiji::roundtrip::{ReflectedCounts, ReflectorConfig, Requester, RequesterConfig};
 use teiji::{Deadline, Reflector, RequesterLog, Scheduling, StopFlag};
 use teiji_core::domain::RtPriority;
-use teiji_core::time::Span;
 use teiji_experiment::{RoundTrips, Scenario, Transport};
 use teiji_net::Applied;
 
+use crate::measure::flow_roles::InHost;
 use crate::measure::role::{EndOf, Gate, enter};
 
-/// Requester and responder.
+/// Requester and responder; `None`: another machine's.
 pub struct RoundTripRoles<'a> {
-    requester: RequesterConfig,
-    requester_namespace: BorrowedFd<'a>,
-    responder: ReflectorConfig,
-    responder_namespace: BorrowedFd<'a>,
+    requester: Option<InHost<'a, RequesterConfig>>,
+    responder: Option<InHost<'a, ReflectorConfig>>,
 }
 
 impl<'a> RoundTripRoles<'a> {
@@ -34,9 +31,6 @@ impl<'a> RoundTripRoles<'a> {
             applied.port(host, wire).with_context(|| {
                 format!("round trips `{name}`: host `{host}` has no port on `{wire}`")
             })
-        };
-        let namespace = |host: &str| {
-            applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"))
         };
         let (from, to) = (port(&asked.from, &asked.wire)?, port(&asked.to, asked.last_wire())?);
         let missing = || format!("round trips `{name}`: no address");
@@ -56,63 +50,63 @@ impl<'a> RoundTripRoles<'a> {
             cpu: scenario.host(host).and_then(|host| host.cpu),
             lock_memory: realtime.is_some(),
         };
+        let requester = RequesterConfig {
+            destination: SocketAddr::new(ip, port),
+            interface: Some(from.ifname),
+            count: asked.count,
+            period: asked.period,
+            timeout: asked.timeout,
+            payload: asked.payload,
+            flow: id,
+            priority: asked.priority,
+            dscp: asked.dscp,
+            scheduling: scheduling(&asked.from, asked.realtime),
+        };
+        let responder = ReflectorConfig {
+            address: SocketAddr::new(any, port),
+            interface: Some(to.ifname),
+            priority: asked.priority,
+            dscp: asked.dscp,
+            busy_poll: asked.responder_busy_poll,
+            scheduling: scheduling(&asked.to, asked.responder_realtime),
+        };
         Ok(Self {
-            requester: RequesterConfig {
-                destination: SocketAddr::new(ip, port),
-                interface: Some(from.ifname),
-                count: asked.count,
-                period: asked.period,
-                timeout: asked.timeout,
-                payload: asked.payload,
-                flow: id,
-                priority: asked.priority,
-                dscp: asked.dscp,
-                scheduling: scheduling(&asked.from, asked.realtime),
-            },
-            requester_namespace: namespace(&asked.from)?,
-            responder: ReflectorConfig {
-                address: SocketAddr::new(any, port),
-                interface: Some(to.ifname),
-                priority: asked.priority,
-                dscp: asked.dscp,
-                busy_poll: asked.responder_busy_poll,
-                scheduling: scheduling(&asked.to, asked.responder_realtime),
-            },
-            responder_namespace: namespace(&asked.to)?,
+            requester: InHost::of(applied, &asked.from, requester),
+            responder: InHost::of(applied, &asked.to, responder),
         })
     }
 
-    /// The responder's work: answers until `until`.
+    /// The responder's work here: answers until `until`.
     pub fn respond<'s>(
         &'s self,
         gate: Gate<'s>,
         until: Deadline,
         stop: &'s StopFlag,
-    ) -> impl FnOnce() -> anyhow::Result<ReflectedCounts> + Send + 's {
-        move || {
-            enter(self.responder_namespace)?;
-            let responder = Reflector::open(&self.responder)?.ready()?;
+    ) -> Option<impl FnOnce() -> anyhow::Result<ReflectedCounts> + Send + 's> {
+        let InHost { config, namespace } = self.responder.as_ref()?;
+        Some(move || {
+            enter(*namespace)?;
+            let responder = Reflector::open(config)?.ready()?;
             gate.pass();
             Ok(responder.run(&until, stop)?)
-        }
+        })
     }
 
-    /// The requester's work: asks, and sets the responder's `deadline` when it ends,
-    /// however that is.
+    /// The requester's work here: asks, and drops `end` when it ends, however that is.
     pub fn ask<'s>(
         &'s self,
         gate: Gate<'s>,
-        deadline: Deadline,
+        end: EndOf,
         stop: &'s StopFlag,
-    ) -> impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's {
-        // From now on: the responder ends even if this is never called.
-        let end = EndOf { deadline, longer: Span::ZERO };
-        move || {
+    ) -> Result<impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's, EndOf> {
+        let Some(InHost { config, namespace }) = &self.requester else { return Err(end) };
+        Ok(move || {
+            // From now on: the responder ends even if this is never called.
             let _end = end;
-            enter(self.requester_namespace)?;
-            let requester = Requester::open(&self.requester)?.ready()?;
+            enter(*namespace)?;
+            let requester = Requester::open(config)?.ready()?;
             let base = gate.wait()?;
             Ok(requester.run(base, stop))
-        }
+        })
     }
 }

@@ -38,9 +38,11 @@ pub fn of(
         (TimestampPoint::Wire, Some(resolution)) => 2 * resolution.as_ns().unsigned_abs(),
         _ => 0,
     };
+    let apart = records.facts.apart.contains(&plan.flow);
     let tell = |row: &FrameRow, deviation_ns: Option<i64>, note: Option<String>| {
+        let of_sender = FrameRow { rx_kernel: row.rx_kernel.filter(|_| !apart), ..*row };
         let mut outlier =
-            Outlier::from_frame(&points.case, points.seed, &points.flow, deviation_ns, row);
+            Outlier::from_frame(&points.case, points.seed, &points.flow, deviation_ns, &of_sender);
         let after_schedule =
             row.wire.map(|wire| wire.as_ns().saturating_sub(row.scheduled.as_ns()));
         let estimate = || wire_offset(around(rows, row), plan.mode);

@@ -21,7 +21,12 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
     for (case, seed, observed) in manifest.observed.iter() {
         match &seen_machine {
             None => {
-                sections.push(machine("Machine", &observed.machine));
+                if observed.machines.is_empty() {
+                    sections.push(machine("Machine", &observed.machine));
+                }
+                let several = observed.machines.iter();
+                sections
+                    .extend(several.map(|(name, seen)| machine(&format!("Machine {name}"), seen)));
                 sections.extend(lab(manifest, experiment));
                 sections.extend(turns(&observed.turns));
             }

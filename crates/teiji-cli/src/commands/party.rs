@@ -1,0 +1,13 @@
+//! `teiji party`, hidden: this machine's part of a measurement on several. See
+//! `teiji_run::machines`.
+
+use crate::exit::Exit;
+
+/// Do what standard input orders, until it ends.
+#[derive(clap::Args)]
+pub struct Args {}
+
+pub fn run(_args: &Args) -> anyhow::Result<Exit> {
+    teiji_run::machines::serve()?;
+    Ok(Exit::Success)
+}

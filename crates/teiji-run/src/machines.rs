@@ -1,0 +1,293 @@
+//! Measures a case on several machines at once, also of other architectures. Each sets up its own hosts by this program, which was
+//! put there over SSH; this one tells them when, and brings together what they give.
+//!
+//! ```text
+//!   here                        each machine
+//!   Measure                ──→  applies its part of the plan
+//!                          ←──  Ports: its ports are up
+//!   Ports: of all          ──→  waits for its wires, opens its roles
+//!                          ←──  Ready: it could begin then
+//!   Start: begin then      ──→  measures
+//!                          ←──  SendersEnded
+//!   SendersEnded: all have ──→  its listeners end, it takes everything back
+//!                          ←──  Outcome, or Failed at any time
+//! ```
+
+mod clock;
+mod machine;
+mod merge;
+mod party;
+mod places;
+mod protocol;
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant as WallInstant};
+
+use anyhow::{anyhow, bail};
+use teiji::StopFlag;
+use teiji_core::time::{Instant, Span, Tai};
+use teiji_experiment::Scenario;
+use teiji_remote::SshOptions;
+
+use crate::measure::flow_roles::time_to_drain;
+use crate::measure::{Outcome, departure};
+use crate::progress::Progress;
+use clock::ClockDifference;
+use machine::Machine;
+pub use party::{Party, serve};
+use places::Place;
+pub use places::Places;
+use protocol::{Order, Report};
+pub use protocol::{PartJob, Whole};
+
+/// How often a person's wish to stop is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long the machines may take for a step of theirs, beside what is measured.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Readings of a machine's clock; the quickest answer tells the most.
+const READINGS: u32 = 8;
+/// From telling the machines to the earliest instant that all of them could begin at.
+const LEAD: Span = Span::from_millis(100);
+
+/// The machines of an experiment, connected.
+#[derive(Debug)]
+pub struct Machines {
+    all: Vec<Machine>,
+    reports: Receiver<(usize, Report)>,
+}
+
+impl Machines {
+    /// Connects to them, and puts this program there.
+    ///
+    /// # Errors
+    /// If one cannot be reached or does not run this program.
+    pub fn connect(
+        places: &Places,
+        ssh: &SshOptions,
+        progress: &dyn Progress,
+    ) -> anyhow::Result<Self> {
+        let (sender, reports) = mpsc::channel();
+        let connect = |(index, place): (usize, &Place)| {
+            let _step = progress.step(&format!("connect to {}", place.name()), 0);
+            Machine::connect(place, ssh, index, sender.clone())
+        };
+        let all = places.iter().enumerate().map(connect).collect::<anyhow::Result<_>>()?;
+        Ok(Self { all, reports })
+    }
+
+    /// Measures a case. `tick` is told the share that is done, now and then.
+    ///
+    /// # Errors
+    /// What the first machine that failed says, with its name. All have taken back what they set.
+    pub fn measure(
+        &mut self,
+        scenario: &Scenario,
+        whole: &Whole,
+        stop: &StopFlag,
+        tick: &mut dyn FnMut(f64),
+    ) -> anyhow::Result<Outcome> {
+        let measured = self.measure_parts(scenario, whole, stop, tick);
+        if measured.is_err() {
+            self.end();
+        }
+        measured
+    }
+
+    fn measure_parts(
+        &mut self,
+        scenario: &Scenario,
+        whole: &Whole,
+        stop: &StopFlag,
+        tick: &mut dyn FnMut(f64),
+    ) -> anyhow::Result<Outcome> {
+        let mut stopping = Stopping { stop, told: false };
+        for machine in &mut self.all {
+            machine.measure(whole)?;
+        }
+        let mut nothing = || {};
+        let all = self.gather(PATIENCE, &mut stopping, &mut nothing, Report::ports)?;
+        self.tell(&Order::Ports(all.concat()))?;
+        let ready = self.gather(PATIENCE, &mut stopping, &mut nothing, Report::ready)?;
+        let clocks = self.read_clocks(&mut stopping)?;
+        let bases = begin(&ready, &clocks, departure::grid(scenario));
+        for (machine, &base) in self.all.iter_mut().zip(&bases) {
+            machine.tell(&Order::Start(base))?;
+        }
+        let (began, lasts) = (WallInstant::now(), scenario.duration());
+        let mut watch = || {
+            let passed = began.elapsed().as_secs_f64();
+            tick((passed / lasts.as_secs_f64().max(1e-9)).min(1.0));
+        };
+        let until = PATIENCE + lasts.to_std().unwrap_or_default();
+        self.gather(until, &mut stopping, &mut watch, Report::senders_ended)?;
+        self.tell(&Order::SendersEnded)?;
+        let drain = scenario.flows.iter().map(|flow| time_to_drain(scenario, flow));
+        let drain = drain.max().and_then(Span::to_std).unwrap_or_default();
+        let parts = self.gather(PATIENCE + drain, &mut stopping, &mut nothing, Report::outcome)?;
+        let outcomes: Vec<Outcome> =
+            parts.iter().map(|part| Outcome::from_bytes(part)).collect::<anyhow::Result<_>>()?;
+        let names: Vec<&str> = self.all.iter().map(|machine| machine.name.as_str()).collect();
+        let hosts: Vec<_> = self
+            .all
+            .iter()
+            .map(|machine| machine.hosts(scenario))
+            .collect::<anyhow::Result<_>>()?;
+        merge::outcomes(scenario, &names, &hosts, &clocks, outcomes)
+    }
+
+    /// Something from each machine, in their order.
+    fn gather<T>(
+        &mut self,
+        patience: Duration,
+        stopping: &mut Stopping<'_>,
+        tick: &mut dyn FnMut(),
+        pick: impl Fn(Report) -> Option<T>,
+    ) -> anyhow::Result<Vec<T>> {
+        let until = WallInstant::now() + patience;
+        let mut found: Vec<Option<T>> = self.all.iter().map(|_| None).collect();
+        while found.iter().any(Option::is_none) {
+            if let Some((index, report)) = self.next(until, stopping)? {
+                // What is none of it belongs to a case that failed before.
+                found[index] = pick(report).or(found[index].take());
+            } else {
+                tick();
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The next report, if there is one soon.
+    fn next(
+        &mut self,
+        until: WallInstant,
+        stopping: &mut Stopping<'_>,
+    ) -> anyhow::Result<Option<(usize, Report)>> {
+        if stopping.begins() {
+            self.tell(&Order::Stop)?;
+        }
+        match self.reports.recv_timeout(LOOK_EVERY) {
+            Ok((index, report)) => {
+                let machine = &mut self.all[index];
+                machine.note(&report);
+                match report {
+                    Report::Failed(said) => bail!("{}: {said}", machine.name),
+                    Report::Gone(said) => bail!("the connection to {} ended{said}", machine.name),
+                    report => Ok(Some((index, report))),
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if WallInstant::now() > until => {
+                let names: Vec<&str> =
+                    self.all.iter().filter(|m| m.busy()).map(|m| m.name.as_str()).collect();
+                bail!("no answer from {} in time", names.join(", "))
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(anyhow!("all connections have ended")),
+        }
+    }
+
+    fn tell(&mut self, order: &Order) -> anyhow::Result<()> {
+        self.all.iter_mut().try_for_each(|machine| machine.tell(order))
+    }
+
+    /// How far each machine's clock is from this one's.
+    fn read_clocks(&mut self, stopping: &mut Stopping<'_>) -> anyhow::Result<Vec<ClockDifference>> {
+        let until = WallInstant::now() + PATIENCE;
+        let mut clocks = Vec::new();
+        for index in 0..self.all.len() {
+            let mut best: Option<ClockDifference> = None;
+            for _ in 0..READINGS {
+                let asked = teiji_sys::clock::now();
+                self.all[index].tell(&Order::Clock)?;
+                let there = loop {
+                    if let Some((from, Report::Clock(there))) = self.next(until, stopping)? {
+                        if from == index {
+                            break there;
+                        }
+                    }
+                };
+                let read = ClockDifference::read(asked, there, teiji_sys::clock::now());
+                best = Some(best.map_or(read, |best| best.better(read)));
+            }
+            clocks.extend(best);
+        }
+        Ok(clocks)
+    }
+
+    /// Has all machines stop, and waits until they have taken everything back.
+    fn end(&mut self) {
+        let until = WallInstant::now() + PATIENCE;
+        for machine in self.all.iter_mut().filter(|machine| machine.busy()) {
+            // One that is gone has nothing to be told.
+            let _ = machine.tell(&Order::Abandon);
+        }
+        while self.all.iter().any(Machine::busy) && WallInstant::now() < until {
+            if let Ok((index, report)) = self.reports.recv_timeout(LOOK_EVERY) {
+                self.all[index].note(&report);
+            }
+        }
+    }
+}
+
+/// A person's wish to stop, passed on once.
+struct Stopping<'a> {
+    stop: &'a StopFlag,
+    told: bool,
+}
+
+impl Stopping<'_> {
+    fn begins(&mut self) -> bool {
+        let begins = self.stop.is_stopped() && !self.told;
+        self.told |= begins;
+        begins
+    }
+}
+
+/// When each machine begins, by its own clock: as soon as all can, and the same reading where the
+/// clocks show the same as far as can be told. `grid`: a start may be later by whole multiples.
+fn begin(ready: &[Instant<Tai>], clocks: &[ClockDifference], grid: Span) -> Vec<Instant<Tai>> {
+    let here = ready.iter().zip(clocks).map(|(&at, clock)| clock.here(at)).max();
+    let here = here.unwrap_or_else(teiji_sys::clock::now) + LEAD;
+    let on_grid = |ready: Instant<Tai>, clock: &ClockDifference| {
+        let later = (clock.there(here) - ready).as_ns().max(0);
+        let grid = grid.as_ns().max(1);
+        ready + Span::from_ns(later.div_euclid(grid).saturating_add(1).saturating_mul(grid))
+    };
+    let Some((first, reference)) = ready.first().zip(clocks.first()) else { return Vec::new() };
+    let base = on_grid(*first, reference);
+    let of_machine = |(ready, clock): (&Instant<Tai>, &ClockDifference)| {
+        if clock.may_equal(reference) { base } else { on_grid(*ready, clock) }
+    };
+    ready.iter().zip(clocks).map(of_machine).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRID: Span = Span::from_millis(4);
+
+    fn at(ms: i64) -> Instant<Tai> {
+        Instant::from_ns(ms * 1_000_000)
+    }
+
+    /// A clock that shows `ahead` ms more, read within 2 ms.
+    fn clock(ahead: i64) -> ClockDifference {
+        ClockDifference::read(at(100), at(101 + ahead), at(102))
+    }
+
+    #[test]
+    fn clocks_that_agree_begin_at_one_reading_when_the_last_is_ready() {
+        let bases = begin(&[at(1_000), at(1_500)], &[clock(0), clock(1)], GRID);
+        assert_eq!(bases[0], bases[1]);
+        assert!(bases[0] >= at(1_600) && bases[0] < at(1_610), "{bases:?}");
+        assert_eq!((bases[0] - at(1_000)).as_ns() % GRID.as_ns(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_is_an_hour_ahead_begins_then_by_its_own_reading() {
+        let hour = 3_600_000;
+        let bases = begin(&[at(1_000), at(hour + 1_500)], &[clock(0), clock(hour)], GRID);
+        assert!((at(hour + 1_600)..at(hour + 1_610)).contains(&bases[1]), "{bases:?}");
+        assert!((at(1_600)..at(1_610)).contains(&bases[0]), "{bases:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! One machine of a measurement, seen from where the run was started.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use teiji_experiment::Scenario;
+use teiji_net::Binding;
+use teiji_remote::{Destination, Program, SshOptions};
+
+use super::places::Place;
+use super::protocol::{self, Order, PartJob, Report, Whole};
+use crate::guest_program;
+
+/// The hidden subcommand that is the other end.
+const SUBCOMMAND: &str = "party";
+/// The end of what a program wrote to standard error, in octets.
+const LAST_WORDS: usize = 500;
+
+/// One machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// Its name, for people.
+    pub name: String,
+    bind: String,
+    orders: Option<ChildStdin>,
+    child: Child,
+    state: State,
+    /// Removed there when this is dropped.
+    _program: Option<Program>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Busy,
+    Gone,
+}
+
+impl Machine {
+    /// Starts this program there. What it reports comes to `reports` with `index`.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or does not run this program.
+    pub fn connect(
+        place: &Place,
+        ssh: &SshOptions,
+        index: usize,
+        reports: Sender<(usize, Report)>,
+    ) -> anyhow::Result<Self> {
+        let put = |to: &Destination| guest_program::put_on(to.clone(), ssh.clone());
+        let program = place.machine.as_ref().map(put).transpose()?;
+        let here = || {
+            let mut command = Command::new("/proc/self/exe");
+            command.arg(SUBCOMMAND);
+            command
+        };
+        let there = |program: &Program| program.last_command([SUBCOMMAND]);
+        let mut command = program.as_ref().map_or_else(here, there);
+        // A group of its own: Ctrl-C comes to this program, which has the others end.
+        command.process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let name = place.name();
+        let mut child = command.spawn().with_context(|| format!("cannot start teiji on {name}"))?;
+        let streams = (child.stdout.take(), child.stderr.take());
+        let (Some(mut from), Some(mut errors)) = streams else {
+            return Err(anyhow!("the program on {name} has no output"));
+        };
+        let words = thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = errors.read_to_end(&mut said);
+            String::from_utf8_lossy(&said).trim().to_owned()
+        });
+        thread::spawn(move || {
+            let why = loop {
+                match protocol::read(&mut from) {
+                    Ok(Some(report)) => {
+                        if reports.send((index, report)).is_err() {
+                            return;
+                        }
+                    }
+                    Ok(None) => break String::new(),
+                    Err(error) => break format!(" ({error})"),
+                }
+            };
+            let said = words.join().unwrap_or_default();
+            let at = said.len().saturating_sub(LAST_WORDS);
+            let said: String = said.chars().skip(at).collect();
+            let said = if said.is_empty() { why } else { format!(": {said}{why}") };
+            // Nobody listens any more at the end of the run.
+            let _ = reports.send((index, Report::Gone(said)));
+        });
+        Ok(Self {
+            name,
+            bind: place.bind.clone(),
+            orders: child.stdin.take(),
+            child,
+            state: State::Idle,
+            _program: program,
+        })
+    }
+
+    /// The hosts that are its.
+    ///
+    /// # Errors
+    /// If its interfaces do not fit the scenario.
+    pub fn hosts(&self, scenario: &Scenario) -> anyhow::Result<BTreeSet<String>> {
+        let binding = Binding::parse_part(&self.bind, scenario)?;
+        Ok(binding.hosts().into_iter().map(str::to_owned).collect())
+    }
+
+    /// Has it measure its part.
+    ///
+    /// # Errors
+    /// If the connection has ended.
+    pub fn measure(&mut self, whole: &Whole) -> anyhow::Result<()> {
+        let part = PartJob { whole: whole.clone(), bind: self.bind.clone() };
+        self.tell(&Order::Measure(Box::new(part)))?;
+        self.state = State::Busy;
+        Ok(())
+    }
+
+    /// Tells it something.
+    ///
+    /// # Errors
+    /// If the connection has ended.
+    pub fn tell(&mut self, order: &Order) -> anyhow::Result<()> {
+        let ended = || format!("the connection to {} has ended", self.name);
+        let orders = self.orders.as_mut().with_context(ended)?;
+        protocol::write(orders, order).with_context(ended)
+    }
+
+    /// Remembers what a report says of its state.
+    pub fn note(&mut self, report: &Report) {
+        self.state = match report {
+            Report::Outcome(_) | Report::Failed(_) => State::Idle,
+            Report::Gone(_) => State::Gone,
+            _ => self.state,
+        };
+    }
+
+    /// It is measuring, or taking back what it set.
+    pub fn busy(&self) -> bool {
+        self.state == State::Busy
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // The program there ends with its standard input, after taking everything back.
+        drop(self.orders.take());
+        let _ = self.child.wait();
+    }
+}

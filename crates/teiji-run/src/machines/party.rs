@@ -1,0 +1,168 @@
+//! A machine's part of a measurement: it does what it is told over standard input, until that ends.
+
+use std::io::{Stdin, Stdout};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{anyhow, bail};
+use teiji::StopFlag;
+use teiji_core::time::{Instant, Tai};
+use teiji_net::{Binding, KeeperProgram, Meet, PortAddress};
+use teiji_sys::clock;
+
+use super::protocol::{self, Order, PartJob, Report};
+use crate::measure::{self, Outcome, Setup};
+
+/// The others, as a machine that measures sees them.
+#[derive(Debug)]
+pub struct Party {
+    orders: Mutex<Receiver<Order>>,
+    stdout: Arc<Mutex<Stdout>>,
+}
+
+/// The flag that ends what is being measured.
+type Current = Arc<Mutex<StopFlag>>;
+
+/// Measures parts of experiments as standard input orders, and reports to standard output, until
+/// standard input ends. What was set is taken back by then.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn serve() -> anyhow::Result<()> {
+    let (sender, orders) = mpsc::channel();
+    let stdout = Arc::new(Mutex::new(std::io::stdout()));
+    let current = Current::default();
+    let reader = (Arc::clone(&stdout), Arc::clone(&current));
+    thread::spawn(move || take_orders(&std::io::stdin(), &sender, &reader.0, &reader.1));
+    let party = Party { orders: Mutex::new(orders), stdout };
+    while let Ok(order) = party.next() {
+        // What belongs to a part that has ended says nothing.
+        let Order::Measure(part) = order else { continue };
+        let report = match measure_part(&part, &party, &current) {
+            Ok(outcome) => Report::Outcome(outcome.to_bytes()?),
+            Err(error) => Report::Failed(format!("{error:#}")),
+        };
+        party.report(&report)?;
+    }
+    Ok(())
+}
+
+/// Reads orders until there are no more; answers at once what needs no measurement.
+fn take_orders(
+    stdin: &Stdin,
+    orders: &mpsc::Sender<Order>,
+    stdout: &Mutex<Stdout>,
+    current: &Current,
+) {
+    let stop = || current.lock().unwrap_or_else(PoisonError::into_inner).stop();
+    while let Ok(Some(order)) = protocol::read::<Order>(&mut stdin.lock()) {
+        let sent = match order {
+            Order::Clock => write(stdout, &Report::Clock(clock::now())).is_ok(),
+            Order::Stop => {
+                stop();
+                true
+            }
+            Order::Measure(_) => {
+                // A new one: what stopped the last part does not stop this one.
+                *current.lock().unwrap_or_else(PoisonError::into_inner) = StopFlag::new();
+                orders.send(order).is_ok()
+            }
+            Order::Abandon => {
+                stop();
+                orders.send(order).is_ok()
+            }
+            order => orders.send(order).is_ok(),
+        };
+        if !sent {
+            break;
+        }
+    }
+    // Nobody is there any more.
+    stop();
+}
+
+fn measure_part(part: &PartJob, party: &Party, current: &Current) -> anyhow::Result<Outcome> {
+    let stop = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let PartJob { whole, bind } = part;
+    let Some(experiment) = whole.job.on_own_cards() else {
+        bail!("cannot understand the experiment")
+    };
+    let Some(case) = experiment.cases.iter().find(|case| case.name == whole.case) else {
+        bail!("the experiment has no case `{}`", whole.case);
+    };
+    let binding = Binding::parse_part(bind, &case.scenario)?;
+    let setup = Setup {
+        scenario: &case.scenario,
+        binding: &binding,
+        seed: whole.seed,
+        keeper: KeeperProgram::ThisProgram,
+        take: whole.take,
+        own_machine: false,
+        loads: &whole.job.loads,
+        why: None,
+        party: Some(party),
+        stop: &stop,
+    };
+    measure::case(&setup, None)
+}
+
+fn write(stdout: &Mutex<Stdout>, report: &Report) -> anyhow::Result<()> {
+    let mut stdout = stdout.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(protocol::write(&mut *stdout, report)?)
+}
+
+impl Party {
+    /// All roles here are ready, and could begin at `earliest`; when all begin, by this clock.
+    ///
+    /// # Errors
+    /// If another machine is not going to be ready.
+    pub fn agree(&self, earliest: Instant<Tai>) -> anyhow::Result<Instant<Tai>> {
+        self.report(&Report::Ready(earliest))?;
+        match self.next()? {
+            Order::Start(base) => Ok(base),
+            order => Err(unexpected(&order)),
+        }
+    }
+
+    /// The senders here have ended. Returns when all others have.
+    ///
+    /// # Errors
+    /// If another machine has failed.
+    pub fn senders_ended(&self) -> anyhow::Result<()> {
+        self.report(&Report::SendersEnded)?;
+        match self.next()? {
+            Order::SendersEnded => Ok(()),
+            order => Err(unexpected(&order)),
+        }
+    }
+
+    fn next(&self) -> anyhow::Result<Order> {
+        let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.recv().map_err(|_| anyhow!("the connection to where the run was started has ended"))
+    }
+
+    fn report(&self, report: &Report) -> anyhow::Result<()> {
+        write(&self.stdout, report)
+    }
+}
+
+impl Meet for Party {
+    fn meet(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String> {
+        let all = || {
+            self.report(&Report::Ports(ports))?;
+            match self.next()? {
+                Order::Ports(all) => Ok(all),
+                order => Err(unexpected(&order)),
+            }
+        };
+        all().map_err(|error: anyhow::Error| error.to_string())
+    }
+}
+
+fn unexpected(order: &Order) -> anyhow::Error {
+    match order {
+        Order::Abandon => anyhow!("another machine has failed"),
+        order => anyhow!("this is not the time for {order:?}"),
+    }
+}
