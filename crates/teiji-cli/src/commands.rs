@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod agent;
 mod analyze;
 mod apply;
 mod check;
@@ -14,7 +15,6 @@ mod keeper;
 mod lab;
 mod listen;
 mod margin;
-mod party;
 mod ping;
 mod plan;
 mod quantity;
@@ -99,7 +99,7 @@ pub enum Command {
     #[command(hide = true)]
     Guard(guard::Args),
     #[command(hide = true)]
-    Party(party::Args),
+    Agent(agent::Args),
     #[command(hide = true)]
     Guest(guest::Args),
     #[command(hide = true)]
@@ -132,7 +132,7 @@ impl Command {
             Self::Generate(args) => generate::run(args),
             Self::Keeper(args) => keeper::run(args),
             Self::Guard(args) => guard::run(args),
-            Self::Party(args) => party::run(args),
+            Self::Agent(args) => agent::run(args),
             Self::Guest(args) => guest::run(args),
             Self::GuestSuite(args) => lab::run_suite_in_guest(args),
         }

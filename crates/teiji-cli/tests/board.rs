@@ -232,7 +232,7 @@ fn an_experiment_over_ssh(desk: &Desk) {
             desk.on(
                 board,
                 "ip -o address show wire0 scope global | tr -s ' '; ls -d /tmp/teiji.* 2>/dev/null; \
-                 pgrep -fl 'teiji (party|keeper)'; true",
+                 pgrep -fl 'teiji (agent|keeper)'; true",
             )
         })
     };

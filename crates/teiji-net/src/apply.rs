@@ -48,18 +48,18 @@ pub struct ApplyOptions<'a> {
     pub take: bool,
     /// The connection that this program was started from.
     pub ssh: Option<SshConnection>,
-    /// How to meet the other machines of an experiment, where hosts are elsewhere.
-    pub meet: Option<&'a dyn Meet>,
+    /// How to learn the ports of hosts that are on other machines.
+    pub exchange: Option<&'a dyn PortExchange>,
 }
 
-/// A meeting of the machines that set up an experiment's hosts, each its own.
-pub trait Meet: Sync {
-    /// All ports of this machine are up: gives theirs to the others, and waits until all are. Ports of
-    /// all machines come back.
+/// The exchange of ports between the machines of an experiment, each of which sets up its own hosts.
+pub trait PortExchange: Sync {
+    /// Sends `ports`, which are up, to the other machines. Returns the ports of all machines when all are
+    /// up.
     ///
     /// # Errors
-    /// A sentence, if another machine is not going to be ready.
-    fn meet(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String>;
+    /// One sentence, if another machine has failed.
+    fn exchange(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String>;
 }
 
 /// What other machines must know of a port.
@@ -143,18 +143,20 @@ impl Plan {
             pollers: BTreeMap::new(),
             keeper: Keeper::start(&options.keeper, &list)?,
         };
-        let mut to_meet = options.meet;
+        let mut exchange = options.exchange;
         for step in &self.steps {
             let interrupted = || options.interrupted.is_some_and(|i| i.load(Ordering::Relaxed));
             if interrupted() {
                 return Err(NetError::Interrupted(applied.take_back()));
             }
             // From here on the wires' other ends are needed.
-            let met = match step.action {
-                Action::Carrier { .. } => to_meet.take().map_or(Ok(()), |meet| applied.meet(meet)),
+            let exchanged = match step.action {
+                Action::Carrier { .. } => {
+                    exchange.take().map_or(Ok(()), |exchange| applied.learn_ports(exchange))
+                }
                 _ => Ok(()),
             };
-            if let Err(said) = met {
+            if let Err(said) = exchanged {
                 return Err(NetError::Elsewhere { said, left: applied.take_back() });
             }
             if let Err(cause) = applied.execute(step, &interrupted) {
@@ -417,14 +419,14 @@ impl Applied {
     }
 
     /// Learns the addresses of ports elsewhere.
-    fn meet(&mut self, meet: &dyn Meet) -> Result<(), String> {
+    fn learn_ports(&mut self, exchange: &dyn PortExchange) -> Result<(), String> {
         let ports = &self.plan.ports;
         let here = self.attached.iter().map(|(&index, attached)| PortAddress {
             host: ports[index].host.clone(),
             wire: ports[index].wire.clone(),
             mac: attached.mac,
         });
-        let all = meet.meet(here.collect())?;
+        let all = exchange.exchange(here.collect())?;
         for (index, port) in ports.iter().enumerate() {
             if port.attachment != Attachment::Elsewhere {
                 continue;

@@ -83,7 +83,7 @@ pub mod transmit_ring;
 pub mod usage;
 pub mod vtsn;
 
-pub use apply::{Applied, ApplyOptions, Meet, PortAddress, PortInfo};
+pub use apply::{Applied, ApplyOptions, PortAddress, PortExchange, PortInfo};
 pub use binding::{Binding, BindingError};
 pub use error::NetError;
 pub use explain::NO_VTSN;

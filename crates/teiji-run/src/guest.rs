@@ -88,7 +88,7 @@ pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
             own_machine: true,
             loads: &job.loads,
             why: None,
-            party: None,
+            coordinator: None,
             stop: &StopFlag::new(),
         },
         None,

@@ -1,5 +1,6 @@
-//! Measures a case on several machines at once, also of other architectures. Each sets up its own hosts by this program, which was
-//! put there over SSH; this one tells them when, and brings together what they give.
+//! Measures a case on several machines at once, which may have different architectures. Each sets up
+//! its own hosts by this program, which was copied there over SSH; this one coordinates them, and
+//! merges their outcomes.
 //!
 //! ```text
 //!   here                        each machine
@@ -13,10 +14,10 @@
 //!                          ←──  Outcome, or Failed at any time
 //! ```
 
+mod agent;
 mod clock;
 mod machine;
 mod merge;
-mod party;
 mod places;
 mod protocol;
 
@@ -32,9 +33,9 @@ use teiji_remote::SshOptions;
 use crate::measure::flow_roles::time_to_drain;
 use crate::measure::{Outcome, departure};
 use crate::progress::Progress;
+pub use agent::{Coordinator, serve};
 use clock::ClockDifference;
 use machine::Machine;
-pub use party::{Party, serve};
 use places::Place;
 pub use places::Places;
 use protocol::{Order, Report};

@@ -31,7 +31,7 @@ use teiji_experiment::Scenario;
 use teiji_net::activity;
 use teiji_net::cpu_time::IdleTimes;
 use teiji_net::{
-    Applied, ApplyOptions, Binding, KeeperProgram, Meet, NetError, Plan, SshConnection,
+    Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, PortExchange, SshConnection,
 };
 use teiji_record::ObservedCase;
 use teiji_sys::clock;
@@ -39,7 +39,7 @@ use teiji_sys::clock;
 pub use outcome::{Logs, Outcome, TracedFlow};
 
 use crate::interruption;
-use crate::machines::Party;
+use crate::machines::Coordinator;
 use clock_step::TaiOffset;
 use departure::first_departure;
 use flow_roles::{FlowRoles, time_to_drain};
@@ -74,8 +74,8 @@ pub struct Setup<'a> {
     pub loads: &'a [LoadKind],
     /// Trace the kernel meanwhile, to tell what delays the frames.
     pub why: Option<Why>,
-    /// The other machines, where hosts of the scenario are on such.
-    pub party: Option<&'a Party>,
+    /// The coordinator of all machines, if the hosts of the scenario are on several.
+    pub coordinator: Option<&'a Coordinator>,
     /// Ends it early.
     pub stop: &'a StopFlag,
 }
@@ -112,7 +112,7 @@ fn apply_and_measure(
         interrupted: Some(setup.stop.as_atomic()),
         take: setup.take,
         ssh: SshConnection::current(),
-        meet: setup.party.map(|party| party as &dyn Meet),
+        exchange: setup.coordinator.map(|coordinator| coordinator as &dyn PortExchange),
     })?;
     let measured = measure(setup, plan, &applied, progress);
     let undone = applied.undo();
@@ -248,7 +248,8 @@ fn run_flows(
         let mut abandoned = None;
         let agreed = if readiness.iter().take(all).count() == all {
             let earliest = first_departure(setup);
-            let agreed = setup.party.map_or(Ok(earliest), |party| party.agree(earliest));
+            let agreed =
+                setup.coordinator.map_or(Ok(earliest), |coordinator| coordinator.agree(earliest));
             agreed.map_err(|error| abandoned = Some(error)).ok()
         } else {
             None
@@ -284,8 +285,9 @@ fn run_flows(
             clock::now::<Tai>() + departure::longest_margin(setup.scenario) + BESIDE,
         );
         let cpu_time = IdleTimes::now().since(&idle_before);
-        if let (Some(party), true) = (setup.party, agreed.is_some() && sent.is_whole()) {
-            abandoned = party.senders_ended().err();
+        if let (Some(coordinator), true) = (setup.coordinator, agreed.is_some() && sent.is_whole())
+        {
+            abandoned = coordinator.senders_ended().err();
         }
         let joined = sent.join_listeners(setup.scenario);
         if let Some(abandoned) = abandoned {

@@ -368,7 +368,7 @@ fn measure_one(
                 own_machine: false,
                 loads: &request.loads,
                 why: *why,
-                party: None,
+                coordinator: None,
                 stop,
             };
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;

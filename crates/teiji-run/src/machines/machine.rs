@@ -17,7 +17,7 @@ use super::protocol::{self, Order, PartJob, Report, Whole};
 use crate::guest_program;
 
 /// The hidden subcommand that is the other end.
-const SUBCOMMAND: &str = "party";
+const SUBCOMMAND: &str = "agent";
 /// The end of what a program wrote to standard error, in octets.
 const LAST_WORDS: usize = 500;
 

@@ -94,7 +94,7 @@ fn clocks_apart(names: &[&str], clocks: &[ClockDifference]) -> Option<String> {
     let others: Vec<String> = others
         .map(|(name, clock)| format!("that of {name} by {}", clock.from(reference)))
         .collect();
-    let ahead = "as far as messages can tell";
+    let ahead = "measured by messages";
     (!others.is_empty())
         .then(|| format!("ahead of the clock of {first} was, {ahead}, {}.", others.join(", ")))
 }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(requests.rounds[0].received, Some(at(109)));
         assert_eq!(requests.rounds[0].reflector_left, None, "it is of another clock");
         let sentence =
-            "ahead of the clock of x was, as far as messages can tell, that of y by 5 ms ± 0 s.";
+            "ahead of the clock of x was, measured by messages, that of y by 5 ms ± 0 s.";
         assert_eq!(logs.warnings[0], sentence);
         assert_eq!(logs.warnings[1..], ["on x: it is warm.", "on y: it is warm."]);
         assert_eq!(all.observed.machines.keys().collect::<Vec<_>>(), ["x", "y"]);

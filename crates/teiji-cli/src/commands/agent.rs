@@ -1,9 +1,9 @@
-//! `teiji party`, hidden: this machine's part of a measurement on several. See
+//! `teiji agent`, hidden: this machine's part of a measurement on several. See
 //! `teiji_run::machines`.
 
 use crate::exit::Exit;
 
-/// Do what standard input orders, until it ends.
+/// Execute orders from standard input, until it ends.
 #[derive(clap::Args)]
 pub struct Args {}
 

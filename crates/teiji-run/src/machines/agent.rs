@@ -1,4 +1,4 @@
-//! A machine's part of a measurement: it does what it is told over standard input, until that ends.
+//! A machine's part of a measurement: executes orders from standard input, until that ends.
 
 use std::io::{Stdin, Stdout};
 use std::sync::mpsc::{self, Receiver};
@@ -8,15 +8,15 @@ use std::thread;
 use anyhow::{anyhow, bail};
 use teiji::StopFlag;
 use teiji_core::time::{Instant, Tai};
-use teiji_net::{Binding, KeeperProgram, Meet, PortAddress};
+use teiji_net::{Binding, KeeperProgram, PortAddress, PortExchange};
 use teiji_sys::clock;
 
 use super::protocol::{self, Order, PartJob, Report};
 use crate::measure::{self, Outcome, Setup};
 
-/// The others, as a machine that measures sees them.
+/// Where the run was started, as a machine sees it that measures.
 #[derive(Debug)]
-pub struct Party {
+pub struct Coordinator {
     orders: Mutex<Receiver<Order>>,
     stdout: Arc<Mutex<Stdout>>,
 }
@@ -35,15 +35,15 @@ pub fn serve() -> anyhow::Result<()> {
     let current = Current::default();
     let reader = (Arc::clone(&stdout), Arc::clone(&current));
     thread::spawn(move || take_orders(&std::io::stdin(), &sender, &reader.0, &reader.1));
-    let party = Party { orders: Mutex::new(orders), stdout };
-    while let Ok(order) = party.next() {
+    let coordinator = Coordinator { orders: Mutex::new(orders), stdout };
+    while let Ok(order) = coordinator.next() {
         // What belongs to a part that has ended says nothing.
         let Order::Measure(part) = order else { continue };
-        let report = match measure_part(&part, &party, &current) {
+        let report = match measure_part(&part, &coordinator, &current) {
             Ok(outcome) => Report::Outcome(outcome.to_bytes()?),
             Err(error) => Report::Failed(format!("{error:#}")),
         };
-        party.report(&report)?;
+        coordinator.report(&report)?;
     }
     Ok(())
 }
@@ -82,7 +82,11 @@ fn take_orders(
     stop();
 }
 
-fn measure_part(part: &PartJob, party: &Party, current: &Current) -> anyhow::Result<Outcome> {
+fn measure_part(
+    part: &PartJob,
+    coordinator: &Coordinator,
+    current: &Current,
+) -> anyhow::Result<Outcome> {
     let stop = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let PartJob { whole, bind } = part;
     let Some(experiment) = whole.job.on_own_cards() else {
@@ -101,7 +105,7 @@ fn measure_part(part: &PartJob, party: &Party, current: &Current) -> anyhow::Res
         own_machine: false,
         loads: &whole.job.loads,
         why: None,
-        party: Some(party),
+        coordinator: Some(coordinator),
         stop: &stop,
     };
     measure::case(&setup, None)
@@ -112,7 +116,7 @@ fn write(stdout: &Mutex<Stdout>, report: &Report) -> anyhow::Result<()> {
     Ok(protocol::write(&mut *stdout, report)?)
 }
 
-impl Party {
+impl Coordinator {
     /// All roles here are ready, and could begin at `earliest`; when all begin, by this clock.
     ///
     /// # Errors
@@ -147,8 +151,8 @@ impl Party {
     }
 }
 
-impl Meet for Party {
-    fn meet(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String> {
+impl PortExchange for Coordinator {
+    fn exchange(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String> {
         let all = || {
             self.report(&Report::Ports(ports))?;
             match self.next()? {
