@@ -98,6 +98,39 @@ fn an_interface_that_is_not_there_is_a_mistake_in_the_command_line() {
 }
 
 #[test]
+fn each_machine_s_part_is_printed_without_a_connection() {
+    let file = common::repository().join("experiments/two-boards.toml");
+    let file = file.to_str().unwrap();
+    let bind = "talker=ssh:root@nobody/eth5,listener=eth7";
+    let said = teiji(&["plan", file, "--case", "ordinary", "--bind", bind]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let (talker, listener) = said.out.split_once("# case ordinary on this machine").unwrap();
+    assert!(talker.starts_with("# case ordinary on root@nobody\n"), "{talker}");
+    assert!(talker.contains("ip link set dev eth5 netns talker"), "{talker}");
+    assert!(talker.contains("lladdr MAC-of-listener.line dev eth5"), "{talker}");
+    assert!(!talker.contains("eth7") && !listener.contains("eth5"), "{listener}");
+    assert!(listener.contains("ip netns add listener"), "{listener}");
+    for (bind, sentence) in [
+        ("talker=ssh:nobody/eth5", "host `listener` is on no machine: add listener="),
+        ("talker=ssh:a/eth5,robot=ssh:a/eth6", "the experiment has no host `robot`"),
+    ] {
+        let refused = teiji(&["plan", file, "--bind", bind]);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{bind}: {}", refused.err);
+        assert!(refused.err.contains(sentence), "{bind}: {}", refused.err);
+    }
+    let experiment = common::repository().join("experiments/etf.toml");
+    let experiment = experiment.to_str().unwrap();
+    let synchronised =
+        teiji(&["plan", experiment, "--bind", "talker=ssh:a/eth5,listener=ssh:b/eth6"]);
+    assert_eq!(synchronised.code, 2, "{}", synchronised.out);
+    assert!(
+        synchronised.err.contains("not done over several machines yet"),
+        "{}",
+        synchronised.err
+    );
+}
+
+#[test]
 fn what_this_machine_lacks_is_named_by_check() {
     if !root() {
         println!("SKIP: needs root, to try what the kernel has");

@@ -259,7 +259,7 @@ impl Bench {
             }
             On::Machines { places, take, ssh } => {
                 for case in &request.experiment.cases {
-                    places.check(&case.scenario)?;
+                    places.parts(&case.scenario)?;
                 }
                 let machines = Machines::connect(places, ssh, progress)?;
                 Ok(Self::Machines { machines: Box::new(Mutex::new(machines)), take: *take })

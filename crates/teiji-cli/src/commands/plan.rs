@@ -9,13 +9,14 @@ use teiji_net::NO_VTSN;
 use teiji_net::card::{self, Refusal};
 use teiji_net::{Binding, Plan, SshConnection};
 use teiji_run::experiment_file;
+use teiji_run::machines::Places;
 
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::overrides::{self, Overrides};
 use crate::plan_text;
 
-/// Print what a run would change on this machine, as plain commands.
+/// Print what a run would change, as plain commands.
 ///
 /// The output is a shell script. In a root shell it makes the same set-up, with ptp4l and phc2sys
 /// if the experiment synchronises clocks. It undoes each case before the next; the last case stays,
@@ -27,7 +28,8 @@ pub struct Args {
     /// Only this case.
     #[arg(long)]
     case: Option<String>,
-    /// Interfaces of this machine to use: HOST=INTERFACE,…
+    /// The NICs of the hosts, as for `teiji run`: HOST=INTERFACE, or HOST=ssh:root@board/INTERFACE,
+    /// separated by commas.
     #[arg(long, value_name = "BINDINGS", default_value = "")]
     bind: String,
     /// Print what a host gets as a profile for `teiji apply` instead, for this interface of this machine:
@@ -43,6 +45,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let cases = experiment_file::choose_cases(&experiment, args.case.as_slice())?;
     if let Some(bindings) = &args.profile {
         return profile(args, bindings, &cases);
+    }
+    if let Some(places) = Places::parse(&args.bind)? {
+        return on_machines(&places, &cases);
     }
     let plans = cases.iter().map(|case| plan_of(case, &args.bind));
     let plans = plans.collect::<anyhow::Result<Vec<(Binding, Plan)>>>()?;
@@ -65,6 +70,24 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             output::line("# (ip makes vtsn pairs with its plug-in, kernel/vtsn/README.md)")?;
         }
         output::line(plan_text::script(case, plan, index < last))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The part of each machine; none is connected.
+fn on_machines(places: &Places, cases: &[Case]) -> anyhow::Result<Exit> {
+    let parts = cases.iter().map(|case| Ok((case, places.parts(&case.scenario)?)));
+    let parts: Vec<_> = parts.collect::<anyhow::Result<_>>()?;
+    for (case, parts) in parts {
+        for (name, binding) in parts {
+            let plan = Plan::compile(&case.scenario, &binding)
+                .with_context(|| format!("case `{}`", case.name))?;
+            output::line(format_args!("# case {} on {name}", case.name))?;
+            output::line(
+                "# (MAC-of-HOST.WIRE: the machines exchange the addresses of their ports)",
+            )?;
+            output::line(plan_text::script(case, &plan, false))?;
+        }
     }
     Ok(Exit::Success)
 }

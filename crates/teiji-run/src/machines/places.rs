@@ -73,12 +73,14 @@ impl Places {
         self.0.iter()
     }
 
-    /// Refuses what does not fit a case, or cannot be measured on several machines.
+    /// Each machine's name and part of a case.
     ///
     /// # Errors
-    /// [`Mistake`](crate::Mistake) with what to do.
-    pub fn check(&self, scenario: &Scenario) -> anyhow::Result<()> {
+    /// [`Mistake`](crate::Mistake) with what to do, if the places do not fit the case, or it cannot be
+    /// measured on several machines.
+    pub fn parts(&self, scenario: &Scenario) -> anyhow::Result<Vec<(String, Binding)>> {
         let mut of_host: BTreeMap<String, String> = BTreeMap::new();
+        let mut parts = Vec::new();
         for place in &self.0 {
             let binding = Binding::parse_part(&place.bind, scenario)
                 .map_err(|error| crate::Mistake(error.to_string()))?;
@@ -90,6 +92,7 @@ impl Places {
                     );
                 }
             }
+            parts.push((place.name(), binding));
         }
         if let Some(host) = scenario.hosts.iter().find(|host| !of_host.contains_key(&host.name)) {
             mistake!("host `{0}` is on no machine: add {0}=ssh:root@board/INTERFACE", host.name);
@@ -106,7 +109,7 @@ impl Places {
                 "the load `{load}` goes from one host to another, which is not done over several machines yet"
             );
         }
-        Ok(())
+        Ok(parts)
     }
 }
 
