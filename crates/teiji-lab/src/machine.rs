@@ -311,6 +311,8 @@ pub(crate) mod tests {
         let has = |wanted: &str| args.iter().any(|a| a == wanted);
         assert!(has("base=utc,clock=host") && has("virtio-rng-pci,addr=0x10"), "{args:?}");
         assert!(!has("-icount") && !has("-seed"), "{args:?}");
+        let words = kernel_command_line(&spec);
+        assert!(!words.contains("tsc=reliable") && words.contains("no_timer_check"), "{words}");
     }
 
     #[test]
