@@ -242,7 +242,8 @@ fn an_experiment_over_ssh(desk: &Desk) {
         let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
         command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
         command.args(["--set", "flows.cycle.frames=200", "--set", "flows.cycle.period=5ms"]);
-        command.args(["--set", "round-trips.ask.count=50", "--case", "real-time"]).args(more);
+        command.args(["--set", "round-trips.ask.count=50"]);
+        command.args(["--set", "round-trips.ask.period=50ms", "--case", "real-time"]).args(more);
         command
     };
     let both = "talker=ssh:left/wire0,listener=ssh:right/wire0";
@@ -280,7 +281,9 @@ fn an_experiment_over_ssh(desk: &Desk) {
         assert_eq!(arrival["centred"], true, "{arrival}");
         assert_eq!(arrival["interval"]["count"], 199, "{arrival}");
         assert!(cycle["wake_up"]["count"] == 200, "{cycle}");
-        assert_eq!(member["round_trips"]["ask"]["counts"]["answered"], 50, "{member}");
+        // A board of a busy host takes some tens of milliseconds at times.
+        let answered = member["round_trips"]["ask"]["counts"]["answered"].as_u64().unwrap();
+        assert!((45..=50).contains(&answered), "{member}");
     }
     let warnings = summary["warnings"].to_string();
     assert!(warnings.contains("on several machines"), "{warnings}");
