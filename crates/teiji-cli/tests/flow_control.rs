@@ -42,7 +42,7 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     assert_eq!(count(ordinary, "received") + lost, 1_500, "{ordinary}");
     let cards = &summary["cases"][0]["members"][0]["cards"][0];
     assert_eq!(cards["trouble"], "socket-full", "{cards}");
-    // Nobody waits for room in the socket's buffer here: a frame may not have been sent at all.
+    // The sender does not wait for room in the socket's buffer: some frames are not sent at all.
     let on_the_way = lost - count(ordinary, "send_failed");
     assert_eq!(cards["frames"], on_the_way, "each is counted where it was lost");
     let controlled = flow(&summary, "controlled", 0, "stream");

@@ -253,7 +253,7 @@ fn start(command: &mut Command) -> Result<Child, RemoteError> {
 }
 
 /// Reads what a child writes until it ends.
-fn follow(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+pub fn follow(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut text = Vec::new();
         if let Some(mut from) = from {

@@ -8,7 +8,7 @@ mod destination;
 mod error;
 mod shell;
 
-pub use connection::{Host, Program, SshOptions};
+pub use connection::{Host, Program, SshOptions, follow};
 pub use destination::Destination;
 pub use error::RemoteError;
-pub use shell::shell_word;
+pub use shell::{last_words, shell_word};

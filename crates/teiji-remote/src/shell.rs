@@ -10,7 +10,7 @@ pub fn shell_word(word: &str) -> String {
 }
 
 /// The last lines of what a program wrote, in one line.
-pub(crate) fn last_words(text: &str) -> String {
+pub fn last_words(text: &str) -> String {
     let mut lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(2).collect();
     lines.reverse();

@@ -87,24 +87,24 @@ fn local(summary: &Summary) -> &'static str {
 /// What a reader must know about the testbed; `made`: the experiment, where this machine makes the
 /// wires for it.
 pub fn caveat(testbed: Testbed, made: Option<&Experiment>) -> String {
-    let text = match made {
-        _ if testbed == Testbed::Machines => {
+    let text = match (testbed, made) {
+        (Testbed::Machines, _) => {
             "The hosts are on several machines, whose clocks Teiji does not synchronise: there are \
              no one-way figures, only those of each machine's own clock, losses, and round trips. \
              The time is real: other programs there disturb the figures."
         }
-        _ if testbed == Testbed::Lab => {
+        (Testbed::Lab, _) => {
             "The laboratory emulates the NIC: the figures show the software and are not \
              representative of real NICs."
         }
-        Some(experiment) => {
+        (_, Some(experiment)) => {
             return format!(
                 "The wires are {} pairs of this machine and the time is real: other programs \
                  disturb the figures, and another run will give others.",
                 made_of(experiment)
             );
         }
-        None => "The time is real: other programs on the machine disturb the figures.",
+        (_, None) => "The time is real: other programs on the machine disturb the figures.",
     };
     text.to_owned()
 }

@@ -45,7 +45,7 @@ pub use protocol::{PartJob, Whole};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long the machines may take for a step of theirs, beside what is measured.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Readings of a machine's clock; the quickest answer tells the most.
+/// Readings of a machine's clock; the quickest answer has the least uncertainty.
 const READINGS: u32 = 8;
 /// From telling the machines to the earliest instant that all of them could begin at.
 const LEAD: Span = Span::from_millis(100);
@@ -76,10 +76,10 @@ impl Machines {
         Ok(Self { all, reports })
     }
 
-    /// Measures a case. `tick` is told the share that is done, now and then.
+    /// Measures a case. `tick` gets the measured share, from 0 to 1, some times per second.
     ///
     /// # Errors
-    /// What the first machine that failed says, with its name. All have taken back what they set.
+    /// The error of the first machine that failed, with its name. All have restored their settings.
     pub fn measure(
         &mut self,
         scenario: &Scenario,
@@ -101,7 +101,7 @@ impl Machines {
         stop: &StopFlag,
         tick: &mut dyn FnMut(f64),
     ) -> anyhow::Result<Outcome> {
-        let mut stopping = Stopping { stop, told: false };
+        let mut stopping = Stopping { stop, sent: false };
         for machine in &mut self.all {
             machine.measure(whole)?;
         }
@@ -148,7 +148,7 @@ impl Machines {
         let mut found: Vec<Option<T>> = self.all.iter().map(|_| None).collect();
         while found.iter().any(Option::is_none) {
             if let Some((index, report)) = self.next(until, stopping)? {
-                // What is none of it belongs to a case that failed before.
+                // Another report is of a case that failed before.
                 found[index] = pick(report).or(found[index].take());
             } else {
                 tick();
@@ -214,11 +214,11 @@ impl Machines {
         Ok(clocks)
     }
 
-    /// Has all machines stop, and waits until they have taken everything back.
+    /// Ends the part of each machine, and waits until all have restored their settings.
     fn end(&mut self) {
         let until = WallInstant::now() + PATIENCE;
         for machine in self.all.iter_mut().filter(|machine| machine.busy()) {
-            // One that is gone has nothing to be told.
+            // A machine whose connection has ended needs no order.
             let _ = machine.tell(&Order::Abandon);
         }
         while self.all.iter().any(Machine::busy) && WallInstant::now() < until {
@@ -232,19 +232,19 @@ impl Machines {
 /// A person's wish to stop, passed on once.
 struct Stopping<'a> {
     stop: &'a StopFlag,
-    told: bool,
+    sent: bool,
 }
 
 impl Stopping<'_> {
     fn begins(&mut self) -> bool {
-        let begins = self.stop.is_stopped() && !self.told;
-        self.told |= begins;
+        let begins = self.stop.is_stopped() && !self.sent;
+        self.sent |= begins;
         begins
     }
 }
 
-/// When each machine begins, by its own clock: as soon as all can, and the same reading where the
-/// clocks show the same as far as can be told. `grid`: a start may be later by whole multiples.
+/// The start of each machine, by its own clock: as soon as all are ready, and at the same reading where
+/// the clocks agree within their uncertainty. `grid`: a start may be later by whole multiples.
 fn begin(ready: &[Instant<Tai>], clocks: &[ClockDifference], grid: Span) -> Vec<Instant<Tai>> {
     let here = ready.iter().zip(clocks).map(|(&at, clock)| clock.here(at)).max();
     let here = here.unwrap_or_else(teiji_sys::clock::now) + LEAD;

@@ -109,8 +109,8 @@ pub fn is_loaded_already(error: &GuestError) -> bool {
     matches!(error, GuestError::Module { error } if error.errno() == libc::EEXIST)
 }
 
-/// Mixes `secret` into the kernel's random numbers and credits it as random, so that nobody
-/// waits for the first ones any more.
+/// Mixes `secret` into the kernel's random numbers and credits it as random, so that no program
+/// waits for the first ones.
 ///
 /// # Errors
 /// [`GuestError::Random`] if the kernel refuses.

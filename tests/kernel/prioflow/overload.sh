@@ -39,7 +39,7 @@ taskset -c 0 chrt -f 60 perl -e 'use lib "/suite"; use Calls;
     select(undef, undef, undef, 0.3);
     my $end = monotonic() + 0.8; 1 while monotonic() < $end' &
 hog=$!
-# The sender waits in its namespace: nobody enters one while the kernel's threads do not run.
+# The sender waits in its namespace: a namespace cannot be entered while the kernel's threads do not run.
 timely check "frames are sent while the processor is overloaded" \
     a sh -c "sleep 0.4; perl flow.pl send priority=1 count=20; sleep 0.3; kill -0 $hog"
 timely equal "an overloaded processor does not end a pause" "0 20" "$(sent 1) $(queued 1)"

@@ -109,13 +109,11 @@ fn look_at(args: &Args, destination: &Destination) -> anyhow::Result<Examination
     let probe = args.probe.map(|time| format!("--probe={}ns", time.as_ns()));
     let words = ["doctor", "--json"].into_iter().chain(probe.as_deref()).chain(["--"]);
     let words = words.chain(args.interfaces.iter().map(String::as_str));
-    args.remote.with_program(destination, |program| {
-        let said = match program.run(words) {
-            // A mistake there is one here: an interface that it does not have.
-            Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
-            said => said?,
-        };
-        serde_json::from_str(&said)
-            .with_context(|| format!("{} gives no examination", program.host()))
-    })
+    let program = args.remote.program(destination)?;
+    let said = match program.run(words) {
+        // A mistake there is one here: an interface that it does not have.
+        Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
+        said => said?,
+    };
+    serde_json::from_str(&said).with_context(|| format!("{} gives no examination", program.host()))
 }

@@ -25,22 +25,16 @@ pub struct On {
 }
 
 impl On {
-    /// Has `work` done with this program on the machine.
-    pub fn with_program<T>(
-        &self,
-        destination: &Destination,
-        work: impl FnOnce(&Program) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+    /// This program on the machine, until it is dropped.
+    pub fn program(&self, destination: &Destination) -> anyhow::Result<Program> {
         let options = SshOptions { config: self.ssh_config.clone() };
-        work(&guest_program::put_on(destination.clone(), options)?)
+        guest_program::put_on(destination.clone(), options)
     }
 
     /// Runs a whole command there, and prints what it prints; `None` if it is for this machine.
     pub fn run(&self, words: &[&str], input: Stdio) -> anyhow::Result<Option<Exit>> {
         let Some(destination) = &self.on else { return Ok(None) };
-        let said = self.with_program(destination, |program| {
-            Ok(program.output(words.iter().copied(), input)?)
-        })?;
+        let said = self.program(destination)?.output(words.iter().copied(), input)?;
         output::text(String::from_utf8_lossy(&said.stdout))?;
         let complaint = String::from_utf8_lossy(&said.stderr);
         if !complaint.trim().is_empty() {

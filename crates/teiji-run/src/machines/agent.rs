@@ -25,7 +25,7 @@ pub struct Coordinator {
 type Current = Arc<Mutex<StopFlag>>;
 
 /// Measures parts of experiments as standard input orders, and reports to standard output, until
-/// standard input ends. What was set is taken back by then.
+/// standard input ends. All settings are restored by then.
 ///
 /// # Errors
 /// If standard output cannot be written.
@@ -37,7 +37,7 @@ pub fn serve() -> anyhow::Result<()> {
     thread::spawn(move || take_orders(&std::io::stdin(), &sender, &reader.0, &reader.1));
     let coordinator = Coordinator { orders: Mutex::new(orders), stdout };
     while let Ok(order) = coordinator.next() {
-        // What belongs to a part that has ended says nothing.
+        // Other orders belong to a part that has ended.
         let Order::Measure(part) = order else { continue };
         let report = match measure_part(&part, &coordinator, &current) {
             Ok(outcome) => Report::Outcome(outcome.to_bytes()?),
@@ -78,7 +78,7 @@ fn take_orders(
             break;
         }
     }
-    // Nobody is there any more.
+    // The coordinator has ended.
     stop();
 }
 

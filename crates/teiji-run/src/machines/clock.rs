@@ -1,4 +1,4 @@
-//! How far another machine's `CLOCK_TAI` is from this one's, as far as messages can tell.
+//! The difference between another machine's `CLOCK_TAI` and this one's, measured by messages.
 
 use std::fmt;
 

@@ -1,7 +1,6 @@
 //! One machine of a measurement, seen from where the run was started.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -10,7 +9,7 @@ use std::thread;
 use anyhow::{Context, anyhow};
 use teiji_experiment::Scenario;
 use teiji_net::Binding;
-use teiji_remote::{Destination, Program, SshOptions};
+use teiji_remote::{Destination, Program, SshOptions, follow, last_words};
 
 use super::places::Place;
 use super::protocol::{self, Order, PartJob, Report, Whole};
@@ -18,8 +17,6 @@ use crate::guest_program;
 
 /// The hidden subcommand that is the other end.
 const SUBCOMMAND: &str = "agent";
-/// The end of what a program wrote to standard error, in octets.
-const LAST_WORDS: usize = 500;
 
 /// One machine.
 #[derive(Debug)]
@@ -42,7 +39,7 @@ enum State {
 }
 
 impl Machine {
-    /// Starts this program there. What it reports comes to `reports` with `index`.
+    /// Starts this program there. Its reports go to `reports`, with `index`.
     ///
     /// # Errors
     /// If it cannot be reached, or does not run this program.
@@ -67,14 +64,10 @@ impl Machine {
         let name = place.name();
         let mut child = command.spawn().with_context(|| format!("cannot start teiji on {name}"))?;
         let streams = (child.stdout.take(), child.stderr.take());
-        let (Some(mut from), Some(mut errors)) = streams else {
+        let (Some(mut from), errors) = streams else {
             return Err(anyhow!("the program on {name} has no output"));
         };
-        let words = thread::spawn(move || {
-            let mut said = Vec::new();
-            let _ = errors.read_to_end(&mut said);
-            String::from_utf8_lossy(&said).trim().to_owned()
-        });
+        let words = follow(errors);
         thread::spawn(move || {
             let why = loop {
                 match protocol::read(&mut from) {
@@ -88,10 +81,11 @@ impl Machine {
                 }
             };
             let said = words.join().unwrap_or_default();
-            let at = said.len().saturating_sub(LAST_WORDS);
-            let said: String = said.chars().skip(at).collect();
-            let said = if said.is_empty() { why } else { format!(": {said}{why}") };
-            // Nobody listens any more at the end of the run.
+            let said = match said.trim() {
+                "" => why,
+                said => format!(": {}{why}", last_words(said)),
+            };
+            // At the end of the run nobody receives it.
             let _ = reports.send((index, Report::Gone(said)));
         });
         Ok(Self {
@@ -124,7 +118,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Tells it something.
+    /// Sends it an order.
     ///
     /// # Errors
     /// If the connection has ended.

@@ -1,6 +1,6 @@
-//! What several machines measured of one case, brought together.
+//! Merges the outcomes of several machines for one case.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail};
 use teiji::RequesterLog;
@@ -9,7 +9,7 @@ use teiji_core::reception::Reception;
 use teiji_experiment::Scenario;
 
 use super::clock::ClockDifference;
-use crate::measure::Outcome;
+use crate::measure::{Logs, Outcome};
 
 /// One outcome: of each role what the machine of its host recorded, of the machines what each
 /// observed. `hosts`: whose machine each is.
@@ -30,9 +30,15 @@ pub fn outcomes(
     if outcomes.len() != hosts.len() || outcomes.is_empty() {
         bail!("there are outcomes of {} machines of {}", outcomes.len(), hosts.len());
     }
-    let mut whole = outcomes[0].logs.clone();
-    (whole.talkers, whole.listeners, whole.rounds) = (Vec::new(), Vec::new(), Vec::new());
-    whole.warnings = clocks_apart(names, clocks).into_iter().collect();
+    let mut whole = Logs {
+        base: outcomes[0].logs.base,
+        bases: BTreeMap::new(),
+        apart: BTreeSet::new(),
+        talkers: Vec::new(),
+        listeners: Vec::new(),
+        rounds: Vec::new(),
+        warnings: clocks_apart(names, clocks).into_iter().collect(),
+    };
     for (at, (id, flow)) in (0..).zip(&scenario.flows).enumerate() {
         let (from, to) = (machine(&flow.from)?, machine(&flow.to)?);
         let missing = || format!("flow `{}` has no records", flow.name);
@@ -94,15 +100,13 @@ fn clocks_apart(names: &[&str], clocks: &[ClockDifference]) -> Option<String> {
     let others: Vec<String> = others
         .map(|(name, clock)| format!("that of {name} by {}", clock.from(reference)))
         .collect();
-    let ahead = "measured by messages";
-    (!others.is_empty())
-        .then(|| format!("ahead of the clock of {first} was, {ahead}, {}.", others.join(", ")))
+    (!others.is_empty()).then(|| {
+        format!("ahead of the clock of {first} was, measured by messages, {}.", others.join(", "))
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use teiji::roundtrip::{ReflectedCounts, RoundTrip};
     use teiji::{ListenerLog, TalkerLog};
     use teiji_core::time::{Instant, Tai};
@@ -110,7 +114,6 @@ mod tests {
     use teiji_record::ObservedCase;
 
     use super::*;
-    use crate::measure::Logs;
 
     fn at(ns: i64) -> Instant<Tai> {
         Instant::from_ns(ns)

@@ -1,5 +1,5 @@
-//! What the machines of a measurement tell each other, over the standard streams of a program: each
-//! message a length in four octets, little-endian, and postcard. Both ends are of the same sources.
+//! Messages between the machines of a measurement, over the standard streams of a program: each is
+//! a length in four octets, little-endian, and postcard. Both ends are of the same sources.
 
 use std::io::{self, Read, Write};
 
@@ -10,7 +10,7 @@ use teiji_net::PortAddress;
 
 use crate::guest::Job;
 
-/// No message is longer; more means that somebody else writes there.
+/// No message is longer; a larger length is no message of this protocol.
 const LONGEST: u32 = 1 << 30;
 
 /// What is measured, of which each machine has a part.
@@ -65,9 +65,9 @@ pub enum Report {
     Clock(Instant<Tai>),
     /// Its talkers and requesters have ended.
     SendersEnded,
-    /// Its [`Outcome`](crate::measure::Outcome), as bytes. Everything is taken back.
+    /// Its [`Outcome`](crate::measure::Outcome), as bytes. All settings are restored.
     Outcome(Vec<u8>),
-    /// Why there is none. Everything is taken back.
+    /// Why there is none. All settings are restored.
     Failed(String),
     /// The connection has ended: nothing more comes.
     Gone(String),

@@ -15,7 +15,7 @@ use teiji_why::summary::FlowCauses;
 use crate::measure::ptp::series::SyncSeries;
 
 /// What the threads of a case recorded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Logs {
     /// When the case begins; a flow's first frame leaves its offset later.
     pub base: Instant<Tai>,

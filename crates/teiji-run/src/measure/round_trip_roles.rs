@@ -10,7 +10,7 @@ use teiji_experiment::{RoundTrips, Scenario, Transport};
 use teiji_net::Applied;
 
 use crate::measure::flow_roles::InHost;
-use crate::measure::role::{EndOf, Gate, enter};
+use crate::measure::role::{Gate, enter};
 
 /// Requester and responder; `None`: another machine's.
 pub struct RoundTripRoles<'a> {
@@ -92,17 +92,14 @@ impl<'a> RoundTripRoles<'a> {
         })
     }
 
-    /// The requester's work here: asks, and drops `end` when it ends, however that is.
+    /// The requester's work here.
     pub fn ask<'s>(
         &'s self,
         gate: Gate<'s>,
-        end: EndOf,
         stop: &'s StopFlag,
-    ) -> Result<impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's, EndOf> {
-        let Some(InHost { config, namespace }) = &self.requester else { return Err(end) };
-        Ok(move || {
-            // From now on: the responder ends even if this is never called.
-            let _end = end;
+    ) -> Option<impl FnOnce() -> anyhow::Result<RequesterLog> + Send + 's> {
+        let InHost { config, namespace } = self.requester.as_ref()?;
+        Some(move || {
             enter(*namespace)?;
             let requester = Requester::open(config)?.ready()?;
             let base = gate.wait()?;

@@ -61,13 +61,17 @@ impl<'scope> Threads<'scope> {
         let respond = respond.map(|respond| spawn(scope, thread_name("responder", id), respond));
         self.responders.push(respond.transpose()?);
         let end = EndOf { deadline, longer: Span::ZERO };
-        self.requesters.push(match roles.ask(gate_of_requester, end, stop) {
-            Ok(ask) => Some(spawn(scope, thread_name("requester", id), ask)?),
-            Err(end) => {
-                self.ends.push(end);
-                None
-            }
-        });
+        let Some(ask) = roles.ask(gate_of_requester, stop) else {
+            self.ends.push(end);
+            self.requesters.push(None);
+            return Ok(());
+        };
+        let ask = move || {
+            // However the requester ends, and if it never begins, the responder must not wait for ever.
+            let _end = end;
+            ask()
+        };
+        self.requesters.push(Some(spawn(scope, thread_name("requester", id), ask)?));
         Ok(())
     }
 
