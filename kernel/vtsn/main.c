@@ -178,9 +178,12 @@ static int vtsn_register_pair(struct net_device *dev, struct net_device *peer,
 	err = rtnl_configure_link(peer, ifmp, 0, NULL);
 	if (err < 0)
 		goto err_peer;
+	/* Failing, this would free what the peer runs on until it is unregistered. */
+	dev->priv_destructor = NULL;
 	err = register_netdevice(dev);
 	if (err)
 		goto err_peer;
+	dev->priv_destructor = vtsn_free;
 	netif_carrier_off(dev);
 	return 0;
 
