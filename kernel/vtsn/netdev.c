@@ -30,6 +30,20 @@ static u8 vtsn_tx_class(const struct sk_buff *skb, const struct sk_buff *image)
 	return skb->priority & (VTSN_CLASSES - 1);
 }
 
+/* Copies a frame, with the checksum that the stack leaves to the MAC. */
+static void vtsn_copy_and_sum(const struct sk_buff *skb, u8 *octets)
+{
+	__sum16 *sum;
+
+	skb_copy_and_csum_dev(skb, octets);
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		return;
+	sum = (__sum16 *)(octets + skb_checksum_start_offset(skb) + skb->csum_offset);
+	/* UDP's 0 stands for no checksum, without which IPv6 drops a datagram. */
+	if (!*sum)
+		*sum = CSUM_MANGLED_0;
+}
+
 /* Makes the frame on the wire: a linear copy with checksum and padding; NULL without memory. */
 static struct sk_buff *vtsn_make_image(struct vtsn_port *port, struct sk_buff *skb)
 {
@@ -41,7 +55,7 @@ static struct sk_buff *vtsn_make_image(struct vtsn_port *port, struct sk_buff *s
 	image = netdev_alloc_skb_ip_align(port->peer->dev, length);
 	if (!image)
 		return NULL;
-	skb_copy_and_csum_dev(skb, skb_put(image, length));
+	vtsn_copy_and_sum(skb, skb_put(image, length));
 	if (length > skb->len)
 		memset(image->data + skb->len, 0, length - skb->len);
 	cb = vtsn_image(image);
