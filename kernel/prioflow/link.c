@@ -34,6 +34,8 @@
 #define PRIOFLOW_RESUME_REPEATS	2
 /* First interval between repeats, at least. */
 #define PRIOFLOW_REPEAT_MIN_NS	(50 * NSEC_PER_USEC)
+/* How many times as long as sending took others have the CPU: receiving takes time, too. */
+#define PRIOFLOW_OTHERS_SHARE	3
 /* Frames in stock. */
 #define PRIOFLOW_SPARE		8
 
@@ -161,26 +163,47 @@ static void prioflow_link_send(struct prioflow_port *port)
 	prioflow_link_transmit(port, mode, octets);
 }
 
+/*
+ * When the thread sends next, after a frame that it had sent at @sent_ns, which took it @took_ns. Others
+ * get the larger part of the CPU's time: refreshes on a CPU that is slower than they are, or a
+ * program that changes the request all the time, would leave them none. A new request waits no
+ * longer than a repeat does.
+ */
+static u64 prioflow_link_next_ns(struct prioflow_port *port, u64 sent_ns, u64 took_ns)
+{
+	u64 next_ns;
+
+	spin_lock_bh(&port->lock);
+	next_ns = port->link.next_ns;
+	spin_unlock_bh(&port->lock);
+	took_ns *= PRIOFLOW_OTHERS_SHARE;
+	if (!next_ns)
+		took_ns = min_t(u64, took_ns, PRIOFLOW_REPEAT_MIN_NS);
+	return max(next_ns, sent_ns + took_ns);
+}
+
 /* The port's sending thread. */
 static int prioflow_link_run(void *data)
 {
 	struct prioflow_port *port = data;
-	struct prioflow_link *link = &port->link;
+	u64 sent_ns = 0, took_ns = 0;
 	ktime_t next;
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
 			break;
-		spin_lock_bh(&port->lock);
-		next = ns_to_ktime(min_t(u64, link->next_ns, KTIME_MAX));
-		spin_unlock_bh(&port->lock);
+		next = ns_to_ktime(min_t(u64, prioflow_link_next_ns(port, sent_ns, took_ns),
+					 KTIME_MAX));
 		if (ktime_before(ktime_get(), next)) {
 			schedule_hrtimeout(&next, HRTIMER_MODE_ABS);
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
+		sent_ns = ktime_get_ns();
 		prioflow_link_send(port);
+		took_ns = ktime_get_ns() - sent_ns;
+		sent_ns += took_ns;
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
