@@ -142,8 +142,8 @@ fresh_machines() {
     check "fresh Debian 12 and 13, oldest Rust" scripts/fresh-trials
 }
 
-# Readers of records, of experiment files, and of traces, which others have written.
-readonly PYTHON_PACKAGES=(pyarrow jsonschema perfetto)
+# Readers of records, experiment files, traces and metrics, which others have written.
+readonly PYTHON_PACKAGES=(pyarrow jsonschema perfetto prometheus_client)
 
 # prepare_python: a Python that has what PYTHON_PACKAGES names, in TEIJI_PYTHON. Without one the
 # tests that need it skip themselves and say so.

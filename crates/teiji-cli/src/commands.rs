@@ -25,6 +25,7 @@ mod run;
 mod status;
 mod synchronised;
 mod talk;
+mod top;
 mod why;
 
 use std::ffi::OsString;
@@ -83,6 +84,7 @@ pub enum Command {
     Plan(plan::Args),
     Margin(margin::Args),
     Why(why::Args),
+    Top(top::Args),
     Talk(talk::Args),
     Listen(listen::Args),
     Join(join::Args),
@@ -119,6 +121,7 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Margin(args) => margin::run(args),
             Self::Why(args) => why::run(args),
+            Self::Top(args) => top::run(args),
             Self::Talk(args) => talk::run(args),
             Self::Listen(args) => listen::run(args),
             Self::Join(args) => join::run(args),

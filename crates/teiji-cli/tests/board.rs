@@ -16,8 +16,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use common::{Said, said};
-use machines::{machines, signal};
+use common::{Said, said, signal};
+use machines::machines;
 
 /// The board's own limit, and what it fetches before.
 const BOOT_LIMIT: Duration = Duration::from_secs(900);
@@ -201,6 +201,11 @@ fn looked_at_from_here(desk: &Desk) {
     let other = look(&["eth9"]);
     assert_eq!(other.code, 2, "{}", other.err);
     assert!(other.err.contains("left: there is no interface `eth9` here"), "{}", other.err);
+    let top = ["top", "eth9", "--on", "ssh:left", "--ssh-config", config];
+    let top = said(&common::command(&top).output().unwrap());
+    assert_eq!(top.code, 2, "{}", top.err);
+    assert!(top.err.contains("left: there is no interface `eth9` here"), "{}", top.err);
+    assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
 
     // A /tmp from which nothing runs, or in which nothing fits, is passed over.
     for options in ["noexec", "size=1m"] {
@@ -440,6 +445,7 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
         "3 packets transmitted, 3 received",
         "priorities ",
         "Round trips of ask",
+        "wire0 →  test flow 0, UDP 10.1.0.1:",
         "drive.toml is applied; everything is put back in 60 s",
         "drive.toml is confirmed",
         "current scheduling priority: 60",

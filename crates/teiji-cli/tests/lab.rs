@@ -15,8 +15,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{run_folder, said, teiji};
-use machines::{machines, signal};
+use common::{run_folder, said, signal, teiji};
+use machines::machines;
 use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
 use serde_json::Value;

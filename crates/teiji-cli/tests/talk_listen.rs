@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use common::{Said, teiji};
+use common::{Said, signal, teiji};
 use serde_json::Value;
 
 /// A listener with pipes, which says that it listens before this returns.
@@ -32,11 +32,6 @@ fn talk(port: &str, frames: &str, more: &[&str]) -> Said {
     teiji(&[&fixed[..], more].concat())
 }
 
-fn interrupt(child: &Child) {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-}
-
 #[test]
 fn a_listener_prints_each_interval_while_it_runs_and_ends_with_130() {
     let (mut child, mut err) = listener("47801", &["--every", "200ms", "--deadline", "0"]);
@@ -56,7 +51,7 @@ fn a_listener_prints_each_interval_while_it_runs_and_ends_with_130() {
             frames += rest.split_once(' ').unwrap().0.parse::<u32>().unwrap();
         }
     }
-    interrupt(&child);
+    signal("-INT", child.id());
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("flow 0: 20 frames, 0 missing"), "{rest}");
@@ -77,7 +72,7 @@ fn rows_of_a_running_listener_arrive_and_are_joined_with_the_talkers() {
     for _ in 0..6 {
         lines.read_line(&mut received).unwrap();
     }
-    interrupt(&child);
+    signal("-INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

@@ -18,7 +18,7 @@
 //! * [`observe`] – what the kernel says afterwards, and how it differs,
 //! * [`receive_trace`] – how packets come through the receiving kernel,
 //! * [`launch`] – what becomes of launch times on an interface,
-//! * [`transmissions`] – what the kernel counts of frames that an interface sends,
+//! * [`traffic`] – what the kernel counts of an interface's packets,
 //! * [`fair_server`] – what keeps time for ordinary threads beside real-time ones,
 //! * [`nic`] – an interface and how it is set, without a plan,
 //! * [`threads`] – how the kernel's threads are scheduled,
@@ -78,7 +78,7 @@ pub mod ssh;
 mod support;
 pub mod system;
 pub mod threads;
-pub mod transmissions;
+pub mod traffic;
 pub mod transmit_ring;
 pub mod usage;
 pub mod vtsn;

@@ -154,10 +154,7 @@ pub fn names() -> Result<Vec<String>, NicError> {
 /// [`NicError::NoInterface`] if there is none of this name.
 pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
     let mut netlink = Netlink::open()?;
-    let Some(link) = link::find(&mut netlink, name)? else {
-        let there = link::list(&mut netlink)?.into_iter().map(|link| link.name).collect();
-        return Err(NicError::NoInterface { name: name.to_owned(), there });
-    };
+    let link = find(&mut netlink, name)?;
     let index = link.index;
     let sysfs = Sysfs::open_or_mounted();
     let file = |below: &str| sysfs.read(&format!("class/net/{name}/{below}")).ok();
@@ -194,6 +191,15 @@ pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
     })
 }
 
+/// The link of this name.
+pub(crate) fn find(netlink: &mut Netlink, name: &str) -> Result<Link, NicError> {
+    if let Some(link) = link::find(netlink, name)? {
+        return Ok(link);
+    }
+    let there = link::list(netlink)?.into_iter().map(|link| link.name).collect();
+    Err(NicError::NoInterface { name: name.to_owned(), there })
+}
+
 fn moderation(index: u32) -> Option<Moderation> {
     let [Some(tx_us), Some(rx_us)] = ethtool::moderation(index) else { return None };
     let adaptive = ethtool::adaptive_moderation(index).unwrap_or(false);
@@ -203,6 +209,11 @@ fn moderation(index: u32) -> Option<Moderation> {
 fn pci(vendor: Option<String>, device: Option<String>) -> Option<String> {
     let (vendor, device) = (vendor?, device?);
     Some(format!("{}:{}", vendor.strip_prefix("0x")?, device.strip_prefix("0x")?))
+}
+
+/// The PHC of an interface against `CLOCK_TAI`; `None` if it has none, or may not be read.
+pub fn phc_of(name: &str) -> Option<PhcOffset> {
+    phc(observe::stamps(name)?.phc?)
 }
 
 fn phc(index: u32) -> Option<PhcOffset> {

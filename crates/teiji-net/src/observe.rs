@@ -193,8 +193,8 @@ pub(crate) fn observe_port(
         stamps: stamps(ifname),
         settings,
         counters: counters(ifname),
-        tx_packets: link.tx_packets,
-        rx_packets: link.rx_packets,
+        tx_packets: link.sent.packets,
+        rx_packets: link.received.packets,
         rx_missed: link.rx_missed,
         rx_crc_errors: link.rx_crc_errors,
     })

@@ -5,12 +5,14 @@
 //! * [`Sender`] – one message a call, with its launch time,
 //! * [`Receiver`] – many messages a call, with their time stamps,
 //! * [`Kind`] – sockets as another program asks for them, or has them,
+//! * `filter` – of all frames only test frames,
 //! * [`event`] – what the error queue reports about frames that were sent.
 #![expect(unsafe_code, reason = "sockets take pointers to addresses and options")]
 
 mod address;
 mod control;
 pub mod event;
+mod filter;
 mod foreign;
 mod receive;
 mod send;

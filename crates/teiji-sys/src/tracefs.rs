@@ -2,6 +2,7 @@
 //! (`Documentation/trace/ftrace.rst`, "Instances"), by `CLOCK_TAI`.
 
 mod format;
+mod histogram;
 mod page;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,11 @@ pub enum TraceError {
         /// Its system and name, as `irq/softirq_entry`.
         event: &'static str,
     },
+    /// The kernel cannot count events by a field.
+    #[error(
+        "this kernel cannot count events (CONFIG_HIST_TRIGGERS is not set); take another kernel, or do without"
+    )]
+    NoHistograms,
     /// A file of tracefs could not be used.
     #[error("tracefs, {file}: {error}")]
     File {
@@ -174,6 +180,23 @@ impl Instance {
         }
     }
 
+    /// The names of all ring buffers that somebody has made.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn names() -> Result<Vec<String>, TraceError> {
+        let root = Detached::open(c"tracefs").map_err(TraceError::Unreachable)?;
+        let file = "instances";
+        let failed = |error| TraceError::File { file: file.to_owned(), error };
+        let entries = fs::read_dir(root.path(file)).map_err(failed)?;
+        let name =
+            |entry: io::Result<fs::DirEntry>| entry.map(|e| e.file_name().into_string().ok());
+        entries
+            .filter_map(|entry| name(entry).transpose())
+            .collect::<io::Result<_>>()
+            .map_err(failed)
+    }
+
     /// Has a tracepoint recorded, where `filter` is true (`Documentation/trace/events.rst`,
     /// "Event filtering").
     ///
@@ -199,6 +222,32 @@ impl Instance {
             self.events.push((KERNEL_STACK, read_format(&path, KERNEL_STACK)?));
         }
         self.write(&format!("events/{event}/trigger"), trigger)
+    }
+
+    /// Has the kernel count how often `event` is passed, for each value of `field`
+    /// (`Documentation/trace/histogram.rst`). Nothing is recorded.
+    ///
+    /// # Errors
+    /// [`TraceError::NoHistograms`] from a kernel that was built without them, or see there.
+    pub fn count(&self, event: &str, field: &str) -> Result<(), TraceError> {
+        let known = self.path(&format!("events/{event}/hist")).exists();
+        if !known && self.path(&format!("events/{event}")).exists() {
+            return Err(TraceError::NoHistograms);
+        }
+        self.write(&format!("events/{event}/trigger"), &format!("hist:keys={field}"))
+    }
+
+    /// What [`Instance::count`] has counted, by the value's name, or its number where the kernel has
+    /// no name for it.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn counts(&self, event: &str, field: &str) -> Result<BTreeMap<String, u64>, TraceError> {
+        let read = |file: &str| {
+            let file = format!("events/{event}/{file}");
+            fs::read_to_string(self.path(&file)).map_err(|error| TraceError::File { file, error })
+        };
+        Ok(histogram::counts(&read("hist")?, &histogram::names(&read("format")?, field)))
     }
 
     /// What ends recording when `0` is written to it, from any thread.

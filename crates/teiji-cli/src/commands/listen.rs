@@ -1,7 +1,6 @@
 //! `teiji listen`: receives test frames and reports what arrived, without an experiment.
 
 mod csv;
-mod interval;
 mod live;
 mod report;
 

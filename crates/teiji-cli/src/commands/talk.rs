@@ -21,7 +21,7 @@ use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_net::launch::{self, LaunchTimes};
-use teiji_net::transmissions::Transmissions;
+use teiji_net::traffic::Traffic;
 
 pub(super) use self::csv::HEADER;
 use self::evidence::Clock;
@@ -215,7 +215,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let stamps = prepared.stamps();
     let phc = (stamps == TxStamps::Hardware).then(|| Clock::of(&args.interface)).flatten();
-    let counted_before = Transmissions::of(&args.interface);
+    let counted_before = Traffic::of(&args.interface).ok();
     let _warner = watch.clone().map(Warner::start).transpose()?;
     let ready = prepared.ready()?;
     let base = ready.first_departure(args.period, margin);

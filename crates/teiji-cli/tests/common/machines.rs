@@ -16,9 +16,3 @@ pub fn machines(folder: &Path) -> Vec<u32> {
         })
         .collect()
 }
-
-/// Sends a signal, such as `-TERM`.
-pub fn signal(name: &str, pid: u32) {
-    let status = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
-    assert!(status.unwrap().success());
-}

@@ -89,3 +89,9 @@ pub fn root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
+
+/// Sends a signal, such as `-TERM`.
+#[allow(dead_code, reason = "not every test program signals")]
+pub fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}

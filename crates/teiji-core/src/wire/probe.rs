@@ -18,7 +18,6 @@
 
 use crate::time::{Instant, Tai};
 
-const MAGIC: [u8; 4] = *b"TEIJ";
 const VERSION: u8 = 1;
 
 /// The test header of one frame.
@@ -35,11 +34,13 @@ pub struct Probe {
 impl Probe {
     /// Bytes of the header: the smallest payload a test frame can have.
     pub const LEN: usize = 24;
+    /// What the header begins with.
+    pub const MAGIC: [u8; 4] = *b"TEIJ";
 
     /// The header at the start of `payload`, or `None` if there is none.
     pub fn parse(payload: &[u8]) -> Option<Self> {
         let bytes = payload.first_chunk::<{ Self::LEN }>()?;
-        if bytes[..4] != MAGIC || bytes[4] != VERSION {
+        if bytes[..4] != Self::MAGIC || bytes[4] != VERSION {
             return None;
         }
         let eight = |at: usize| bytes[at..].first_chunk::<8>().copied();
@@ -52,7 +53,8 @@ impl Probe {
 
     /// True if `payload` ends inside what may be a header.
     pub fn may_begin(payload: &[u8]) -> bool {
-        payload.len() < Self::LEN && payload.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
+        payload.len() < Self::LEN
+            && payload.iter().zip(&Self::MAGIC).all(|(byte, magic)| byte == magic)
     }
 
     /// Writes the header over the first [`Probe::LEN`] bytes of `payload`.
@@ -60,7 +62,7 @@ impl Probe {
     /// # Panics
     /// If `payload` is shorter than the header.
     pub fn emit(&self, payload: &mut [u8]) {
-        payload[..4].copy_from_slice(&MAGIC);
+        payload[..4].copy_from_slice(&Self::MAGIC);
         payload[4] = VERSION;
         payload[5] = 0;
         payload[6..8].copy_from_slice(&self.flow.to_be_bytes());

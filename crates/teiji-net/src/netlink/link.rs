@@ -10,6 +10,7 @@ use super::{KernelError, Netlink};
 use crate::message::{
     NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, i32_at, text, u16_at, u32_at, u64_at,
 };
+use crate::traffic::Packets;
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
@@ -79,10 +80,8 @@ pub(crate) struct Link {
     pub(crate) rx_queues: u32,
     /// Most bytes of a packet that is cut into frames on its way out.
     pub(crate) gso_max_size: Option<u32>,
-    pub(crate) tx_packets: u64,
-    /// Frames that the device or its driver dropped instead of sending.
-    pub(crate) tx_dropped: u64,
-    pub(crate) rx_packets: u64,
+    pub(crate) sent: Packets,
+    pub(crate) received: Packets,
     /// Frames that found no room in the receive ring, or in the card before it.
     pub(crate) rx_missed: u64,
     pub(crate) rx_crc_errors: u64,
@@ -107,9 +106,8 @@ impl Link {
             tx_queues: 1,
             rx_queues: 1,
             gso_max_size: None,
-            tx_packets: 0,
-            tx_dropped: 0,
-            rx_packets: 0,
+            sent: Packets::default(),
+            received: Packets::default(),
             rx_missed: 0,
             rx_crc_errors: 0,
         };
@@ -141,9 +139,15 @@ impl Link {
                 // card's own memory in rx_missed_errors.
                 IFLA_STATS64 => {
                     let field = |n: usize| u64_at(value, 8 * n);
-                    link.rx_packets = field(0)?;
-                    link.tx_packets = field(1)?;
-                    link.tx_dropped = field(7)?;
+                    let packets = |n: usize| {
+                        Some(Packets {
+                            packets: field(n)?,
+                            bytes: field(n + 2)?,
+                            dropped: field(n + 6)?,
+                        })
+                    };
+                    link.received = packets(0)?;
+                    link.sent = packets(1)?;
                     link.rx_crc_errors = field(12)?;
                     link.rx_missed = field(14)?.saturating_add(field(15)?);
                 }

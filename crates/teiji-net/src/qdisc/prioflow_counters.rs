@@ -59,8 +59,16 @@ impl Serialize for LevelSet {
     }
 }
 
+impl<'de> Deserialize<'de> for LevelSet {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let levels = Vec::<u8>::deserialize(deserializer)?;
+        let bit = |level: &u8| 1_u16.checked_shl((*level).into()).unwrap_or(0);
+        Ok(Self(levels.iter().map(bit).fold(0, |all, bit| all | bit)))
+    }
+}
+
 /// What a port knows of the other end of its wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PeerState {
     /// The link is off or new, or its equipment says nothing of itself.

@@ -85,6 +85,18 @@ impl Address {
         complete.then_some(Self { storage: *storage, length })
     }
 
+    /// True of a frame that a packet socket saw on its way out.
+    pub fn is_outgoing(&self) -> bool {
+        let is_link =
+            self.storage.ss_family == AF_PACKET && self.length >= length_of::<libc::sockaddr_ll>();
+        if !is_link {
+            return false;
+        }
+        // SAFETY: a whole address of this family, by the invariant and the check above.
+        let link = unsafe { (&raw const self.storage).cast::<libc::sockaddr_ll>().read() };
+        link.sll_pkttype == libc::PACKET_OUTGOING
+    }
+
     /// The address and its length, for a call during which `self` stays
     /// borrowed.
     pub(super) fn as_raw(&self) -> (*const libc::sockaddr, libc::socklen_t) {

@@ -8,10 +8,11 @@ use anyhow::Context;
 use serde::Serialize;
 use teiji::{RxRecord, StopFlag};
 use teiji_core::time::{Instant, Monotonic, Span};
+use teiji_live::interval::{Interval, Intervals};
 use teiji_sys::clock;
 
 use super::csv;
-use super::interval::{FlowInterval, Intervals};
+use super::report::seen;
 use crate::output::{self, OutputError};
 
 /// Arrivals are handed to the printing thread so often.
@@ -103,7 +104,7 @@ impl Live {
 fn print(
     form: Form,
     every: Option<Span>,
-    mut intervals: Intervals,
+    mut intervals: Intervals<u16>,
     events: &Receiver<Event>,
 ) -> Result<(), OutputError> {
     if form == Form::Csv {
@@ -113,10 +114,14 @@ fn print(
     for event in events {
         match event {
             Event::Arrived(arrivals) if form == Form::Csv => output::text(csv::rows(&arrivals))?,
-            Event::Arrived(arrivals) => arrivals.iter().for_each(|a| intervals.add(a)),
+            Event::Arrived(arrivals) => {
+                for arrival in &arrivals {
+                    intervals.add(arrival.flow, &seen(arrival));
+                }
+            }
             Event::Ended => {
                 end = end + every.unwrap_or(Span::ZERO);
-                let flows = intervals.end();
+                let flows: Vec<_> = intervals.end().into_iter().map(FlowInterval::from).collect();
                 if form == Form::Json {
                     output::json_line(&Line::new(end, &flows))?;
                 } else {
@@ -126,6 +131,24 @@ fn print(
         }
     }
     Ok(())
+}
+
+/// One flow in one interval.
+#[derive(Debug, Default, Serialize)]
+struct FlowInterval {
+    flow: u16,
+    frames: u64,
+    lost: u64,
+    range_ns: Option<i64>,
+    latency_ns: Option<[i64; 2]>,
+    after_deadline: Option<u64>,
+}
+
+impl From<(u16, Interval)> for FlowInterval {
+    fn from((flow, of): (u16, Interval)) -> Self {
+        let Interval { frames, lost, range_ns, latency_ns, after_deadline, .. } = of;
+        Self { flow, frames, lost, range_ns, latency_ns, after_deadline }
+    }
 }
 
 /// An interval as JSON (docs/talk-listen.md).

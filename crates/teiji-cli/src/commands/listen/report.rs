@@ -6,25 +6,26 @@ use std::fmt::{self, Write};
 use serde::Serialize;
 use teiji::{ListenerLog, RxRecord};
 use teiji_core::time::Span;
+use teiji_live::interval::Seen;
 use teiji_stats::{Deviation, Series};
 
 use crate::commands::quantity::figures;
 
 pub(super) const FORMAT: &str = "teiji-listen";
 pub(super) const VERSION: u32 = 1;
-/// Latencies from here on are taken for clocks that disagree: `CLOCK_TAI` is 37 s off where
-/// nobody has told the kernel its offset.
-const IMPLAUSIBLE: Span = Span::from_secs(10);
 
 /// What must be true for a latency to be one.
 const ASSUMPTION: &str =
     "the sender's CLOCK_TAI and this host's agree: it is one host, or PTP keeps both";
 
-/// Arrival by the kernel's timestamp − schedule; `None` if the clocks of sender and receiver
-/// cannot agree: it would be negative or very long.
-pub(super) fn latency_ns(arrival: &RxRecord) -> Option<i64> {
-    let latency = arrival.rx_kernel? - arrival.scheduled;
-    (!latency.is_negative() && latency < IMPLAUSIBLE).then(|| latency.as_ns())
+/// An arrival as what is summed up by intervals.
+pub(super) fn seen(arrival: &RxRecord) -> Seen {
+    Seen {
+        probe: Some((arrival.seq, arrival.scheduled)),
+        by_kernel: arrival.rx_kernel,
+        by_nic: arrival.rx_hardware,
+        outgoing: false,
+    }
 }
 
 /// The report. Times in ns.
@@ -111,7 +112,7 @@ impl Flow {
             }
             series.finish()
         };
-        let latencies: Option<Vec<i64>> = arrivals.iter().map(|a| latency_ns(a)).collect();
+        let latencies: Option<Vec<i64>> = arrivals.iter().map(|a| seen(a).latency_ns()).collect();
         let after = |deadline: Span| {
             let late = |latency: &&i64| **latency > deadline.as_ns();
             Some(latencies.as_ref()?.iter().filter(late).count() as u64)

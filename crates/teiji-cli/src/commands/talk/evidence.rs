@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use teiji::talker::{TalkerConfig, TxStamps};
-use teiji_net::transmissions::Transmissions;
+use teiji_net::traffic::Traffic;
 use teiji_sys::ethtool;
 use teiji_sys::phc::{Offset, Phc};
 
@@ -53,17 +53,17 @@ impl Clock {
 /// What the interface counted since `before`. Drivers count a frame when its interrupt comes,
 /// and some look at their NIC's counters once a second only: the first of the `expected` frames
 /// is waited for, and the others for a shorter time.
-pub(super) fn counted(before: &Transmissions, interface: &str, expected: u64) -> Option<Counted> {
+pub(super) fn counted(before: &Traffic, interface: &str, expected: u64) -> Option<Counted> {
     let mut polls = 0;
     loop {
-        let now = Transmissions::of(interface)?;
-        let sent = now.sent.saturating_sub(before.sent);
+        let now = Traffic::of(interface).ok()?;
+        let sent = now.sent.packets.saturating_sub(before.sent.packets);
         let patience = if sent == 0 { POLLS_FOR_FIRST } else { POLLS_FOR_ALL };
         if sent >= expected || polls >= patience {
             return Some(Counted {
                 carrier: now.carrier,
                 sent,
-                dropped: now.dropped.saturating_sub(before.dropped),
+                dropped: now.sent.dropped.saturating_sub(before.sent.dropped),
                 qdisc: now.qdisc_drops_since(before),
             });
         }

@@ -7,7 +7,7 @@ use teiji::TalkerLog;
 use teiji::margin::Reading;
 use teiji::talker::TxStamps;
 use teiji_core::time::Span;
-use teiji_net::transmissions::QdiscDrops;
+use teiji_net::traffic::QdiscDrops;
 use teiji_stats::{Deviation, Series};
 
 use super::advice;
