@@ -63,6 +63,7 @@ for profile in default gPTP; do
     contains "$profile: all frames" '10 frames transmitted on time' "$(cat talk.log)"
     contains "$profile: ptp4l has locked before" ' to SLAVE on' "$(cat A.ptp)"
     tail -n 1 A.ptp
+    contains "$profile: top asks ptp4l, too" 'PTP    ptp4l is ' "$(a teiji top v0 --count 4)"
 
     must a phc_ctl v0 -- adj 0.005
     gives_up "$profile: a PHC put off by hand" 'from its master'
