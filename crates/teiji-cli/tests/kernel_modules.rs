@@ -207,6 +207,7 @@ fn a_kernel_that_dies_is_told_with_the_script_and_its_words() {
     let said = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);
     assert!(said.out.contains("✗ kernel: crash.sh: "), "{}", said.out);
+    assert!(said.out.contains("sysrq_handle_crash+0x"), "the call trace: {}", said.out);
     assert!(said.err.contains("sysrq triggered crash"), "{}", said.err);
 }
 

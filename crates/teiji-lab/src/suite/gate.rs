@@ -81,6 +81,12 @@ pub fn from_log(log: &str) -> Vec<String> {
     findings
 }
 
+/// What the log says after its first bad line, as call traces: at most `most` lines of its script.
+pub fn after_first(log: &str, most: usize) -> impl Iterator<Item = &str> {
+    let bad = log.lines().skip_while(|line| line.contains(MARK) || !is_bad(line));
+    bad.skip(1).take_while(|line| !line.contains(MARK)).take(most)
+}
+
 fn is_bad(line: &str) -> bool {
     BAD.iter().any(|bad| line.contains(bad)) && !HARMLESS.iter().any(|fine| line.contains(fine))
 }
@@ -116,6 +122,16 @@ mod tests {
             };
             assert_eq!(findings(&loud), [format!("gates.sh: {complaint}")]);
         }
+    }
+
+    #[test]
+    fn the_trace_of_the_first_complaint_is_what_follows_it() {
+        let log = "[ 1.0] fine\n[ 3.0] teiji: suite: a.sh\n[ 4.0] BUG: x\n[ 4.1] Call Trace:\n[ 4.1]  f+0x1\n\
+                   [ 4.1]  g+0x2\n[ 5.0] teiji: suite: b.sh\n[ 6.0] BUG: y\n";
+        let trace: Vec<&str> = after_first(log, 2).collect();
+        assert_eq!(trace, ["[ 4.1] Call Trace:", "[ 4.1]  f+0x1"]);
+        assert_eq!(after_first(log, 9).count(), 3, "as far as the next script");
+        assert_eq!(after_first("[ 1.0] fine\n", 9).count(), 0);
     }
 
     #[test]

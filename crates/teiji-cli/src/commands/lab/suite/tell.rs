@@ -9,6 +9,8 @@ use crate::output;
 
 /// How much of a failed script's output is shown, if not all of each.
 const SHOWN_LINES: usize = 30;
+/// A call trace on a debug kernel.
+const TRACE_LINES: usize = 60;
 
 /// Prints what was found, and with `whole_output` all that the scripts printed; whether all of it
 /// is good.
@@ -17,9 +19,7 @@ pub fn report(report: &Report, release: &str, whole_output: bool) -> anyhow::Res
         tell_script(script, whole_output)?;
     }
     let findings = gate::findings(report);
-    for finding in &findings {
-        output::line(format_args!("✗ kernel: {finding}"))?;
-    }
+    tell_complaints(&findings, &report.kernel_log)?;
     let ok: usize = report.scripts.iter().map(|script| script.ok.len()).sum();
     let bad: usize = report.scripts.iter().filter(|script| !script.passed()).count();
     let skipped: usize = report.scripts.iter().map(|script| script.skipped.len()).sum();
@@ -57,8 +57,17 @@ fn tell_script(script: &ScriptReport, whole_output: bool) -> anyhow::Result<()> 
 
 /// What the console says of a guest that died: the kernel's complaints, with their script.
 pub fn death(path: &Path) -> anyhow::Result<()> {
-    for finding in gate::from_log(&console::text(path)) {
+    let log = console::text(path);
+    tell_complaints(&gate::from_log(&log), &log)
+}
+
+/// The kernel's complaints, and its call trace of the first: later ones often follow from it.
+fn tell_complaints(findings: &[String], log: &str) -> anyhow::Result<()> {
+    for finding in findings {
         output::line(format_args!("✗ kernel: {finding}"))?;
+    }
+    for line in gate::after_first(log, TRACE_LINES) {
+        output::line(format_args!("    | {line}"))?;
     }
     Ok(())
 }
