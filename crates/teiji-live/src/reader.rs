@@ -70,7 +70,7 @@ fn look(name: &str, watch: &mut Option<Watch>, watched: Watched) -> Interface {
         *watch = None;
         return Interface { name: name.to_owned(), ..Interface::default() };
     };
-    if watched != Watched::None && watch.as_ref().is_none_or(Watch::has_failed) {
+    if watched != Watched::None && !watch.as_ref().is_some_and(|watch| watch.is_of(name)) {
         *watch = Watch::start(name, watched).ok();
     }
     let (flows, unseen) = watch.as_ref().map(Watch::take).unwrap_or_default();

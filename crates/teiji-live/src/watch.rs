@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use teiji_core::time::Span;
 use teiji_core::wire;
@@ -26,6 +27,7 @@ const OCTETS: u16 = 128;
 const FRAMES_A_CALL: u16 = 64;
 const BUFFER: u32 = 4 << 20;
 const WAIT: Span = Span::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(50);
 /// Flows of an interface that are told apart.
 const FLOWS: usize = 256;
 /// A flow that was silent in so many intervals is forgotten.
@@ -58,6 +60,8 @@ pub(crate) enum WatchError {
 /// Watches until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    /// The interface's number.
+    index: u32,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -65,8 +69,6 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Shared {
     ended: AtomicBool,
-    /// The socket has failed, as it does when its interface is gone.
-    failed: AtomicBool,
     seen: Mutex<AllSeen>,
 }
 
@@ -110,21 +112,17 @@ impl Watch {
             beyond: 0,
             dropped: 0,
         };
-        let shared = Arc::new(Shared {
-            ended: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
-            seen: Mutex::new(seen),
-        });
+        let shared = Arc::new(Shared { ended: AtomicBool::new(false), seen: Mutex::new(seen) });
         let watching = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name(format!("watch-{name}"))
             .spawn(move || watching.run(&socket))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { index, shared, thread: Some(thread) })
     }
 
-    /// It sees nothing any more.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.shared.failed.load(Ordering::Relaxed)
+    /// Whether the interface of this name is still the one that it watches.
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        interface::index(name).is_ok_and(|index| index == self.index)
     }
 
     /// The flows since the last call, and the frames since the start that were not looked at.
@@ -152,8 +150,9 @@ impl Shared {
         let mut receiver = Receiver::with_sources(FRAMES_A_CALL, OCTETS.into());
         while !self.ended.load(Ordering::Relaxed) {
             let Ok(count) = receiver.receive(socket, Queue::Arrivals) else {
-                self.failed.store(true, Ordering::Relaxed);
-                return;
+                // The interface went down, and may come up again.
+                thread::sleep(PAUSE);
+                continue;
             };
             let tai_offset = clock::tai_offset();
             let mut seen = self.seen();

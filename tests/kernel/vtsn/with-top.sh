@@ -107,10 +107,13 @@ must a ip link set v0 name gone
 sleep 1
 must a ip link set gone name v0
 must a ip link set v0 up
+must ip -n A neighbour replace 10.0.0.2 dev v0 lladdr "$(b cat /sys/class/net/v0p/address)" nud permanent
+a teiji talk v0 10.0.0.2 --frames 50 --period 1ms --priority 3 >talk.log 2>&1
 wait $top_a
 equal 'an interface may go and come back' 0 $?
 contains 'meanwhile it is gone' '"traffic":null' "$(cat a.json)"
 contains 'and then it is there again' '"carrier":true' "$(last a.json)"
+equal 'with its flows' 50 "$(last a.json | value frames_total)"
 text=$(a teiji top v0 --count 1 --every 100ms)
 contains 'as text it has a row for the level' 'level 3' "$text"
 contains 'and the reasons' 'Drops  of the whole machine since the start:' "$text"
