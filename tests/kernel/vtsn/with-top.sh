@@ -108,6 +108,8 @@ sleep 1
 must a ip link set gone name v0
 must a ip link set v0 up
 must ip -n A neighbour replace 10.0.0.2 dev v0 lladdr "$(b cat /sys/class/net/v0p/address)" nud permanent
+# Until it has looked again.
+sleep 0.5
 a teiji talk v0 10.0.0.2 --frames 50 --period 1ms --priority 3 >talk.log 2>&1
 wait $top_a
 equal 'an interface may go and come back' 0 $?
