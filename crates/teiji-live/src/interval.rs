@@ -199,7 +199,7 @@ mod tests {
             left_ns: None,
         };
         assert_eq!(first, [(3, expected)]);
-        // What comes late lowers the loss of its interval, which began after it.
+        // Late frames lower the loss of the interval in which they arrive.
         for (seq, after) in [(7, 10), (9, 60), (11, 60)] {
             intervals.add(3, &arrival(seq, after));
         }

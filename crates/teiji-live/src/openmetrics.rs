@@ -187,7 +187,7 @@ fn of_levels(each: &Each<'_>) -> Vec<Metric> {
         .unit(Unit::Seconds),
         Metric::gauge(
             "peer_alarm",
-            "1 if the peer of flow control loses what it is asked to keep",
+            "1 if the peer does not obey pause requests",
             each.interface(|i| Some(flag(i.flow_control.as_ref()?.peer.is_alarm()))),
         ),
     ]

@@ -66,7 +66,7 @@ impl Reader {
 
 fn look(name: &str, watch: &mut Option<Watch>, watched: Watched) -> Interface {
     let Ok(traffic) = Traffic::of(name) else {
-        // What comes back under this name is another one.
+        // A later interface of this name is another one.
         *watch = None;
         return Interface { name: name.to_owned(), ..Interface::default() };
     };

@@ -51,7 +51,7 @@ pub struct Interface {
 pub struct FlowControl {
     /// Levels that are not sent now.
     pub paused: LevelSet,
-    /// Levels that the peer is asked not to send now.
+    /// Levels of which a pause is requested from the peer now.
     pub requested: LevelSet,
     /// The other end of the wire.
     pub peer: PeerState,

@@ -180,17 +180,13 @@ fn qdiscs(pairs: &[(&Interface, &Interface)], seconds: f64) -> Vec<Line> {
     let mut table =
         Table::new(&["qdisc", "at", "kind", "sent/s", "waiting", "dropped", "overlimits"]);
     for (before, now) in pairs {
-        let all = |of: &Interface| of.traffic.clone().unwrap_or_default().qdiscs;
-        let earlier = all(before);
-        for qdisc in all(now) {
+        for qdisc in now.traffic.iter().flat_map(|traffic| &traffic.qdiscs) {
             let kind = qdisc.settings.kind();
             if kind == "noqueue" {
                 continue;
             }
-            let same = |q: &&teiji_net::ObservedQdisc| {
-                q.parent == qdisc.parent && q.settings.kind() == kind
-            };
-            let counted = earlier.iter().find(same).map(|q| q.counters).unwrap_or_default();
+            let earlier = before.traffic.as_ref().and_then(|traffic| traffic.qdisc_like(qdisc));
+            let counted = earlier.map(|q| q.counters).unwrap_or_default();
             let counters = qdisc.counters;
             table.row(
                 counters.drops > counted.drops,
@@ -218,10 +214,10 @@ fn levels(pairs: &[(&Interface, &Interface)], seconds: f64) -> Vec<Line> {
         let mut cells = [const { String::new() }; 6];
         (cells[0], cells[1]) = (now.name.clone(), format!("peer {state}"));
         table.row(peer.is_alarm(), cells);
-        let earlier = before.flow_control.clone().unwrap_or_default();
+        let earlier = before.flow_control.iter().flat_map(|earlier| &earlier.levels);
         for level in &flow_control.levels {
             let same = |l: &&crate::sample::Level| l.level == level.level;
-            let counted = earlier.levels.iter().find(same).copied().unwrap_or_default();
+            let counted = earlier.clone().find(same).copied().unwrap_or_default();
             let paused = level.paused_ns.saturating_sub(counted.paused_ns) as f64 / 1e9;
             let now_paused = flow_control.paused.contains(level.level);
             table.row(

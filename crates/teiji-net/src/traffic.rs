@@ -58,16 +58,23 @@ impl Traffic {
         })
     }
 
+    /// Its qdisc of the same kind at the same place.
+    pub fn qdisc_like(&self, other: &ObservedQdisc) -> Option<&ObservedQdisc> {
+        let like = |q: &&ObservedQdisc| {
+            q.parent == other.parent && q.settings.kind() == other.settings.kind()
+        };
+        self.qdiscs.iter().find(like)
+    }
+
     /// The qdisc that dropped most since `before`; of those with as many the one furthest
     /// from the root, which is the one that did it.
     pub fn qdisc_drops_since(&self, before: &Self) -> Option<QdiscDrops> {
         self.qdiscs
             .iter()
             .map(|now| {
-                let kind = now.settings.kind();
-                let same = |q: &&ObservedQdisc| q.parent == now.parent && q.settings.kind() == kind;
-                let earlier = before.qdiscs.iter().find(same).map_or(0, |q| q.counters.drops);
-                (now.counters.drops.saturating_sub(earlier), now.parent != Handle::ROOT, kind)
+                let earlier = before.qdisc_like(now).map_or(0, |q| q.counters.drops);
+                let more = now.counters.drops.saturating_sub(earlier);
+                (more, now.parent != Handle::ROOT, now.settings.kind())
             })
             .filter(|(packets, ..)| *packets > 0)
             .max()
