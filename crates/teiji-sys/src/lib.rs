@@ -30,6 +30,7 @@
 #[cfg(not(all(target_os = "linux", any(target_pointer_width = "64", target_endian = "little"))))]
 compile_error!("teiji-sys knows Linux on 64-bit and on little-endian 32-bit processors only");
 
+mod bpf;
 pub mod clock;
 pub mod debugfs;
 pub mod error;

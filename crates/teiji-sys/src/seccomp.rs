@@ -10,6 +10,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::bpf::{give, instruction};
 use crate::error::{SysError, check};
 
 /// A system call that a rule can name.
@@ -80,21 +81,12 @@ const CLOSE_ON_EXEC: u32 = libc::O_CLOEXEC as u32;
 /// Of the lower half of an argument.
 const LOWER_HALF: u32 = if cfg!(target_endian = "little") { 0 } else { 4 };
 
-#[expect(clippy::cast_possible_truncation, reason = "codes of instructions have 16 bits")]
-fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code: code as u16, jt, jf, k }
-}
-
 fn load(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
 }
 
 fn jump_if_equal(value: u32, skip: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, skip, 0, value)
-}
-
-fn give(result: u32) -> libc::sock_filter {
-    instruction(libc::BPF_RET | libc::BPF_K, 0, 0, result)
 }
 
 /// Goes on with the next rule; the distance is filled in when it is known.

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use teiji_core::wire::{EtherType, Probe, TEIJI_ETHERTYPE};
 
 use super::{Socket, length_of};
+use crate::bpf::{give, instruction};
 use crate::error::{SysError, check};
 
 const UDP: u32 = 17;
@@ -15,11 +16,6 @@ const IPV4_PROTOCOL_AT: u32 = IPV4_AT + 9;
 const IPV6_PROTOCOL_AT: u32 = 14 + 6;
 const UDP_HEADER: u32 = 8;
 const IPV6_PAYLOAD_AT: u32 = 14 + 40 + UDP_HEADER;
-
-#[expect(clippy::cast_possible_truncation, reason = "codes of instructions have 16 bits")]
-fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code: code as u16, jt, jf, k }
-}
 
 fn half(at: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, at)
@@ -42,7 +38,6 @@ fn test_frames(octets: u32) -> [libc::sock_filter; 16] {
     let after_ipv4 =
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_IND, 0, 0, IPV4_AT + UDP_HEADER);
     let after_ipv6 = instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, IPV6_PAYLOAD_AT);
-    let give = |k: u32| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k);
     [
         half(TYPE_AT),
         equal(TEIJI_ETHERTYPE.0.into(), 13, 0),
