@@ -101,8 +101,8 @@ fn interfaces(pairs: &[(&Interface, &Interface)], seconds: f64) -> Vec<Line> {
             table.row(true, cells);
             continue;
         };
-        let same = Traffic::default();
-        let earlier = before.traffic.as_ref().unwrap_or(&same);
+        // Of one that was gone it is unknown since when its counters count.
+        let earlier = before.traffic.as_ref().unwrap_or(traffic);
         let missed = |of: &Traffic| Packets {
             dropped: of.received.dropped.saturating_add(of.rx_missed),
             ..of.received
@@ -321,6 +321,19 @@ mod tests {
         let wrong = lines.iter().filter(|line| line.role == Role::Wrong);
         let wrong: Vec<&str> = wrong.filter_map(|line| line.text.split(' ').next()).collect();
         assert_eq!(wrong, ["eth1", "eth0", "eth0", "Drops"], "gone, and what has dropped");
+    }
+
+    #[test]
+    fn an_interface_that_is_back_has_no_rates_of_its_whole_life() {
+        let mut before = sample(1, 0);
+        before.interfaces[0].traffic = None;
+        let back = lines(&before, &sample(3, 0));
+        assert!(
+            back[1]
+                .text
+                .starts_with("eth0       yes      0           0.0     0        0       0.0"),
+            "{back:?}"
+        );
     }
 
     #[test]
