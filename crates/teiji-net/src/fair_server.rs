@@ -14,7 +14,7 @@ use teiji_core::time::Span;
 use teiji_sys::debugfs::Debugfs;
 
 use crate::cpus;
-use crate::machine::version_number;
+use crate::release::version_number;
 
 const FOLDER: &str = "sched/fair_server";
 /// The same where debugfs is mounted as usual.

@@ -74,6 +74,7 @@ pub mod plan;
 pub mod processing;
 pub mod qdisc;
 pub mod receive_trace;
+mod release;
 pub mod ssh;
 mod support;
 pub mod system;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
 
 use crate::fair_server::{self, FairServer};
+use crate::release::version_number;
 
 /// The machine as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,12 +84,6 @@ fn observe_below(root: &Path, tai_offset: Span) -> Machine {
         rt_period_us: number("proc/sys/kernel/sched_rt_period_us"),
         fair_servers: None,
     }
-}
-
-/// Major and minor version of a release, `6.12.117+deb12-rt-amd64`.
-pub(crate) fn version_number(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// The first field of `/proc/cpuinfo` with one of these names; x86 and Arm

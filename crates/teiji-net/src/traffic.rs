@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::netlink::link::Packets;
 use crate::netlink::{Netlink, qdisc};
 use crate::nic::{self, NicError};
 use crate::qdisc::{Handle, ObservedQdisc};
@@ -19,17 +20,6 @@ pub struct Traffic {
     pub rx_missed: u64,
     /// Its qdiscs, roots first. A root that has classes counts theirs, too.
     pub qdiscs: Vec<ObservedQdisc>,
-}
-
-/// Packets of one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packets {
-    /// How many.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Those that the device, its driver or the kernel behind it dropped.
-    pub dropped: u64,
 }
 
 /// A qdisc that dropped packets.

@@ -4,13 +4,13 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use serde::{Deserialize, Serialize};
 use teiji_core::wire::MacAddr;
 
 use super::{KernelError, Netlink};
 use crate::message::{
     NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes, i32_at, text, u16_at, u32_at, u64_at,
 };
-use crate::traffic::Packets;
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
@@ -53,6 +53,17 @@ fn ifinfomsg(index: u32, flags: u32, change: u32) -> [u8; IFINFOMSG_LEN] {
     bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
     bytes[12..16].copy_from_slice(&change.to_ne_bytes());
     bytes
+}
+
+/// Packets of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packets {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that the device, its driver or the kernel behind it dropped.
+    pub dropped: u64,
 }
 
 /// What the kernel says of a link, as far as Teiji needs it.
