@@ -21,6 +21,7 @@ mod modules;
 pub(crate) mod progress;
 pub(crate) mod space;
 mod status;
+pub(crate) mod store_error;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,7 @@ pub use item::Package;
 pub use progress::{Progress, Step};
 pub use space::available_bytes;
 pub use status::{Cached, Clean, Cleaned, Health, Kind};
+pub use store_error::StoreError;
 
 use item::{Found, Item, Unfinished};
 use lock::{Filling, Lease};
@@ -136,7 +138,7 @@ impl Cache {
                 }
             }
         };
-        let missing = |what: &str| CacheError::Contents {
+        let missing = |what: &str| StoreError::Contents {
             package: item.dir.display().to_string(),
             missing: what.to_owned(),
         };
@@ -333,9 +335,9 @@ impl Cache {
 }
 
 /// Moves what the laboratory needs of an unpacked image package to the item's root.
-fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), CacheError> {
+fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), StoreError> {
     let missing =
-        |what: &str| CacheError::Contents { package: package.to_owned(), missing: what.to_owned() };
+        |what: &str| StoreError::Contents { package: package.to_owned(), missing: what.to_owned() };
     let release = package.strip_prefix("linux-image-").unwrap_or(package);
     let modules = ["lib/modules", "usr/lib/modules"]
         .map(|lib| unpacked.join(lib).join(release))
@@ -350,7 +352,7 @@ fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), CacheE
     };
     let image = of_kernel("vmlinuz").ok_or_else(|| missing("vmlinuz"))?;
     let keep = |from: &Path, to: &str| {
-        fs::rename(from, root.join(to)).map_err(|e| CacheError::io("rename", from, e))
+        fs::rename(from, root.join(to)).map_err(|e| StoreError::io("rename", from, e))
     };
     keep(&image, "vmlinuz")?;
     if let Some(config) = of_kernel("config") {
@@ -362,7 +364,7 @@ fn keep_kernel(unpacked: &Path, root: &Path, package: &str) -> Result<(), CacheE
 
 /// Removes QEMU's programs that are not for machines: where `qemu-user` is installed, apt brings a
 /// newer one, too, of 300 MB.
-fn keep_machines(root: &Path) -> Result<(), CacheError> {
+fn keep_machines(root: &Path) -> Result<(), StoreError> {
     for path in item::files_below(&root.join("usr/bin"))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if !name.starts_with("qemu-system-") {
@@ -372,7 +374,7 @@ fn keep_machines(root: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-fn drop_documentation(root: &Path) -> Result<(), CacheError> {
+fn drop_documentation(root: &Path) -> Result<(), StoreError> {
     ["usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/icons"]
         .iter()
         .try_for_each(|dir| item::remove(&root.join(dir)))

@@ -15,6 +15,7 @@ use crate::cache::error::CacheError;
 use crate::cache::item;
 use crate::cache::progress::{Progress, Step};
 use crate::cache::space;
+use crate::cache::store_error::StoreError;
 use crate::kernel::DebianKernel;
 
 use apt::{Apt, Remote, Tools};
@@ -206,10 +207,11 @@ impl Fetcher {
         let mut archives =
             self.get(wanted.origin, &wanted.name, &args, wanted.installed_bytes, progress)?;
         if archives.len() < names.len() {
-            return Err(CacheError::Contents {
+            return Err(StoreError::Contents {
                 package: names.join(", "),
                 missing: "file on the server".into(),
-            });
+            }
+            .into());
         }
         archives.sort_by_key(|archive| archive.package.name != wanted.name);
         Ok(archives)
@@ -377,7 +379,7 @@ impl Fetcher {
         match unpacked {
             Ok(_) => Ok(()),
             Err(CacheError::Tool { said, .. }) if said.contains("No space left") => {
-                Err(CacheError::full(what, root))
+                Err(StoreError::Full { what: what.to_owned(), path: root.to_owned() }.into())
             }
             Err(error) => {
                 // Not to be taken for whole at the next try.
@@ -389,7 +391,7 @@ impl Fetcher {
 }
 
 /// Removes the package files, which are of no use once unpacked.
-pub(crate) fn discard(archives: &[Archive]) -> Result<(), CacheError> {
+pub(crate) fn discard(archives: &[Archive]) -> Result<(), StoreError> {
     archives.iter().try_for_each(|archive| item::remove(&archive.path))
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::name::Name;
-use crate::cache::CacheError;
+use crate::cache::StoreError;
 
 /// See the variants.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ pub enum BoardError {
     },
     /// A lock cannot be had.
     #[error(transparent)]
-    Lock(#[from] CacheError),
+    Lock(#[from] StoreError),
 }
 
 impl BoardError {

@@ -55,6 +55,6 @@ impl Cache {
         let log = kind_dir.join(format!("{}.log", kernel.name()));
         kernel.build(&source, &work, &unfinished.root(), &log, progress)?;
         item::remove(&work)?;
-        unfinished.finish(&kind_dir, &id, &name, packages)
+        Ok(unfinished.finish(&kind_dir, &id, &name, packages)?)
     }
 }

@@ -3,10 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::store_error::StoreError;
 use crate::kernel::{BuildError, KernelError};
-
-/// Bytes in the megabyte that messages speak of.
-pub(crate) const MEGABYTE: u64 = 1_000_000;
 
 /// Why the cache cannot give what was asked for; every text ends in the next step.
 #[derive(Debug, thiserror::Error)]
@@ -16,43 +14,6 @@ pub enum CacheError {
         "no place for the cache: neither XDG_CACHE_HOME nor HOME is set; set XDG_CACHE_HOME=DIR"
     )]
     NoHome,
-    /// The cache folder may not be written by this user.
-    #[error(
-        "no permission to write {}: make it yours (sudo chown -R \"$USER\" {}) or set \
-         XDG_CACHE_HOME=DIR",
-        .path.display(), .path.display()
-    )]
-    Permission {
-        /// The path that was refused.
-        path: PathBuf,
-    },
-    /// The file system of the cache is too full.
-    #[error(
-        "{what} needs {needed_mb} MB in {}, {available_mb} MB are free: make room \
-         (teiji lab clean --unused) or set XDG_CACHE_HOME=DIR on a larger disk",
-        .dir.display()
-    )]
-    NoSpace {
-        /// What was to be stored.
-        what: String,
-        /// The cache folder.
-        dir: PathBuf,
-        /// Needed, in megabytes; 0 when the disk filled up underway and nobody knows.
-        needed_mb: u64,
-        /// Free for this user, in megabytes.
-        available_mb: u64,
-    },
-    /// Another file operation of the cache failed.
-    #[error("{action} {}: {source}", .path.display())]
-    Io {
-        /// What was tried, as a verb: "read", "write", ….
-        action: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
     /// apt or dpkg is not there.
     #[error(
         "`{tool}` is not here, so this is not a Debian-like machine: give a kernel with --kernel \
@@ -161,17 +122,6 @@ pub enum CacheError {
         /// Its own words.
         said: String,
     },
-    /// A downloaded package does not have the contents it should have.
-    #[error("{package} has no {missing}: it is not the kind of package expected here; report this")]
-    Contents {
-        /// The package.
-        package: String,
-        /// What it lacks.
-        missing: String,
-    },
-    /// Somebody else uses what is to be removed.
-    #[error("another teiji is using the cache: let it end, then try again")]
-    InUse,
     /// No QEMU fits and none can be fetched for this system.
     #[error("no fitting QEMU: {found}; {advice}")]
     Qemu {
@@ -180,6 +130,9 @@ pub enum CacheError {
         /// The next step.
         advice: String,
     },
+    /// What is stored cannot be read, changed or used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The kernel does not fit.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -189,25 +142,8 @@ pub enum CacheError {
 }
 
 impl CacheError {
-    /// An I/O error with its path; refusals and full disks get their own variant.
+    /// See [`StoreError::io`].
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        match source.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::Permission { path: path.to_owned() }
-            }
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::full(action, path),
-            _ => Self::Io { action, path: path.to_owned(), source },
-        }
-    }
-
-    /// The disk filled up while `what` was being stored.
-    pub(crate) fn full(what: &str, path: &Path) -> Self {
-        let available_mb = super::space::available_bytes(path).unwrap_or(0) / MEGABYTE;
-        Self::NoSpace {
-            what: what.to_owned(),
-            dir: path.to_owned(),
-            needed_mb: available_mb + 1,
-            available_mb,
-        }
+        StoreError::io(action, path, source).into()
     }
 }

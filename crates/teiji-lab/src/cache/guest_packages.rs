@@ -12,6 +12,7 @@ use super::libraries;
 use super::lock::Filling;
 use super::progress::Progress;
 use super::status::Kind;
+use super::store_error::StoreError;
 use super::{Cache, Freshness};
 
 /// Tells these items from packages unpacked without their libraries.
@@ -57,8 +58,9 @@ impl Cache {
             roots = names.iter().map(|name| cached(name, progress)).collect();
         }
         let lost =
-            |name: &str| CacheError::Contents { package: name.to_owned(), missing: "files".into() };
-        names.iter().zip(roots).map(|(name, root)| root.ok_or_else(|| lost(name))).collect()
+            |name: &str| StoreError::Contents { package: name.to_owned(), missing: "files".into() };
+        let found = names.iter().zip(roots);
+        Ok(found.map(|(name, root)| root.ok_or_else(|| lost(name))).collect::<Result<_, _>>()?)
     }
 
     fn fill_guest_packages(
@@ -76,7 +78,7 @@ impl Cache {
         let pool = self.unpacked_for_now(&fetcher, &archives, progress)?;
         for name in names {
             let own: Vec<&Archive> = archives.iter().filter(|a| a.package.name == *name).collect();
-            let missing = || CacheError::Contents {
+            let missing = || StoreError::Contents {
                 package: (*name).to_owned(),
                 missing: "package of exactly this name".into(),
             };
@@ -93,7 +95,7 @@ impl Cache {
             let id = item::id(&name, &package.version);
             unfinished.finish(&kind_dir, &id, &name, vec![package])?;
         }
-        fetch::discard(&archives)
+        Ok(fetch::discard(&archives)?)
     }
 }
 

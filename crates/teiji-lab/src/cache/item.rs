@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::error::CacheError;
+use super::store_error::StoreError;
 
 /// Version of the manifest's layout; another one is fetched again.
 const FORMAT: u32 = 1;
@@ -239,9 +239,9 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// Starts an item in the folder of its kind. The caller holds the lock for
     /// filling, so what else is unfinished there was left by a killed process.
-    pub(crate) fn start(kind_dir: &Path) -> Result<Self, CacheError> {
+    pub(crate) fn start(kind_dir: &Path) -> Result<Self, StoreError> {
         create_dir(kind_dir)?;
-        let entries = fs::read_dir(kind_dir).map_err(|e| CacheError::io("read", kind_dir, e))?;
+        let entries = fs::read_dir(kind_dir).map_err(|e| StoreError::io("read", kind_dir, e))?;
         for entry in entries.flatten() {
             if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
                 remove(&entry.path())?;
@@ -250,7 +250,7 @@ impl Unfinished {
         let dir = tempfile::Builder::new()
             .prefix(UNFINISHED)
             .tempdir_in(kind_dir)
-            .map_err(|e| CacheError::io("create a folder in", kind_dir, e))?;
+            .map_err(|e| StoreError::io("create a folder in", kind_dir, e))?;
         create_dir(&dir.path().join("root"))?;
         Ok(Self { dir })
     }
@@ -268,7 +268,7 @@ impl Unfinished {
         id: &str,
         name: &str,
         packages: Vec<Package>,
-    ) -> Result<Item, CacheError> {
+    ) -> Result<Item, StoreError> {
         let mut entries = BTreeMap::new();
         let root = self.root();
         for path in files_below(&root)? {
@@ -281,21 +281,21 @@ impl Unfinished {
         let manifest = Manifest { format: FORMAT, packages, fetched_unix_s, entries };
         let manifest_path = self.dir.path().join("manifest.json");
         let text = serde_json::to_vec(&manifest)
-            .map_err(|e| CacheError::io("write", &manifest_path, e.into()))?;
-        fs::write(&manifest_path, text).map_err(|e| CacheError::io("write", &manifest_path, e))?;
+            .map_err(|e| StoreError::io("write", &manifest_path, e.into()))?;
+        fs::write(&manifest_path, text).map_err(|e| StoreError::io("write", &manifest_path, e))?;
 
         let place = kind_dir.join(file_name(id));
         remove(&place)?;
         let filled = self.dir.keep();
-        fs::rename(&filled, &place).map_err(|e| CacheError::io("rename", &filled, e))?;
+        fs::rename(&filled, &place).map_err(|e| StoreError::io("rename", &filled, e))?;
         let item = Item { dir: place, manifest };
         point(kind_dir, name, id)?;
         Ok(item)
     }
 }
 
-fn describe(path: &Path) -> Result<Entry, CacheError> {
-    let read = |e| CacheError::io("read", path, e);
+fn describe(path: &Path) -> Result<Entry, StoreError> {
+    let read = |e| StoreError::io("read", path, e);
     let meta = fs::symlink_metadata(path).map_err(read)?;
     if meta.is_symlink() {
         let target = fs::read_link(path).map_err(read)?.to_string_lossy().into_owned();
@@ -305,22 +305,22 @@ fn describe(path: &Path) -> Result<Entry, CacheError> {
 }
 
 /// Makes `name` stand for `id`, in one step even if it stood for another.
-pub(crate) fn point(kind_dir: &Path, name: &str, id: &str) -> Result<(), CacheError> {
+pub(crate) fn point(kind_dir: &Path, name: &str, id: &str) -> Result<(), StoreError> {
     let link = kind_dir.join(file_name(name));
     let fresh = kind_dir.join(format!("{UNFINISHED}link-{}", std::process::id()));
     remove(&fresh)?;
     std::os::unix::fs::symlink(file_name(id), &fresh)
-        .map_err(|e| CacheError::io("create", &fresh, e))?;
-    fs::rename(&fresh, &link).map_err(|e| CacheError::io("create", &link, e))
+        .map_err(|e| StoreError::io("create", &fresh, e))?;
+    fs::rename(&fresh, &link).map_err(|e| StoreError::io("create", &link, e))
 }
 
 /// Creates a folder and its parents.
-pub(crate) fn create_dir(dir: &Path) -> Result<(), CacheError> {
-    fs::create_dir_all(dir).map_err(|e| CacheError::io("create", dir, e))
+pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(dir).map_err(|e| StoreError::io("create", dir, e))
 }
 
 /// Removes a file, link or folder, if it is there.
-pub(crate) fn remove(path: &Path) -> Result<(), CacheError> {
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     let gone = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -328,16 +328,16 @@ pub(crate) fn remove(path: &Path) -> Result<(), CacheError> {
     };
     match gone {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other.map_err(|e| CacheError::io("remove", path, e)),
+        other => other.map_err(|e| StoreError::io("remove", path, e)),
     }
 }
 
 /// Files and symbolic links below `dir`, links not followed, in no order.
-pub(crate) fn files_below(dir: &Path) -> Result<Vec<PathBuf>, CacheError> {
+pub(crate) fn files_below(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut files = Vec::new();
     let mut pending = vec![dir.to_owned()];
     while let Some(dir) = pending.pop() {
-        let read = |e| CacheError::io("read", &dir, e);
+        let read = |e| StoreError::io("read", &dir, e);
         for entry in fs::read_dir(&dir).map_err(read)? {
             let entry = entry.map_err(read)?;
             if entry.file_type().map_err(read)?.is_dir() {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::arch::Arch;
 use crate::elf::Needs;
 
-use super::error::CacheError;
 use super::item;
+use super::store_error::StoreError;
 
 /// Where Debian keeps libraries; those of one architecture in a folder of its own there.
 const LIBRARY_FOLDERS: [&str; 2] = ["lib", "usr/lib"];
@@ -15,14 +15,14 @@ const LIBRARY_FOLDERS: [&str; 2] = ["lib", "usr/lib"];
 /// Copies into `root` what its programs need of `pool`, and what that needs in turn.
 /// A plug-in whose library the package does not depend on is removed: it would only
 /// work where somebody has installed that too.
-pub(super) fn add(root: &Path, pool: &Path, arch: Arch) -> Result<(), CacheError> {
+pub(super) fn add(root: &Path, pool: &Path, arch: Arch) -> Result<(), StoreError> {
     let mut unread: Vec<_> =
         item::files_below(root)?.into_iter().map(|path| (path, true)).collect();
     while let Some((path, own)) = unread.pop() {
         if path.is_symlink() {
             continue;
         }
-        let bytes = fs::read(&path).map_err(|e| CacheError::io("read", &path, e))?;
+        let bytes = fs::read(&path).map_err(|e| StoreError::io("read", &path, e))?;
         let needs = Needs::of(&bytes);
         let plug_in = own && needs.loader.is_none();
         let loader = needs.loader.map(|path| path.trim_start_matches('/').to_owned());
@@ -31,7 +31,7 @@ pub(super) fn add(root: &Path, pool: &Path, arch: Arch) -> Result<(), CacheError
                 Some(place) => unread.extend(copy(&place, root, pool)?.map(|path| (path, false))),
                 None if plug_in => item::remove(&path)?,
                 None => {
-                    return Err(CacheError::Contents {
+                    return Err(StoreError::Contents {
                         package: path.display().to_string(),
                         missing: format!("library {wanted}"),
                     });
@@ -54,7 +54,7 @@ fn find(wanted: &str, pool: &Path, arch: Arch) -> Option<String> {
 }
 
 /// Copies a file of `pool`, and if it is a link what it leads to; the file it ends at.
-fn copy(place: &str, root: &Path, pool: &Path) -> Result<Option<PathBuf>, CacheError> {
+fn copy(place: &str, root: &Path, pool: &Path) -> Result<Option<PathBuf>, StoreError> {
     let mut place = PathBuf::from(place);
     // A library's name leads to its file in one or two steps.
     for _ in 0..4 {
@@ -66,10 +66,10 @@ fn copy(place: &str, root: &Path, pool: &Path) -> Result<Option<PathBuf>, CacheE
             item::create_dir(folder)?;
         }
         let Ok(target) = fs::read_link(&from) else {
-            fs::copy(&from, &to).map_err(|e| CacheError::io("copy", &from, e))?;
+            fs::copy(&from, &to).map_err(|e| StoreError::io("copy", &from, e))?;
             return Ok(Some(to));
         };
-        std::os::unix::fs::symlink(&target, &to).map_err(|e| CacheError::io("create", &to, e))?;
+        std::os::unix::fs::symlink(&target, &to).map_err(|e| StoreError::io("create", &to, e))?;
         place = match target.strip_prefix("/") {
             Ok(absolute) => absolute.to_owned(),
             Err(_) => place.parent().unwrap_or(Path::new("")).join(&target),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::error::CacheError;
 use super::progress::Progress;
+use super::store_error::StoreError;
 
 /// How long a lock is tried before somebody else is said to hold it: half a second in
 /// all. A process that is just being started holds all locks of its parent until it
@@ -27,29 +27,29 @@ pub(crate) struct Filling(#[expect(dead_code, reason = "the open file is the loc
 #[derive(Debug)]
 pub(crate) struct Lease(#[expect(dead_code, reason = "the open file is the lock")] File);
 
-fn open(path: &Path) -> Result<File, CacheError> {
+fn open(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .open(path)
-        .map_err(|e| CacheError::io("open", path, e))
+        .map_err(|e| StoreError::io("open", path, e))
 }
 
-fn lock(file: &File, path: &Path, how: FlockOperation) -> Result<bool, CacheError> {
+fn lock(file: &File, path: &Path, how: FlockOperation) -> Result<bool, StoreError> {
     loop {
         match flock(file, how) {
             Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) => return Ok(false),
             Err(Errno::INTR) => {}
-            Err(e) => return Err(CacheError::io("lock", path, e.into())),
+            Err(e) => return Err(StoreError::io("lock", path, e.into())),
         }
     }
 }
 
 /// Tries for a moment; whether the lock is held now.
-pub(crate) fn lock_soon(file: &File, path: &Path) -> Result<bool, CacheError> {
+pub(crate) fn lock_soon(file: &File, path: &Path) -> Result<bool, StoreError> {
     for attempt in 0..TRIES {
         if attempt > 0 {
             std::thread::sleep(PAUSE);
@@ -63,13 +63,13 @@ pub(crate) fn lock_soon(file: &File, path: &Path) -> Result<bool, CacheError> {
 
 impl Filling {
     /// Waits for the right to change the cache; tells `progress` when it must.
-    pub(crate) fn wait(dir: &Path, progress: &mut dyn Progress) -> Result<Self, CacheError> {
+    pub(crate) fn wait(dir: &Path, progress: &mut dyn Progress) -> Result<Self, StoreError> {
         Self::of("filling.lock", "filling the cache", dir, progress)
     }
 
     /// The same for the debug kernels, whose building takes so long that all others
     /// must not wait for it. Who needs both takes this one first.
-    pub(crate) fn kernels(dir: &Path, progress: &mut dyn Progress) -> Result<Self, CacheError> {
+    pub(crate) fn kernels(dir: &Path, progress: &mut dyn Progress) -> Result<Self, StoreError> {
         Self::of("building.lock", "building a kernel", dir, progress)
     }
 
@@ -78,7 +78,7 @@ impl Filling {
         doing: &str,
         dir: &Path,
         progress: &mut dyn Progress,
-    ) -> Result<Self, CacheError> {
+    ) -> Result<Self, StoreError> {
         let path = dir.join(name);
         let mut file = open(&path)?;
         if !lock_soon(&file, &path)? {
@@ -101,7 +101,7 @@ impl Filling {
 
 impl Lease {
     /// Marks the cache as used; many may hold a lease at once.
-    pub(crate) fn shared(dir: &Path) -> Result<Self, CacheError> {
+    pub(crate) fn shared(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join("use.lock");
         let file = open(&path)?;
         lock(&file, &path, FlockOperation::LockShared)?;
@@ -109,13 +109,13 @@ impl Lease {
     }
 
     /// Succeeds only when nobody holds a lease.
-    pub(crate) fn sole(dir: &Path) -> Result<Self, CacheError> {
+    pub(crate) fn sole(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join("use.lock");
         let file = open(&path)?;
         if lock_soon(&file, &path)? {
             return Ok(Self(file));
         }
-        Err(CacheError::InUse)
+        Err(StoreError::InUse)
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let one = Lease::shared(dir.path()).unwrap();
         let two = Lease::shared(dir.path()).unwrap();
-        assert!(matches!(Lease::sole(dir.path()), Err(CacheError::InUse)));
+        assert!(matches!(Lease::sole(dir.path()), Err(StoreError::InUse)));
         drop((one, two));
         Lease::sole(dir.path()).unwrap();
     }

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::error::{CacheError, MEGABYTE};
+use super::store_error::StoreError;
+
+/// Bytes in the megabyte that messages speak of.
+const MEGABYTE: u64 = 1_000_000;
 
 /// Bytes that this user may still write on the file system of `path`.
 pub fn available_bytes(path: &Path) -> Option<u64> {
@@ -12,9 +15,9 @@ pub fn available_bytes(path: &Path) -> Option<u64> {
 
 /// Refuses when `what` needs more bytes in `dir` than are free. A file system
 /// that does not tell is trusted: writing will fail with its own error.
-pub(crate) fn require(dir: &Path, what: &str, needed_bytes: u64) -> Result<(), CacheError> {
+pub(crate) fn require(dir: &Path, what: &str, needed_bytes: u64) -> Result<(), StoreError> {
     match available_bytes(dir) {
-        Some(available) if available < needed_bytes => Err(CacheError::NoSpace {
+        Some(available) if available < needed_bytes => Err(StoreError::NoSpace {
             what: what.to_owned(),
             dir: dir.to_owned(),
             needed_mb: needed_bytes.div_ceil(MEGABYTE),
@@ -32,7 +35,7 @@ mod tests {
     fn more_than_any_disk_holds_is_refused_with_both_figures() {
         let dir = tempfile::tempdir().unwrap();
         let refused = require(dir.path(), "the universe", u64::MAX).unwrap_err();
-        let CacheError::NoSpace { needed_mb, available_mb, .. } = refused else {
+        let StoreError::NoSpace { needed_mb, available_mb, .. } = refused else {
             panic!("{refused}")
         };
         assert!(needed_mb > available_mb);

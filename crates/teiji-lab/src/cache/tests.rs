@@ -244,7 +244,10 @@ fn a_newer_kernel_is_used_after_refresh_only_and_clean_removes_the_old_one() {
     assert_eq!(names, [0, 1], "{status:?}");
 
     let cleaned = server.cache(dir.path());
-    assert!(matches!(cleaned.clean(Clean::Unused, &mut ()), Err(CacheError::InUse)));
+    assert!(matches!(
+        cleaned.clean(Clean::Unused, &mut ()),
+        Err(CacheError::Store(StoreError::InUse))
+    ));
     let cleaned = cache.clean(Clean::Unused, &mut ()).unwrap();
     assert_eq!(cleaned.items, 1);
     assert!(cleaned.bytes > 4000, "{cleaned:?}");
@@ -268,7 +271,7 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
             matches!(e, CacheError::NoNetwork { .. })
         }),
         ("E: Write error - write (28: No space left on device)", |e| {
-            matches!(e, CacheError::NoSpace { .. })
+            matches!(e, CacheError::Store(StoreError::Full { .. }))
         }),
         ("E: The repository 'http://h bookworm InRelease' is not signed.", |e| {
             matches!(e, CacheError::Untrusted { .. })
@@ -474,7 +477,10 @@ fn a_cache_folder_that_may_not_be_written_is_named() {
     assert!(why.to_string().contains(file.to_str().unwrap()), "{why}");
     // Root may write everywhere but in /proc, whoever it is.
     let why = Cache::open_at(Path::new("/proc/teiji-test")).unwrap_err();
-    assert!(matches!(why, CacheError::Permission { .. } | CacheError::Io { .. }), "{why:?}");
+    assert!(
+        matches!(why, CacheError::Store(StoreError::Permission { .. } | StoreError::Io { .. })),
+        "{why:?}"
+    );
 }
 
 /// Against the real package server, as far as there is one.

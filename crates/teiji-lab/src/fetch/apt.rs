@@ -15,6 +15,7 @@ use crate::cache::error::CacheError;
 use crate::cache::item;
 use crate::cache::progress::{Progress, Step};
 use crate::cache::space;
+use crate::cache::store_error::StoreError;
 
 use super::sources::{self, Mirror, Origin};
 use super::stanza::{self, Stanza};
@@ -406,7 +407,7 @@ impl Apt {
         if has(&["certificate", "Certificate"]) {
             CacheError::Certificate { what, said }
         } else if has(&["No space left", "enough free space"]) {
-            CacheError::full(&what, &self.cache_dir)
+            StoreError::Full { what, path: self.cache_dir.clone() }.into()
         } else if has(&["403 ", "407 ", "451 ", "Forbidden", "Proxy Authentication"]) {
             CacheError::Refused { what, said }
         } else if has(&["resolv", "connect", "Connection", "timed out", "unreachable"]) {

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::cache::error::CacheError;
 use crate::cache::item;
+use crate::cache::store_error::StoreError;
 
 /// The build folder of a kernel, as `make -C` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,12 +72,12 @@ fn compiler(variables: &str) -> Option<String> {
 }
 
 /// Lets unpacked headers work at any place, and removes what no module needs.
-pub(crate) fn relocate(root: &Path, release: &str) -> Result<(), CacheError> {
+pub(crate) fn relocate(root: &Path, release: &str) -> Result<(), StoreError> {
     let dir = root.join("usr/src").join(format!("linux-headers-{release}"));
     let makefile = dir.join("Makefile");
-    let text = fs::read_to_string(&makefile).map_err(|e| CacheError::io("read", &makefile, e))?;
+    let text = fs::read_to_string(&makefile).map_err(|e| StoreError::io("read", &makefile, e))?;
     let text = format!("{ANY_PLACE_DEFINED}{}", text.replace(DEBIAN_PLACE, ANY_PLACE));
-    fs::write(&makefile, text).map_err(|e| CacheError::io("write", &makefile, e))?;
+    fs::write(&makefile, text).map_err(|e| StoreError::io("write", &makefile, e))?;
     // Only for BTF, which needs pahole and which nothing here reads.
     item::remove(&dir.join("vmlinux"))?;
     // Links to the place of an installed package.

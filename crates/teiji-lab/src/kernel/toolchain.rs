@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::cache::error::CacheError;
 use crate::cache::item;
+use crate::cache::store_error::StoreError;
 use crate::elf::Needs;
 
 /// Ending of the program behind a script.
@@ -59,7 +59,7 @@ impl Toolchain {
 }
 
 /// Removes what a compiler brings for other things than compiling C.
-pub(crate) fn drop_unused(root: &Path) -> Result<(), CacheError> {
+pub(crate) fn drop_unused(root: &Path) -> Result<(), StoreError> {
     for path in item::files_below(root)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if UNUSED.iter().any(|unused| name.contains(unused)) {
@@ -70,15 +70,15 @@ pub(crate) fn drop_unused(root: &Path) -> Result<(), CacheError> {
 }
 
 /// Names the loader below `root`, and puts a script before each dynamically linked program.
-pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
+pub(crate) fn wrap(root: &Path) -> Result<(), StoreError> {
     let triplet = Arch::of_this_program().names().triplet;
     let loader = LIBRARIES.into_iter().find_map(|dir| loader_in(root, &format!("{dir}/{triplet}")));
-    let loader = loader.ok_or_else(|| CacheError::Contents {
+    let loader = loader.ok_or_else(|| StoreError::Contents {
         package: "libc6".into(),
         missing: "dynamic loader".into(),
     })?;
     let link = root.join("loader");
-    std::os::unix::fs::symlink(loader, &link).map_err(|e| CacheError::io("create", &link, e))?;
+    std::os::unix::fs::symlink(loader, &link).map_err(|e| StoreError::io("create", &link, e))?;
     for path in item::files_below(root)? {
         // `libc.so.6`, too.
         let is_library = path
@@ -87,7 +87,7 @@ pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
         if path.is_symlink() || is_library {
             continue;
         }
-        let bytes = fs::read(&path).map_err(|e| CacheError::io("read", &path, e))?;
+        let bytes = fs::read(&path).map_err(|e| StoreError::io("read", &path, e))?;
         if Needs::of(&bytes).loader.is_none() {
             continue;
         }
@@ -95,10 +95,10 @@ pub(crate) fn wrap(root: &Path) -> Result<(), CacheError> {
         let up = vec![".."; depth].join("/");
         let mut behind = path.clone().into_os_string();
         behind.push(format!(".{BEHIND}"));
-        fs::rename(&path, &behind).map_err(|e| CacheError::io("rename", &path, e))?;
+        fs::rename(&path, &behind).map_err(|e| StoreError::io("rename", &path, e))?;
         fs::write(&path, SCRIPT.replace("ROOT", &up).replace("TRIPLET", triplet))
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
-            .map_err(|e| CacheError::io("write", &path, e))?;
+            .map_err(|e| StoreError::io("write", &path, e))?;
     }
     Ok(())
 }
