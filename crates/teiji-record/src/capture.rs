@@ -19,6 +19,7 @@ mod buffer;
 pub mod delay;
 pub mod error;
 pub mod flow_key;
+pub mod format;
 mod identity;
 mod matching;
 mod pcap;
@@ -37,8 +38,9 @@ pub use analysis::{AnalyzeError, CaptureAnalysis, Options, PeriodSource, SeenFlo
 pub use delay::{DelayAnalysis, DelayError, FlowDelay, Source};
 pub use error::CaptureError;
 pub use flow_key::{Endpoint, Filter, FlowKey};
+pub use format::{Format, Notes};
 pub use periodic::analyze;
-pub use reader::{CaptureReader, Format, Notes, Packet};
+pub use reader::{CaptureReader, Packet};
 pub use sightings::{WireImport, sightings};
 pub use tail::{CaptureTail, PcapCounter};
 pub use writer::{PcapWriter, Precision};

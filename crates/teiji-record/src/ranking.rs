@@ -7,7 +7,7 @@ use teiji_core::load::LoadKind;
 use teiji_experiment::{Judge, JudgeBy};
 use teiji_stats::{Deviation, FlowStatistics, RoundStatistics};
 
-use crate::MemberSummary;
+use crate::member::MemberSummary;
 
 /// What a remedy may cost of the throughput that the baseline leaves, as a share.
 pub const MOST_LOST: f64 = 0.1;

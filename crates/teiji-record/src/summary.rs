@@ -1,20 +1,13 @@
 //! `summary.json`: the results of a run for machines. Documented in
 //! `docs/summary.md`; the version is part of the file.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use teiji::ReceiveHeadroom;
-use teiji_core::activity::Activity;
-use teiji_core::cpu_time::CpuTime;
-use teiji_core::time::Span;
 use teiji_experiment::Judge;
-use teiji_stats::{DelayStatistics, FlowStatistics, RoundStatistics, WireStatistics};
 
-use crate::bridge_headroom::BridgeHeadroom;
-use crate::card::NicCount;
 use crate::json::{self, JsonFileError};
+pub use crate::member::{ClockSummary, MemberSummary};
 use crate::ranking::Ranking;
 use crate::verdict::Verdict;
 
@@ -148,72 +141,4 @@ impl CaseSummary {
     pub fn new(name: impl Into<String>, members: Vec<MemberSummary>) -> Self {
         Self { name: name.into(), about: String::new(), paper_result: None, members }
     }
-}
-
-/// One case at one seed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct MemberSummary {
-    /// The seed.
-    pub seed: u64,
-    /// Parquet file, relative to the run folder.
-    pub records: Option<String>,
-    /// Capture, relative to the run folder.
-    pub capture: Option<String>,
-    /// Statistics of each flow by name.
-    pub flows: BTreeMap<String, FlowStatistics>,
-    /// Its round trips, by name. Their records lie beside the others
-    /// (`RunFolder::rounds_name`).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub round_trips: BTreeMap<String, RoundStatistics>,
-    /// Of two captures the delay of each flow from the first to the second, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub delays: BTreeMap<String, DelayStatistics>,
-    /// What each flow did on its wire, by name; of a wire whose time is computed more
-    /// than its rate.
-    #[serde(default)]
-    pub wire: BTreeMap<String, WireStatistics>,
-    /// Of each flow with flow control its listener's headroom, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub rooms: BTreeMap<String, ReceiveHeadroom>,
-    /// What frames of lower levels that are under way can hold up round trips by, by their
-    /// name ([`teiji_experiment::Scenario::blocking`]).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub blocking: BTreeMap<String, Span>,
-    /// Of each bridge's port with flow control its queue space for what it forwards.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bridge_rooms: Vec<BridgeHeadroom>,
-    /// Frames that did not leave or arrive as they were meant to, as the cards
-    /// counted them.
-    #[serde(default)]
-    pub cards: Vec<NicCount>,
-    /// What the kernel's packet processing did; empty where nobody looked.
-    #[serde(default)]
-    pub activity: Activity,
-    /// Each CPU's time while frames were sent, by number; empty where nobody looked.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub cpu_time: BTreeMap<u16, CpuTime>,
-    /// True if the run ended before all frames were sent.
-    pub incomplete: bool,
-    /// The clocks that PTP kept, card by card, then the system's; empty without PTP.
-    #[serde(default)]
-    pub clocks: Vec<ClockSummary>,
-}
-
-/// How well one clock followed another during the measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClockSummary {
-    /// `HOST.WIRE` of the clock, or `the system`.
-    pub clock: String,
-    /// `HOST.WIRE` of the grandmaster's, or of the card the system's clock follows.
-    pub reference: String,
-    /// From the start of the programs until it followed, in ns.
-    pub settled_ns: i64,
-    /// Looks at both clocks, each at one instant.
-    pub samples: u64,
-    /// Mean offset from the reference, in ns.
-    pub mean_ns: f64,
-    /// Root of the mean square of the offsets, in ns.
-    pub rms_ns: f64,
-    /// The offset farthest from zero, in ns.
-    pub worst_ns: i64,
 }

@@ -9,7 +9,7 @@ use teiji_core::time::Span;
 use teiji_experiment::{AllowedLoss, Case, RequiredCount, RequiredFigure, Requirement};
 use teiji_stats::{Deviation, FlowStatistics};
 
-use crate::MemberSummary;
+use crate::member::MemberSummary;
 
 /// Whether a requirement holds in a case: in each of its members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

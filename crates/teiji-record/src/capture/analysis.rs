@@ -11,11 +11,14 @@ use teiji_stats::{Envelope, FlowStatistics};
 
 use super::CaptureError;
 use super::flow_key::{Filter, FlowKey};
-use super::reader::Format;
+use super::format::Format;
 use crate::summary::{CaseSummary, MemberSummary, PeriodicFlow, Summary, Testbed};
 
 /// Frames a flow needs to be found by itself.
 const FEWEST_FRAMES: usize = 8;
+
+/// Flows known at once.
+pub const FLOWS: usize = 1_024;
 
 /// What to look for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,9 +15,10 @@ use teiji_stats::{DelayStatistics, delay};
 
 use super::CaptureError;
 use super::flow_key::{Filter, FlowKey};
+use super::format::Notes;
 use super::identity::Identity;
 use super::matching::{Matched, Matches, Sighted, matches};
-use super::reader::{CaptureReader, Notes};
+use super::reader::CaptureReader;
 use super::warnings::{delay_warnings, notes_warnings, sentence};
 use crate::summary::{CaseSummary, MemberSummary, Summary, Testbed};
 

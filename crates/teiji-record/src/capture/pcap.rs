@@ -6,7 +6,7 @@ use teiji_core::time::Instant;
 
 use super::buffer::Buffer;
 use super::error::{CaptureError, MAX_FRAME};
-use super::reader::{ETHERNET, Format, Found};
+use super::format::{ETHERNET, Format, Found, without_fcs, word};
 
 /// Bytes of the file header.
 pub(super) const HEADER: usize = 24;
@@ -129,18 +129,4 @@ impl Pcap {
             cut: record.captured < record.original,
         }))
     }
-}
-
-/// How many of the captured bytes of a frame are not FCS.
-#[inline]
-pub(super) fn without_fcs(captured: u32, original: u32, fcs: usize) -> usize {
-    let (captured, original) = (captured as usize, original as usize);
-    if fcs == 0 { captured } else { captured.min(original.saturating_sub(fcs)) }
-}
-
-/// The 32-bit number at `offset`, which must be inside `bytes`.
-#[inline]
-pub(super) fn word(bytes: &[u8], offset: usize, big_endian: bool) -> u32 {
-    let four = [bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3]];
-    if big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
 }

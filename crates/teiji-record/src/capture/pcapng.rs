@@ -6,8 +6,7 @@ use teiji_core::time::Instant;
 
 use super::buffer::Buffer;
 use super::error::{CaptureError, MAX_BLOCK};
-use super::pcap::{without_fcs, word};
-use super::reader::{ETHERNET, Found, Notes};
+use super::format::{ETHERNET, Found, Notes, without_fcs, word};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;

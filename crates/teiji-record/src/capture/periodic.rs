@@ -18,7 +18,7 @@ use teiji_core::time::Span;
 use teiji_core::wire;
 
 use super::CaptureError;
-use super::analysis::{AnalyzeError, CaptureAnalysis, Options, SeenFlow};
+use super::analysis::{AnalyzeError, CaptureAnalysis, FLOWS, Options, SeenFlow};
 use super::flow_key::FlowKey;
 use super::reader::{CaptureReader, Packet};
 use super::track::{FirstFrames, Seen, Track};
@@ -29,8 +29,7 @@ use crate::summary::PeriodicFlow;
 pub const FIRST_FRAMES: usize = 256;
 /// Flows followed in detail at once.
 pub const TRACKS: usize = 4;
-/// Flows known at once.
-pub const FLOWS: usize = 1_024;
+
 /// Flows listed in messages.
 const LISTED: usize = 10;
 

@@ -1,17 +1,14 @@
 //! Reads frames from a pcap or pcapng file, whichever it is.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 
 use teiji_core::time::{Capture, Instant, Span};
 
 use super::buffer::Buffer;
 use super::error::CaptureError;
+use super::format::{Format, Found, Notes};
 use super::pcap::Pcap;
 use super::pcapng::PcapNg;
-
-/// Link type of Ethernet.
-pub(super) const ETHERNET: u16 = 1;
 
 /// One frame of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +21,6 @@ pub struct Packet<'a> {
     pub frame: &'a [u8],
     /// True if the frame was longer on the wire.
     pub cut: bool,
-}
-
-/// Which format a capture has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// pcap with stamps of 1 µs.
-    PcapMicros,
-    /// pcap with stamps of 1 ns.
-    PcapNanos,
-    /// pcapng; each interface has its own resolution.
-    PcapNg,
-}
-
-/// What was left out while reading.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
-    /// Frames without time stamp (pcapng Simple Packet Blocks).
-    pub without_stamp: u64,
-    /// Frames of interfaces that are not Ethernet, by link type.
-    pub other_links: BTreeMap<u16, u64>,
 }
 
 /// Delivers the frames of a capture, one after the other.
@@ -61,19 +38,6 @@ pub struct CaptureReader<R> {
 enum Variant {
     Pcap(Pcap),
     PcapNg(PcapNg),
-}
-
-/// A frame in the buffer: where it is and when it was.
-pub(super) struct Found {
-    pub(super) at: Instant<Capture>,
-    pub(super) interface: u32,
-    pub(super) resolution_ns: i64,
-    /// Bytes to pass over, of which `from..to` are the frame.
-    pub(super) len: usize,
-    pub(super) from: usize,
-    pub(super) to: usize,
-    /// Less was captured than was on the wire.
-    pub(super) cut: bool,
 }
 
 impl<R: Read> CaptureReader<R> {

@@ -2,6 +2,8 @@
 
 use super::super::blocks::Blocks;
 use super::super::{PcapWriter, Precision};
+use std::collections::BTreeMap;
+
 use super::*;
 use proptest::prelude::*;
 

@@ -6,10 +6,9 @@ use teiji_core::wire::{Probe, ip};
 
 use teiji_stats::median;
 
-use super::analysis::PeriodSource;
+use super::analysis::{FLOWS, PeriodSource};
+use super::format::Notes;
 use super::matching::Matches;
-use super::periodic::FLOWS;
-use super::reader::Notes;
 use super::track::Track;
 
 /// Bytes that hold every test header: Ethernet with a VLAN tag, IPv6, UDP.
