@@ -6,35 +6,8 @@ use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
+use crate::timestamp_point::TimestampPoint;
 use crate::{Deviation, Missed};
-
-/// Where time stamps were taken, best judge first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimestampPoint {
-    /// On the wire, by an analyser's capture.
-    Wire,
-    /// By the receiving card.
-    RxHardware,
-    /// By the sending card.
-    TxHardware,
-    /// By the receiving kernel.
-    RxKernel,
-    /// By the sending kernel, at the hand-over to the driver.
-    TxKernel,
-}
-
-impl TimestampPoint {
-    /// All of them, best judge first.
-    pub const ALL: [Self; 5] =
-        [Self::Wire, Self::RxHardware, Self::TxHardware, Self::RxKernel, Self::TxKernel];
-
-    /// True where stamps are of the clock that schedules are made in; the
-    /// other clocks have an unknown offset to it.
-    pub const fn clock_is_tai(self) -> bool {
-        matches!(self, Self::RxKernel | Self::TxKernel)
-    }
-}
 
 /// Statistics of one flow in one case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Frames with known fates give the counts and deviations they must.
 
+use teiji_core::send_mode::SendMode;
+
 use super::*;
 
 const PERIOD: i64 = 1_000_000;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teiji_core::frame::{Fate, FrameRow};
 
-use crate::fold::FlowTerms;
+use crate::terms::FlowTerms;
 
 /// The frames of a flow that were handed over after their deadline, or that ETF dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
