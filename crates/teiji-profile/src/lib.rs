@@ -10,13 +10,15 @@
 //! * [`store`] – the journal and its locks, in `/run/teiji`, which a start of the machine empties as it does the
 //!   kernel's settings,
 //! * [`machine`] – applying, confirming, putting back,
-//! * [`guard`] – the process that puts back when nobody else does,
+//! * [`guard`] – starting the process that puts back when nobody else does,
+//! * [`guard_process`] – that process,
 //! * [`at_boot`] – the unit of systemd that applies a profile at each start.
 #![forbid(unsafe_code)]
 
 pub mod at_boot;
 mod error;
 pub mod guard;
+pub mod guard_process;
 pub mod machine;
 pub mod store;
 
