@@ -247,7 +247,21 @@ impl fmt::Debug for Span {
 }
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::quantity::format_span(*self))
+        let ns = self.0.unsigned_abs();
+        let (divisor, decimals, unit) = match ns {
+            0 => return f.write_str("0 s"),
+            1..1_000 => (1, 0, "ns"),
+            1_000..1_000_000 => (1_000, 3, "µs"),
+            1_000_000..1_000_000_000 => (1_000_000, 6, "ms"),
+            _ => (1_000_000_000, 9, "s"),
+        };
+        let sign = if self.is_negative() { "-" } else { "" };
+        let (whole, fraction) = (ns / divisor, ns % divisor);
+        if fraction == 0 {
+            return write!(f, "{sign}{whole} {unit}");
+        }
+        let fraction = format!("{fraction:0decimals$}");
+        write!(f, "{sign}{whole}.{} {unit}", fraction.trim_end_matches('0'))
     }
 }
 
