@@ -6,6 +6,7 @@
 //! then was not measured under that load.
 
 mod compute;
+mod connection;
 mod datagrams;
 mod disk;
 mod pace;
@@ -29,9 +30,9 @@ use teiji_sys::sched::{self, Pinned};
 use teiji_sys::tracefs::TraceError;
 use thiserror::Error;
 
+pub use connection::Connection;
 pub use datagrams::Flood;
 use pace::{Pace, Work};
-pub use streams::Connection;
 pub use teiji_core::load::LoadKind;
 pub use timeline::Timeline;
 

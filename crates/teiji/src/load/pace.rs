@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use teiji_core::time::{Instant, Monotonic, Span};
 use teiji_sys::clock;
 
-use super::{Connection, Timeline};
+use super::connection::Connection;
+use super::timeline::Timeline;
 
 /// A pause longer than this share of the whole run is a problem, in per cent …
 const PAUSE_PERCENT: i64 = 10;

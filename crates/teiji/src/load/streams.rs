@@ -7,11 +7,10 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use teiji_core::time::Span;
 use teiji_sys::{netns, tcp};
 
 use super::Ends;
+use super::connection::Connection;
 use super::pace::Pace;
 
 /// How long either end waits before it looks whether to end.
@@ -22,24 +21,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 const WRITE: usize = 512 * 1024;
 /// Bytes of a read.
 const READ: usize = 64 * 1024;
-
-/// What the sender's kernel had found out of a stream's connection in the end.
-///
-/// The shortest round trip decides how much TCP hands to the queueing discipline in one piece:
-/// below 512 µs up to 64 KiB, above that half as much for each 512 µs more
-/// (`tcp_tso_autosize()` in `net/ipv4/tcp_output.c`, `tcp_tso_rtt_log`). Whatever comes to
-/// the queue meanwhile waits behind the piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
-    /// Round trip, smoothed.
-    #[serde(rename = "round_trip_ns")]
-    pub round_trip: Span,
-    /// The shortest round trip.
-    #[serde(rename = "shortest_ns")]
-    pub shortest: Span,
-    /// Segments sent again.
-    pub retransmitted: u32,
-}
 
 /// Connects both namespaces: the receiving end and the sending one.
 pub(super) fn open(to: SocketAddr, ends: &Ends<'_>) -> io::Result<(TcpStream, TcpStream)> {
