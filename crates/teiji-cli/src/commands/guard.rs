@@ -1,5 +1,5 @@
 //! `teiji guard`, hidden: puts everything back if `teiji apply` is killed or not confirmed. See
-//! `teiji_profile::guard`.
+//! `teiji_profile::guard_process`.
 
 use crate::exit::Exit;
 
@@ -9,6 +9,6 @@ pub struct Args {}
 
 #[expect(clippy::unnecessary_wraps, reason = "all subcommands have this shape")]
 pub fn run(_args: &Args) -> anyhow::Result<Exit> {
-    let code = teiji_profile::guard::main();
+    let code = teiji_profile::guard_process::main();
     Ok(if code == std::process::ExitCode::SUCCESS { Exit::Success } else { Exit::Failure })
 }

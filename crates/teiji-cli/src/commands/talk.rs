@@ -1,6 +1,7 @@
 //! `teiji talk`: sends test frames on schedule, without an experiment.
 
 mod advice;
+mod context;
 mod csv;
 mod evidence;
 mod judge;
@@ -23,10 +24,11 @@ use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_net::launch::{self, LaunchTimes};
 use teiji_net::traffic::Traffic;
 
+use self::context::Context;
 pub(super) use self::csv::HEADER;
 use self::evidence::Clock;
 use self::judge::Criteria;
-use self::report::{Context, Report};
+use self::report::Report;
 use super::quantity::span;
 use super::synchronised::Sync;
 use crate::exit::{Exit, mistake};

@@ -5,8 +5,8 @@ use std::io;
 use teiji::talker::{LaunchMode, TxStamps};
 use teiji_net::launch::LaunchTimes;
 
+use super::context::{Context, Counted, JudgedBy, uncounted};
 use super::judge::Counts;
-use super::report::{Context, Counted, JudgedBy, uncounted};
 
 // Numbers of errno(3) for which there is a next step.
 const EPERM: i32 = 1;

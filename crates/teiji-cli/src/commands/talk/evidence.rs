@@ -8,7 +8,7 @@ use teiji_net::traffic::Traffic;
 use teiji_sys::ethtool;
 use teiji_sys::phc::{Offset, Phc};
 
-use super::report::Counted;
+use super::context::Counted;
 
 /// How often the interface's counters are looked at, and how many times.
 const COUNT_POLL: Duration = Duration::from_millis(10);

@@ -5,50 +5,14 @@ use std::fmt::Write;
 use serde::Serialize;
 use teiji::TalkerLog;
 use teiji::margin::Reading;
-use teiji::talker::TxStamps;
 use teiji_core::time::Span;
-use teiji_net::traffic::QdiscDrops;
 use teiji_stats::{Deviation, Series};
 
 use super::advice;
-use super::judge::{Counts, Criteria};
+use super::context::{Context, Counted, JudgedBy, uncounted};
+use super::judge::Counts;
 use crate::commands::quantity::figures;
 use crate::exit::Exit;
-
-/// What is known beside the log.
-pub(super) struct Context {
-    pub(super) interface: String,
-    pub(super) destination: String,
-    pub(super) priority: u8,
-    pub(super) period: Span,
-    pub(super) margin: Option<Span>,
-    pub(super) criteria: Criteria,
-    /// What the kernel counted meanwhile, where it says.
-    pub(super) counted: Option<Counted>,
-    pub(super) headroom: Option<Reading>,
-}
-
-/// What the kernel counted at the interface while the talker ran, of all programs' packets.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Counted {
-    pub(super) carrier: bool,
-    pub(super) sent: u64,
-    pub(super) dropped: u64,
-    #[serde(skip)]
-    pub(super) qdisc: Option<QdiscDrops>,
-}
-
-/// What says when a frame was transmitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum JudgedBy {
-    /// Nothing but the return of the send call.
-    HandOver,
-    /// The driver's timestamp (`SOF_TIMESTAMPING_TX_SOFTWARE`).
-    DriverTimestamp,
-    /// The NIC's timestamp (`SOF_TIMESTAMPING_TX_HARDWARE`).
-    NicTimestamp,
-}
 
 /// The report. Times in ns.
 #[derive(Serialize)]
@@ -224,27 +188,6 @@ impl Report {
     pub(super) fn aside(&self) -> Option<String> {
         (self.exit() != Exit::Success)
             .then(|| self.headline() + "\n" + &self.others() + &self.said_beside())
-    }
-}
-
-impl From<TxStamps> for JudgedBy {
-    fn from(stamps: TxStamps) -> Self {
-        match stamps {
-            TxStamps::None => Self::HandOver,
-            TxStamps::Kernel => Self::DriverTimestamp,
-            TxStamps::Hardware => Self::NicTimestamp,
-        }
-    }
-}
-
-/// Of the frames without timestamps, how many the interface has not counted, at least: packets
-/// of others are in its number, too.
-pub(super) fn uncounted(counts: &Counts, judged_by: JudgedBy, counted: Option<&Counted>) -> u64 {
-    match counted {
-        Some(counted) if judged_by == JudgedBy::HandOver => {
-            counts.transmitted().saturating_sub(counted.sent)
-        }
-        _ => 0,
     }
 }
 
