@@ -3,6 +3,7 @@
 
 mod card;
 mod cbs;
+mod classes;
 mod flow;
 mod host;
 pub(crate) mod judge;

@@ -3,7 +3,7 @@
 use teiji_core::quantity::{Rate, format_span};
 use teiji_core::time::Span;
 
-use super::qdisc::{TrafficClasses, read_traffic_classes};
+use super::classes::{TrafficClasses, read_traffic_classes};
 use crate::fields::{Fields, Found};
 use crate::keys::qdisc::{self as keys, Opens};
 use crate::log::Log;
