@@ -10,7 +10,6 @@ mod overrides;
 mod plan_text;
 mod progress;
 mod terminal;
-mod why_text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! The topics of a run that are a table or a list, each built once for terminal and page.
 
 pub mod activity;
+pub mod causes;
 mod clocks;
 mod cpu_time;
 pub mod gates;
@@ -8,6 +9,7 @@ mod headroom;
 mod load;
 mod nics;
 mod pauses;
+pub mod periodic;
 pub mod shaping;
 mod waits;
 

@@ -283,6 +283,13 @@ pub fn support(comparison: &Comparison, glyphs: &Glyphs) -> Option<String> {
     .filter(|_| last < 99.9999 - 1e-9)
 }
 
+/// That of `all` flows more were found than the `shown` ones; `None` if all are shown.
+pub fn more_flows(all: usize, shown: usize, glyphs: &Glyphs) -> Option<String> {
+    let more = all.saturating_sub(shown) as u64;
+    let more = (more > 0).then(|| count(more, glyphs))?;
+    Some(format!("{more} more: teiji analyze --json lists all flows."))
+}
+
 /// What did not go as planned in one case that ran on `testbed`, in full
 /// sentences; empty if all did. A capture knows of no sender.
 pub fn shortfalls_in(testbed: Testbed, view: &CaseView, glyphs: &Glyphs) -> Vec<String> {

@@ -26,7 +26,6 @@ use crate::output;
 use crate::overrides::{self, Overrides};
 use crate::progress::Progress;
 use crate::terminal;
-use crate::why_text;
 
 /// Run an experiment and report the result.
 ///
@@ -186,7 +185,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         let mut table = terminal::table(&summary);
         for found in &causes::of(&folder)?.flows {
-            table.push_str(&why_text::flow(found, &terminal::glyphs()));
+            table.push_str(&teiji_report::terminal::causes(found, &terminal::glyphs()));
         }
         let report = report::shown(&folder.report_path());
         let replay = match &verdict {

@@ -24,7 +24,6 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::terminal;
-use crate::why_text;
 
 /// Show what delayed the frames of a run.
 ///
@@ -111,7 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let found = flows(args, case, seed, &trace, &timeline)?;
         if !args.json {
             for one in &found {
-                output::text(why_text::flow(one, &terminal::glyphs()))?;
+                output::text(teiji_report::terminal::causes(one, &terminal::glyphs()))?;
             }
         }
         // Each by itself: of several cases, what was found before an interruption is kept.
@@ -169,7 +168,7 @@ fn kept(args: &Args, folder: &RunFolder) -> anyhow::Result<Exit> {
         output::json(&flows)?;
     } else {
         for found in &flows {
-            output::text(why_text::flow(found, &terminal::glyphs()))?;
+            output::text(teiji_report::terminal::causes(found, &terminal::glyphs()))?;
         }
     }
     Ok(Exit::Success)

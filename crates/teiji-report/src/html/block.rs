@@ -28,6 +28,21 @@ pub fn part(block: &Block, report: &Report<'_>, out: &mut String) {
 }
 
 fn content(block: &Block, report: &Report<'_>, out: &mut String) {
+    paragraphs(block, out);
+    match &block.body {
+        Body::Table(figures) => table(figures, report, out),
+        Body::Sentences(cases) => {
+            let all = cases.iter().flat_map(|(case, sentences)| {
+                sentences.iter().map(move |one| format!("<b>{}:</b> {}", text(case), text(one)))
+            });
+            list("shortfalls", all, out);
+        }
+    }
+    notes(block, out);
+}
+
+/// What the figures are, and the explanation.
+pub fn paragraphs(block: &Block, out: &mut String) {
     for above in [&block.about, &block.explanation] {
         if let Some(first) = above.chars().next() {
             let rest = &above[first.len_utf8()..];
@@ -40,15 +55,10 @@ fn content(block: &Block, report: &Report<'_>, out: &mut String) {
             );
         }
     }
-    match &block.body {
-        Body::Table(figures) => table(figures, report, out),
-        Body::Sentences(cases) => {
-            let all = cases.iter().flat_map(|(case, sentences)| {
-                sentences.iter().map(move |one| format!("<b>{}:</b> {}", text(case), text(one)))
-            });
-            list("shortfalls", all, out);
-        }
-    }
+}
+
+/// The sentences below.
+pub fn notes(block: &Block, out: &mut String) {
     list("caveats", block.notes.iter().map(|note| text(note)), out);
 }
 

@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use teiji_why::document::{MemberFlow, Spans, Tracing};
-use teiji_why::summary::{FlowCauses, FramePath, Spread};
+use teiji_why::document::MemberFlow;
+use teiji_why::summary::{FlowCauses, FramePath};
 
 use super::axis::{Axis, linear_ticks};
 use super::escape::text;
 use super::plots::trimmed;
 use super::rows::{named, open};
 use super::svg::Frame;
-use super::{COLOURS, GLYPHS};
+use super::{COLOURS, GLYPHS, block};
+use crate::block::{Body, Table};
 use crate::report::Report;
-use crate::units::{count, number};
+use crate::topics;
+use crate::units::count;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 60.0;
@@ -43,9 +45,7 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
     open("causes", "Why frames took their time", out);
     let _ = writeln!(
         out,
-        "<p class=\"note\">From the expiry of the sender’s timer to the frame’s start on the wire; of a \
-         round trip from the request’s way into the qdisc until the requester runs. At each instant one \
-         cause, so that the parts sum up to the whole. {}</p>",
+        "<p class=\"note\">At each instant one cause, so that the parts sum up to the whole. {}</p>",
         if flows.iter().any(|flow| flow.tracing.is_some()) {
             "Found with the tracepoints of the kernel while the run was measured: frames end at the driver, \
              because the NIC is not seen, and tracing itself takes time."
@@ -53,43 +53,28 @@ pub fn causes(report: &Report<'_>, out: &mut String) {
             "Found by <code>teiji why</code>, in a repetition whose records are those of the run."
         }
     );
-    for flow in flows.iter().filter(|flow| flow.causes.frames > 0) {
+    for flow in flows {
+        let Some(topic) = topics::causes::block(flow, GLYPHS) else { continue };
         let colours = Colours::of(&flow.causes);
         let _ = writeln!(
             out,
-            "<h3>{}, {}, seed {}: {} {}</h3>",
+            "<h3>{}, {}, seed {}: {}, {}</h3>",
             named(report, &flow.case),
             text(&flow.flow),
             flow.seed,
-            count(flow.causes.frames as u64, GLYPHS),
-            if flow.round_trips { "round trips" } else { "frames" }
+            topic.heading,
+            text(&topic.about)
         );
-        if let Some(tracing) = &flow.tracing {
-            traced(tracing, flow.round_trips, out);
-        }
+        block::notes(&topic, out);
         stacked(flow, &colours, out);
-        table(&flow.causes, &colours, out);
+        if let Body::Table(causes) = &topic.body {
+            table(causes, &colours, out);
+        }
         for frame in &flow.causes.shown {
             timeline(flow, frame, &colours, out);
         }
     }
     let _ = writeln!(out, "</section>");
-}
-
-/// What tracing has cost.
-fn traced(tracing: &Tracing, round_trips: bool, out: &mut String) {
-    let within = |of: &Spans| {
-        let count = count(of.count as u64, GLYPHS);
-        format!("{} µs (of {count})", number(of.median_ps as f64 / 1e6, 3, GLYPHS))
-    };
-    let _ = writeln!(
-        out,
-        "<p class=\"note\">What tracing costs: half of the {} within {}, and within {} while the kernel \
-         was traced.</p>",
-        if round_trips { "round trips were over" } else { "frames were handed over" },
-        within(&tracing.untraced),
-        within(&tracing.traced)
-    );
 }
 
 /// The colours of the causes that take the most; the others share one.
@@ -120,7 +105,7 @@ impl Colours {
 }
 
 fn us(ps: i64) -> String {
-    number(ps as f64 / 1e6, 3, GLYPHS)
+    topics::causes::microseconds(ps, GLYPHS)
 }
 
 /// The mean of each cause, over how slow the frames are.
@@ -190,29 +175,25 @@ fn percentile(one_of: f64) -> String {
     format!("{}{}%", trimmed(100.0 * (1.0 - 1.0 / one_of)), GLYPHS.space)
 }
 
-fn table(causes: &FlowCauses, colours: &Colours, out: &mut String) {
-    let _ = writeln!(
-        out,
-        "<div class=\"wide\"><table>\n<thead><tr><th>in µs</th><th>frames</th><th>median</th>\
-         <th>p99</th><th>p99.9</th><th>max</th></tr></thead>\n<tbody>"
-    );
-    row(None, "all", causes.frames, &causes.whole, out);
-    for cause in &causes.causes {
-        let class = colours.class(&cause.cause);
-        row(Some(&class), &cause.cause, cause.frames, &cause.spread, out);
+/// The causes with their colours; the first row is of the whole time.
+fn table(table: &Table, colours: &Colours, out: &mut String) {
+    let _ = write!(out, "<div class=\"wide\"><table>\n<thead><tr><th>in µs</th>");
+    for head in &table.columns {
+        let _ = write!(out, "<th>{head}</th>");
+    }
+    let _ = writeln!(out, "</tr></thead>\n<tbody>");
+    for (index, row) in table.rows.iter().enumerate() {
+        let swatch = match index {
+            0 => String::new(),
+            _ => format!("<i class=\"swatch {}\"></i>", colours.class(&row.item)),
+        };
+        let _ = write!(out, "<tr><th scope=\"row\">{swatch}{}</th>", text(&row.item));
+        for cell in &row.cells {
+            let _ = write!(out, "<td>{cell}</td>");
+        }
+        let _ = writeln!(out, "</tr>");
     }
     let _ = writeln!(out, "</tbody></table></div>");
-}
-
-fn row(class: Option<&str>, name: &str, frames: usize, spread: &Spread, out: &mut String) {
-    let swatch = class.map_or(String::new(), |class| format!("<i class=\"swatch {class}\"></i>"));
-    let _ = write!(out, "<tr><th scope=\"row\">{swatch}{}</th>", text(name));
-    let _ = write!(out, "<td>{}</td>", count(frames as u64, GLYPHS));
-    let Spread { median_ps, p99_ps, p999_ps, max_ps } = *spread;
-    for ps in [Some(median_ps), p99_ps, p999_ps, Some(max_ps)] {
-        let _ = write!(out, "<td>{}</td>", ps.map_or(GLYPHS.none.to_owned(), us));
-    }
-    let _ = writeln!(out, "</tr>");
 }
 
 /// Lanes for the frame and for all that the processors did meanwhile.

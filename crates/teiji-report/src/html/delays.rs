@@ -35,12 +35,8 @@ pub fn delays(report: &Report<'_>, out: &mut String) {
         }
         let _ = writeln!(out, "</section>");
     }
-    if flows.len() > LISTED {
-        let _ = writeln!(
-            out,
-            "<p class=\"note\">{} more: <code>teiji analyze --json</code> lists all flows.</p>",
-            flows.len() - LISTED
-        );
+    if let Some(more) = wording::more_flows(flows.len(), LISTED, GLYPHS) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&more));
     }
 }
 

@@ -2,36 +2,35 @@
 
 use std::fmt::Write;
 
-use super::GLYPHS;
 use super::escape::text;
 use super::rows::open;
+use super::{GLYPHS, block};
+use crate::block::Body;
 use crate::report::Report;
-use crate::units::{count, duration};
+use crate::topics;
 
-/// A row for each flow.
+/// A row for each flow, its options as code.
 pub fn periodic(report: &Report<'_>, out: &mut String) {
-    let all = &report.summary.periodic;
-    if all.len() < 2 {
-        return;
+    let Some(topic) = topics::periodic::block(report.summary, GLYPHS) else { return };
+    let Body::Table(table) = &topic.body else { return };
+    open(topic.id, &topic.heading, out);
+    block::paragraphs(&topic, out);
+    let _ = write!(out, "<div class=\"wide\"><table>\n<thead><tr><th></th>");
+    for head in &table.columns {
+        let _ = write!(out, "<th>{head}</th>");
     }
-    open("periodic", "Periodic flows in the capture", out);
-    let _ = writeln!(
-        out,
-        "<p class=\"note\">This page is about the first. To analyse another flow, add its options \
-         to the command.</p>\n<div class=\"wide\"><table>\n<thead><tr><th></th><th>period</th>\
-         <th>frames</th><th>range of the intervals</th><th>options</th></tr></thead>\n<tbody>"
-    );
-    for flow in all {
-        let range = flow.range_ns.map_or(GLYPHS.none.to_owned(), |ns| duration(ns as f64, GLYPHS));
-        let _ = writeln!(
-            out,
-            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
-            text(&flow.flow),
-            text(&duration(flow.period_ns as f64, GLYPHS)),
-            count(flow.frames, GLYPHS),
-            text(&range),
-            text(&flow.options)
-        );
+    let _ = writeln!(out, "</tr></thead>\n<tbody>");
+    for row in &table.rows {
+        let _ = write!(out, "<tr><th>{}</th>", text(&row.item));
+        if let [figures @ .., options] = &row.cells[..] {
+            for figure in figures {
+                let _ = write!(out, "<td>{}</td>", text(figure));
+            }
+            let _ = write!(out, "<td><code>{}</code></td>", text(options));
+        }
+        let _ = writeln!(out, "</tr>");
     }
-    let _ = writeln!(out, "</tbody></table></div>\n</section>");
+    let _ = writeln!(out, "</tbody></table></div>");
+    block::notes(&topic, out);
+    let _ = writeln!(out, "</section>");
 }

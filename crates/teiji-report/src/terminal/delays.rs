@@ -7,7 +7,8 @@ use super::figures;
 use super::screen::{Screen, Style};
 use crate::comparison::Comparison;
 use crate::delay::{self, LISTED};
-use crate::units::{Scale, count};
+use crate::units::Scale;
+use crate::wording;
 
 /// Nothing for anything but two captures.
 pub fn delays(summary: &Summary, label: usize, screen: &mut Screen) {
@@ -35,8 +36,7 @@ pub fn delays(summary: &Summary, label: usize, screen: &mut Screen) {
             );
         }
     }
-    if flows.len() > LISTED {
-        let more = count((flows.len() - LISTED) as u64, glyphs);
-        screen.wrapped(&format!("{more} more: --json lists all flows."), 0, 2);
+    if let Some(more) = wording::more_flows(flows.len(), LISTED, glyphs) {
+        screen.wrapped(&more, 0, 2);
     }
 }

@@ -1,11 +1,12 @@
 //! Results as text for a terminal of a given width.
 //!
-//! [`render`] tells one run, [`compare`] puts two side by side, [`diagnosis`] tells what keeps a
-//! machine from being ready. All are pure: what the terminal can do is the caller's to find out. Text that comes from
+//! [`render`] tells one run, [`compare`] puts two side by side, [`causes`] shows what delayed frames,
+//! [`diagnosis`] what keeps a machine from being ready. All are pure: what the terminal can do is the caller's to find out. Text that comes from
 //! files (names, questions, warnings) never reaches the terminal with control
 //! characters in it.
 
 mod block;
+mod causes;
 mod compare;
 mod delays;
 mod diagnosis;
@@ -31,6 +32,7 @@ use crate::verdicts::{self, REQUIREMENTS};
 use crate::{directions, topics, wording};
 use screen::{Screen, Style, cells};
 
+pub use causes::causes;
 pub use compare::compare;
 pub use diagnosis::diagnosis;
 
