@@ -153,7 +153,7 @@ fn label(name: &str) -> String {
 /// assert_eq!(flow_control("enp3s0", &settings), text);
 /// ```
 pub fn flow_control(interface: &str, settings: &Prioflow) -> String {
-    let table = settings.table.filter(|table| *table != LevelTable::usual(settings.source));
+    let table = settings.table.filter(|table| *table != LevelTable::default_of(settings.source));
     let settings = Prioflow { table, ..*settings };
     let mut text = format!("[ports.{}.qdisc]\nkind = \"{}\"\n", key(interface), Prioflow::KIND);
     for (key, value) in settings.written() {
@@ -166,6 +166,8 @@ pub fn flow_control(interface: &str, settings: &Prioflow) -> String {
 #[cfg(test)]
 mod tests {
     use teiji_core::time::Span;
+
+    use teiji_core::domain::Level;
 
     use super::*;
     use crate::scenario::{LevelSource, LinkMode, PauseScope, Policy, Qdisc};
@@ -200,7 +202,7 @@ mod tests {
             ring: 4,
             room: 500,
             scope: PauseScope::Below,
-            obey: 14,
+            obey: Level::HIGHEST_PAUSED,
             propagate: false,
         };
         let [off, link] = [LinkMode::Off, LinkMode::MacControl]

@@ -320,7 +320,7 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes
         source: LevelSource::Pcp,
         table: LevelTable::new(&[0, 0, 1, 1, 2, 2, 3, 14]).ok(),
         scope: PauseScope::Below,
-        obey: 7,
+        obey: Level::new(7).unwrap(),
         propagate: false,
         ..Prioflow::default()
     };

@@ -7,12 +7,11 @@ use std::io;
 use std::str::FromStr;
 
 use serde::Serialize;
+use teiji_core::domain::Level;
 
 use crate::flow::FlowError;
 use crate::netlink::KernelError;
 
-/// Highest level that a rule can protect.
-const TOP: u8 = 15;
 /// As many as the kernel module takes of each kind.
 const MOST: usize = 16;
 
@@ -40,7 +39,7 @@ pub struct FlowRule {
     /// Whose packets.
     pub of: RuleOf,
     /// Up to this level.
-    pub level: u8,
+    pub level: Level,
 }
 
 /// ```
@@ -192,7 +191,7 @@ fn why_not(all: &[FlowRule], changed: &RuleOf) -> String {
             "there is no control group {path} (version 2); /proc/PID/cgroup has the path of a \
              process, behind 0::"
         ),
-        RuleOf::Ports(_) => format!("levels are 0 to {TOP}"),
+        RuleOf::Ports(_) => format!("levels are {} to {}", Level::LEAST, Level::MOST),
     }
 }
 
@@ -216,7 +215,7 @@ mod tests {
         let text = "5201:2 7400-7409:3";
         let rules = Kind::Ports.parse("5201:2, 7400-7409:3\n").unwrap();
         assert_eq!(Kind::Ports.text(&rules), text);
-        assert_eq!(rules[1].level, 3);
+        assert_eq!(rules[1].level.get(), 3);
         assert_eq!(rules[1].of.to_string(), "ports 7400-7409");
         let groups = Kind::Cgroups.parse("/system.slice/a:b.service:14").unwrap();
         assert_eq!(groups[0].of, RuleOf::Cgroup("/system.slice/a:b.service".to_owned()));

@@ -13,6 +13,7 @@ use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use teiji::stop::{self, StopFlag};
+use teiji_core::domain::Level;
 use teiji_core::time::{Monotonic, Span};
 use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, PauseScope, Prioflow};
 use teiji_net::flow::{FlowPort, FlowStatus, NO_LIMIT, PrioflowChange};
@@ -130,11 +131,11 @@ struct Enable {
     #[arg(long, value_name = "DURATION", value_parser = span)]
     reaction: Option<Span>,
     /// Most frames in the peer's transmit ring and the own receive ring. 64 by default.
-    #[arg(long, value_name = "FRAMES", value_parser = frames())]
+    #[arg(long, value_name = "FRAMES", value_parser = frames(*Prioflow::RING.start()))]
     ring: Option<u32>,
     /// Bridge: most frames of one level received on this port and queued at another; 0, the
     /// default: as many as needed.
-    #[arg(long, value_name = "FRAMES", value_parser = frames())]
+    #[arg(long, value_name = "FRAMES", value_parser = frames(0))]
     room: Option<u32>,
     /// Levels that the peer is to pause when one is congested: that level alone, or also all levels
     /// below. `level` by default.
@@ -142,21 +143,21 @@ struct Enable {
     scope: Option<PauseScope>,
     /// The peer can pause the levels below this one: 0 obeys nothing, 15 (the default) everything.
     /// For a peer that is not trusted.
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
-    obey: Option<u8>,
+    #[arg(long, value_name = "LEVEL")]
+    obey: Option<Level>,
     /// Bridge: whether frames to transmit on this port may pause the ports that they come from;
     /// if not, they can be dropped here. For a peer that is not trusted.
     #[arg(long, value_name = "YES", value_parser = named([true, false], |yes| if yes { "yes" } else { "no" }))]
     propagate: Option<bool>,
     /// Set the transmit level by hand: the port sends nothing below it; 0: it sends all.
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
-    send_level: Option<u8>,
+    #[arg(long, value_name = "LEVEL")]
+    send_level: Option<Level>,
     /// End the transmit level after this time. Without `--for` it stays until it is changed.
     #[arg(long = "for", value_name = "DURATION", value_parser = span, requires = "send_level")]
     lifetime: Option<Span>,
     /// Set the receive level by hand: the peer sends nothing below it; 0: it may send all.
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
-    receive_level: Option<u8>,
+    #[arg(long, value_name = "LEVEL")]
+    receive_level: Option<Level>,
 }
 
 #[derive(clap::Args)]
@@ -189,9 +190,9 @@ where
     })
 }
 
-/// A number of frames that the kernel module accepts.
-fn frames() -> impl TypedValueParser<Value = u32> {
-    clap::value_parser!(u32).range(..=i64::from(Prioflow::MOST_FRAMES))
+/// A number of frames that the kernel module accepts, from `least` on.
+fn frames(least: u32) -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(i64::from(least)..=i64::from(Prioflow::MOST_FRAMES))
 }
 
 /// A limit in bytes, or none.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use teiji_core::domain::Level;
 use teiji_core::time::Span;
 
 use super::time::{Time, time};
-use super::value::{Choice, Int, int, one_of};
+use super::value::{Choice, Int, all_of, int, one_of};
 use super::{Absent, Kind, Value, section};
 use crate::fields::{Fields, Found};
 use crate::read::prioflow::{EXAMPLE, table_of};
@@ -25,22 +26,10 @@ section! {
     struct Prioflow, draft PrioflowDraft, section PRIOFLOW of "kind = \"prioflow\"";
     keys {
         /// pause frame type, in both directions: level frames, PFC or PAUSE
-        link: LinkMode = "link", one_of(&[
-                ("off", LinkMode::Off),
-                ("mac-control", LinkMode::MacControl),
-                ("experimental", LinkMode::Experimental),
-                ("pfc", LinkMode::Pfc),
-                ("pause", LinkMode::Pause),
-            ]),
+        link: LinkMode = "link", one_of(all_of!(LinkMode)),
             Absent::Default(LinkMode::Off);
         /// source of a frame's level
-        source: LevelSource = "by",
-            one_of(&[
-                ("dscp", LevelSource::Dscp),
-                ("tos", LevelSource::Tos),
-                ("pcp", LevelSource::Pcp),
-                ("priority", LevelSource::Priority),
-            ]),
+        source: LevelSource = "by", one_of(all_of!(LevelSource)),
             Absent::Default(LevelSource::Dscp);
         /// level of each value of the source: 64 for dscp, 16 for tos and priority, 8 for pcp
         table: Option<LevelTable> [serde(default)] =
@@ -66,17 +55,17 @@ section! {
                 .refused(multiples),
             Absent::Default(Span::from_micros(1000));
         /// most frames in the peer's transmit ring and the own receive ring
-        ring: u32 = "ring", int(1, Prioflow::MOST_FRAMES), Absent::Default(64);
+        ring: u32 = "ring", int(*Prioflow::RING.start(), *Prioflow::RING.end()), Absent::Default(64);
         /// bridge: most frames of one level received on this port and queued at another
         room: u32 = "room",
             int(1, Prioflow::MOST_FRAMES), Absent::Described(0, "as many as needed");
         /// levels that the peer is to pause when one is congested: that level, or also all below
         scope: PauseScope [serde(default)] = "scope",
-            one_of(&[("level", PauseScope::Level), ("below", PauseScope::Below)]),
+            one_of(all_of!(PauseScope)),
             Absent::Default(PauseScope::Level);
         /// the peer can pause the levels below this one; 0: none, 15: all
-        obey: u8 [serde(default = "Prioflow::obeys_all")] = "obey",
-            int(0, 15), Absent::Default(15);
+        obey: Level [serde(default = "Prioflow::obeys_all")] = "obey",
+            int(Level::LEAST, Level::MOST), Absent::Default(Level::MOST);
         /// bridge: frames to transmit on this port may pause the ports that they come from
         propagate: bool [serde(default = "Prioflow::propagates")] = "propagate",
             (), Absent::Default(true);

@@ -270,6 +270,25 @@ pub(crate) const fn one_of<T>(known: &'static [(&'static str, T)]) -> Names<T> {
     Names { known, possible: known.len() }
 }
 
+/// All values of a type that lists them (`ALL`) and names each (`name()`), for [`one_of`].
+macro_rules! all_of {
+    ($T:ty) => {
+        const {
+            &{
+                let mut all = [("", <$T>::ALL[0]); <$T>::ALL.len()];
+                let mut index = 0;
+                while index < all.len() {
+                    all[index] = (<$T>::ALL[index].name(), <$T>::ALL[index]);
+                    index += 1;
+                }
+                all
+            }
+        }
+    };
+}
+
+pub(crate) use all_of;
+
 impl<T> Names<T> {
     /// The others are known, and refused with a reason.
     pub const fn possible(self, possible: usize) -> Self {

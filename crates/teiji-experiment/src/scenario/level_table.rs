@@ -47,8 +47,8 @@ impl LevelTable {
         Ok(table)
     }
 
-    /// What the kernel module begins with.
-    pub fn usual(source: LevelSource) -> Self {
+    /// The kernel module's own of this source.
+    pub fn default_of(source: LevelSource) -> Self {
         let level = |value| match source {
             LevelSource::Dscp => value >> 2,
             LevelSource::Pcp => 2 * value + 1,
@@ -89,10 +89,10 @@ impl FromStr for LevelTable {
     fn from_str(text: &str) -> Result<Self, String> {
         let levels: Result<Vec<u8>, _> =
             text.split(',').map(|level| level.trim().parse()).collect();
-        Self::new(
-            &levels
-                .map_err(|_| "write levels 0 to 15 with commas between, as 0,0,1,1".to_owned())?,
-        )
+        let levels = levels.map_err(|_| {
+            format!("write levels 0 to {} with commas between, as 0,0,1,1", Self::TOP)
+        })?;
+        Self::new(&levels)
     }
 }
 
@@ -133,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_tables_are_those_of_the_kernel_module() {
-        let levels = |source| LevelTable::usual(source).levels().to_vec();
+    fn default_tables_are_those_of_the_kernel_module() {
+        let levels = |source| LevelTable::default_of(source).levels().to_vec();
         assert_eq!(levels(LevelSource::Pcp), [1, 3, 5, 7, 9, 11, 13, 14]);
         assert_eq!(levels(LevelSource::Priority), (0..15).chain([14]).collect::<Vec<u8>>());
         let dscp = levels(LevelSource::Dscp);

@@ -1,7 +1,10 @@
 //! `prioflow`, the qdisc of 16 levels with flow control of its link
 //! (kernel/prioflow/README.md).
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::Level;
 use teiji_core::time::Span;
 
 use super::level_table::LevelTable;
@@ -12,6 +15,8 @@ impl Prioflow {
     pub const KIND: &str = "prioflow";
     /// The fewest that [`Prioflow::bytes`] may be, `ETH_FRAME_LEN`: one frame has to fit.
     pub const LEAST_BYTES: u32 = 1514;
+    /// What [`Prioflow::ring`] may be.
+    pub const RING: RangeInclusive<u32> = 1..=Self::MOST_FRAMES;
     /// The most that [`Prioflow::ring`] and [`Prioflow::room`] may be, `PRIOFLOW_RING_MAX` and
     /// `PRIOFLOW_ROOM_MAX`.
     pub const MOST_FRAMES: u32 = 32_000;
@@ -21,8 +26,8 @@ impl Prioflow {
     pub const LONGEST_STORM: Span = Span::from_millis(u32::MAX as i64);
 
     /// [`Prioflow::obey`] of records that do not have it.
-    pub(crate) fn obeys_all() -> u8 {
-        15
+    pub(crate) fn obeys_all() -> Level {
+        Level::MOST
     }
 
     /// [`Prioflow::propagate`] of records that do not have it.
@@ -32,7 +37,7 @@ impl Prioflow {
 
     /// The level of each value of the source, whoever chose it.
     pub fn levels(&self) -> LevelTable {
-        self.table.unwrap_or(LevelTable::usual(self.source))
+        self.table.unwrap_or(LevelTable::default_of(self.source))
     }
 }
 
@@ -128,5 +133,22 @@ impl PauseScope {
             Self::Level => "level",
             Self::Below => "below",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_records_are_those_in_experiments() {
+        fn same<T: Serialize + Copy>(all: &[T], name: fn(T) -> &'static str) {
+            for one in all {
+                assert_eq!(serde_json::to_value(one).unwrap(), name(*one));
+            }
+        }
+        same(&LevelSource::ALL, LevelSource::name);
+        same(&LinkMode::ALL, LinkMode::name);
+        same(&PauseScope::ALL, PauseScope::name);
     }
 }

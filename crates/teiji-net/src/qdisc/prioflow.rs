@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use teiji_core::domain::Level;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, PauseScope, Prioflow};
 
@@ -73,15 +74,15 @@ pub struct PrioflowChange {
     /// As [`Prioflow::scope`].
     pub scope: Option<PauseScope>,
     /// As [`Prioflow::obey`].
-    pub obey: Option<u8>,
+    pub obey: Option<Level>,
     /// As [`Prioflow::propagate`].
     pub propagate: Option<bool>,
     /// Nothing below this level leaves the port; 0: all does.
-    pub send_level: Option<u8>,
+    pub send_level: Option<Level>,
     /// The send level ends by itself after this time.
     pub lifetime: Option<Span>,
     /// Receive level: the peer pauses all levels below; 0: none.
-    pub receive_level: Option<u8>,
+    pub receive_level: Option<Level>,
 }
 
 impl From<&Prioflow> for PrioflowChange {
@@ -152,18 +153,18 @@ fn options(mut request: Request, change: &PrioflowChange) -> Request {
     if let Some(table) = &change.table {
         request = request.attribute(TABLE, table.levels());
     }
-    request = byte(request, SEND_LEVEL, change.send_level);
+    request = byte(request, SEND_LEVEL, change.send_level.map(Level::get));
     if let Some(lifetime) = change.lifetime {
         request = request.attribute(LIFETIME_NS, &lifetime.as_ns().to_ne_bytes());
     }
     request = byte(request, LINK, change.link.map(|link| link as u8));
-    request = byte(request, RECEIVE_LEVEL, change.receive_level);
+    request = byte(request, RECEIVE_LEVEL, change.receive_level.map(Level::get));
     request = word(request, STORM_MS, units(change.storm, 1_000_000));
     request = word(request, REACTION_US, units(change.reaction, 1_000));
     request = word(request, RING, change.ring);
     request = word(request, ROOM, change.room);
     request = byte(request, SCOPE, change.scope.map(|scope| scope as u8));
-    request = byte(request, OBEY, change.obey);
+    request = byte(request, OBEY, change.obey.map(Level::get));
     byte(request, PROPAGATE, change.propagate.map(u8::from))
 }
 
@@ -176,14 +177,14 @@ pub(crate) fn decode(options: &[u8]) -> Option<Prioflow> {
         limit: word(LIMIT)?,
         bytes: Some(word(BYTES)?).filter(|bytes| *bytes != NO_LIMIT),
         source,
-        table: Some(table).filter(|table| *table != LevelTable::usual(source)),
+        table: Some(table).filter(|table| *table != LevelTable::default_of(source)),
         link: *LinkMode::ALL.get(usize::from(byte(options, LINK)?))?,
         storm: Span::from_millis(word(STORM_MS)?.into()),
         reaction: Span::from_micros(word(REACTION_US)?.into()),
         ring: word(RING)?,
         room: word(ROOM)?,
         scope: *PauseScope::ALL.get(usize::from(byte(options, SCOPE)?))?,
-        obey: byte(options, OBEY)?,
+        obey: Level::new(byte(options, OBEY)?)?,
         propagate: byte(options, PROPAGATE)? != 0,
     })
 }
@@ -206,9 +207,9 @@ mod tests {
             table: "0,0,0,0,1,2,3,14".parse().ok(),
             link: Some(LinkMode::MacControl),
             storm: Some(Span::from_millis(300)),
-            send_level: Some(2),
+            send_level: Level::new(2),
             lifetime: Some(Span::from_millis(70)),
-            receive_level: Some(3),
+            receive_level: Level::new(3),
             ..PrioflowChange::default()
         };
         let words = " limit 150 bytes 9000 by pcp table 0,0,0,0,1,2,3,14 send-level 2 for 70 link \
@@ -230,13 +231,13 @@ mod tests {
             ring: 4,
             room: 500,
             scope: PauseScope::Level,
-            obey: 14,
+            obey: Level::HIGHEST_PAUSED,
             propagate: false,
         };
         let change = PrioflowChange::from(&settings);
         let bytes = options(Request::new(0, 0, &[]), &change).finish(1, 0);
         assert_eq!(decode(&bytes[HEADER_LEN..]), Some(settings));
-        let some = PrioflowChange { send_level: Some(5), ..PrioflowChange::default() };
+        let some = PrioflowChange { send_level: Level::new(5), ..PrioflowChange::default() };
         let bytes = options(Request::new(0, 0, &[]), &some).finish(1, 0);
         assert_eq!(bytes[HEADER_LEN..], [5, 0, 5, 0, 5, 0, 0, 0], "nothing that is not said");
     }

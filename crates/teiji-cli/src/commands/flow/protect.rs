@@ -1,5 +1,6 @@
 //! `teiji flow protect`: rules that protect packets of programs that do not opt in.
 
+use teiji_core::domain::Level;
 use teiji_net::flow_rules::{self, FlowRule, PortRange, RuleOf};
 
 use crate::exit::{Exit, mistake};
@@ -18,8 +19,8 @@ pub struct Args {
     #[arg(long, value_name = "PATH", value_parser = cgroup, conflicts_with = "ports")]
     cgroup: Option<String>,
     /// Highest protected level.
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=15))]
-    level: Option<u8>,
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<Level>,
     /// Remove the rule.
     #[arg(long, conflicts_with = "level")]
     remove: bool,
