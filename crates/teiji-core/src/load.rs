@@ -62,6 +62,13 @@ impl LoadKind {
         }
     }
 
+    /// The names of all, with commas between and `last` before the last one: `cpu, timer or disk`.
+    pub fn names(last: &str) -> String {
+        let names = Self::ALL.map(Self::name);
+        let [first @ .., end] = &names;
+        format!("{} {last} {end}", first.join(", "))
+    }
+
     /// It needs a peer.
     pub const fn needs_a_wire(self) -> bool {
         matches!(self, Self::UdpTx | Self::UdpRx | Self::TcpTx | Self::TcpRx)
@@ -104,6 +111,7 @@ impl FromStr for LoadKind {
 /// No load has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "there is no load `{0}`; there are cpu, timer, memory, disk, stall, udp-tx, udp-rx, tcp-tx and tcp-rx (udp, tcp for both)"
+    "there is no load `{0}`; there are {all} (udp, tcp for both)",
+    all = LoadKind::names("and")
 )]
 pub struct UnknownLoad(pub String);

@@ -35,9 +35,10 @@ pub struct Args {
     /// support: 0.001 with 60 000.
     #[arg(long, value_name = "P")]
     probability: Option<f64>,
-    /// Background load: cpu, timer, memory, disk, stall, udp-tx, udp-rx, tcp-tx, tcp-rx, udp or tcp
-    /// (both directions); several with commas.
-    #[arg(long, value_name = "LOADS", value_delimiter = ',')]
+    #[arg(long, value_name = "LOADS", value_delimiter = ',', help = format!(
+        "Background load: {}; udp or tcp for both directions; several with commas",
+        LoadKind::names("or")
+    ))]
     load: Vec<String>,
     /// Frames per run, divided among its members. Default for an interface: 60 000.
     #[arg(long, value_name = "N")]
