@@ -18,6 +18,7 @@ mod margin;
 mod ping;
 mod plan;
 mod quantity;
+mod ranges;
 mod reflect;
 mod remote;
 mod report;

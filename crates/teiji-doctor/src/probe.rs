@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::RtPriority;
 use teiji_core::time::{Monotonic, Span};
 use teiji_sys::clock;
 use teiji_sys::sched::{self, Realtime};
@@ -18,7 +19,7 @@ const PERIOD: Span = Span::from_millis(1);
 /// on both alike.
 const BLOCK: usize = 50;
 /// Below a sender's usual 80, and above what the kernel gives to interrupts.
-const PRIORITY: u8 = 79;
+const PRIORITY: RtPriority = RtPriority::new(79).expect("from 1 to 99");
 /// Readings of the clock for its cost.
 const READINGS: i64 = 10_000;
 

@@ -4,6 +4,7 @@
 
 use std::marker::PhantomData;
 
+use teiji_core::domain::RtPriority;
 use thiserror::Error;
 
 use crate::error::{SysError, check};
@@ -11,9 +12,6 @@ use crate::error::{SysError, check};
 /// Why the scheduling of a thread could not be changed.
 #[derive(Debug, Error)]
 pub enum SchedError {
-    /// Not a `SCHED_FIFO` priority.
-    #[error("{0} is no real-time priority; use 1 (lowest) to 99")]
-    Priority(u8),
     /// The process may not have real-time threads of this priority.
     #[error(
         "no right to real-time priority {priority}: CAP_SYS_NICE is missing and RLIMIT_RTPRIO is \
@@ -128,16 +126,14 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Puts the calling thread under `SCHED_FIFO` at `priority`, 1 to 99.
+    /// Puts the calling thread under `SCHED_FIFO` at `priority`.
     ///
     /// # Errors
-    /// [`SchedError::Priority`] outside 1 to 99, [`SchedError::NoRealtimeRight`] without the right,
+    /// [`SchedError::NoRealtimeRight`] without the right,
     /// [`SchedError::NoRealtimeBudget`] if the thread's control group may not run real-time
     /// threads.
-    pub fn enter(priority: u8) -> Result<Self, SchedError> {
-        if !(1..=99).contains(&priority) {
-            return Err(SchedError::Priority(priority));
-        }
+    pub fn enter(priority: RtPriority) -> Result<Self, SchedError> {
+        let priority = priority.get();
         let mut before = libc::sched_param { sched_priority: 0 };
         // SAFETY: pid 0 is the calling thread; no pointers.
         let policy = check("sched_getscheduler", unsafe { libc::sched_getscheduler(0) })?;

@@ -19,6 +19,10 @@ pub enum CycleError {
     /// The margin is negative.
     #[error("a margin of {0} would wake after the departure; use zero or more")]
     Margin(Span),
+    /// Not a `SCHED_FIFO` priority.
+    #[error("{0} is no real-time priority; use {least} (lowest) to {most}",
+        least = RtPriority::LEAST, most = RtPriority::MOST)]
+    Priority(u8),
     /// The thread cannot be scheduled as asked.
     #[error(transparent)]
     Scheduling(#[from] SchedError),
@@ -143,7 +147,7 @@ impl CycleBuilder {
         }
         let mut scheduling = self.scheduling;
         if let Some(priority) = self.realtime {
-            let known = RtPriority::new(priority).ok_or(SchedError::Priority(priority))?;
+            let known = RtPriority::new(priority).ok_or(CycleError::Priority(priority))?;
             scheduling.realtime = Some(known);
         }
         let scheduling = scheduling.enter()?;
@@ -276,6 +280,6 @@ mod tests {
         let backwards = Cycle::every(Span::from_millis(1)).ahead(Span::from_ns(-1)).start();
         assert!(matches!(backwards, Err(CycleError::Margin(_))));
         let priority = Cycle::every(Span::from_millis(1)).realtime(100).start();
-        assert!(matches!(priority, Err(CycleError::Scheduling(SchedError::Priority(100)))));
+        assert!(matches!(priority, Err(CycleError::Priority(100))));
     }
 }

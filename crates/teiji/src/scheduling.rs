@@ -53,7 +53,7 @@ impl Scheduling {
         let pinned = self.cpu.map(Pinned::to).transpose()?;
         self.lock_memory()?;
         // Last, so that the set-up above does not run in real time.
-        let realtime = self.realtime.map(|priority| Realtime::enter(priority.get())).transpose()?;
+        let realtime = self.realtime.map(Realtime::enter).transpose()?;
         Ok(Entered { _realtime: realtime, _pinned: pinned, _nice: None })
     }
 }

@@ -150,7 +150,7 @@ fn frames_with_launch_times_are_handed_over_one_margin_early() {
 #[test]
 fn a_realtime_talker_and_listener_work_and_give_their_priority_back() {
     let Some(wire) = Wire::new() else { return };
-    match wire.tx(|| sched::Realtime::enter(10).map(drop)) {
+    match wire.tx(|| sched::Realtime::enter(RtPriority::new(10).unwrap()).map(drop)) {
         Ok(()) => {}
         Err(error @ (SchedError::NoRealtimeRight { .. } | SchedError::NoRealtimeBudget { .. })) => {
             return println!("SKIP: {error}");

@@ -18,6 +18,7 @@ pub(super) use self::csv::HEADER;
 use self::live::{Form, Live};
 use self::report::Report;
 use super::quantity::span;
+use super::ranges;
 use super::synchronised::Sync;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
@@ -59,8 +60,7 @@ pub struct Args {
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
-    /// SCHED_FIFO priority, 1 to 99. Default: ordinary scheduling.
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, value_name = "PRIORITY", help = ranges::realtime_only())]
     realtime: Option<RtPriority>,
     /// CPU of the receiving thread.
     #[arg(long, value_name = "N")]

@@ -13,6 +13,7 @@ use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_stats::{Deviation, Series};
 
 use super::quantity::span;
+use super::ranges;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
@@ -46,11 +47,9 @@ pub struct Args {
     /// SO_PRIORITY of the requests, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
-    /// Differentiated services code point of the requests, 0 to 63.
-    #[arg(long, value_name = "N", default_value_t)]
+    #[arg(long, value_name = "N", default_value_t, help = ranges::dscp("of the requests"))]
     dscp: Dscp,
-    /// SCHED_FIFO priority, 1 to 99, with locked memory. Default: ordinary scheduling.
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, value_name = "PRIORITY", help = ranges::realtime())]
     realtime: Option<RtPriority>,
     /// CPU of the requesting thread.
     #[arg(long, value_name = "N")]

@@ -11,6 +11,7 @@ use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_sys::clock;
 
 use super::quantity::span;
+use super::ranges;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
@@ -31,9 +32,7 @@ pub struct Args {
     /// SO_PRIORITY of the replies, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 0)]
     priority: u8,
-    /// Differentiated services code point of the replies, 0 to 63, independent of that of the
-    /// requests.
-    #[arg(long, value_name = "N", default_value_t)]
+    #[arg(long, value_name = "N", default_value_t, help = ranges::dscp("of the replies, independent of that of the requests"))]
     dscp: Dscp,
     /// Poll the NIC for this long before waiting for a request (`SO_BUSY_POLL`), in whole
     /// microseconds.
@@ -42,8 +41,7 @@ pub struct Args {
     /// End after this time.
     #[arg(long = "for", value_name = "DURATION", value_parser = span)]
     duration: Option<Span>,
-    /// SCHED_FIFO priority, 1 to 99, with locked memory. Default: ordinary scheduling.
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, value_name = "PRIORITY", help = ranges::realtime())]
     realtime: Option<RtPriority>,
     /// CPU of the replying thread.
     #[arg(long, value_name = "N")]

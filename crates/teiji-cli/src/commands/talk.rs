@@ -30,6 +30,7 @@ use self::evidence::Clock;
 use self::judge::Criteria;
 use self::report::Report;
 use super::quantity::span;
+use super::ranges;
 use super::synchronised::Sync;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
@@ -78,8 +79,7 @@ pub struct Args {
     /// SO_PRIORITY, which qdiscs map to queues.
     #[arg(long, value_name = "N", default_value_t = 3)]
     priority: u8,
-    /// Differentiated services code point of UDP frames, 0 to 63.
-    #[arg(long, value_name = "N", default_value_t)]
+    #[arg(long, value_name = "N", default_value_t, help = ranges::dscp("of UDP frames"))]
     dscp: Dscp,
     /// Opt in to flow control for levels up to this one: wait while the prioflow queue is full,
     /// instead of losing frames (`teiji flow`).
@@ -89,8 +89,7 @@ pub struct Args {
     /// ID:PCP.
     #[arg(long, value_name = "ID[:PCP]", value_parser = vlan)]
     vlan: Option<VlanTag>,
-    /// SCHED_FIFO priority, 1 to 99, with locked memory. Default: ordinary scheduling.
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, value_name = "PRIORITY", help = ranges::realtime())]
     realtime: Option<RtPriority>,
     /// CPU of the sending thread.
     #[arg(long, value_name = "N")]

@@ -1,0 +1,22 @@
+//! Help of options whose range is that of their type.
+
+use teiji_core::domain::{Dscp, RtPriority};
+
+/// A code point; `of` is whose, and what else is to know.
+pub fn dscp(of: &str) -> String {
+    format!("Differentiated services code point, {} to {}, {of}", Dscp::LEAST, Dscp::MOST)
+}
+
+/// A thread's priority, and memory that is locked because of it.
+pub fn realtime() -> String {
+    format!("{}, with locked memory. Default: ordinary scheduling", priority())
+}
+
+/// The priority of a thread whose memory is not locked.
+pub fn realtime_only() -> String {
+    format!("{}. Default: ordinary scheduling", priority())
+}
+
+fn priority() -> String {
+    format!("SCHED_FIFO priority, {} to {}", RtPriority::LEAST, RtPriority::MOST)
+}
