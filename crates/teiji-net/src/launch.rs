@@ -8,7 +8,8 @@ use crate::netlink::{Netlink, link, qdisc};
 /// Who takes launch times into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchTimes {
-    /// Nobody: a frame is sent at once.
+    /// Neither of the two: a frame is sent at once, unless `fq` is there. That one holds a frame
+    /// until its time by `CLOCK_MONOTONIC`, and drops one whose time is beyond its horizon.
     Ignored,
     /// `etf`. A frame leaves up to this long before its launch time: `delta` without
     /// offload, zero where the NIC does it.
