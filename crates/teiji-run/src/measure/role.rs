@@ -1,5 +1,5 @@
 //! The roles of a case on their threads: ready together, started together, and one cause
-//! told where several end badly.
+//! reported where several fail.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
@@ -19,50 +19,50 @@ pub type Role<'scope, T> = ScopedJoinHandle<'scope, anyhow::Result<T>>;
 /// The same; `None` if it is another machine's.
 pub type RoleHere<'scope, T> = Option<Role<'scope, T>>;
 
-/// When all roles start: told to all of them at once, because a machine under load that had
-/// to tell one after the other would start them one after the other.
+/// When all roles start: one signal wakes all of them, because a machine under load that had
+/// to wake one after the other would start them one after the other.
 #[derive(Default)]
 pub struct Start {
-    told: Mutex<Option<Told>>,
+    signal: Mutex<Option<StartSignal>>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy)]
-enum Told {
-    /// The first departure.
-    At(Instant<Tai>),
-    /// Somebody could not open.
-    Never,
+enum StartSignal {
+    /// All roles are open; the first departure is at this instant.
+    Start(Instant<Tai>),
+    /// A role could not be opened.
+    Abort,
 }
 
-/// Tells the start, or when dropped that there is none.
+/// Gives the signal to start; aborts when it is dropped without one.
 pub struct Starter<'a>(pub &'a Start);
 
 impl Starter<'_> {
     /// The first departure is at `base`.
     pub fn start(self, base: Instant<Tai>) {
-        self.0.tell(Told::At(base));
+        self.0.signal(StartSignal::Start(base));
     }
 }
 
 impl Drop for Starter<'_> {
     fn drop(&mut self) {
-        self.0.tell(Told::Never);
+        self.0.signal(StartSignal::Abort);
     }
 }
 
 impl Start {
-    /// The first word counts.
-    fn tell(&self, told: Told) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(told);
+    /// Only the first signal has an effect.
+    fn signal(&self, signal: StartSignal) {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(signal);
         self.changed.notify_all();
     }
 
     fn wait(&self) -> Result<Instant<Tai>, Abandoned> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = self.changed.wait_while(told, |told| told.is_none());
-        match *told.unwrap_or_else(PoisonError::into_inner) {
-            Some(Told::At(base)) => Ok(base),
+        let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
+        let signal = self.changed.wait_while(signal, |signal| signal.is_none());
+        match *signal.unwrap_or_else(PoisonError::into_inner) {
+            Some(StartSignal::Start(base)) => Ok(base),
             _ => Err(Abandoned),
         }
     }
@@ -80,19 +80,19 @@ pub struct Gate<'a> {
 pub struct Abandoned;
 
 impl<'a> Gate<'a> {
-    /// `ready` hears of who has come to it.
+    /// `ready` gets a message for each role that is ready.
     pub fn new(ready: &mpsc::Sender<()>, start: &'a Start) -> Self {
         Self { ready: ready.clone(), start }
     }
 
-    /// Says "ready" and waits for the first departure's time.
+    /// Reports readiness and waits for the first departure's time.
     pub fn wait(self) -> Result<Instant<Tai>, Abandoned> {
         let start = self.start;
         self.pass();
         start.wait()
     }
 
-    /// Says "ready": whoever only answers or listens begins at once.
+    /// Reports readiness; listeners and responders begin at once.
     pub fn pass(self) {
         // Nobody waits for it any more where another role could not open; its deadline, which
         // that one set, ends this one.
