@@ -113,9 +113,9 @@ fn measured(scenario: &Scenario) -> Vec<String> {
         let (name, from, to, period) = (&flow.name, &flow.from, &flow.to, flow.period);
         format!("flow {name}: {} frames from {from} to {to}, every {period}", flow.frames)
     });
-    let rounds = scenario.round_trips.iter().map(|asked| {
-        let (name, from, to) = (&asked.name, &asked.from, &asked.to);
-        format!("round trips {name}: {} requests from {from} to {to}", asked.count)
+    let rounds = scenario.round_trips.iter().map(|rounds| {
+        let (name, from, to) = (&rounds.name, &rounds.from, &rounds.to);
+        format!("round trips {name}: {} requests from {from} to {to}", rounds.count)
     });
     let loads = scenario.loads.iter().map(|load| format!("with the load {load}"));
     let traced = scenario.is_traced().then(|| {

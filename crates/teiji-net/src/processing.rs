@@ -95,9 +95,9 @@ pub(crate) fn of(processing: &Processing) -> Vec<ProcessingSetting> {
     all.into_iter().flatten().collect()
 }
 
-/// What an experiment asks of a port, by the keys of
+/// What an experiment plans for a port, by the keys of
 /// [`ObservedPort::settings`](crate::observe::ObservedPort::settings).
-pub fn asked(port: &Port) -> BTreeMap<String, String> {
+pub fn planned(port: &Port) -> BTreeMap<String, String> {
     of_port(port).iter().flat_map(ProcessingSetting::expected).collect()
 }
 

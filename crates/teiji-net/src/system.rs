@@ -52,7 +52,7 @@ pub enum SystemRefusal {
     /// No thread has such a name.
     #[error("this kernel has no thread `{name}`; those about packets and interrupts are: {there}{}", hint(.name))]
     NoThread {
-        /// What was asked for.
+        /// What was planned.
         name: String,
         /// What is there.
         there: String,
@@ -68,7 +68,7 @@ pub enum SystemRefusal {
     /// A CPU is missing.
     #[error("CPU {cpu} does not exist here or is offline; there are {online}")]
     NoCpu {
-        /// What was asked for.
+        /// What was planned.
         cpu: u16,
         /// What is there, as a list.
         online: String,
@@ -140,9 +140,9 @@ pub(crate) fn of_kernel(system: &System, cpu: Option<u16>) -> Vec<SystemSetting>
     all.into_iter().flatten().collect()
 }
 
-/// What an experiment asks of a host's kernel, by the keys of
+/// What an experiment plans for a host's kernel, by the keys of
 /// [`Observed::system`](crate::observe::Observed::system).
-pub fn asked(host: &Host) -> BTreeMap<String, String> {
+pub fn planned(host: &Host) -> BTreeMap<String, String> {
     of_host(host).iter().map(SystemSetting::expected).collect()
 }
 

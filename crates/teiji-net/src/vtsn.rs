@@ -97,15 +97,15 @@ pub(crate) fn of_nic(nic: &NicSettings) -> Vec<Setting> {
         .collect()
 }
 
-fn moderation_of(asked: &Moderation) -> Option<Setting> {
+fn moderation_of(planned: &Moderation) -> Option<Setting> {
     let us = |span: Span| u32::try_from(span.as_ns() / 1_000).unwrap_or(u32::MAX);
-    (asked.tx.is_some() || asked.rx.is_some())
-        .then(|| Setting::Moderation { tx_us: asked.tx.map(us), rx_us: asked.rx.map(us) })
+    (planned.tx.is_some() || planned.rx.is_some())
+        .then(|| Setting::Moderation { tx_us: planned.tx.map(us), rx_us: planned.rx.map(us) })
 }
 
-/// What an experiment asks of a port of a `vtsn` wire and of the wire, by the
+/// What an experiment plans for a port of a `vtsn` wire and of the wire, by the
 /// keys of [`ObservedPort::settings`](crate::observe::ObservedPort::settings).
-pub fn asked(wire: &Wire, port: &Port) -> BTreeMap<String, String> {
+pub fn planned(wire: &Wire, port: &Port) -> BTreeMap<String, String> {
     if wire.nic != Nic::Vtsn {
         return BTreeMap::new();
     }

@@ -52,9 +52,9 @@ pub struct ListenerFacts {
     /// Packets its socket dropped because its buffer was full.
     pub socket_drops: u64,
     /// When its port paused its peer at the flow's level, where that was traced.
-    #[serde(default)]
-    pub silences: Vec<PeerPause>,
-    /// With flow control: its room for what still comes.
+    #[serde(default, rename = "silences")]
+    pub pauses: Vec<PeerPause>,
+    /// With flow control: its headroom.
     #[serde(default)]
     pub room: Option<ReceiveHeadroom>,
 }
@@ -163,7 +163,7 @@ impl Table {
             flows: BTreeSet::new(),
             foreign: log.foreign,
             socket_drops: log.socket_drops,
-            silences: log.silences.clone(),
+            pauses: log.pauses.clone(),
             room: log.room,
         };
         for (arrival, rx) in (0..).zip(&log.arrivals) {

@@ -112,12 +112,12 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
     let other_flow = rx(&plan(9, 10), 1, 5);
     let beyond_the_end = rx(&ours, 2, 5);
     let straggler = RxRecord { scheduled: Instant::from_ns(3), ..rx(&ours, 1, 5) };
-    let pause = PeerPause { asked: Instant::from_ns(7), released: Instant::from_ns(8) };
+    let pause = PeerPause { requested: Instant::from_ns(7), released: Instant::from_ns(8) };
     let heard = ListenerLog {
         arrivals: vec![other_flow, beyond_the_end, straggler],
         foreign: 10,
         socket_drops: 4,
-        silences: vec![pause],
+        pauses: vec![pause],
         room: Some(ReceiveHeadroom {
             buffer: 9,
             high: 5,
@@ -131,8 +131,10 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
     let joined = join(&[ours], &[late_talker], &[heard], []);
     assert_eq!((joined.facts.foreign(0), joined.facts.unplanned), (13, 1));
     let listener = &joined.facts.listeners[0];
-    assert_eq!((listener.socket_drops, &listener.silences[..]), (4, &[pause][..]));
+    assert_eq!((listener.socket_drops, &listener.pauses[..]), (4, &[pause][..]));
     assert_eq!(listener.room.map(|room| room.fullest), Some(7));
+    let written = serde_json::to_value(listener).unwrap();
+    assert_eq!(written["silences"][0]["asked"], 7, "as docs/records.md has it");
     assert!(joined.rows.iter().all(|row| row.copies == 0));
 }
 

@@ -169,7 +169,7 @@ fn figures(judge: &Judge, percentile: Option<f64>, (name, members): &Remedy<'_>)
                 all.percentile_ns = all.percentile_ns.zip(at).map(|(one, other)| one.max(other));
             }
         }
-        if let Some(rounds) = asked(judge, member) {
+        if let Some(rounds) = judged_rounds(judge, member) {
             let p99_ns = rounds.round_trip.as_ref().and_then(|times| percentile_of(times, 99.0));
             let longest_ns = rounds.round_trip.as_ref().map(|times| times.max_ns);
             let empty = RankedRounds { p99_ns, longest_ns, lost: 0, rank: 0 };
@@ -195,7 +195,7 @@ fn judged<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a FlowStatis
 }
 
 /// The round trips that are ranked: the judged ones, or where a flow is judged the first.
-fn asked<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a RoundStatistics> {
+fn judged_rounds<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a RoundStatistics> {
     let name = judge.flow.as_ref().filter(|_| judge.by == JudgeBy::RoundTrip);
     name.map_or_else(|| member.round_trips.values().next(), |name| member.round_trips.get(name))
 }

@@ -142,14 +142,14 @@ fn find(
         return vec![(kind.to_string(), Found { seed, value, loss: None })];
     }
     let of = |name: &String| {
-        let (flow, asked) = (member.flows.get(name), member.round_trips.get(name));
-        let (frames, requests) = (flow.map(|flow| flow.counts), asked.map(|asked| asked.counts));
+        let (flow, rounds) = (member.flows.get(name), member.round_trips.get(name));
+        let (frames, requests) = (flow.map(|flow| flow.counts), rounds.map(|rounds| rounds.counts));
         let value = match requirement.figure {
             RequiredFigure::Interval(figure) => {
                 flow.and_then(intervals).and_then(|d| d.figure(figure))
             }
             RequiredFigure::RoundTrip(figure) => {
-                asked.and_then(|a| a.round_trip.as_ref()).and_then(|d| d.figure(figure))
+                rounds.and_then(|a| a.round_trip.as_ref()).and_then(|d| d.figure(figure))
             }
             RequiredFigure::Count(count) => {
                 let frames = frames.map(|frames| match count {

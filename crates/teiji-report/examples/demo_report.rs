@@ -1,5 +1,5 @@
 //! A report of made-up data, with everything a report can show: members of an
-//! ensemble, two flows, drops, outliers with their way, settings not as asked
+//! ensemble, two flows, drops, outliers with their way, settings not as planned
 //! for, a series that was thinned.
 //!
 //! `cargo run -p teiji-report --example demo_report -- demo.html`
@@ -143,10 +143,10 @@ fn outlier() -> Outlier {
 }
 
 fn setup() -> Vec<SetupSection> {
-    let entry = |key: &str, observed: &str, asked: Option<&str>| SetupEntry {
+    let entry = |key: &str, observed: &str, planned: Option<&str>| SetupEntry {
         key: key.to_owned(),
         observed: observed.to_owned(),
-        asked: asked.map(str::to_owned),
+        planned: planned.map(str::to_owned),
     };
     vec![
         SetupSection {

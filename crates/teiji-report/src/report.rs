@@ -96,8 +96,8 @@ pub struct MarginRun {
     pub delta: String,
     /// Frames that were not on time, of how many.
     pub not_on_time: String,
-    /// How many were foretold, at most; empty if nothing was.
-    pub foretold: String,
+    /// How many were predicted, at most; empty if there is no prediction.
+    pub predicted: String,
     /// What became of them.
     pub reasons: String,
     /// Name of its folder, beside this one's.
@@ -337,14 +337,14 @@ pub struct SetupEntry {
     pub key: String,
     /// What it was.
     pub observed: String,
-    /// What was asked for, if anything was. Marked where it differs.
-    pub asked: Option<String>,
+    /// What was planned, if anything was. Marked where it differs.
+    pub planned: Option<String>,
 }
 
 impl SetupEntry {
-    /// True if something else was asked for.
+    /// True if something else was planned.
     pub fn differs(&self) -> bool {
-        self.asked.as_ref().is_some_and(|asked| *asked != self.observed)
+        self.planned.as_ref().is_some_and(|planned| *planned != self.observed)
     }
 }
 
@@ -382,11 +382,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_can_differ() {
-        let entry = |asked: Option<&str>| SetupEntry {
+    fn only_what_was_planned_can_differ() {
+        let entry = |planned: Option<&str>| SetupEntry {
             key: "delta".into(),
             observed: "150 µs".into(),
-            asked: asked.map(Into::into),
+            planned: planned.map(Into::into),
         };
         assert!(!entry(None).differs());
         assert!(!entry(Some("150 µs")).differs());

@@ -37,10 +37,10 @@ pub fn subjects(scenario: &Scenario) -> impl Iterator<Item = Subject<'_>> {
         round_trips: false,
         has_begin: waits_for_timer(flow),
     });
-    let rounds = scenario.numbered_round_trips().map(|(id, asked)| Subject {
+    let rounds = scenario.numbered_round_trips().map(|(id, rounds)| Subject {
         id,
-        name: &asked.name,
-        planned: asked.count,
+        name: &rounds.name,
+        planned: rounds.count,
         round_trips: true,
         has_begin: true,
     });

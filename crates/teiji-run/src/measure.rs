@@ -223,7 +223,7 @@ fn run_flows(
     let round_trips = setup
         .scenario
         .numbered_round_trips()
-        .map(|(id, asked)| RoundTripRoles::of(setup.scenario, applied, asked, id))
+        .map(|(id, rounds)| RoundTripRoles::of(setup.scenario, applied, rounds, id))
         .collect::<anyhow::Result<Vec<RoundTripRoles<'_>>>>()?;
     let deaths = deaths::prepare(setup.scenario, applied)?;
     let start = Start::default();

@@ -69,7 +69,7 @@ pub struct ListenerLog {
     pub socket_drops: u64,
     /// When the receiving port paused its peer at the flow's level, where that was traced.
     #[serde(default)]
-    pub silences: Vec<PeerPause>,
+    pub pauses: Vec<PeerPause>,
     /// With flow control: its headroom.
     #[serde(default)]
     pub room: Option<ReceiveHeadroom>,
@@ -97,8 +97,9 @@ pub struct ReceiveHeadroom {
 /// A time for which a port paused its peer (prioflow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerPause {
-    /// XOFF.
-    pub asked: Instant<Tai>,
+    /// XOFF. The name is that of the records.
+    #[serde(rename = "asked")]
+    pub requested: Instant<Tai>,
     /// XON.
     pub released: Instant<Tai>,
 }

@@ -198,7 +198,8 @@ fn points(analysis: &CaptureAnalysis, summary: &Summary) -> Points {
 }
 
 fn setup(analysis: &CaptureAnalysis) -> SetupSection {
-    let entry = |key: &str, observed: String| SetupEntry { key: key.into(), observed, asked: None };
+    let entry =
+        |key: &str, observed: String| SetupEntry { key: key.into(), observed, planned: None };
     SetupSection {
         title: "Capture".to_owned(),
         entries: vec![

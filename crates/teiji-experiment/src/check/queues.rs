@@ -44,9 +44,10 @@ fn loads_from(kind: LoadKind, draft: &ScenarioDraft) -> Option<PortName<'_>> {
         Some(flow) => Some(ends([&flow.from, &flow.to, &flow.wire], &flow.beyond)?),
         None => None,
     };
-    let asked = draft.round_trips.first();
-    let asked = asked.and_then(|asked| ends([&asked.from, &asked.to, &asked.wire], &asked.beyond));
-    LoadedPorts::around(flow_ends, asked)?.way(kind).map(|[from, _]| from)
+    let rounds = draft.round_trips.first();
+    let rounds =
+        rounds.and_then(|rounds| ends([&rounds.from, &rounds.to, &rounds.wire], &rounds.beyond));
+    LoadedPorts::around(flow_ends, rounds)?.way(kind).map(|[from, _]| from)
 }
 
 /// The ports at both ends of a way: from, to and first wire.
@@ -64,12 +65,12 @@ fn beside<'a>(host: &str, wire: &str, draft: &'a ScenarioDraft) -> Option<&'a st
         let here = flow.from.as_deref() == Some(host) && flow.wire.as_deref() == Some(wire);
         here && flow.background != Some(true)
     });
-    let asked = draft.round_trips.iter().find(|asked| {
+    let rounds = draft.round_trips.iter().find(|rounds| {
         // Requests, or replies.
-        let asks = asked.from.as_deref() == Some(host) && asked.wire.as_deref() == Some(wire);
-        let last = asked.beyond.last().or(asked.wire.as_ref());
-        asks || asked.to.as_deref() == Some(host) && last.map(String::as_str) == Some(wire)
+        let asks = rounds.from.as_deref() == Some(host) && rounds.wire.as_deref() == Some(wire);
+        let last = rounds.beyond.last().or(rounds.wire.as_ref());
+        asks || rounds.to.as_deref() == Some(host) && last.map(String::as_str) == Some(wire)
     });
-    let asked = asked.map(|asked| asked.name.as_str());
-    flow.map(|flow| flow.name.as_str()).or(asked)
+    let rounds = rounds.map(|rounds| rounds.name.as_str());
+    flow.map(|flow| flow.name.as_str()).or(rounds)
 }

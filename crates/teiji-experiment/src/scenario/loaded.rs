@@ -21,10 +21,10 @@ impl<'a> LoadedPorts<'a> {
     /// the first round trips' where there is no flow, whose responder is.
     pub(crate) fn around(
         flow: Option<[PortName<'a>; 2]>,
-        asked: Option<[PortName<'a>; 2]>,
+        rounds: Option<[PortName<'a>; 2]>,
     ) -> Option<Self> {
         let of_flow = flow.map(|[loaded, peer]| Self { loaded, peer });
-        of_flow.or(asked.map(|[peer, loaded]| Self { loaded, peer }))
+        of_flow.or(rounds.map(|[peer, loaded]| Self { loaded, peer }))
     }
 
     /// From where to where a load sends, if it needs a wire.
@@ -47,9 +47,9 @@ impl Scenario {
         let flow = self.flows.first().map(|flow| {
             [(flow.from.as_str(), flow.wire.as_str()), (flow.to.as_str(), flow.last_wire())]
         });
-        let asked = self.round_trips.first().map(|asked| {
-            [(asked.from.as_str(), asked.wire.as_str()), (asked.to.as_str(), asked.last_wire())]
+        let rounds = self.round_trips.first().map(|rounds| {
+            [(rounds.from.as_str(), rounds.wire.as_str()), (rounds.to.as_str(), rounds.last_wire())]
         });
-        LoadedPorts::around(flow, asked)
+        LoadedPorts::around(flow, rounds)
     }
 }

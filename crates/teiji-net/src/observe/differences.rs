@@ -13,18 +13,18 @@ use crate::qdisc::{ObservedQdisc, PlannedQdisc, words};
 use crate::vtsn::Setting;
 
 impl Observed {
-    /// Where the kernel has something else than `plan` asked for, one sentence
+    /// Where the kernel has something else than `plan` has, one sentence
     /// each. Empty if all is as planned.
     pub fn differences(&self, plan: &Plan) -> Vec<String> {
         let mut all = Differences::default();
         let here = |port: &&PlannedPort| port.attachment != Attachment::Elsewhere;
-        for asked in plan.ports().iter().filter(here) {
-            all.at = format!("{}.{}", asked.host, asked.wire);
-            match self.port(&asked.host, &asked.wire) {
+        for planned in plan.ports().iter().filter(here) {
+            all.at = format!("{}.{}", planned.host, planned.wire);
+            match self.port(&planned.host, &planned.wire) {
                 None => all.found.push(format!("{}: the port is not there", all.at)),
                 Some(is) => {
-                    all.compare_wire(asked, is);
-                    all.compare_settings_of(asked, is);
+                    all.compare_wire(planned, is);
+                    all.compare_settings_of(planned, is);
                 }
             }
         }
@@ -41,9 +41,9 @@ pub(crate) fn in_place<'a>(
     system: &BTreeMap<String, String>,
 ) -> Vec<String> {
     let mut all = Differences::default();
-    for (asked, is) in ports {
-        all.at.clone_from(&asked.ifname);
-        all.compare_settings_of(asked, is);
+    for (planned, is) in ports {
+        all.at.clone_from(&planned.ifname);
+        all.compare_settings_of(planned, is);
     }
     all.compare_system(actions.iter(), system);
     all.found
@@ -56,18 +56,18 @@ struct Differences {
 }
 
 impl Differences {
-    fn compare<T: PartialEq + fmt::Display + ?Sized>(&mut self, what: &str, asked: &T, is: &T) {
-        if asked != is {
-            self.found.push(format!("{}: {what}: {is}, configured: {asked}", self.at));
+    fn compare<T: PartialEq + fmt::Display + ?Sized>(&mut self, what: &str, planned: &T, is: &T) {
+        if planned != is {
+            self.found.push(format!("{}: {what}: {is}, configured: {planned}", self.at));
         }
     }
 
-    fn compare_said(&mut self, what: &str, asked: &String, said: Option<&String>) {
+    fn compare_said(&mut self, what: &str, planned: &String, said: Option<&String>) {
         match said {
-            Some(is) => self.compare(what, asked, is),
+            Some(is) => self.compare(what, planned, is),
             None => self
                 .found
-                .push(format!("{}: {what}: unknown to the driver, configured: {asked}", self.at)),
+                .push(format!("{}: {what}: unknown to the driver, configured: {planned}", self.at)),
         }
     }
 
@@ -79,18 +79,18 @@ impl Differences {
         "the kernel".clone_into(&mut self.at);
         for action in actions {
             if let Action::System { setting } = action {
-                let (what, asked) = setting.expected();
-                self.compare_said(&what, &asked, is.get(&what));
+                let (what, planned) = setting.expected();
+                self.compare_said(&what, &planned, is.get(&what));
             }
         }
     }
 
     /// Address, bridge and carrier, which are the experiment's.
-    fn compare_wire(&mut self, asked: &PlannedPort, is: &ObservedPort) {
-        if let (Some(asked), Some(is)) = (asked.mac, is.mac) {
-            self.compare("MAC address", &asked, &is);
+    fn compare_wire(&mut self, planned: &PlannedPort, is: &ObservedPort) {
+        if let (Some(planned), Some(is)) = (planned.mac, is.mac) {
+            self.compare("MAC address", &planned, &is);
         }
-        for (ip, prefix) in asked.addresses() {
+        for (ip, prefix) in planned.addresses() {
             let address = format!("{ip}/{prefix}");
             if !is.addresses.contains(&address) {
                 self.found.push(format!(
@@ -100,7 +100,7 @@ impl Differences {
                 ));
             }
         }
-        if asked.bridged {
+        if planned.bridged {
             let state = is.bridge.as_deref().unwrap_or("of no bridge");
             self.compare("a bridge's port that is", "forwarding", state);
         }
@@ -109,50 +109,50 @@ impl Differences {
         }
     }
 
-    fn compare_settings_of(&mut self, asked: &PlannedPort, is: &ObservedPort) {
-        if let Some(queues) = asked.queues {
+    fn compare_settings_of(&mut self, planned: &PlannedPort, is: &ObservedPort) {
+        if let Some(queues) = planned.queues {
             let in_use = is.channels.map_or(is.tx_queues, Channels::tx_queues);
             self.compare("transmit queues", &u32::from(queues), &in_use);
         }
-        let settings = asked.settings.iter().flat_map(Setting::expected);
-        let processing = asked.processing.iter().flat_map(ProcessingSetting::expected);
-        for (what, asked) in settings.chain(processing) {
-            self.compare_said(&what, &asked, is.settings.get(&what));
+        let settings = planned.settings.iter().flat_map(Setting::expected);
+        let processing = planned.processing.iter().flat_map(ProcessingSetting::expected);
+        for (what, planned) in settings.chain(processing) {
+            self.compare_said(&what, &planned, is.settings.get(&what));
         }
-        for qdisc in &asked.qdiscs {
+        for qdisc in &planned.qdiscs {
             self.compare_qdisc(qdisc, &is.qdiscs);
         }
     }
 
-    fn compare_qdisc(&mut self, asked: &PlannedQdisc, there: &[ObservedQdisc]) {
-        let Some(is) = there.iter().find(|q| q.parent == asked.parent) else {
-            let kind = asked.settings.kind();
+    fn compare_qdisc(&mut self, planned: &PlannedQdisc, there: &[ObservedQdisc]) {
+        let Some(is) = there.iter().find(|q| q.parent == planned.parent) else {
+            let kind = planned.settings.kind();
             self.found
-                .push(format!("{}: no qdisc at {}, configured: {kind}", self.at, asked.parent));
+                .push(format!("{}: no qdisc at {}, configured: {kind}", self.at, planned.parent));
             return;
         };
         let port = std::mem::take(&mut self.at);
-        self.at = format!("{port} at {}", asked.parent);
-        self.compare_settings(&asked.settings, &is.settings);
+        self.at = format!("{port} at {}", planned.parent);
+        self.compare_settings(&planned.settings, &is.settings);
         self.at = port;
     }
 
-    fn compare_settings(&mut self, asked: &Qdisc, is: &Qdisc) {
-        match (asked, is) {
-            (Qdisc::Etf(asked), Qdisc::Etf(is)) => {
-                self.compare("etf delta", &asked.delta, &is.delta);
-                self.compare("etf clockid", asked.clock.name(), is.clock.name());
-                for (what, asked, is) in [
-                    ("etf offload", asked.offload, is.offload),
-                    ("etf deadline_mode", asked.deadline_mode, is.deadline_mode),
-                    ("etf skip_sock_check", asked.skip_sock_check, is.skip_sock_check),
+    fn compare_settings(&mut self, planned: &Qdisc, is: &Qdisc) {
+        match (planned, is) {
+            (Qdisc::Etf(planned), Qdisc::Etf(is)) => {
+                self.compare("etf delta", &planned.delta, &is.delta);
+                self.compare("etf clockid", planned.clock.name(), is.clock.name());
+                for (what, planned, is) in [
+                    ("etf offload", planned.offload, is.offload),
+                    ("etf deadline_mode", planned.deadline_mode, is.deadline_mode),
+                    ("etf skip_sock_check", planned.skip_sock_check, is.skip_sock_check),
                 ] {
-                    self.compare(what, on_off(asked), on_off(is));
+                    self.compare(what, on_off(planned), on_off(is));
                 }
             }
-            (asked, is) => {
-                let (asked, is) = (format!("`{}`", words(asked)), format!("`{}`", words(is)));
-                self.compare("qdisc", &asked, &is);
+            (planned, is) => {
+                let (planned, is) = (format!("`{}`", words(planned)), format!("`{}`", words(is)));
+                self.compare("qdisc", &planned, &is);
             }
         }
     }

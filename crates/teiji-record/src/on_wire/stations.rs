@@ -48,8 +48,8 @@ impl Direction<'_> {
     pub(super) fn after_xoff(&self, id: u16, flow: &Flow) -> Option<XoffStatistics> {
         let heard = self.records.facts.listeners.iter().filter(|l| l.flows.contains(&id));
         let asks: Vec<(i64, i64)> = heard
-            .flat_map(|listener| &listener.silences)
-            .map(|pause| (pause.asked.as_ns(), pause.released.as_ns()))
+            .flat_map(|listener| &listener.pauses)
+            .map(|pause| (pause.requested.as_ns(), pause.released.as_ns()))
             .collect();
         if asks.is_empty() {
             return None;

@@ -37,9 +37,12 @@ fn part(section: &SetupSection, first: bool, out: &mut String) {
         writeln!(out, "<details{open}>\n<summary>{}{flag}</summary>\n<dl>", text(&section.title));
     for entry in &section.entries {
         let observed = text(&entry.observed);
-        let value = match entry.asked.as_ref().filter(|_| entry.differs()) {
-            Some(asked) => {
-                format!("<dd class=\"differs\">{observed}<em>configured: {}</em></dd>", text(asked))
+        let value = match entry.planned.as_ref().filter(|_| entry.differs()) {
+            Some(planned) => {
+                format!(
+                    "<dd class=\"differs\">{observed}<em>configured: {}</em></dd>",
+                    text(planned)
+                )
             }
             None => format!("<dd>{observed}</dd>"),
         };

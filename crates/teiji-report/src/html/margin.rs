@@ -20,7 +20,7 @@ pub fn margin(report: &Report<'_>, out: &mut String) {
          <th>not on time</th><th>predicted, at most</th><th class=\"words\">because</th></tr></thead>\n<tbody>"
     );
     for run in &search.runs {
-        let MarginRun { what, margin, delta, not_on_time, foretold, reasons, folder } = run;
+        let MarginRun { what, margin, delta, not_on_time, predicted, reasons, folder } = run;
         let what = match folder {
             Some(folder) => {
                 format!("<a href=\"../{}/report.html\">{}</a>", text(folder), text(what))
@@ -28,7 +28,7 @@ pub fn margin(report: &Report<'_>, out: &mut String) {
             None => text(what),
         };
         let _ = write!(out, "<tr><th>{what}</th>");
-        for cell in [margin, delta, not_on_time, foretold] {
+        for cell in [margin, delta, not_on_time, predicted] {
             let _ = write!(out, "<td>{}</td>", text(cell));
         }
         let _ = writeln!(out, "<td class=\"words\">{}</td></tr>", text(reasons));

@@ -26,9 +26,10 @@ pub fn outliers(report: &Report<'_>, out: &mut String) {
     } else {
         ""
     };
-    let asked = late().flat_map(|o| &o.stamps).any(|s| s.station == round_station::SENT);
-    let rounds = if asked { "; requests without reply, and the longest round trips" } else { "" };
-    let sent = if asked { ", of a request from its send call" } else { "" };
+    let round_trips = late().flat_map(|o| &o.stamps).any(|s| s.station == round_station::SENT);
+    let rounds =
+        if round_trips { "; requests without reply, and the longest round trips" } else { "" };
+    let sent = if round_trips { ", of a request from its send call" } else { "" };
     let _ = writeln!(
         out,
         "<section id=\"outliers\">\n<h2>Outliers</h2>\n<p class=\"note\">Frames that never arrived, \

@@ -166,14 +166,14 @@ pub(super) fn median(cell: Cell) -> String {
 
 /// What became of the frames, or of the requests.
 pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
-    let asked = comparison.measure == Measure::RoundTrip;
-    let (what, came) = if asked { ("Requests", "answered") } else { ("Frames", "received") };
+    let rounds = comparison.measure == Measure::RoundTrip;
+    let (what, came) = if rounds { ("Requests", "answered") } else { ("Frames", "received") };
     let _ = write!(
         out,
         "<div class=\"wide\"><table>\n<thead><tr><th>{what}</th><th>planned</th><th>sent</th>\
          <th>{came}</th><th title=\"whatever became of them: planned, not {came}\">lost</th><th>late</th>"
     );
-    if !asked {
+    if !rounds {
         let _ = write!(
             out,
             "<th title=\"of the lost ones, by ETF, as missed or invalid\">dropped</th>"
@@ -183,7 +183,7 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
     for view in &comparison.cases {
         let c = view.counts();
         let _ = write!(out, "<tr><th>{}</th>", name(report, view));
-        let dropped = (!asked).then_some(c.dropped());
+        let dropped = (!rounds).then_some(c.dropped());
         let missing = [c.planned, c.sent, c.received].map(|n| (n, n < c.planned));
         let troubles = [Some(c.lost), Some(c.late), dropped].into_iter().flatten();
         for (n, bad) in missing.into_iter().chain(troubles.map(|n| (n, n > 0))) {

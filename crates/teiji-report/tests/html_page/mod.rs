@@ -184,7 +184,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
             entries: vec![SetupEntry {
                 key: "queues".to_owned(),
                 observed: "8 <eight>".to_owned(),
-                asked: Some("4".to_owned()),
+                planned: Some("4".to_owned()),
             }],
         }],
         margin: Some(MarginSearch {
@@ -195,7 +195,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
                 margin: "177 µs".to_owned(),
                 delta: "123 µs".to_owned(),
                 not_on_time: "0 of <b>2000".to_owned(),
-                foretold: String::new(),
+                predicted: String::new(),
                 reasons: String::new(),
                 folder: Some("run-<1>".to_owned()),
             }],

@@ -84,7 +84,7 @@ pub fn measure(
     }
     let kept = Confirmation::of(at, with, bench, &check);
     let stretches = stretches(&seen, &found);
-    // The check's frames passed under the conditions that are foretold.
+    // The check's frames passed under the conditions that are predicted.
     seen.extend(check.members.into_iter().map(|member| member.stations));
     let below =
         if confirmed { shorter(bench, &seen, at, with, &mut run, progress)? } else { Vec::new() };

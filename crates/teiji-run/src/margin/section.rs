@@ -44,14 +44,14 @@ fn search(findings: &Findings) -> MarginSearch {
     }
 }
 
-fn run(what: &str, run: &Confirmation, foretold: String) -> MarginRun {
+fn run(what: &str, run: &Confirmation, predicted: String) -> MarginRun {
     let folder = run.run.as_deref().and_then(Path::file_name);
     MarginRun {
         what: what.to_owned(),
         margin: ns(run.margin_ns),
         delta: run.delta_ns.map_or_else(|| "–".to_owned(), ns),
         not_on_time: format!("{} of {}", run.misses.total(), run.misses.frames),
-        foretold,
+        predicted,
         reasons: reasons(&run.misses),
         folder: folder.map(|name| name.to_string_lossy().into_owned()),
     }

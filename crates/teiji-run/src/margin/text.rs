@@ -285,12 +285,12 @@ fn below(findings: &Findings) -> String {
     let head = ["margin", "delta", "not on time", "predicted, at most"].map(str::to_owned);
     let mut rows = vec![head];
     let mut notes = vec![String::new()];
-    let mut row = |run: &Confirmation, foretold: String, note: String| {
+    let mut row = |run: &Confirmation, predicted: String, note: String| {
         rows.push([
             ns(run.margin_ns),
             run.delta_ns.map_or_else(|| "–".to_owned(), ns),
             format!("{} of {}", run.misses.total(), run.misses.frames),
-            foretold,
+            predicted,
         ]);
         notes.push(note);
     };

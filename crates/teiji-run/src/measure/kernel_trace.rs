@@ -143,9 +143,10 @@ impl KernelTrace {
             threads.push(thread_name("talker", id));
             interfaces.extend(applied.port(&flow.from, &flow.wire).map(|port| port.ifname));
         }
-        for (id, asked) in scenario.numbered_round_trips() {
+        for (id, rounds) in scenario.numbered_round_trips() {
             threads.extend(["requester", "responder"].map(|role| thread_name(role, id)));
-            for (host, wire) in [(&asked.from, asked.wire.as_str()), (&asked.to, asked.last_wire())]
+            for (host, wire) in
+                [(&rounds.from, rounds.wire.as_str()), (&rounds.to, rounds.last_wire())]
             {
                 interfaces.extend(applied.port(host, wire).map(|port| port.ifname));
             }

@@ -45,7 +45,7 @@ impl PauseEvents {
         for FlowPortEvents { id, level, mut events } in self.0 {
             let told = events.take();
             if let Some(log) = logs.listeners.get_mut(usize::from(id)) {
-                log.silences = pauses(&told.events, level);
+                log.pauses = pauses(&told.events, level);
             }
             if told.lost {
                 logs.warnings.push(
@@ -61,14 +61,14 @@ impl PauseEvents {
 /// The times for which frames of `level` were paused. One that did not end is left out.
 fn pauses(told: &[FlowEvent], level: u8) -> Vec<PeerPause> {
     let offset = TaiOffset::now();
-    let mut asked = None;
+    let mut requested_at = None;
     let mut all = Vec::new();
     for event in told {
-        match (event.requested.contains(level), asked) {
-            (true, None) => asked = Some(offset.tai(event.at)),
+        match (event.requested.contains(level), requested_at) {
+            (true, None) => requested_at = Some(offset.tai(event.at)),
             (false, Some(at)) => {
-                all.push(PeerPause { asked: at, released: offset.tai(event.at) });
-                asked = None;
+                all.push(PeerPause { requested: at, released: offset.tai(event.at) });
+                requested_at = None;
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ mod tests {
         ];
         let lasted: Vec<i64> = pauses(&told, 1)
             .iter()
-            .map(|pause| (pause.released - pause.asked).as_ns() / 1_000_000)
+            .map(|pause| (pause.released - pause.requested).as_ns() / 1_000_000)
             .collect();
         assert_eq!(lasted, [3, 1]);
     }

@@ -21,9 +21,9 @@ pub struct Tracing {
 /// Begins to record; `None` if nobody's packets are to be followed.
 pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Option<Tracing>> {
     let flows = (0..).zip(&scenario.flows).filter(|(_, flow)| flow.listener_trace);
-    let asked = scenario.numbered_round_trips().filter(|(_, asked)| asked.responder_trace);
+    let rounds = scenario.numbered_round_trips().filter(|(_, rounds)| rounds.responder_trace);
     let heard = flows.map(|(id, flow)| (id, "listener", &flow.to, flow.last_wire()));
-    let answered = asked.map(|(id, asked)| (id, "responder", &asked.to, asked.last_wire()));
+    let answered = rounds.map(|(id, rounds)| (id, "responder", &rounds.to, rounds.last_wire()));
     let mut interrupts = BTreeMap::new();
     let mut threads = Vec::new();
     let here = |host: &String| applied.namespace(host).is_some();

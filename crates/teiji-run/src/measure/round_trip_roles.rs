@@ -19,22 +19,22 @@ pub struct RoundTripRoles<'a> {
 }
 
 impl<'a> RoundTripRoles<'a> {
-    /// The ends of `asked`, whose identifier on the wire is `id`.
+    /// The ends of `rounds`, whose identifier on the wire is `id`.
     pub fn of(
         scenario: &Scenario,
         applied: &'a Applied,
-        asked: &RoundTrips,
+        rounds: &RoundTrips,
         id: u16,
     ) -> anyhow::Result<Self> {
-        let name = &asked.name;
+        let name = &rounds.name;
         let port = |host: &str, wire: &str| {
             applied.port(host, wire).with_context(|| {
                 format!("round trips `{name}`: host `{host}` has no port on `{wire}`")
             })
         };
-        let (from, to) = (port(&asked.from, &asked.wire)?, port(&asked.to, asked.last_wire())?);
+        let (from, to) = (port(&rounds.from, &rounds.wire)?, port(&rounds.to, rounds.last_wire())?);
         let missing = || format!("round trips `{name}`: no address");
-        let (ip, any, port): (IpAddr, IpAddr, u16) = match asked.transport {
+        let (ip, any, port): (IpAddr, IpAddr, u16) = match rounds.transport {
             Transport::Udp4 { port } => {
                 let ip = to.ipv4.with_context(missing)?;
                 (ip.into(), Ipv4Addr::UNSPECIFIED.into(), port)
@@ -53,26 +53,26 @@ impl<'a> RoundTripRoles<'a> {
         let requester = RequesterConfig {
             destination: SocketAddr::new(ip, port),
             interface: Some(from.ifname),
-            count: asked.count,
-            period: asked.period,
-            timeout: asked.timeout,
-            payload: asked.payload,
+            count: rounds.count,
+            period: rounds.period,
+            timeout: rounds.timeout,
+            payload: rounds.payload,
             flow: id,
-            priority: asked.priority,
-            dscp: asked.dscp,
-            scheduling: scheduling(&asked.from, asked.realtime),
+            priority: rounds.priority,
+            dscp: rounds.dscp,
+            scheduling: scheduling(&rounds.from, rounds.realtime),
         };
         let responder = ReflectorConfig {
             address: SocketAddr::new(any, port),
             interface: Some(to.ifname),
-            priority: asked.priority,
-            dscp: asked.dscp,
-            busy_poll: asked.responder_busy_poll,
-            scheduling: scheduling(&asked.to, asked.responder_realtime),
+            priority: rounds.priority,
+            dscp: rounds.dscp,
+            busy_poll: rounds.responder_busy_poll,
+            scheduling: scheduling(&rounds.to, rounds.responder_realtime),
         };
         Ok(Self {
-            requester: InHost::of(applied, &asked.from, requester),
-            responder: InHost::of(applied, &asked.to, responder),
+            requester: InHost::of(applied, &rounds.from, requester),
+            responder: InHost::of(applied, &rounds.to, responder),
         })
     }
 

@@ -89,10 +89,10 @@ impl<'scope> Threads<'scope> {
 
     /// Waits for talkers and requesters.
     pub fn join_senders(self, scenario: &Scenario) -> Sent<'scope> {
-        let (flows, asked) = names(scenario);
+        let (flows, rounds) = names(scenario);
         Sent {
             talkers: join_here(self.talkers, &flows, "talker of flow", silent_talker),
-            requesters: join_here(self.requesters, &asked, "requester of", |_| {
+            requesters: join_here(self.requesters, &rounds, "requester of", |_| {
                 RequesterLog::default()
             }),
             listeners: self.listeners,
@@ -120,14 +120,14 @@ impl Sent<'_> {
     /// Has the others end, and waits for them.
     pub fn join_listeners(self, scenario: &Scenario) -> Joined {
         drop(self.ends);
-        let (flows, asked) = names(scenario);
+        let (flows, rounds) = names(scenario);
         Joined {
             talkers: self.talkers,
             requesters: self.requesters,
             listeners: join_here(self.listeners, &flows, "listener of flow", |_| {
                 ListenerLog::default()
             }),
-            responders: join_here(self.responders, &asked, "responder of", |_| {
+            responders: join_here(self.responders, &rounds, "responder of", |_| {
                 ReflectedCounts::default()
             }),
         }
@@ -137,7 +137,7 @@ impl Sent<'_> {
 /// The names of flows and round trips.
 fn names(scenario: &Scenario) -> (Vec<&str>, Vec<&str>) {
     let flows = scenario.flows.iter().map(|flow| flow.name.as_str());
-    (flows.collect(), scenario.round_trips.iter().map(|asked| asked.name.as_str()).collect())
+    (flows.collect(), scenario.round_trips.iter().map(|rounds| rounds.name.as_str()).collect())
 }
 
 fn here<'r, 'scope, T>(

@@ -1,5 +1,5 @@
 //! The set-up of a run as sections for the report: what was observed, and
-//! beside it what was asked for.
+//! beside it what was planned.
 
 use std::collections::BTreeMap;
 
@@ -43,17 +43,17 @@ pub fn sections(manifest: &Manifest, experiment: Option<&Experiment>) -> Vec<Set
             continue;
         }
         seen_cases.push(case);
-        let asked = experiment.and_then(|e| e.cases.iter().find(|c| c.name == case));
+        let planned = experiment.and_then(|e| e.cases.iter().find(|c| c.name == case));
         sections.extend(loads(case, &observed.loads));
-        sections.extend(system(case, &observed.network, asked));
-        sections.extend(observed.network.ports.iter().map(|p| port(case, p, asked)));
+        sections.extend(system(case, &observed.network, planned));
+        sections.extend(observed.network.ports.iter().map(|p| port(case, p, planned)));
     }
     sections.push(run(manifest));
     sections
 }
 
 fn entry(key: &str, observed: impl Into<String>) -> SetupEntry {
-    SetupEntry { key: key.to_owned(), observed: observed.into(), asked: None }
+    SetupEntry { key: key.to_owned(), observed: observed.into(), planned: None }
 }
 
 fn known(entries: &mut Vec<SetupEntry>, key: &str, value: Option<&String>) {
@@ -129,21 +129,21 @@ fn turns(turns: &[Turns]) -> Option<SetupSection> {
 }
 
 /// What the kernel had of what the case changes of it.
-fn system(case: &str, network: &Observed, asked: Option<&Case>) -> Option<SetupSection> {
-    let hosts = asked.into_iter().flat_map(|case| &case.scenario.hosts);
-    let wanted: BTreeMap<String, String> = hosts.flat_map(teiji_net::system::asked).collect();
+fn system(case: &str, network: &Observed, planned: Option<&Case>) -> Option<SetupSection> {
+    let hosts = planned.into_iter().flat_map(|case| &case.scenario.hosts);
+    let wanted: BTreeMap<String, String> = hosts.flat_map(teiji_net::system::planned).collect();
     let entries = network.system.iter().map(|(key, value)| SetupEntry {
         key: key.clone(),
         observed: value.clone(),
-        asked: wanted.get(key).cloned(),
+        planned: wanted.get(key).cloned(),
     });
     let entries: Vec<SetupEntry> = entries.collect();
     let title = format!("Case {case}: the kernel");
     (!entries.is_empty()).then_some(SetupSection { title, entries })
 }
 
-fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
-    let wanted: Option<&Port> = asked.and_then(|case| case.scenario.port(&port.host, &port.wire));
+fn port(case: &str, port: &ObservedPort, planned: Option<&Case>) -> SetupSection {
+    let wanted: Option<&Port> = planned.and_then(|case| case.scenario.port(&port.host, &port.wire));
     let mut entries = vec![entry("interface", &port.ifname)];
     if let Some(driver) = &port.driver {
         entries.push(entry("driver", format!("{} {}", driver.name, driver.version).trim_end()));
@@ -159,22 +159,22 @@ fn port(case: &str, port: &ObservedPort, asked: Option<&Case>) -> SetupSection {
             .channels
             .map_or(port.tx_queues, teiji_net::card::Channels::tx_queues)
             .to_string(),
-        asked: wanted.and_then(|port| port.queues).map(|n| n.to_string()),
+        planned: wanted.and_then(|port| port.queues).map(|n| n.to_string()),
     });
     entries.push(entry("addresses", port.addresses.join(", ")));
-    entries.extend(settings(port, asked));
+    entries.extend(settings(port, planned));
     entries.extend(qdiscs(port, wanted));
     let title = format!("Case {case}: {} on {}", port.host, port.wire);
     SetupSection { title, entries }
 }
 
 /// What the driver says of itself, and what it counted.
-fn settings(port: &ObservedPort, asked: Option<&Case>) -> Vec<SetupEntry> {
-    let scenario = asked.map(|case| &case.scenario);
+fn settings(port: &ObservedPort, planned: Option<&Case>) -> Vec<SetupEntry> {
+    let scenario = planned.map(|case| &case.scenario);
     let wanted = scenario.and_then(|scenario| {
-        let asked = scenario.port(&port.host, &port.wire)?;
-        let mut wanted = vtsn::asked(scenario.wire(&port.wire)?, asked);
-        wanted.extend(processing::asked(asked));
+        let own = scenario.port(&port.host, &port.wire)?;
+        let mut wanted = vtsn::planned(scenario.wire(&port.wire)?, own);
+        wanted.extend(processing::planned(own));
         Some(wanted)
     });
     let wanted = wanted.unwrap_or_default();
@@ -186,8 +186,8 @@ fn settings(port: &ObservedPort, asked: Option<&Case>) -> Vec<SetupEntry> {
             "phc_offset_ns" => "PHC − CLOCK_TAI after the measurement (ns)",
             other => other,
         };
-        let asked = wanted.get(key).cloned();
-        entries.push(SetupEntry { key: name.to_owned(), observed: value.clone(), asked });
+        let planned = wanted.get(key).cloned();
+        entries.push(SetupEntry { key: name.to_owned(), observed: value.clone(), planned });
     }
     let counted: Vec<String> = port
         .counters
@@ -213,11 +213,11 @@ fn qdiscs(port: &ObservedPort, wanted: Option<&Port>) -> Vec<SetupEntry> {
             } else {
                 format!("qdisc below {}", qdisc.parent)
             };
-            let asked = planned.iter().find(|p| p.parent == qdisc.parent);
+            let own = planned.iter().find(|p| p.parent == qdisc.parent);
             SetupEntry {
                 key: place,
                 observed: words(&qdisc.settings),
-                asked: asked.map(|p| words(&p.settings)),
+                planned: own.map(|p| words(&p.settings)),
             }
         })
         .collect()

@@ -1,4 +1,4 @@
-//! How many frames would be late with a margin, at most, foretold from measured frames.
+//! How many frames would be late with a margin, at most, predicted from measured frames.
 
 use teiji_core::time::Span;
 

@@ -58,7 +58,7 @@ fn points(analysis: &DelayAnalysis, summary: &Summary) -> Vec<Points> {
 }
 
 fn setup(analysis: &DelayAnalysis) -> SetupSection {
-    let entry = |key: String, observed: String| SetupEntry { key, observed, asked: None };
+    let entry = |key: String, observed: String| SetupEntry { key, observed, planned: None };
     let mut entries: Vec<SetupEntry> = analysis
         .names
         .iter()
