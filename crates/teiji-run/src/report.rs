@@ -79,7 +79,7 @@ fn recommended(
     let _ = writeln!(
         text,
         "# `teiji plan` prints the commands that this is, `teiji run` measures it again,\n\
-         # with `--on local --bind …` on real cards.\n"
+         # with `--on local --bind …` on real NICs.\n"
     );
     text.push_str(&case);
     let path = folder.path().join(ranking::FILE);

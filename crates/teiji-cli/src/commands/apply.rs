@@ -21,7 +21,7 @@ use crate::output;
 
 /// Give this machine the settings of a profile: all of them, or none.
 ///
-/// A profile has what an experiment says of a host: qdiscs, queues, priorities of interrupts and threads, polling,
+/// A profile has the settings that an experiment can have for a host: qdiscs, queues, priorities of interrupts and threads, polling,
 /// interrupt moderation, Energy Efficient Ethernet, and settings of the kernel. What was there before is kept, and
 /// put back by `teiji revert`, if a step fails, and if teiji is killed meanwhile. Prints the equivalent commands. See
 /// docs/profiles.md.

@@ -24,8 +24,8 @@ pub(crate) fn check(
     log.mistake(
         Places { tree }.at(&["instruction"]),
         format!(
-            "instruction = {time}, but the cards of wire `{}` are emulated by QEMU, whose clock \
-             knows nothing below 1 ns",
+            "instruction = {time}, but the NICs of wire `{}` are emulated by QEMU, whose clock \
+             resolution is 1 ns",
             wire.name
         ),
         format!("Write wires.{}.nic = \"vtsn\", or an instruction of 1 ns or more.", wire.name),

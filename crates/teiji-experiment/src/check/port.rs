@@ -1,4 +1,4 @@
-//! A port's queues and queueing discipline against its card.
+//! A port's queues and queueing discipline against its nic.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(super) fn check(
     cards: Cards,
     log: &Log,
 ) {
-    let card = match cards {
+    let nic = match cards {
         Cards::Emulated => draft.wire(&port.wire).and_then(|w| w.nic),
         Cards::Own => None,
     };
-    let port = Context { port, card, places, log };
+    let port = Context { port, nic, places, log };
     port.queues();
     let Found::Value(tree) = &port.port.qdisc else { return };
     match &tree.root {
@@ -46,8 +46,8 @@ pub(super) fn check(
 
 struct Context<'a> {
     port: &'a PortDraft,
-    /// The emulated card, unless the experiment runs on one's own.
-    card: Option<Nic>,
+    /// The emulated nic, unless the experiment runs on one's own.
+    nic: Option<Nic>,
     places: &'a Places<'a>,
     log: &'a Log,
 }
@@ -58,33 +58,33 @@ impl Context<'_> {
     }
 
     fn queues(&self) {
-        let (Found::Value(queues), Some(card)) = (self.port.queues, self.card) else { return };
-        let most = card.max_queues();
+        let (Found::Value(queues), Some(nic)) = (self.port.queues, self.nic) else { return };
+        let most = nic.max_queues();
         if queues > most {
             let queues_of =
                 if most == 1 { "one transmit queue" } else { &format!("{most} transmit queues") };
             self.log.mistake(
                 self.at(&["queues"]),
-                format!("queues = {queues}, but {card} has at most {queues_of}"),
+                format!("queues = {queues}, but {nic} has at most {queues_of}"),
                 if most == 1 { "Leave it out, or use nic = \"igb\" (up to 8)." } else { "" },
             );
         }
     }
 
-    /// False, with a mistake, on a card with one queue.
+    /// False, with a mistake, on a NIC with one queue.
     fn several_queues(&self, kind: &str, help: &str) -> bool {
-        let Some(card) = self.card.filter(|card| card.max_queues() == 1) else { return true };
+        let Some(nic) = self.nic.filter(|nic| nic.max_queues() == 1) else { return true };
         self.log.mistake(
             self.at(&["qdisc", "kind"]),
-            format!("{kind} needs several transmit queues, and {card} has one"),
+            format!("{kind} needs several transmit queues, and {nic} has one"),
             help,
         );
         false
     }
 
-    /// The card, if it cannot do in hardware what is asked of it.
+    /// The NIC, if it cannot do in hardware what is planned.
     fn without_offloads(&self, asked: bool) -> Option<Nic> {
-        self.card.filter(|card| asked && !card.has_offloads())
+        self.nic.filter(|nic| asked && !nic.has_offloads())
     }
 
     fn mqprio(&self, ranges: &[QueueRange], hw: bool) {
@@ -92,10 +92,10 @@ impl Context<'_> {
         if !self.several_queues("mqprio", help) {
             return;
         }
-        if let Some(card) = self.without_offloads(hw) {
+        if let Some(nic) = self.without_offloads(hw) {
             self.log.mistake(
                 self.at(&["qdisc", "hw"]),
-                format!("hw = true, but the emulated {card} takes no mqprio set-up"),
+                format!("hw = true, but the emulated {nic} takes no mqprio set-up"),
                 "Write hw = false: the kernel then spreads the classes over the queues itself. Or nic = \"vtsn\".",
             );
         }
@@ -104,13 +104,13 @@ impl Context<'_> {
 
     fn ranges(&self, ranges: &[QueueRange]) {
         let given = self.port.queues.value();
-        let most = given.or(self.card.map(Nic::max_queues));
+        let most = given.or(self.nic.map(Nic::max_queues));
         for (class, range) in ranges.iter().enumerate() {
             let at = self.at(&["qdisc", "queues", &class.to_string()]);
             let end = range.offset + range.count;
             if let Some(most) = most.filter(|most| end > *most) {
-                let whose = match (given, self.card) {
-                    (None, Some(card)) => card.to_string(),
+                let whose = match (given, self.nic) {
+                    (None, Some(nic)) => nic.to_string(),
                     _ => "the port".to_owned(),
                 };
                 self.log.mistake(
@@ -190,29 +190,29 @@ impl Context<'_> {
     }
 
     fn cbs(&self, cbs: Cbs, path: &[&str]) {
-        if let Some(card) = self.without_offloads(cbs.offload) {
+        if let Some(nic) = self.without_offloads(cbs.offload) {
             self.log.mistake(
                 self.at(&[path, &["offload"]].concat()),
-                format!("offload = true, but the emulated {card} counts no credits"),
-                "Write nic = \"vtsn\", whose card does, or offload = false: the kernel does it then.",
+                format!("offload = true, but the emulated {nic} counts no credits"),
+                "Write nic = \"vtsn\", which counts them, or offload = false: the kernel does it then.",
             );
         }
     }
 
     fn taprio(&self, taprio: &Taprio, classes: &BTreeMap<u8, Qdisc>) {
         let offload = taprio.mode == TaprioMode::Offload;
-        if let Some(card) = self.without_offloads(offload) {
+        if let Some(nic) = self.without_offloads(offload) {
             self.log.mistake(
                 self.at(&["qdisc", "mode"]),
-                format!("mode = \"offload\", but the emulated {card} has no gates"),
-                "Write nic = \"vtsn\", whose card has, or mode = \"software\".",
+                format!("mode = \"offload\", but the emulated {nic} has no gates"),
+                "Write nic = \"vtsn\", which has gates, or mode = \"software\".",
             );
         }
         let counts = |leaf: &Qdisc| matches!(leaf, Qdisc::Cbs(cbs) if cbs.offload);
         if offload && classes.values().any(counts) {
             self.log.mistake(
                 self.at(&["qdisc", "classes"]),
-                "the card either opens gates or counts credits, not both",
+                "the NIC either opens gates or counts credits, not both",
                 "Write offload = false for cbs, or mode = \"software\" for taprio.",
             );
         }
@@ -249,12 +249,12 @@ impl Context<'_> {
                 "Write clock = \"tai\", or leave it out.",
             );
         }
-        if let Some(card) = self.without_offloads(etf.offload) {
+        if let Some(nic) = self.without_offloads(etf.offload) {
             self.log.mistake(
                 at("offload"),
-                format!("offload = true, but the emulated {card} has no launch time"),
-                "Write nic = \"vtsn\", whose card keeps it, or offload = false: ETF then works in software,\n\
-                 and the frame leaves one delta early. On your own card (--on local) offload = true is possible.",
+                format!("offload = true, but the emulated {nic} has no ETF offload"),
+                "Write nic = \"vtsn\", which has ETF offload, or offload = false: ETF then works in software,\n\
+                 and the frame leaves one delta early. On a NIC of your own (--on local) offload = true is possible.",
             );
         }
         if !DELTAS.has(etf.delta) {

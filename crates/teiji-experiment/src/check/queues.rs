@@ -24,7 +24,7 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
             log.warning(
                 places.at(&["loads"]),
                 format!(
-                    "`{beside}` and the load `{kind}` leave `{host}` by a card with several \
+                    "`{beside}` and the load `{kind}` leave `{host}` by a NIC with several \
                      transmit queues: they may share one, which varies per boot"
                 ),
                 format!(

@@ -41,7 +41,7 @@ impl Choice for &'static str {}
 const PAPER_NAMES: [(&str, &str); 3] =
     [(PAPERS[0].0, PAPERS[0].0), (PAPERS[1].0, PAPERS[1].0), (PAPERS[2].0, PAPERS[2].0)];
 
-const DIFFERENCES: &str = "[\"The card is vtsn, not an i210.\"]";
+const DIFFERENCES: &str = "[\"The NIC is vtsn, not an i210.\"]";
 const QUESTION_EXAMPLE: &str = "\"Does a launch time make sending more regular?\"";
 const REQUIREMENTS: &str = "[\"range <= 20us\", \"lost = 0\"]";
 

@@ -218,14 +218,14 @@ fn before_the_others(_: &Time, _: &str, offset: Span) -> [String; 2] {
 fn no_pause(_: &Time, _: &str, pause: Span) -> [String; 2] {
     [
         format!("the listener's pause is {}", format_span(pause)),
-        "Write a time above zero, or leave it out for a listener that does not rest.".to_owned(),
+        "Write a time above zero, or leave it out for a listener without pauses.".to_owned(),
     ]
 }
 
 fn no_margin(_: &Time, _: &str, margin: Span) -> [String; 2] {
     [
         format!(
-            "the margin is {}; the thread would wake when the frame should be gone",
+            "the margin is {}; the thread would wake at the departure or later",
             format_span(margin)
         ),
         "Write how long before its departure the thread wakes: margin = \"400us\"".to_owned(),

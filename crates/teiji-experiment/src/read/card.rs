@@ -9,7 +9,7 @@ use crate::keys::wire::RATE;
 use crate::log::Log;
 use crate::scenario::{Card, Nic};
 
-/// Of a wire between `vtsn` cards.
+/// The delay of a wire between `vtsn` NICs.
 const DEFAULT_DELAY: Span = Span::from_ns(500);
 
 /// Says that a key is `vtsn`'s alone; true if it may be used here.
@@ -18,7 +18,7 @@ fn is_vtsn(fields: &Fields<'_>, key: &str, nic: Option<Nic>, log: &Log) -> bool 
         Some(nic) if nic != Nic::Vtsn && fields.has(key) => {
             log.mistake(
                 fields.place(key),
-                format!("`{key}` is a setting of vtsn, and the wire's card is {nic}"),
+                format!("`{key}` is a setting of vtsn, and the wire's NIC is {nic}"),
                 "Write nic = \"vtsn\" in the wire, or leave it out.",
             );
             false

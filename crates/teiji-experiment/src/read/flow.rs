@@ -201,8 +201,8 @@ fn read_pause_length(fields: &Fields<'_>, log: &Log) -> Option<PauseLength> {
     if random && !fields.has("listener-pause") {
         log.mistake(
             fields.place(flow::PAUSE_RANDOM.name),
-            "a listener that does not rest cannot rest at random",
-            "Write how long it rests on average, for example listener-pause = \"5ms\".",
+            "listener-pause-random has no effect without listener-pause",
+            "Write the average pause between two reads, for example listener-pause = \"5ms\".",
         );
         return None;
     }

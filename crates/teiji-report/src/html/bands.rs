@@ -36,9 +36,9 @@ pub fn bands(report: &Report<'_>, out: &mut String) {
     open("bands", "The loads over time", out);
     let _ = writeln!(
         out,
-        "<p class=\"note\">What each did a second; the loads of one kind share a scale.</p>\n\
-         <figure>\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"What the \
-         loads did over time\">"
+        "<p class=\"note\">Work of each load per second; the loads of one kind share a scale.</p>\n\
+         <figure>\n<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Work of \
+         the loads over time\">"
     );
     for (index, band) in shown.iter().enumerate() {
         let alike = shown.iter().filter(|other| other.load == band.load);
