@@ -102,10 +102,25 @@ trait Kind {
         None
     }
 
+    /// Why it drops packets; `None` if it has several reasons (as `etf`), or counts what another one
+    /// below it counts.
+    fn drops_for(&self) -> Option<DropReason> {
+        None
+    }
+
     /// What a driver's refusal to do it in hardware means.
     fn not_offloaded(&self) -> Option<NotOffloaded> {
         None
     }
+}
+
+/// Why a queue drops packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// It was full.
+    Full,
+    /// The packets had waited too long.
+    Delay,
 }
 
 /// A driver's refusal, in parts of sentences.
@@ -161,6 +176,14 @@ pub(crate) fn encode(qdisc: &Qdisc, request: Request) -> Request {
 /// What a driver's refusal to do `qdisc` in hardware means.
 pub(crate) fn not_offloaded(qdisc: &Qdisc) -> Option<NotOffloaded> {
     kind(qdisc)?.not_offloaded()
+}
+
+/// Why `qdisc` drops packets, if there is one reason, and they are counted there alone.
+pub fn drops_for(qdisc: &Qdisc) -> Option<DropReason> {
+    match qdisc {
+        Qdisc::PfifoFast => Some(DropReason::Full),
+        qdisc => kind(qdisc)?.drops_for(),
+    }
 }
 
 /// The kernel modules of these qdiscs.

@@ -2,7 +2,7 @@
 
 use teiji_experiment::scenario::{FqCodel, Pfifo};
 
-use super::{Kind, OPTIONS};
+use super::{DropReason, Kind, OPTIONS};
 use crate::message::{Request, attribute, u32_at};
 
 /// `TCA_FQ_CODEL_TARGET`
@@ -21,6 +21,10 @@ impl Kind for Pfifo {
     fn encode(&self, request: Request) -> Request {
         request.u32(OPTIONS, self.limit)
     }
+
+    fn drops_for(&self) -> Option<DropReason> {
+        Some(DropReason::Full)
+    }
 }
 
 pub(super) fn decode(options: &[u8]) -> Option<Pfifo> {
@@ -35,6 +39,10 @@ impl Kind for FqCodel {
 
     fn encode(&self, request: Request) -> Request {
         request
+    }
+
+    fn drops_for(&self) -> Option<DropReason> {
+        Some(DropReason::Delay)
     }
 }
 

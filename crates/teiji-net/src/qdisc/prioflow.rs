@@ -6,7 +6,7 @@ use teiji_core::domain::Level;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{LevelSource, LevelTable, LinkMode, PauseScope, Prioflow};
 
-use super::{Kind, OPTIONS};
+use super::{DropReason, Kind, OPTIONS};
 use crate::message::{Request, attribute, u32_at};
 
 /// [`PrioflowChange::bytes`] that takes the limit away.
@@ -39,6 +39,10 @@ impl Kind for Prioflow {
 
     fn module(&self) -> Option<&'static str> {
         Some(Self::KIND)
+    }
+
+    fn drops_for(&self) -> Option<DropReason> {
+        Some(DropReason::Full)
     }
 }
 

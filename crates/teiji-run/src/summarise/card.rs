@@ -1,8 +1,9 @@
 //! What the counters of cards, queues and sockets say became of frames.
 
-use teiji_experiment::{Qdisc, Scenario};
+use teiji_experiment::Scenario;
 use teiji_net::Observed;
 use teiji_net::observe::ObservedPort;
+use teiji_net::qdisc::{DropReason, drops_for};
 use teiji_record::card::{NicCount, NicProblem};
 use teiji_record::join::ListenerFacts;
 
@@ -25,27 +26,19 @@ fn of_network(network: &Observed) -> Vec<NicCount> {
 }
 
 fn of_queues(port: &ObservedPort) -> impl Iterator<Item = NicCount> {
-    let of = |trouble| {
-        let which = port.qdiscs.iter().filter(|qdisc| drops_for(&qdisc.settings) == Some(trouble));
+    let of = |(reason, trouble)| {
+        let which = port.qdiscs.iter().filter(|qdisc| drops_for(&qdisc.settings) == Some(reason));
         let drops = which.map(|qdisc| u64::from(qdisc.counters.drops)).sum();
         count((&port.host, &port.wire), trouble, drops)
     };
-    [NicProblem::QueueFull, NicProblem::QueueDelay].into_iter().filter_map(of)
+    let reasons =
+        [(DropReason::Full, NicProblem::QueueFull), (DropReason::Delay, NicProblem::QueueDelay)];
+    reasons.into_iter().filter_map(of)
 }
 
 fn count((host, wire): (&str, &str), trouble: NicProblem, frames: u64) -> Option<NicCount> {
     let (host, wire, queues) = (host.to_owned(), wire.to_owned(), Vec::new());
     (frames > 0).then_some(NicCount { host, wire, trouble, queues, frames })
-}
-
-/// Why a queue drops frames, if there are no other reasons (as `etf` has) and it counts nothing
-/// that another one below it counts.
-fn drops_for(qdisc: &Qdisc) -> Option<NicProblem> {
-    match qdisc {
-        Qdisc::Pfifo(_) | Qdisc::PfifoFast | Qdisc::Prioflow(_) => Some(NicProblem::QueueFull),
-        Qdisc::FqCodel(_) => Some(NicProblem::QueueDelay),
-        _ => None,
-    }
 }
 
 /// The trouble that a port counted.
