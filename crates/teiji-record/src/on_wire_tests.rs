@@ -1,3 +1,5 @@
+//! Frames on a computed wire give the waits, gates, reservations and stations that they must.
+
 use std::collections::BTreeMap;
 
 use teiji_core::reception::Reception;

@@ -1,3 +1,5 @@
+//! Requirements hold or fail by the worst member, by losses, and by what was not measured.
+
 use std::collections::BTreeMap;
 
 use teiji_core::load::LoadKind;

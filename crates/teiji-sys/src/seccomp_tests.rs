@@ -1,3 +1,5 @@
+//! Filters match the calls that they must, and a listener completes or refuses calls.
+
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::sync::mpsc;

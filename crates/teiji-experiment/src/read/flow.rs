@@ -1,4 +1,4 @@
-//! Flows.
+//! Reads `[flows.NAME]`: keys that only mean something together.
 
 use teiji_core::wire::{TEIJI_UDP_PORT, VlanTag};
 

@@ -1,4 +1,4 @@
-//! Round trips.
+//! Reads `[round-trips.NAME]`: keys that only mean something together.
 
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;

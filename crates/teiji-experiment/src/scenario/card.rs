@@ -1,4 +1,4 @@
-//! Cards.
+//! The kinds of NIC that the laboratory has, and what each can do.
 
 use std::fmt;
 
