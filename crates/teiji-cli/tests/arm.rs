@@ -86,7 +86,7 @@ fn replays_of_armhf_are_identical_to_the_last_bit() {
 }
 
 #[test]
-fn what_guests_of_arm_cannot_do_is_said_before_anything_is_measured() {
+fn options_that_arm_guests_lack_are_refused_before_measuring() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
     let unknown = teiji(&["run", &file, "--kernel", "debian:6.12-rt/riscv64", "--out", out]);

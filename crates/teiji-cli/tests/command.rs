@@ -63,7 +63,7 @@ fn a_reader_that_goes_away_ends_the_command_without_a_word() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_nobody_on_standard_error_does_not_matter() {
+fn a_full_disk_is_reported_and_a_closed_standard_error_is_ignored() {
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = common::command(&["plan", "experiments/etf.toml"]).stdout(full).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -243,7 +243,7 @@ fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
 }
 
 #[test]
-fn the_best_of_ranked_cases_is_a_file_that_plans_what_it_was() {
+fn the_best_ranked_case_is_written_as_a_file_with_the_same_plan() {
     if !root() {
         println!("SKIP: needs root, to make network namespaces");
         return;
@@ -392,7 +392,7 @@ fn a_period_that_is_not_the_flows_is_questioned() {
 }
 
 #[test]
-fn what_is_no_run_folder_is_said_to_be_none() {
+fn a_folder_that_is_no_run_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let nowhere = teiji(&["report", "nowhere"]);
     assert!(nowhere.err.contains("no such run; `ls .` shows"), "{}", nowhere.err);
@@ -404,7 +404,7 @@ fn what_is_no_run_folder_is_said_to_be_none() {
 }
 
 #[test]
-fn a_silent_peer_is_counted_and_told_of() {
+fn a_silent_peer_is_counted_and_reported() {
     // A socket that answers nothing.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = silent.local_addr().unwrap().to_string();
@@ -438,7 +438,7 @@ fn talk_and_listen_refuse_what_cannot_be() {
 }
 
 #[test]
-fn a_talker_says_that_nothing_keeps_its_launch_times() {
+fn a_talker_warns_if_no_qdisc_uses_its_launch_times() {
     let arguments = ["talk", "lo", "127.0.0.1:47789", "--frames", "1"];
     let with_launch_times = [&arguments[..], &["--margin", "400us"]].concat();
     let warning = "nothing on lo keeps launch times";

@@ -62,7 +62,7 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
 
 /// QEMU's cards have no line rate, and Realtek's 8139 a ring of 64.
 #[test]
-fn over_cards_of_others_nothing_is_lost_but_what_a_small_ring_has_no_room_for() {
+fn with_emulated_nics_only_frames_beyond_a_small_ring_are_lost() {
     // Sooner full than a flow's own.
     let sets = ["flows.stream.frames=2000", "flows.stream.listener-buffer=400000"];
     let (_, summary) = run("loss-cards", &["igb", "rtl8139"], &sets);
@@ -78,7 +78,7 @@ fn over_cards_of_others_nothing_is_lost_but_what_a_small_ring_has_no_room_for() 
 
 /// The third study's number of frames.
 #[test]
-fn a_hundred_thousand_frames_reach_a_reader_that_rests_at_random() {
+fn a_hundred_thousand_frames_reach_a_reader_with_random_pauses() {
     // Both hosts on one processor: it is the quicker, and nothing here needs two.
     let sets = ["flows.stream.frames=100000", "hosts.reader.cpu=0"];
     let (_, summary) = run("loss", &["at-random"], &sets);
@@ -93,7 +93,7 @@ fn a_hundred_thousand_frames_reach_a_reader_that_rests_at_random() {
 /// A ring of 4 holds what was handed to the card before XOFF; the reader's
 /// port asks once for what it reads at a time, 32 frames.
 #[test]
-fn what_still_comes_after_silence_was_asked_for_is_counted() {
+fn frames_received_after_xoff_are_counted() {
     let (run, summary) = run("xoff", &["ring-4"], &["flows.stream.frames=320"]);
     let xoff = &summary["cases"][0]["members"][0]["wire"]["stream"]["silence"];
     let of = |figure: &str| xoff[figure].as_u64().unwrap();

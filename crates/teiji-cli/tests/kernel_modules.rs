@@ -84,7 +84,7 @@ fn pass_on_arm(kernel: &str, guests: &[&[&str]]) {
 }
 
 #[test]
-fn a_cards_interrupt_goes_to_the_processor_it_is_sent_to() {
+fn the_interrupt_of_a_nic_is_handled_by_its_cpu() {
     let script = repository().join("tests/kernel/vtsn/interrupts.sh");
     for kernel in ["debian:6.1", "debian:6.12-rt"] {
         let script = script.to_str().unwrap();
@@ -200,7 +200,7 @@ fn debug_finds_every_fault() {
 }
 
 #[test]
-fn a_kernel_that_dies_is_told_with_the_script_and_its_words() {
+fn a_kernel_panic_is_reported_with_the_script_and_the_kernels_message() {
     let dir = tempfile::tempdir().unwrap();
     let script = "#!/bin/sh\n. /suite/lib\nok 'so far'\necho c >/proc/sysrq-trigger\nend\n";
     std::fs::write(dir.path().join("crash.sh"), script).unwrap();

@@ -139,7 +139,7 @@ fn the_main_job_gives_the_papers_table_and_its_replay_is_identical_to_the_last_b
 }
 
 #[test]
-fn an_emulated_cards_capture_tells_the_same_as_the_records_and_its_replay_is_identical() {
+fn the_capture_of_an_emulated_nic_agrees_with_the_records_and_its_replay_is_identical() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let run = teiji(&["run", "experiments/etf-igb.toml", "--set", FEW, "--out", out]);
@@ -421,7 +421,7 @@ fn a_machine_that_takes_too_long_is_stopped_and_its_console_is_quoted() {
 }
 
 #[test]
-fn a_killed_machine_is_told_of_and_the_other_case_is_kept() {
+fn a_killed_machine_is_reported_and_the_other_case_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (child, machine) = long_run(dir.path());
     signal("-KILL", machine);

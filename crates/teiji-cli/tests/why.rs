@@ -268,7 +268,7 @@ fn what_cannot_be_traced_is_refused() {
 }
 
 #[test]
-fn a_run_in_real_time_tells_what_delays_its_frames() {
+fn a_run_in_real_time_shows_what_delays_its_frames() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("veth.toml");
     let flow = r#"from = "board", to = "peer", period = "1ms", frames = 4000"#;

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_with_their_places() {
+    fn all_mistakes_are_reported_with_their_places() {
         let said = Profile::parse(
             "[system]\nksoftirq = 1\n[ports.eth0]\nee = true\nqueues = 0\n[ports.\"a/b\"]\n\n[ports]\nlo = 3\n[port.x]\n",
             "drive.toml",

@@ -16,7 +16,7 @@ fn reader(name: &str, text: &str) -> Reader {
 }
 
 #[test]
-fn every_mistake_is_told_in_the_words_of_its_golden_file() {
+fn every_mistake_has_the_message_of_its_golden_file() {
     let mut seen = 0;
     let mut wrong = Vec::new();
     for entry in fs::read_dir(folder()).unwrap() {

@@ -57,7 +57,7 @@ fn every_experiment_of_the_repository_is_read_without_a_finding() {
 }
 
 #[test]
-fn a_case_alone_says_what_it_says_among_the_others() {
+fn a_case_alone_has_the_same_scenario_as_among_the_others() {
     let mut seen = 0;
     for entry in fs::read_dir(repository("experiments")).unwrap() {
         let path = entry.unwrap().path();
@@ -303,7 +303,7 @@ fn a_case_that_changes_the_kind_of_a_qdisc_starts_from_an_empty_table() {
 }
 
 #[test]
-fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_say_what_it_takes() {
+fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_name_the_possible_values() {
     let root = |settings: &str| {
         format!("{PLAIN}[hosts.talker.ports.line.qdisc]\nkind = \"prioflow\"\n{settings}")
     };
@@ -447,7 +447,7 @@ fn a_case_that_changes_a_threads_policy_starts_from_an_empty_table() {
 }
 
 #[test]
-fn ones_own_cards_may_do_what_the_emulated_ones_cannot() {
+fn offloads_that_emulated_nics_lack_are_possible_on_real_nics() {
     let text = format!(
         "{PLAIN}priority = 6\nmode = \"launch-time\"\nmargin = \"400us\"\n\
          [hosts.talker.ports.line]\nqueues = 16\n[hosts.talker.ports.line.qdisc]\nkind = \"prio\"\n\

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_its_architecture_and_the_usual_one_needs_no_word() {
+    fn the_architecture_is_part_of_a_name_except_the_default_one() {
         for arch in Arch::ALL {
             let name = format!("debian:6.12-rt{}", arch.suffix());
             assert_eq!(Arch::split(&name), Some(("debian:6.12-rt", arch)));

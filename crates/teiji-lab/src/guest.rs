@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_init_are_told_from_the_kernels() {
+    fn parameters_of_init_are_distinguished_from_those_of_the_kernel() {
         let args =
             InitArgs::parse("console=ttyS0 teiji.deadline=90 quiet teiji.case=etf teiji.seed=3");
         assert_eq!(args.deadline, Some(Duration::from_secs(90)));

@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_instruction_takes_as_long_as_is_said() {
+    fn an_instruction_takes_the_configured_time() {
         let shift = |time| {
             let args = qemu_arguments(&with(time));
             let at = args.iter().position(|a| a == "-icount").unwrap();

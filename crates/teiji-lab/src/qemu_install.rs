@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn private_copies_are_for_debian_12_and_13_and_others_are_told_what_to_do() {
+    fn private_copies_are_for_debian_12_and_13_and_others_get_advice() {
         let os =
             |id, number| format!("PRETTY_NAME=\"{id} {number}\"\nID={id}\nVERSION_ID={number}\n");
         let suite =

@@ -112,7 +112,7 @@ fn bad() -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn what_is_short_wrong_or_somebody_elses_is_told_apart() {
+fn short_wrong_and_foreign_frames_are_distinguished() {
     let lines: Vec<_> = bad().iter().map(|(hex, _)| format!("p {hex}")).collect();
     let Some(answers) = module(&lines) else { return };
     let expected: Vec<_> = bad().iter().map(|(_, verdict)| *verdict).collect();

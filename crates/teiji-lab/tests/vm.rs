@@ -99,7 +99,7 @@ fn bench() -> Option<Bench> {
 }
 
 #[test]
-fn a_panic_is_told_in_the_kernels_words_with_the_end_of_its_console() {
+fn a_panic_is_reported_with_the_kernels_message_and_the_end_of_its_console() {
     let Some(bench) = bench() else { return };
     match bench.run(&bench.machine(None, &[])) {
         Err(VmError::GuestPanic { message, console }) => {

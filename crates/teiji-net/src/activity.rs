@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_tells_is_read() {
+    fn counters_of_the_kernel_are_read() {
         let (dir, threads) = machine("5000 700 12\n");
         let found = below(dir.path(), &threads);
         assert_eq!(found.cpus[&0].softirqs, [("NET_RX".into(), 300), ("NET_TX".into(), 10)].into());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_says_something() {
+    fn counters_of_this_machine_can_be_read() {
         let now = look();
         assert!(now.cpus.values().any(|cpu| cpu.softirqs.contains_key("NET_RX")), "{now:?}");
     }

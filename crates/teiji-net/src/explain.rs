@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_without_launch_time_is_told_apart_from_other_failures() {
+    fn a_nic_without_launch_time_is_distinguished_from_other_failures() {
         let text = text(&etf(true), EOPNOTSUPP, Some("Driver does not support ETF offload"));
         assert!(
             text.starts_with(

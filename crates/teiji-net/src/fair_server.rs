@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_that_are_alike_are_told_together_and_those_that_do_nothing_are_not() {
+    fn equal_servers_share_a_sentence_and_inactive_ones_have_none() {
         let server = |ms| FairServer { runtime: Span::from_millis(ms), period: Span::from_secs(1) };
         let said = |servers: &[(u16, i64)]| {
             sentence(&servers.iter().map(|(cpu, ms)| (*cpu, server(*ms))).collect())
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_real_time_threads_do_not_get_is_the_servers() {
+    fn a_server_runs_for_the_time_that_real_time_threads_do_not_get() {
         assert_eq!(runtime_for(Some(Span::from_millis(950))), Span::from_millis(50));
         assert_eq!(runtime_for(Some(Span::from_secs(1))), Span::ZERO);
         assert_eq!(runtime_for(None), Span::ZERO);

@@ -223,7 +223,7 @@ fn an_address_that_the_kernel_made_is_no_use() {
 }
 
 #[test]
-fn routes_and_bridge_of_cards_taken_in_spite_of_them_are_put_back() {
+fn routes_and_bridge_of_taken_nics_are_restored() {
     let used = "ip addr add 192.0.2.1/24 dev c0; ip addr add 2001:db8::1/64 dev c0 nodad
         ip link add br0 type bridge; ip link set c1 master br0
         ip link set c0 up; ip link set c1 up

@@ -77,7 +77,7 @@ fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
 }
 
 #[test]
-fn a_host_elsewhere_is_set_up_by_nobody_here() {
+fn a_host_on_another_machine_is_not_set_up_here() {
     let scenario = scenario(Some(paper_mqprio(true)), UDP4);
     let part = Binding::parse_part("listener=enp4s0", &scenario).unwrap();
     assert!(part.is_elsewhere("talker") && !part.is_elsewhere("listener"));
@@ -199,7 +199,7 @@ fn queue_numbers_that_do_not_fit_are_explained() {
 }
 
 #[test]
-fn qdiscs_the_kernel_cannot_be_told_are_explained() {
+fn qdiscs_that_the_kernel_cannot_take_are_explained() {
     let error = |qdisc| {
         Plan::compile(&scenario(Some(qdisc), UDP4), &Binding::veth()).unwrap_err().to_string()
     };

@@ -157,7 +157,7 @@ fn the_senders_complaint_is_kept() {
 
 proptest! {
     #[test]
-    fn nothing_heard_is_forgotten(
+    fn every_received_frame_is_counted(
         arrivals in proptest::collection::vec((0_u16..4, 0_u64..12), 0..100), frames in 0_u64..10,
     ) {
         let plans = [plan(2, frames), plan(0, frames)];

@@ -140,7 +140,7 @@ fn a_class_is_judged_by_what_is_reserved_for_it_and_another_by_nothing() {
 }
 
 #[test]
-fn the_stations_of_a_frames_way_are_told_apart() {
+fn the_stretches_of_a_frames_path_are_measured_separately() {
     let experiment = experiment("", "");
     let case = &experiment.cases[0];
     let flow = &case.scenario.flows[0];

@@ -69,7 +69,7 @@ fn load(kbit: u64) -> LoadReport {
 }
 
 #[test]
-fn a_requirement_must_hold_in_every_member_and_the_worst_is_told() {
+fn a_requirement_must_hold_in_every_member_and_the_worst_is_shown() {
     let case = case(
         "\"max rtt <= 50us with lost <= 1\", \"max rtt <= 70us with lost <= 40%\", \"lost = 1\", \
          \"lost = 0\"",
@@ -105,7 +105,7 @@ fn member_that_lost(seed: u64, lost: u64) -> MemberSummary {
 }
 
 #[test]
-fn a_time_does_not_hold_for_those_that_arrived_alone_unless_the_file_says_so() {
+fn a_required_time_fails_if_frames_were_lost_unless_loss_is_allowed() {
     let case = case_of_flows(
         "\"range <= 20us\", \"range <= 20us with lost <= 233\", \
          \"range <= 20us with lost <= 46.6%\", \"range <= 20us with lost <= 46.5%\", \
@@ -177,7 +177,7 @@ fn member_of_flows(cycle_bps: Option<u64>, load_bps: Option<u64>) -> MemberSumma
 }
 
 #[test]
-fn background_is_judged_where_it_is_named_by_its_rate_and_what_it_lost() {
+fn named_background_flows_are_judged_by_rate_and_loss() {
     let case = case_of_flows(
         "\"lost = 0\", \"lost of load = 0\", \"rate >= 8Mbit/s\", \"rate > 8Mbit/s\", \
          \"rate of load >= 94Mbit/s\", \"rate of load <= 93.9Mbit/s\"",
@@ -199,7 +199,7 @@ fn background_is_judged_where_it_is_named_by_its_rate_and_what_it_lost() {
 }
 
 #[test]
-fn a_flow_that_nobody_saw_on_the_wire_has_no_rate_that_could_hold() {
+fn a_flow_without_capture_fulfils_no_requirement_on_its_rate() {
     let case = case_of_flows("\"rate of load <= 1Gbit/s\", \"rate of load >= 1bit/s\"");
     let without_wire = MemberSummary { wire: BTreeMap::new(), ..member_of_flows(None, None) };
     for member in [member_of_flows(Some(1), None), without_wire] {

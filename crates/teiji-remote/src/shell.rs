@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_says_is_one_harmless_line() {
+    fn output_of_a_host_is_shown_as_one_line_without_control_characters() {
         assert_eq!(last_words("a\n\nb\u{1b}[2J\r\n c \n"), "b [2J; c");
         assert_eq!(last_words("\n"), "it gave no reason");
     }

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_column_is_told_in_words() {
+    fn figures_without_a_column_are_sentences() {
         let paper = Paper::load("prioflow").unwrap();
         let published = |key| paper.published(key).unwrap().replace('\u{202f}', " ");
         assert_eq!(published("baseline_loss"), "baseline loss: sent 100 000, lost 75 000");

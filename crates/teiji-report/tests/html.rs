@@ -204,14 +204,14 @@ fn every_element_is_closed_in_order() {
 }
 
 #[test]
-fn a_setting_that_is_not_as_asked_for_is_marked_at_the_top_too() {
+fn a_setting_that_differs_from_the_plan_is_marked_at_the_top_too() {
     let page = markup(&page());
     assert!(page.contains("Set-up (1 setting not as configured)"));
     assert!(page.contains("class=\"differs\""));
 }
 
 #[test]
-fn a_bridges_room_is_told_where_no_receiver_has_flow_control() {
+fn a_bridges_queue_space_is_shown_without_receivers_with_flow_control() {
     assert!(!page().contains("Headroom of"));
     let page = markup(&page_of(|summary| {
         summary.cases[0].members[0].bridge_rooms = vec![BridgeHeadroom {

@@ -70,7 +70,7 @@ fn lossy() -> Summary {
 }
 
 #[test]
-fn a_run_is_told_with_the_paper_beside_it() {
+fn a_run_is_shown_with_the_papers_figures() {
     golden("run", &render(&two_cases(), &WIDE), WIDE);
 }
 
@@ -124,7 +124,7 @@ fn the_verdict_on_requirements_is_the_headline_and_answers_the_question() {
 }
 
 #[test]
-fn no_other_criterion_says_yes_where_a_requirement_says_no() {
+fn requirements_determine_the_answer_instead_of_other_criteria() {
     let mut summary = on_the_wire();
     summary.judge.by = JudgeBy::Shaping;
     let before = render(&summary, &WIDE);
@@ -136,7 +136,7 @@ fn no_other_criterion_says_yes_where_a_requirement_says_no() {
 }
 
 #[test]
-fn no_ratio_is_told_of_an_emulated_nic_and_one_of_a_real_one() {
+fn a_ratio_is_shown_for_real_nics_only() {
     let mut summary = two_cases();
     let told = |summary: &Summary| render(summary, &Options { width: 1_000, ..WIDE });
     let emulated = "Yes: with etf the interval on the wire stays within 2 µs (range; the stamps \
@@ -467,7 +467,7 @@ fn on_the_wire() -> Summary {
 }
 
 #[test]
-fn what_frames_did_on_the_wire_is_told_and_load_in_one_line_a_case() {
+fn frames_on_the_wire_have_tables_and_loads_one_line_per_case() {
     golden("on-the-wire", &render(&on_the_wire(), &WIDE), WIDE);
 }
 
@@ -489,7 +489,7 @@ fn frames_late_in_the_nic_are_added_up_over_seeds() {
 }
 
 #[test]
-fn round_trips_are_told_and_the_best_of_ranked_cases_is_one_line() {
+fn round_trips_are_shown_and_the_best_ranked_case_is_one_line() {
     let mut summary = two_cases();
     remedies::remedies(&mut summary);
     golden("remedies", &render(&summary, &WIDE), WIDE);
@@ -511,7 +511,7 @@ fn round_trips_above_all_flows_are_held_against_their_bound() {
 }
 
 #[test]
-fn the_answer_by_shaping_or_schedule_tells_of_every_case() {
+fn the_answer_by_shaping_or_schedule_names_every_case() {
     let mut summary = on_the_wire();
     summary.judge.by = JudgeBy::Shaping;
     let told = render(&summary, &Options { width: 1_000, ..WIDE });

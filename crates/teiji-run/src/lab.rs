@@ -466,7 +466,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guest_has_time_for_its_readers_rests_and_more_where_instructions_are_shorter() {
+    fn the_time_limit_of_a_guest_includes_pauses_of_readers_and_grows_with_shorter_instructions() {
         let text = include_str!("../../../experiments/loss.toml");
         let experiment = Experiment::parse(text, "loss.toml").unwrap();
         let mut case =

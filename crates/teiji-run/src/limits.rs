@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_in_software_is_not_called_qemus() {
+    fn the_limits_of_vtsn_are_not_those_of_qemus_nics() {
         let of = |cards: &[Nic]| laboratory(cards, "2 ns").join("\n");
         assert!(of(&[Nic::Vtsn]).contains("vtsn") && !of(&[Nic::Vtsn]).contains("QEMU"));
         assert!(of(&[Nic::Igb]).contains("QEMU") && !of(&[Nic::Igb]).contains("vtsn"));

@@ -66,7 +66,7 @@ fn intervals_and_schedule_are_judged_on_the_wire() {
 }
 
 #[test]
-fn of_another_machines_clock_only_differences_are_told() {
+fn timestamps_of_another_machines_clock_are_compared_by_differences_only() {
     // Its clock is an hour ahead.
     let ahead = Span::from_secs(3_600);
     let late = |row: FrameRow| FrameRow { rx_kernel: row.rx_kernel.map(|at| at + ahead), ..row };
@@ -167,7 +167,7 @@ fn on_wake_up_the_latency_counts_from_the_departure() {
 }
 
 #[test]
-fn a_vantage_that_missed_too_many_frames_is_no_judge() {
+fn a_timestamp_point_that_missed_too_many_frames_does_not_judge() {
     let without_wire = |f: FrameRow| FrameRow { wire: None, ..f };
     let frames = (0..100).map(|seq| frame(seq, 0));
     let judged = |blind: u64| {
@@ -187,7 +187,7 @@ fn a_vantage_that_missed_too_many_frames_is_no_judge() {
 }
 
 #[test]
-fn without_arrivals_the_best_stamped_vantage_judges() {
+fn without_arrivals_the_timestamp_point_with_most_timestamps_judges() {
     let tx_only = |f: FrameRow| FrameRow { tx_kernel: Some(f.scheduled), ..lost(&f) };
     let frames = [tx_only(frame(0, 0)), tx_only(frame(1, 0)), lost(&frame(2, 0))];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_counted_and_the_worst_is_told() {
+    fn frames_outside_are_counted_and_the_worst_is_kept() {
         // 1438 + 20 + 4 bytes at 1 Gbit/s occupy the wire for 11 696 ns, 11 600 to the FCS.
         let frame = |start_ns| WireFrame { flow: 0, planned_ns: 0, start_ns, octets: 1_462 };
         let frames = [frame(7), frame(288_407), frame(288_408), frame(295_007)];

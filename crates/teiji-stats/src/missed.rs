@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn only_frames_that_missed_their_time_tell_why() {
+    fn the_reason_is_computed_from_frames_that_missed_their_time() {
         // The longest wake-up is of a frame that was on time.
         let on_time = frame(90, 100, None);
         assert_eq!(told(&[on_time]), None);

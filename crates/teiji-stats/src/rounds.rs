@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_responders_trace_tells_is_within_the_parts() {
+    fn parts_of_the_responders_trace_are_within_the_parts_of_the_round_trip() {
         let at = |us: i64| Some(Instant::from_ns(us * 1_000));
         let told = |interrupt: i64| {
             let responder_reception =

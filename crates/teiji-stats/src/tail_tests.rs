@@ -84,7 +84,7 @@ fn clusters_widen_the_bound() {
 }
 
 #[test]
-fn the_upper_bound_is_above_the_truth_about_as_often_as_it_says() {
+fn the_upper_bound_holds_about_as_often_as_its_confidence() {
     // 400 samples of 200 exponential excesses; the level of rarity 1000 is
     // ln 1000 times the mean. 95 % means 380; 400 trials have σ = 4.4, and the
     // χ² approximation costs a few per cent at this size.

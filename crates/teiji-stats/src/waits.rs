@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_due_just_then_did_not_wait_and_one_that_came_late_neither() {
+    fn frames_due_at_that_instant_and_late_frames_did_not_wait() {
         let frames =
             [frame(0, 0, 0), frame(1, 752, 0), frame(1, 1_000_000, 0), frame(0, 1_000_000, 800)];
         assert!(waits(&frames, GIGABIT, &BTreeSet::from([0, 1])).is_empty());

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_between_asking_and_release_is_counted() {
+    fn frames_between_xoff_and_xon_are_counted() {
         let ends = [90, 100, 110, 120, 300, 310, 505];
         let told = judge(&[(100, 250), (305, 400), (410, 500)], &ends).unwrap();
         assert_eq!((told.asks, told.most_frames), (3, 2));

@@ -111,7 +111,7 @@ fn a_call_is_completed_with_a_copy_of_a_descriptor() {
 }
 
 #[test]
-fn a_call_proceeds_or_fails_as_the_listener_says() {
+fn a_call_proceeds_or_fails_as_the_listener_decides() {
     let bind = || {
         let first = UdpSocket::bind("127.0.0.1:0").map(drop);
         let second = UdpSocket::bind("127.0.0.1:0").map(drop);

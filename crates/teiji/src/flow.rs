@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_the_kernel_are_told_with_what_they_mean() {
+    fn error_numbers_of_the_kernel_have_an_explanation() {
         let refusal = |errno| SysError::new("setsockopt", std::io::Error::from_raw_os_error(errno));
         let text = |errno| explain(refusal(errno), 9, 14).to_string();
         assert!(text(EPERM).contains("level 9 is not open"));

@@ -64,7 +64,7 @@ fn a_load_that_did_nothing_has_a_problem() {
 }
 
 #[test]
-fn a_thread_that_stood_still_is_told() {
+fn a_thread_that_stood_still_is_reported() {
     let pace = Pace::new(Arc::default(), clock::now());
     let mut pace = pace;
     pace.did(1);

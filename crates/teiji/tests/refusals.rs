@@ -114,7 +114,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn an_address_of_somebody_else_is_named() {
+fn an_address_of_another_host_is_named() {
     let Some(wire) = Wire::new() else { return };
     let error = wire.rx(|| Listener::udp("10.9.0.77:7788")).err().unwrap().to_string();
     assert!(error.starts_with("10.9.0.77 is no address of this host"), "{error}");

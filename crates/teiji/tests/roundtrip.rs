@@ -146,7 +146,7 @@ fn answer_badly(socket: &UdpSocket) {
 }
 
 #[test]
-fn lost_doubled_late_and_foreign_replies_are_told_apart() {
+fn lost_doubled_late_and_foreign_replies_are_distinguished() {
     let Some(wire) = Wire::new() else { return };
     let peer = wire.rx(|| UdpSocket::bind(REFLECTOR_V4)).unwrap();
     peer.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

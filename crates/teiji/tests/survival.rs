@@ -25,7 +25,7 @@ fn listen_to_flow_3(frames: u64) -> ListenerConfig {
 }
 
 #[test]
-fn duplicates_reordering_losses_and_foreign_packets_are_told_apart() {
+fn duplicates_reordering_losses_and_foreign_packets_are_distinguished() {
     let Some(wire) = Wire::new() else { return };
     let listener = wire.rx(|| Listener::open(&listen_to_flow_3(5))).unwrap();
     let socket = wire.tx(|| UdpSocket::bind("10.9.0.1:0")).unwrap();
@@ -157,7 +157,7 @@ fn a_run_whose_every_send_fails_is_still_a_log() {
 }
 
 #[test]
-fn nobody_listening_does_not_disturb_the_talker() {
+fn a_missing_listener_does_not_disturb_the_talker() {
     let Some(wire) = Wire::new() else { return };
     // The peer answers "port unreachable".
     let config = wire::talker(udp(RX_UDP4));
@@ -168,7 +168,7 @@ fn nobody_listening_does_not_disturb_the_talker() {
 }
 
 #[test]
-fn a_stopped_talker_gives_what_it_has() {
+fn a_stopped_talker_returns_its_log() {
     let Some(wire) = Wire::new() else { return };
     for (period, at_least) in [(Span::from_millis(1), 10), (Span::from_secs(3_600), 1)] {
         let stop = StopFlag::new();
@@ -190,7 +190,7 @@ fn a_stopped_talker_gives_what_it_has() {
 }
 
 #[test]
-fn a_stopped_listener_gives_what_it_has() {
+fn a_stopped_listener_returns_its_log() {
     let Some(wire) = Wire::new() else { return };
     let listener = wire.rx(|| Listener::open(&listen_to_flow_3(100))).unwrap();
     wire.tx(|| {

@@ -173,7 +173,7 @@ fn a_realtime_talker_and_listener_work_and_give_their_priority_back() {
 }
 
 #[test]
-fn hardware_stamps_that_a_card_does_not_have_are_none_and_the_run_goes_on() {
+fn missing_hardware_timestamps_are_none_and_the_run_continues() {
     let Some(wire) = Wire::new() else { return };
     let config = TalkerConfig { stamps: TxStamps::Hardware, ..wire::talker(udp(RX_UDP4)) };
     let source = Source::Udp(RX_UDP4.parse().unwrap());

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn destinations_are_told_apart_by_their_form() {
+    fn destinations_are_distinguished_by_their_form() {
         let udp = |text: &str| match destination(text, None) {
             Ok(Destination::Udp(address)) => address.to_string(),
             other => format!("{other:?}"),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_that_is_nearly_used_up_is_told_in_words() {
+    fn a_margin_that_is_nearly_used_up_is_reported_in_words() {
         let reading = |least| Reading {
             frames: 9,
             low: 3,

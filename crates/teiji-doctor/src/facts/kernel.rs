@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_tells_nothing_is_not_said_to_lack_something() {
+    fn a_kernel_without_configuration_is_not_reported_to_lack_something() {
         assert_eq!(kernel(&[]).has("sch_etf", "NET_SCH_ETF"), None);
         assert!(!kernel(&[]).is_set("KASAN"));
     }

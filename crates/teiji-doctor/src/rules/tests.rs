@@ -221,7 +221,7 @@ fn a_kernel_is_named_for_what_it_was_built_with() {
 }
 
 #[test]
-fn real_time_threads_limited_by_either_mechanism_are_told_how_to_be_free() {
+fn limits_of_real_time_threads_are_reported_with_their_fix() {
     let server = fair_server(Span::from_millis(50));
     let limited = only("real-time-limit", Weight::Costs, |f| {
         f.machine.fair_servers = Some([(0, server)].into());
@@ -264,7 +264,7 @@ fn a_phc_that_shows_another_time_is_why_every_launch_time_is_missed() {
 
 /// seapath/ansible#252, #857; linuxptp-daemon#618.
 #[test]
-fn phc2sys_the_wrong_way_round_is_told() {
+fn phc2sys_in_the_wrong_direction_is_reported() {
     let ptp = |lines: &'static [&'static str]| {
         move |f: &mut Facts| f.daemons = lines.iter().map(|line| daemon(line)).collect()
     };
@@ -342,7 +342,7 @@ fn an_i210_has_launch_times_on_two_queues_and_an_i350_on_none() {
 
 /// No hardware at hand: `iotg_tsn_ref_sw#10`, #15; tsn-doc#34.
 #[test]
-fn a_nic_without_tsn_is_ready_in_software_and_told_what_it_lacks() {
+fn a_nic_without_tsn_is_ready_in_software_and_its_missing_features_are_named() {
     let mut facts = board();
     let nic = &mut facts.nics[0];
     nic.driver = Some(driver("r8169"));
@@ -427,7 +427,7 @@ fn threads_in_the_wrong_order_are_named() {
 }
 
 #[test]
-fn a_user_without_rights_is_told_and_the_machine_is_ready_all_the_same() {
+fn missing_rights_are_reported_and_the_machine_is_ready() {
     let mut facts = board();
     facts.rights = Rights::default();
     let diagnosis = Diagnosis::of(&facts);
@@ -455,7 +455,7 @@ fn a_link_that_is_down_blocks_what_needs_it() {
 
 /// `librealsense#14928`, `ros2_documentation#700`: buffers; perftest#284, sonic-buildimage#23441: PAUSE.
 #[test]
-fn what_drops_or_stops_frames_is_told() {
+fn settings_that_drop_or_stop_frames_are_reported() {
     only("small-receive-buffers", Weight::Note, |f| f.rmem_max = Some(212_992));
     only("receive-ring-overflows", Weight::Costs, |f| f.nics[0].rx_missed = 9);
     only("pause-obeyed", Weight::Note, |f| f.nics[0].pause = Some((true, true)));

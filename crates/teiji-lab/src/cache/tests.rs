@@ -315,7 +315,7 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
 }
 
 #[test]
-fn a_package_that_has_gone_from_a_mirror_is_asked_for_again_with_a_fresh_index() {
+fn a_package_missing_on_a_mirror_is_requested_again_with_a_fresh_index() {
     let Some(server) = Server::start() else { return };
     server.serve_kernel("6.12.5-rt-amd64");
     fs::write(server.path("fail-once"), "E: Failed to fetch http://h/x.deb  404  Not Found")
@@ -413,7 +413,7 @@ fn a_version_debian_does_not_package_names_those_it_does() {
 }
 
 #[test]
-fn without_apt_the_machine_is_said_not_to_be_debian_like() {
+fn without_apt_the_machine_is_reported_as_not_debian_like() {
     let dir = tempfile::tempdir().unwrap();
     let empty = tempfile::tempdir().unwrap();
     let mut cache = Cache::open_at(dir.path()).unwrap();

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_that_vanish_are_told() {
+    fn options_that_the_configuration_loses_are_reported() {
         let wanted = "# why\nCONFIG_A=y\nCONFIG_B=n\nCONFIG_C=5\n";
         assert_eq!(lost_lines(wanted, "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=5\n"), [""; 0]);
         assert_eq!(lost_lines(wanted, "CONFIG_C=4\n"), ["CONFIG_A=y", "CONFIG_C=5"]);

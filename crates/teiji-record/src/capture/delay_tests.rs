@@ -107,7 +107,7 @@ fn each_flow_has_its_delay_its_losses_and_its_copies() {
 }
 
 #[test]
-fn clocks_that_differ_and_drift_are_told_of() {
+fn clocks_that_differ_and_drift_are_reported() {
     let frames = || (0..1_000).map(|k| (k * MS, test_frame(k.unsigned_abs())));
     let first = capture(frames(), 9_999);
     // Half a second behind, and 40 ppm fast.
@@ -164,7 +164,7 @@ fn captures_that_share_nothing_say_what_to_do() {
 }
 
 #[test]
-fn what_was_read_of_a_damaged_capture_counts_and_the_damage_is_told() {
+fn the_undamaged_part_of_a_capture_is_analysed_and_the_damage_reported() {
     let frames = || (0..100).map(|k| (k * MS, test_frame(k.unsigned_abs())));
     let file = capture(frames(), 9_999);
     let analysis = found(&file, &file[..file.len() - 5]);

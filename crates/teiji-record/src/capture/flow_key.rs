@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_asked_for_must_match() {
+    fn every_criterion_of_a_filter_must_match() {
         let end = |text: &str| Some(text.parse::<Endpoint>().unwrap());
         let matches = |filter: Filter| filter.matches(&key());
         assert!(matches(Filter::default()));

@@ -46,7 +46,7 @@ fn copies_made_on_the_way_or_before_it_are_no_frames_of_their_own() {
 }
 
 #[test]
-fn equal_frames_are_told_apart_by_the_delay_of_unique_ones() {
+fn equal_frames_are_distinguished_by_the_delay_of_unique_ones() {
     // Content 7 every 10 ms, clocks 3.4 s apart; two lost, and the captures do
     // not begin together.
     let offset = 3_400 * MS;
@@ -73,7 +73,7 @@ fn where_no_frame_is_unique_the_clocks_must_agree() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_has_no_delay() {
+fn frames_that_cannot_be_distinguished_have_no_delay() {
     // Two equal frames 1 ms apart, seen 0.7 ms and 3.9 ms after the first.
     let found = of(&[(7, 0), (7, MS)], &[(7, 700_000), (7, 3_900_000)]);
     let [first, second] = counts(&found);

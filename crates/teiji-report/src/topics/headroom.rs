@@ -115,7 +115,7 @@ mod tests {
     use teiji_record::MemberSummary;
 
     #[test]
-    fn over_seeds_asks_are_added_and_the_fullest_counts() {
+    fn over_seeds_xoffs_are_added_and_the_largest_fill_level_is_shown() {
         let room = |asks, fullest| ReceiveHeadroom {
             buffer: 212_992,
             high: 42_496,

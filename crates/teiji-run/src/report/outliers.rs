@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_frame_is_told_once_with_its_reason_and_frames_on_time_never() {
+    fn a_late_frame_is_listed_once_with_its_reason_and_frames_on_time_are_not() {
         let delays: Vec<Option<i64>> =
             (0..50).map(|i| Some(if i == 20 { 40_000 } else { 200 })).collect();
         let (records, plan, points) = flow(&delays);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_keeps_launch_times_says_nothing_about_when_it_sent() {
+    fn with_launch_times_the_wires_clock_is_estimated_by_the_receiver() {
         // Given to the card 300 µs early; 100 ns from the wire to the receiver.
         let (records, ..) = flow(&[Some(200), Some(250)]);
         let early = |row: &FrameRow| FrameRow {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_frame_is_told_first_and_says_who_dropped_it() {
+    fn dropped_frames_come_first_and_name_the_qdisc() {
         let mut delays = vec![Some(200); 30];
         delays[7] = None;
         delays[20] = Some(9_200);

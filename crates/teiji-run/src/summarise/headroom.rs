@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_that_is_nearly_used_up_is_told_with_what_was_left() {
+    fn a_margin_that_is_nearly_used_up_is_reported_with_the_remaining_time() {
         let text = said(&[610, 838]).unwrap();
         assert!(
             text.contains("smallest margin left 12 µs of 400 µs before ETF's delta of 150 µs"),

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saturated_virtual_cpu_that_frames_were_late_on_is_told_with_the_key() {
+    fn a_saturated_virtual_cpu_with_late_frames_is_reported_with_the_key() {
         let said = warning(&case(""), &member(240, 233, &[4]), &[], Testbed::Lab).unwrap();
         assert_eq!(
             said,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_where_the_cpu_explains_nothing() {
+    fn there_is_no_warning_if_the_cpu_is_not_the_cause() {
         let quiet = |case: Case, member: MemberSummary| {
             assert_eq!(warning(&case, &member, &[], Testbed::Lab), None);
         };

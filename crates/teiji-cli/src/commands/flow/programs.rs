@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_told_by_what_it_has() {
+    fn a_socket_is_described_by_its_settings() {
         let both = OptedIn { send: Some(15), receive: Some((3, 383_488)) };
         assert_eq!(
             has(&both, &Glyphs::ASCII),

@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_bytes_and_another_table_are_said() {
+    fn a_limit_in_bytes_and_another_table_are_shown() {
         let mut status = some();
         status.settings.bytes = Some(90_000);
         status.settings.table = Some(status.table);

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_what_is_known_and_no_more() {
+    fn a_line_has_the_known_figures_only() {
         let known = FlowInterval {
             flow: 2,
             frames: 1000,

@@ -82,7 +82,7 @@ fn a_phc_that_is_not_on_tai_is_never_on_time() {
 }
 
 #[test]
-fn a_missing_timestamp_says_how_far_the_frame_came() {
+fn a_missing_timestamp_shows_how_far_the_frame_came() {
     let of = |frame: &TxRecord| launch().outcome(frame, 0, 1);
     assert_eq!(of(&frame()), Outcome::NoTimestamp(Reached::Qdisc));
     let no_neighbour = TxRecord { tx_sched: None, ..frame() };
