@@ -7,46 +7,17 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use teiji::StopFlag;
-use teiji::load::LoadKind;
 use teiji_core::wire::MacAddr;
-use teiji_experiment::{Experiment, Nic, Scenario, reader::Cards};
+use teiji_experiment::{Nic, Scenario};
 use teiji_lab::guest::{InitArgs, JOB_PATH, RESULT_PATH};
 use teiji_net::{Binding, KeeperProgram};
 
-use crate::experiment_file;
+pub use crate::job::Job;
 use crate::measure;
 
 /// How long the emulated cards may take to appear.
 const CARDS_PATIENCE: Duration = Duration::from_secs(20);
-
-/// What the host puts into the initramfs, and other machines get: the experiment as the user wrote it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Job {
-    /// The experiment file.
-    pub text: String,
-    /// What the command line overrides in it.
-    pub set: Vec<(String, String)>,
-    /// Background load.
-    pub loads: Vec<LoadKind>,
-}
-
-impl Job {
-    /// The experiment, on NICs that the laboratory emulates.
-    fn experiment(&self) -> Option<Experiment> {
-        self.with(Cards::Emulated)
-    }
-
-    /// The experiment, on a machine's own NICs.
-    pub(crate) fn on_own_cards(&self) -> Option<Experiment> {
-        self.with(Cards::Own)
-    }
-
-    fn with(&self, cards: Cards) -> Option<Experiment> {
-        experiment_file::reader("experiment", &self.set, cards).read(&self.text).experiment
-    }
-}
 
 /// Word for init: instead of measuring, leave the kernel's symbols.
 pub const SYMBOLS_WORD: &str = "symbols";
@@ -73,7 +44,9 @@ pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
 pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
     let job = fs::read(format!("/{JOB_PATH}")).context("cannot read the guest's job")?;
     let job: Job = serde_json::from_slice(&job).context("cannot understand the guest's job")?;
-    let Some(experiment) = job.experiment() else { bail!("cannot understand the experiment") };
+    let Some(experiment) = job.on_emulated_cards() else {
+        bail!("cannot understand the experiment")
+    };
     let Some(case) = experiment.cases.iter().find(|known| known.name == case) else {
         bail!("the experiment has no case `{case}`");
     };

@@ -22,9 +22,9 @@ use teiji_lab::qemu_install::Qemu;
 use teiji_lab::recorder::Recording;
 use teiji_lab::vm::{self, Supervision, VmError};
 
-use crate::guest::Job;
 use crate::guest_program;
 use crate::interruption;
+use crate::job::Job;
 use crate::measure::Outcome;
 use crate::measure::ptp;
 use crate::member::MemberFiles;

@@ -27,6 +27,7 @@ pub mod experiment_file;
 pub mod guest;
 pub mod guest_program;
 mod interruption;
+pub mod job;
 pub mod lab;
 pub mod limits;
 pub mod machines;

@@ -6,7 +6,7 @@ use teiji_record::manifest::sha256_of;
 use teiji_record::{Manifest, RunFolder, Summary};
 
 use crate::experiment_file;
-use crate::guest::Job;
+use crate::job::Job;
 use crate::report;
 
 /// What a run measured: its experiment, with these of its cases (none: all), and what was given to its

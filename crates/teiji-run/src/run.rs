@@ -25,8 +25,8 @@ use teiji_why::document::MemberFlow;
 
 use crate::Interrupted;
 use crate::causes;
-use crate::guest::Job;
 use crate::interruption;
+use crate::job::Job;
 use crate::lab::{Hosting, Lab, vcpus};
 use crate::machines::{Machines, Places, Whole};
 use crate::measure::kernel_trace::{self, Why};
