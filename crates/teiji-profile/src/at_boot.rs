@@ -87,7 +87,7 @@ pub(crate) fn install(source: &Source, plan: &InPlace) -> Result<(), ProfileErro
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     if PASSING.iter().any(|folder| program.starts_with(folder)) {
         return Err(failed(format!(
-            "{} will be gone then: install this program first, for example in /usr/local/bin",
+            "{} is lost at reboot: install this program first, for example in /usr/local/bin",
             program.display()
         )));
     }

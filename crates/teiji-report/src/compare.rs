@@ -132,9 +132,9 @@ pub fn verdict(comparison: &Comparison<'_>, glyphs: &Glyphs) -> String {
         (1, _) | (_, 1) => {
             format!("The {what} is {direction} after; one side is a single sample.")
         }
-        _ if old_range.is_apart_from(&new_range) => format!(
-            "The {what} is {direction} after: no seed of one run lies among those of the other."
-        ),
+        _ if old_range.is_apart_from(&new_range) => {
+            format!("The {what} is {direction} after: the seeds of the two runs do not overlap.")
+        }
         _ => format!("No clear difference: the {what}s of the two runs' seeds overlap."),
     }
 }

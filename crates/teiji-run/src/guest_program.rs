@@ -28,7 +28,7 @@ pub fn find(arch: Arch) -> anyhow::Result<PathBuf> {
     let places = places(&own, arch);
     let Some(found) = places.iter().find(|path| path.is_file()) else {
         bail!(
-            "what has a processor of {arch} runs teiji built for {arch}, and there is none beside this program \
+            "a guest or machine of {arch} needs teiji built for {arch}, and there is none beside this program \
              (looked for {}): in its source folder call scripts/program-for {arch}",
             places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
         );

@@ -125,7 +125,7 @@ fn print(document: &Document) -> anyhow::Result<()> {
             output::line(format_args!("{}, applied at {}", found.file, found.applied_at))?;
             if let Some(seconds) = found.confirm_within_s {
                 output::line(if found.unguarded {
-                    "it waits for confirmation, but the process that would put it back is gone: `teiji apply --confirmed` or \
+                    "it waits for confirmation, but the process that would put it back has ended: `teiji apply --confirmed` or \
                      `teiji revert`".to_owned()
                 } else {
                     format!(

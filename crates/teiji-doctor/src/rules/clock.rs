@@ -113,7 +113,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             "tai-offset",
             LAUNCH,
             Weight::Note,
-            "CLOCK_TAI is equal to UTC, because nothing has told the kernel its offset: PTP's time, \
+            "CLOCK_TAI is equal to UTC, because the kernel's TAI offset is not set: PTP's time, \
              and a PHC that has it, are 37 s ahead",
             Fix::advice("phc2sys -w sets it from ptp4l; chrony does with `leapsectz right/UTC`"),
         ));

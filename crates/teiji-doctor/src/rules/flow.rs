@@ -66,7 +66,7 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
             "receive-ring-overflows",
             FLOW,
             Weight::Costs,
-            format!("{name} found no room for {} received frames", nic.rx_missed),
+            format!("{name} dropped {} received frames, because its ring was full", nic.rx_missed),
             Fix::advice(format!(
                 "make its receive ring longer (`ethtool -g {name}`, `ethtool -G {name} rx N`), or have it \
                  polled at a higher priority"

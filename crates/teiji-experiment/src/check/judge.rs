@@ -53,7 +53,7 @@ fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log
         let guess = did_you_mean(name, known.iter().copied());
         log.mistake(
             draft.cases_at,
-            format!("`judge` names the case `{name}`, which there is not{guess}"),
+            format!("`judge` names the case `{name}`, which does not exist{guess}"),
             format!("There is {}.", list(&known)),
         );
     }
@@ -61,7 +61,7 @@ fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log
         log.warning(
             draft.cases_at,
             "`cases` of `judge` has no effect: only intervals and round trips are compared in pairs",
-            "Leave it out; the answer tells of every case.",
+            "Leave it out; the answer names every case.",
         );
     }
 }
@@ -122,7 +122,7 @@ fn round_trips(name: Option<&str>, draft: &JudgeDraft, cases: &[Case], log: &Log
     if with.is_empty() {
         log.mistake(
             draft.by_at,
-            "`judge` asks for round trips, but no case has any",
+            "`judge` needs round trips, but no case has any",
             "Write a table [round-trips.NAME], or judge by \"interval\".",
         );
     }
@@ -157,7 +157,7 @@ fn something_to_judge(draft: &JudgeDraft, cases: &[Case], cards: Cards, log: &Lo
     if !cases.iter().any(shapes) {
         log.mistake(
             draft.by_at,
-            format!("`judge` asks for {by}, but {what}"),
+            format!("`judge` needs {by}, but {what}"),
             format!("Write {key} at the port it leaves by, or judge by \"interval\"."),
         );
     }
@@ -166,8 +166,8 @@ fn something_to_judge(draft: &JudgeDraft, cases: &[Case], cards: Cards, log: &Lo
         log.mistake(
             draft.by_at,
             format!(
-                "`judge` asks for {by}, and the emulated {} of `{}` does not say to the nanosecond \
-                 when a frame is on the wire",
+                "`judge` needs {by}, and frames of the emulated {} of `{}` have no \
+                 timestamps of 1 ns on the wire",
                 wire.nic, wire.name
             ),
             "Write nic = \"vtsn\" for it.",

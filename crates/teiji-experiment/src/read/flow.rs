@@ -73,8 +73,8 @@ pub(super) fn read_host(
     if networks.is_bridge(&name) {
         log.mistake(
             fields.place(key.name),
-            format!("`{name}` is a bridge, on which nobody sends or receives"),
-            format!("It passes on what others send. The hosts are {}.", list(&hosts)),
+            format!("`{name}` is a bridge, which neither sends nor receives flows"),
+            format!("A bridge forwards frames. The hosts are {}.", list(&hosts)),
         );
         return None;
     }

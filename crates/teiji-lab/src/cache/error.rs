@@ -47,7 +47,7 @@ pub enum CacheError {
     },
     /// apt hangs.
     #[error(
-        "apt has been silent for {seconds} s while fetching {what} and was ended: check the \
+        "apt printed nothing for {seconds} s while fetching {what} and was ended: check the \
          network and \
          the room on the disk, then try again"
     )]

@@ -54,7 +54,7 @@ pub fn findings(report: &Report) -> Vec<String> {
     let taint = report.tainted & !EXPECTED_TAINT;
     if taint != 0 {
         findings.push(format!(
-            "the kernel is tainted by {taint:#x} beside what out-of-tree modules do \
+            "the kernel has the taint flags {taint:#x}, besides those of out-of-tree modules \
              (Documentation/admin-guide/tainted-kernels.rst)"
         ));
     }

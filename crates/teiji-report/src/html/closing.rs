@@ -56,7 +56,7 @@ pub fn study(report: &Report<'_>, out: &mut String) {
     let Some(paper) = &report.paper else { return };
     let _ = writeln!(
         out,
-        "<section id=\"study\">\n<h2>The study beside it</h2>\n<p class=\"prose\">{}: <i>{}</i>, \
+        "<section id=\"study\">\n<h2>The published study</h2>\n<p class=\"prose\">{}: <i>{}</i>, \
          {}.</p>",
         text(&paper.authors),
         text(&paper.title),

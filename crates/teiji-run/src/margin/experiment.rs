@@ -266,7 +266,7 @@ impl Bench for FlowBench<'_> {
                 Err(_) if manifest.observed.get(&case.name, *seed).is_none() => {
                     let kept = report::shown(folder.path());
                     self.wanted.progress.line(&format!(
-                        "  case {} seed {seed} was not measured; {kept} tells why",
+                        "  case {} seed {seed} was not measured; {kept} has the reason",
                         case.name
                     ));
                     continue;

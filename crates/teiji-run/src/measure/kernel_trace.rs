@@ -330,8 +330,8 @@ impl Recorded {
         if let Some(from) = whole_from {
             let seconds = (from - ps(complete)) as f64 / 1e12;
             logs.warnings.push(format!(
-                "The buffers of the kernel's trace had no room for its first {seconds:.1} s: \
-                 `teiji why` has nothing of the frames before."
+                "The buffers of the kernel's trace do not have its first {seconds:.1} s: \
+                 `teiji why` has no causes of the frames before."
             ));
         }
         Ok(found)

@@ -252,7 +252,7 @@ pub fn peer(peer: &Peer, link: LinkMode) -> String {
             format!("peer: obeys, level frames of version {version}")
         }
         (PeerState::ObeysLess, ..) => format!(
-            "warning: the peer only pauses the levels below {}, fewer than it is asked to: higher \
+            "warning: the peer only pauses the levels below {}, fewer than requested: higher \
              ones are lost here when a receiver is full (--obey at the peer)",
             peer.obeys
         ),
