@@ -11,6 +11,7 @@ mod nics;
 mod pauses;
 pub mod periodic;
 pub mod shaping;
+pub mod stretches;
 mod waits;
 
 use teiji_record::Summary;

@@ -14,6 +14,7 @@ use crate::comparison::{Comparison, Figure, Measure, flows};
 use crate::facts::facts;
 use crate::figures::{Row, Source};
 use crate::report::Report;
+use crate::topics::stretches;
 use crate::verdicts::{LIMITS, headline};
 use crate::wording;
 
@@ -97,7 +98,7 @@ fn case(index: usize, pair: &Pair, generator: &str, out: &mut String) {
         plots::histogram(&report, &comparison, out);
         plots::tail(&report, &comparison, out);
         let _ = writeln!(out, "</div>");
-        tables::stations(&report, &comparison, out);
+        tables::where_the_time_goes(&report, stretches::of_frames(&comparison).as_slice(), out);
         let _ = writeln!(out, "</section>");
     }
 }

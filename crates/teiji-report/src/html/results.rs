@@ -7,6 +7,7 @@ use super::escape::text;
 use super::{GLYPHS, block, list, plots, still, tables};
 use crate::comparison::{Comparison, measure};
 use crate::report::Report;
+use crate::topics::stretches;
 use crate::{directions, wording};
 
 /// The section of `flow`, the `index`th of the page.
@@ -40,7 +41,7 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
     plots::histogram(report, &comparison, out);
     plots::tail(report, &comparison, out);
     let _ = writeln!(out, "</div>");
-    tables::stations(report, &comparison, out);
+    tables::where_the_time_goes(report, stretches::of_frames(&comparison).as_slice(), out);
     let _ = writeln!(out, "</section>");
 }
 

@@ -3,12 +3,11 @@
 
 use std::fmt::Write;
 
-use teiji_stats::{Deviation, Part};
-
 use super::escape::text;
 use super::{GLYPHS, block, list, plots, still, tables};
-use crate::comparison::{Comparison, MemberView, round_trips};
+use crate::comparison::{Comparison, round_trips};
 use crate::report::Report;
+use crate::topics::stretches;
 use crate::{directions, wording};
 
 /// A section for each table of round trips.
@@ -42,21 +41,9 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         plots::histogram(report, &comparison, out);
         plots::tail(report, &comparison, out);
         let _ = writeln!(out, "</div>");
-        let parts: Vec<_> = Part::all().map(|part| (wording::part(part), stretch(part))).collect();
-        let traced = comparison.cases.iter().flat_map(|case| &case.members).any(|member| {
-            let parts = member.rounds.map(|rounds| &rounds.parts);
-            parts.is_some_and(|parts| Part::WITHIN.iter().any(|part| parts.contains_key(part)))
-        });
-        let notes = [wording::PARTS, wording::PARTS_WITHIN];
-        let note = notes[..if traced { 2 } else { 1 }].join(" ");
-        tables::where_the_time_goes(report, &comparison, &parts, &note, out);
+        tables::where_the_time_goes(report, &stretches::of_round_trips(&comparison), out);
         let _ = writeln!(out, "</section>");
     }
-}
-
-/// Where a member keeps a part.
-fn stretch<'a>(part: Part) -> impl Fn(&MemberView<'a>) -> Option<&'a Deviation> {
-    move |member| member.rounds?.parts.get(&part)
 }
 
 fn series(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use teiji_stats::{Deviation, Station};
-
 use super::escape::text;
 use super::rows::named;
 use super::{GLYPHS, colour};
-use crate::comparison::{CaseView, Comparison, Figure, Measure, MemberView, Spread};
+use crate::comparison::{CaseView, Comparison, Figure, Measure};
 use crate::figures::{Cell, Row, Source};
 use crate::report::Report;
+use crate::topics::stretches::{HEADING, Row as StretchRow, Stretches};
 use crate::units::{count, duration, ratio};
 use crate::wording;
 
@@ -195,102 +194,44 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
     let _ = writeln!(out, "</tbody></table></div>");
 }
 
-/// Where a member keeps how long a stretch took.
-type Pick<'a> = Box<dyn Fn(&MemberView<'a>) -> Option<&'a Deviation>>;
-
-/// Where the time of a flow's frames goes.
-pub fn stations<'a>(report: &Report<'_>, comparison: &Comparison<'a>, out: &mut String) {
-    let mut stretches: Vec<(&str, Pick<'a>)> = vec![
-        ("wake-up latency", Box::new(|member| member.flow?.wake_up.as_ref())),
-        ("hand-over", Box::new(|member| member.flow?.hand_over.as_ref())),
-    ];
-    stretches.extend(Station::ALL.map(|station| {
-        let pick: Pick<'a> = Box::new(move |member| member.wire?.stations.get(&station));
-        (wording::station(station), pick)
-    }));
-    let has_stations = comparison
-        .cases
-        .iter()
-        .flat_map(|case| &case.members)
-        .any(|member| member.wire.is_some_and(|wire| !wire.stations.is_empty()));
-    let mut notes = vec![wording::SENDER.to_owned()];
-    if has_stations {
-        notes.push(wording::STATIONS.to_owned());
-    }
-    if comparison.members() > 1 {
-        notes.push(format!(
-            "Over {} seeds: the smallest and the largest of all, else the seeds' median.",
-            comparison.members()
-        ));
-    }
-    where_the_time_goes(report, comparison, &stretches, &notes.join(" "), out);
-}
-
-/// How long each stretch of a way took, a row for each case; nothing if nothing is known.
-/// A stretch is its name, and where a member keeps it.
-pub fn where_the_time_goes<'a>(
-    report: &Report<'_>,
-    comparison: &Comparison<'a>,
-    stretches: &[(&str, impl Fn(&MemberView<'a>) -> Option<&'a Deviation>)],
-    note: &str,
-    out: &mut String,
-) {
-    let all = |view: &CaseView<'a>, pick: &dyn Fn(&MemberView<'a>) -> Option<&'a Deviation>| {
-        view.members.iter().filter_map(pick).collect::<Vec<&Deviation>>()
-    };
-    let over =
-        |all: &[&Deviation], figure| Spread::over(all.iter().filter_map(|d| d.figure(figure)));
-    let tail = Figure::Percentile(99.9);
-    let usual = Figure::Percentile(50.0);
-    let longest = stretches
-        .iter()
-        .flat_map(|(_, pick)| comparison.cases.iter().map(move |view| all(view, pick)))
-        .filter_map(|all| Some(over(&all, tail).or(over(&all, usual))?.median))
-        .fold(1.0, f64::max);
-    let mut rows = String::new();
-    for (what, pick) in stretches {
-        for view in &comparison.cases {
-            let all = all(view, pick);
-            if all.is_empty() {
-                continue;
-            }
-            let over = |figure| over(&all, figure);
-            let (median, p99_9) = (over(usual).map(|s| s.median), over(tail).map(|s| s.median));
-            let cells = [
-                over(Figure::Min).map(|s| s.min),
-                median,
-                over(Figure::Mean).map(|s| s.median),
-                p99_9,
-                over(Figure::Max).map(|s| s.max),
-            ];
-            let _ = write!(
-                rows,
-                "<tr><th>{} <span class=\"what\">{what}</span></th>",
-                name(report, view)
-            );
-            for ns in cells {
-                let shown = ns.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
-                let _ = write!(rows, "<td>{shown}</td>");
-            }
-            let width = |ns: Option<f64>| 100.0 * ns.unwrap_or(0.0).max(0.0) / longest;
-            let _ = writeln!(
-                rows,
-                "<td class=\"bar c{}\"><i style=\"width:{:.1}%\"></i><i style=\"width:{:.1}%\"></i></td></tr>",
-                colour(report.summary, &view.case.name),
-                width(p99_9),
-                width(median),
-            );
-        }
-    }
-    if rows.is_empty() {
+/// How long each stretch of a path took, a row for each case; nothing if nothing is known.
+pub fn where_the_time_goes(report: &Report<'_>, all: &[Stretches<'_>], out: &mut String) {
+    let rows = || all.iter().flat_map(|stretches| &stretches.rows);
+    if rows().next().is_none() {
         return;
     }
+    let longest = rows().filter_map(|row| row.p99_9.or(row.median)).fold(1.0, f64::max);
+    let _ = write!(
+        out,
+        "<h3>{HEADING}</h3>\n<div class=\"wide\"><table>\n\
+         <thead><tr><th></th><th>min</th><th>median</th><th>mean</th><th>p99.9</th><th>max</th>\
+         <th class=\"bar\">median, p99.9</th></tr></thead>\n<tbody>"
+    );
+    for row in rows() {
+        let StretchRow { stretch, case, min, median, mean, p99_9, max } = *row;
+        let _ = write!(
+            out,
+            "<tr><th>{} <span class=\"what\">{stretch}</span></th>",
+            named(report, case)
+        );
+        for ns in [min, median, mean, p99_9, max] {
+            let shown = ns.map_or(GLYPHS.none.to_owned(), |ns| text(&duration(ns, GLYPHS)));
+            let _ = write!(out, "<td>{shown}</td>");
+        }
+        let width = |ns: Option<f64>| 100.0 * ns.unwrap_or(0.0).max(0.0) / longest;
+        let _ = writeln!(
+            out,
+            "<td class=\"bar c{}\"><i style=\"width:{:.1}%\"></i><i style=\"width:{:.1}%\"></i></td></tr>",
+            colour(report.summary, case),
+            width(p99_9),
+            width(median),
+        );
+    }
+    let notes: Vec<&str> = all.iter().map(|stretches| stretches.note.as_str()).collect();
     let _ = writeln!(
         out,
-        "<h3>Where the time goes</h3>\n<div class=\"wide\"><table>\n\
-         <thead><tr><th></th><th>min</th><th>median</th><th>mean</th><th>p99.9</th><th>max</th>\
-         <th class=\"bar\">median, p99.9</th></tr></thead>\n<tbody>{rows}</tbody></table></div>\n\
+        "</tbody></table></div>\n\
          <details>\n<summary>What the stretches are</summary>\n<p class=\"note\">{}</p>\n</details>",
-        text(note)
+        text(&notes.join(" "))
     );
 }

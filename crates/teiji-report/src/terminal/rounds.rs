@@ -2,13 +2,13 @@
 //! time went.
 
 use teiji_record::Summary;
-use teiji_stats::Part;
 
 use super::screen::{Screen, Style};
 use super::table::{self, Column, Section};
 use super::{block, figures, frames};
-use crate::comparison::{CaseView, Comparison, Figure, Spread, flows, round_trips};
+use crate::comparison::{Comparison, flows, round_trips};
 use crate::paper::Paper;
+use crate::topics::stretches::{self, Stretches};
 use crate::units::duration;
 use crate::{directions, wording};
 
@@ -35,60 +35,41 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         if let Some(support) = wording::support(&comparison, screen.glyphs()) {
             screen.wrapped_in(&support, 2, 2, Style::Dim);
         }
-        parts(&comparison, &Part::WHOLE, wording::PARTS, label, screen);
-        parts(&comparison, &Part::WITHIN, wording::PARTS_WITHIN, label, screen);
+        for stretches in stretches::of_round_trips(&comparison) {
+            parts(&stretches, label, screen);
+        }
     }
 }
 
-/// The median and the longest of each of these parts, a row for each case that has any.
-fn parts(
-    comparison: &Comparison<'_>,
-    parts: &[Part],
-    note: &str,
-    label: usize,
-    screen: &mut Screen,
-) {
+/// The median and the longest of each part, a row for each case that has any.
+fn parts(stretches: &Stretches<'_>, label: usize, screen: &mut Screen) {
     let glyphs = screen.glyphs();
-    let of = |view: &CaseView<'_>, part: Part, figure: Figure| {
-        let members = view.members.iter().filter_map(|m| m.rounds?.parts.get(&part));
-        Spread::over(members.filter_map(|d| d.figure(figure)))
-    };
-    let with_parts: Vec<&CaseView<'_>> = comparison
-        .cases
-        .iter()
-        .filter(|view| parts.iter().any(|part| of(view, *part, Figure::Max).is_some()))
-        .collect();
-    if with_parts.is_empty() {
-        return;
+    let (mut parts, mut cases) = (Vec::new(), Vec::new());
+    for row in &stretches.rows {
+        if !parts.contains(&row.stretch) {
+            parts.push(row.stretch);
+        }
+        if !cases.contains(&row.case) {
+            cases.push(row.case);
+        }
     }
-    let columns = parts
-        .iter()
-        .map(|part| Column {
-            head: wording::part(*part).to_owned(),
-            cells: with_parts
-                .iter()
-                .map(|view| {
-                    let median = of(view, *part, Figure::Percentile(50.0)).map(|s| s.median);
-                    let longest = of(view, *part, Figure::Max).map(|s| s.max);
-                    let shown = |ns: Option<f64>| {
-                        ns.map_or(glyphs.none.to_owned(), |ns| duration(ns, glyphs))
-                    };
-                    format!(
-                        "{}{}{}",
-                        shown(median),
-                        " / ".replace(' ', glyphs.space),
-                        shown(longest)
-                    )
-                })
-                .collect(),
-        })
-        .collect();
-    let section = Section {
-        heading: ["Where the time goes".to_owned(), "median / longest".to_owned()],
-        columns,
-        style: Style::Plain,
-        note: note.to_owned(),
+    let shown = |ns: Option<f64>| ns.map_or(glyphs.none.to_owned(), |ns| duration(ns, glyphs));
+    let slash = " / ".replace(' ', glyphs.space);
+    let cell = |part: &str, case: &str| {
+        let row = stretches.rows.iter().find(|row| row.stretch == part && row.case == case);
+        let (median, longest) = (row.and_then(|row| row.median), row.and_then(|row| row.max));
+        format!("{}{slash}{}", shown(median), shown(longest))
     };
-    let names: Vec<String> = with_parts.iter().map(|v| screen.foreign(&v.case.name)).collect();
+    let column = |part: &&str| Column {
+        head: (*part).to_owned(),
+        cells: cases.iter().map(|case| cell(part, case)).collect(),
+    };
+    let section = Section {
+        heading: [stretches::HEADING.to_owned(), "median / longest".to_owned()],
+        columns: parts.iter().map(column).collect(),
+        style: Style::Plain,
+        note: stretches.note.clone(),
+    };
+    let names: Vec<String> = cases.iter().map(|case| screen.foreign(case)).collect();
     table::print(&[section], &names, label, screen);
 }
