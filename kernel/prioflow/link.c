@@ -101,7 +101,7 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 		.lifetime_ms = mask ? PRIOFLOW_LIFETIME_MS : 0,
 		.instance = link->instance,
 		.obeys = link->obeys,
-		.ignores = now_ns < link->storm.ignore_until_ns,
+		.ignores = prioflow_storm_ignored(&link->storm, now_ns),
 		.heard_instance = link->peer.instance,
 		.heard_sequence = link->peer.sequence,
 	};

@@ -101,8 +101,8 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 {
 	if (tb[TCA_PRIOFLOW_STORM]) {
 		spin_lock_bh(&port->lock);
-		port->link.storm.limit_ns = nla_get_u32(tb[TCA_PRIOFLOW_STORM]) *
-					    (u64)NSEC_PER_MSEC;
+		prioflow_storm_set_limit(port, nla_get_u32(tb[TCA_PRIOFLOW_STORM]) *
+					       (u64)NSEC_PER_MSEC);
 		spin_unlock_bh(&port->lock);
 	}
 	if (tb[TCA_PRIOFLOW_OBEY])

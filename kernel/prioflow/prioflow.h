@@ -73,11 +73,11 @@ struct prioflow_hold {
 /* Paused time without progress (storm.c), under the port's lock. */
 struct prioflow_storm {
 	u64 limit_ns;			/* pause-storm watchdog timeout; 0: no watchdog */
-	u64 bucket_ns;			/* paused time that no progress has made good */
-	u64 since_ns;			/* until when the bucket is computed */
-	bool paused;			/* by the peer, since then */
-	u32 sent;			/* pausable frames that had been sent by then */
-	u64 ignore_until_ns;		/* pause requests are ignored until then */
+	u64 since_ns;			/* until when the buckets are computed */
+	u16 paused;			/* mask, by the peer, since then */
+	u64 bucket_ns[PRIOFLOW_TOP_LEVEL];	/* paused time that no progress has made good */
+	u32 sent[PRIOFLOW_TOP_LEVEL];	/* frames that had been sent by then */
+	u64 ignore_until_ns[PRIOFLOW_TOP_LEVEL];	/* pause requests are ignored until then */
 	u64 ignored;
 	u32 count;
 };
@@ -416,13 +416,16 @@ u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns
 
 /* storm.c */
 void prioflow_storm_account(struct prioflow_port *port, u64 now_ns);
-bool prioflow_storm_rages(struct prioflow_port *port, u64 now_ns);
+u16 prioflow_storm_ignored(const struct prioflow_storm *storm, u64 now_ns);
+u16 prioflow_storm_permitted(struct prioflow_port *port, u16 mask, u64 now_ns);
+void prioflow_storm_set_limit(struct prioflow_port *port, u64 limit_ns);
 
 /* keep.c */
 void prioflow_keep_init(struct prioflow_keep *keep);
 void prioflow_keep_levels(struct prioflow_sched *q);
 void prioflow_keep_resume(struct prioflow_port *port);
 void prioflow_keep_purge(struct prioflow_port *port);
+void prioflow_keep_count_lost(struct prioflow_port *port, u32 packets);
 void prioflow_keep_start(struct prioflow_port *port);
 void prioflow_keep_end(struct prioflow_port *port);
 

@@ -36,7 +36,7 @@ static bool prioflow_rx_within_rate(struct prioflow_port *port, u64 now_ns)
 static u16 prioflow_rx_permitted(struct prioflow_port *port, u16 mask, u64 now_ns)
 {
 	mask &= prioflow_below(port->link.obeys);
-	return mask && !prioflow_storm_rages(port, now_ns) ? mask : 0;
+	return mask ? prioflow_storm_permitted(port, mask, now_ns) : 0;
 }
 
 /* Obeys a level frame. */

@@ -162,6 +162,17 @@ check "without a watchdog the peer is obeyed without end" wait_for 1 is_at 5
 stormed=$(count storms)
 sleep 1
 equal "and no timeout is counted" "$stormed" "$(count storms)"
+
+# Frames of a level that may be sent are no progress of one that may not.
+peer_change receive-level 1
+must wait_for 2 is_at 1
+change storm 300
+stormed=$(count storms)
+send 5 2000 &
+sender=$!
+check "a level is ignored although others are sent" wait_for $((2 * slow)) has_stormed $((stormed + 1))
+kill $sender 2>/dev/null
+wait $sender
 peer_change link off receive-level 0
 must wait_for 2 is_at 0
 
