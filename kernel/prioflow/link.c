@@ -32,6 +32,8 @@
 #define PRIOFLOW_RATE_MBPS	1000
 /* A resume is sent once and repeated so often: if all are lost, it costs a lifetime. */
 #define PRIOFLOW_RESUME_REPEATS	2
+/* Frames that a pause request must not wait for: with it, the one within its reaction time. */
+#define PRIOFLOW_SAFE_REPEATS	3
 /* First interval between repeats, at least. */
 #define PRIOFLOW_REPEAT_MIN_NS	(50 * NSEC_PER_USEC)
 /* How many times as long as sending took others have the CPU: receiving takes time, too. */
@@ -117,6 +119,12 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 	}
 }
 
+/* The interval at which a pause is refreshed. */
+static u64 prioflow_link_refresh_ns(const struct prioflow_link *link)
+{
+	return prioflow_link_is_standard(link->mode) ? link->refresh_ns : PRIOFLOW_REFRESH_NS;
+}
+
 /*
  * When to send next, after one more frame with the same request. A lost frame is repeated
  * within the reaction time, which the headroom covers, and then in doubling intervals.
@@ -124,17 +132,16 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 static u64 prioflow_link_interval_ns(struct prioflow_link *link, u16 mask)
 {
 	bool standard = prioflow_link_is_standard(link->mode);
-	u64 first_ns, refresh_ns;
 	u32 doublings;
+	u64 first_ns;
 
 	if (!mask && link->repeats >= PRIOFLOW_RESUME_REPEATS)
 		return standard ? PRIOFLOW_FOREVER : PRIOFLOW_HELLO_MS * NSEC_PER_MSEC;
-	refresh_ns = standard ? link->refresh_ns : PRIOFLOW_REFRESH_NS;
 	first_ns = max_t(u64, link->reaction_us * NSEC_PER_USEC / 4, PRIOFLOW_REPEAT_MIN_NS);
 	/* A quarter, then another, then half: the time since the first frame doubles. */
 	doublings = min(link->repeats, 31U);
 	link->repeats++;
-	return min(first_ns << (doublings ? doublings - 1 : 0), refresh_ns);
+	return min(first_ns << (doublings ? doublings - 1 : 0), prioflow_link_refresh_ns(link));
 }
 
 /* Sends the request in force, and says when to send next. */
@@ -164,46 +171,65 @@ static void prioflow_link_send(struct prioflow_port *port)
 }
 
 /*
- * When the thread sends next, after a frame that it had sent at @sent_ns, which took it @took_ns. Others
- * get the larger part of the CPU's time: refreshes on a CPU that is slower than they are, or a
- * program that changes the request all the time, would leave them none. A new request waits no
- * longer than a repeat does.
+ * When the thread sends next, after a frame that it had sent at @sent_ns. Others get the larger part of
+ * the CPU's time: refreshes on a CPU that is slower than they are, or a program that changes the
+ * request all the time, would leave them none. A new request, and the repeats that make it safe,
+ * wait no longer than a first repeat does.
  */
-static u64 prioflow_link_next_ns(struct prioflow_port *port, u64 sent_ns, u64 took_ns)
+static u64 prioflow_link_next_ns(struct prioflow_port *port, u64 sent_ns, u64 cost_ns)
 {
-	u64 next_ns;
+	u64 next_ns, others_ns = cost_ns * PRIOFLOW_OTHERS_SHARE;
 
 	spin_lock_bh(&port->lock);
 	next_ns = port->link.next_ns;
+	if (port->link.repeats <= PRIOFLOW_SAFE_REPEATS)
+		others_ns = min_t(u64, others_ns, PRIOFLOW_REPEAT_MIN_NS);
 	spin_unlock_bh(&port->lock);
-	took_ns *= PRIOFLOW_OTHERS_SHARE;
-	if (!next_ns)
-		took_ns = min_t(u64, took_ns, PRIOFLOW_REPEAT_MIN_NS);
-	return max(next_ns, sent_ns + took_ns);
+	return max(next_ns, sent_ns + others_ns);
+}
+
+/*
+ * What sending a frame has cost the CPU, if it took so long and the last one had cost @before_ns. Time
+ * in which others had the CPU is no cost: waiting for longer would let pauses end.
+ */
+static u64 prioflow_link_cost_ns(struct prioflow_port *port, u64 took_ns, u64 before_ns,
+				 bool interrupted)
+{
+	u64 usual_ns;
+
+	if (!interrupted)
+		return took_ns;
+	spin_lock_bh(&port->lock);
+	usual_ns = prioflow_link_refresh_ns(&port->link) / (2 * PRIOFLOW_OTHERS_SHARE);
+	spin_unlock_bh(&port->lock);
+	return min(took_ns, max(before_ns, usual_ns));
 }
 
 /* The port's sending thread. */
 static int prioflow_link_run(void *data)
 {
+	u64 begun_ns, sent_ns = 0, cost_ns = 0;
 	struct prioflow_port *port = data;
-	u64 sent_ns = 0, took_ns = 0;
+	unsigned long switches;
 	ktime_t next;
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
 			break;
-		next = ns_to_ktime(min_t(u64, prioflow_link_next_ns(port, sent_ns, took_ns),
+		next = ns_to_ktime(min_t(u64, prioflow_link_next_ns(port, sent_ns, cost_ns),
 					 KTIME_MAX));
 		if (ktime_before(ktime_get(), next)) {
 			schedule_hrtimeout(&next, HRTIMER_MODE_ABS);
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
-		sent_ns = ktime_get_ns();
+		switches = current->nvcsw + current->nivcsw;
+		begun_ns = ktime_get_ns();
 		prioflow_link_send(port);
-		took_ns = ktime_get_ns() - sent_ns;
-		sent_ns += took_ns;
+		sent_ns = ktime_get_ns();
+		cost_ns = prioflow_link_cost_ns(port, sent_ns - begun_ns, cost_ns,
+						current->nvcsw + current->nivcsw != switches);
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
