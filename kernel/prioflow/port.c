@@ -193,8 +193,9 @@ void prioflow_port_apply(struct prioflow_port *port, u64 now_ns)
 	u16 before = port->paused;
 
 	prioflow_port_enforce(port, now_ns);
-	/* A qdisc's watchdog wakes at the old end, which must not be later than the new one. */
-	if (port->paused == before && (!port->until_ns || port->until_ns >= until_before_ns))
+	/* A qdisc's watchdog wakes at the old end, if there is one: the new one may not be earlier. */
+	if (port->paused == before &&
+	    (!port->until_ns || (until_before_ns && port->until_ns >= until_before_ns)))
 		return;
 	rcu_read_lock();
 	list_for_each_entry(sched, &port->qdiscs, list)

@@ -52,6 +52,16 @@ within "and expires, in centiseconds" $((40 * slow)) $((75 * slow)) $(($(now_cs)
 contains "the expired level is shown as 0" "send-level 0" "$(shown)"
 wait "$sender"
 
+# A pause without an end gets one: nothing but that wakes the qdisc.
+before=$(came)
+change send-level 5
+send 4 10 &
+sender=$!
+wait_for 5 has_queued 10
+change send-level 5 for $((300 * slow))
+check "an end that a pause gets later is kept" wait_for 30 has_come $((before + 10))
+wait "$sender"
+
 # A blocking sender of 300 datagrams, more than a send buffer holds. The destination address
 # does not exist, so that there are no replies.
 must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr "$peer" nud permanent
