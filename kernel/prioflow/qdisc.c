@@ -323,6 +323,8 @@ static void prioflow_reset(struct Qdisc *sch)
 	struct prioflow_sched *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
+	if (!q->port)	/* init has failed */
+		return;
 	prioflow_bypass_flush(sch);
 	prioflow_keep_levels(q);
 	prioflow_levels_purge(q);

@@ -44,6 +44,19 @@ each "a qdisc" "tc qdisc del dev v0 root" tc qdisc add dev v0 root handle 1: pri
 each "a qdisc with options" "tc qdisc del dev v0 root" \
     tc qdisc add dev v0 root handle 1: prioflow limit 7 bytes 90000 by priority \
     table 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,14 send-level 3 link mac-control storm 500 room 900
+# The core's own way to make one: without memory the device gets none that works.
+look=
+default=/proc/sys/net/core/default_qdisc
+before=$(cat $default)
+must sh -c "echo prioflow >$default"
+beneath attach_default_qdiscs
+again() { ip link set v0 down && ip link set v0 up; }
+must ip link set v0 down
+each "a default qdisc" again ip link set v0 up
+must sh -c "echo $before >$default"
+again
+beneath tc_modify_qdisc
+look="tc qdisc show dev v0"
 must tc qdisc add dev v0 root handle 1: prioflow
 back() { tc qdisc replace dev v0 root handle 1: prioflow link off limit 1000 by dscp send-level 0 room 0; }
 must back
