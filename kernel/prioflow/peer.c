@@ -41,6 +41,9 @@ bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame 
 	peer->sequence = frame->sequence;
 	peer->heard_ns = now_ns;
 	peer->version = frame->version;
+	/* What it has sent while it said that it would not obey is no defiance. */
+	if (peer->obeys != frame->obeys || peer->ignores != frame->ignores)
+		peer->defied = 0;
 	peer->obeys = frame->obeys;
 	peer->ignores = frame->ignores;
 	/* Any frame since the last confirmation will do: others may be on their way. */
@@ -64,6 +67,9 @@ void prioflow_peer_judge(struct prioflow_port *port, struct sk_buff *skb)
 	sched = list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
 	level = sched ? prioflow_classify_received(&sched->map, skb) : PRIOFLOW_NO_LEVEL;
 	if (level < 0 || !(port->request & BIT(level)) || !port->forward.headroom)
+		goto unlock;
+	/* It says that it does not obey: that is a state of its own. */
+	if (peer->version > 1 && (peer->ignores || level >= peer->obeys))
 		goto unlock;
 	peer->defied += max_t(u32, skb_shinfo(skb)->gso_segs, 1);
 	/* The first request may have been lost: its repeat is as good after another reaction time. */

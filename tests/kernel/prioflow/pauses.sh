@@ -174,15 +174,26 @@ refused "which is an alarm" a teiji flow check
 must sh -c "echo 0 >$faults/loss_ppm"
 check "until it receives again" wait_for 5 is_state "2 obeys"
 
-# B says that it obeys, and frames pass its queue by.
+# B says that it does not obey for a level, and sends it.
+# data TOS: a frame from B, hexadecimal.
+data() {
+    printf '%s%s080045%s%0112x' "$(plain "$(a cat /sys/class/net/v0/address)")" "$(plain "$peer")" "$1" 0
+}
 change by dscp
+peer_change obey 3
+change receive-level 10
+must wait_for 5 is_state "2 obeys less"
+flood "$(data 70)" 300
+peer_change obey 15
+check "what a peer sends that says that it obeys less is no defiance" wait_for 5 is_state "2 obeys"
+
+# B says that it obeys, and frames pass its queue by.
 change receive-level 9
 must wait_for 5 is_state "2 obeys"
-data() { printf '%s%s08004500%0112x' "$(plain "$(a cat /sys/class/net/v0/address)")" "$(plain "$peer")" 0; }
-flood "$(data)" 60
+flood "$(data 00)" 60
 sleep 0.1
 equal "as many frames as can have been in flight prove nothing" "2 obeys" "$(state)"
-flood "$(data)" 300
+flood "$(data 00)" 300
 check "more do: it defies" wait_for 5 is_state "2 defies"
 refused "which is an alarm" a teiji flow check
 contains "with a reason" "the peer has transmitted levels that pause requests cover" "$(a teiji flow status v0)"
