@@ -12,7 +12,8 @@
 static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback *cb);
 
 static const struct genl_multicast_group prioflow_groups[] = {
-	{ .name = PRIOFLOW_GENL_EVENTS },
+	/* An event of a receiver tells what the dump does. */
+	{ .name = PRIOFLOW_GENL_EVENTS, .flags = GENL_UNS_ADMIN_PERM },
 };
 
 static const struct genl_small_ops prioflow_operations[] = {
@@ -104,18 +105,17 @@ void prioflow_event_receiver(const struct prioflow_socket *socket, u64 now_ns)
 	genlmsg_multicast_netns(&prioflow_family, net, skb, 0, 0, GFP_ATOMIC);
 }
 
-/* Dumps the receivers; args[0] counts those that have been dumped. */
+/* Dumps the receivers; args[0] is the serial of the last one that has been dumped. */
 static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct prioflow_net *net = prioflow_net_of(sock_net(skb->sk));
 	const struct prioflow_receiver *receiver;
 	u64 now_ns = ktime_get_ns();
-	long number = 0;
 	void *header;
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(receiver, &net->receivers, member) {
-		if (number++ < cb->args[0])
+		if (receiver->serial <= cb->args[0])
 			continue;
 		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				     &prioflow_family, NLM_F_MULTI, PRIOFLOW_CMD_GET_RECEIVERS);
@@ -127,7 +127,7 @@ static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback 
 			break;
 		}
 		genlmsg_end(skb, header);
-		cb->args[0] = number;
+		cb->args[0] = receiver->serial;
 	}
 	spin_unlock_bh(&net->lock);
 	return skb->len;

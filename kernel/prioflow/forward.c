@@ -25,7 +25,7 @@
 #define PRIOFLOW_SMALLEST	(ETH_ZLEN + PRIOFLOW_WIRE_OVERHEAD)
 
 /* The port with a link that has this interface index, or NULL. RCU. */
-static struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int ifindex)
+struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int ifindex)
 {
 	struct prioflow_port *port;
 
@@ -224,6 +224,7 @@ int prioflow_forward_start(struct prioflow_port *port, struct netlink_ext_ack *e
 	prioflow_forward_measure(port);
 	rcu_assign_pointer(net->by_slot[slot], port);
 	hash_add_rcu(net->by_index, &port->forward.node, port->dev->ifindex);
+	prioflow_scope_update(net);
 	return 0;
 }
 
@@ -242,4 +243,8 @@ void prioflow_forward_stop(struct prioflow_port *port)
 	spin_unlock_bh(&port->lock);
 	/* RCU readers may still be on this hash chain: do not add the port to another yet. */
 	synchronize_net();
+	prioflow_scope_update(port->net);
+	spin_lock_bh(&port->lock);
+	prioflow_port_request(port, PRIOFLOW_FOR_SOCKETS, 0);
+	spin_unlock_bh(&port->lock);
 }

@@ -85,28 +85,30 @@ static int prioflow_headroom_port(const struct prioflow_port *port, u32 payload,
 	err = prioflow_port_in_flight(port, link->reaction_us, 0, pair_wire, &frames);
 	if (err)
 		return err;
-	frames--;	/* pairs within the reaction time */
+	frames--;	/* pairs within the reaction time; a tiny one fits beside them */
 	prioflow_headroom_take(need, (u64)whole * prioflow_headroom_charge(most) +
-			       (u64)frames * pair_charge, whole + 2 * frames);
+			       (u64)frames * pair_charge + prioflow_headroom_charge(1),
+			       whole + 2 * frames + 1);
 	return 0;
 }
 
 /*
- * The headroom of a socket: the largest of all ports with a link that its scope covers. Ports
+ * The headroom of a socket: the largest of the ports with a link that its scope covers, @slots. Ports
  * without a link rate, as those without carrier, do not count unless there are no others.
  */
-int prioflow_headroom(const struct prioflow_net *net, int ifindex, u32 payload, s32 level,
+int prioflow_headroom(const struct prioflow_net *net, u64 slots, u32 payload, s32 level,
 		      struct prioflow_receive *need)
 {
 	struct prioflow_port *port;
 	int err = -ENODEV, one;
+	u32 slot;
 
 	ASSERT_RTNL();
 	need->headroom = 0;
 	need->frames = 0;
-	list_for_each_entry(port, &net->ports, list) {
-		if (port->link.mode == PRIOFLOW_LINK_OFF ||
-		    !prioflow_scope_covers(net, ifindex, port))
+	for (slot = 0; slot < PRIOFLOW_SLOTS; slot++) {
+		port = rtnl_dereference(net->by_slot[slot]);
+		if (!port || !(slots & BIT_ULL(slot)))
 			continue;
 		/* PFC cannot pause the highest priority: level 15 belongs to it. */
 		if (port->link.mode == PRIOFLOW_LINK_PFC && level >= PRIOFLOW_TOP_LEVEL - 1)

@@ -162,6 +162,14 @@ void prioflow_keep_init(struct prioflow_keep *keep)
 	INIT_DELAYED_WORK(&keep->work, prioflow_keep_work);
 }
 
+/* Counts protected packets that are being dropped. */
+void prioflow_keep_count_lost(struct prioflow_port *port, u32 packets)
+{
+	spin_lock_bh(&port->lock);
+	port->keep.lost += packets;
+	spin_unlock_bh(&port->lock);
+}
+
 /* Drops the kept packets. */
 void prioflow_keep_purge(struct prioflow_port *port)
 {
@@ -169,6 +177,7 @@ void prioflow_keep_purge(struct prioflow_port *port)
 
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&port->lock);
+	port->keep.lost += skb_queue_len(&port->keep.kept);
 	skb_queue_splice_init(&port->keep.kept, &dropped);
 	port->keep.ruled_bytes = 0;
 	spin_unlock_bh(&port->lock);

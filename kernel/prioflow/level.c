@@ -49,9 +49,10 @@ void prioflow_levels_init(struct prioflow_sched *q)
 /* Drops all packets; rtnl_unlock() frees them. */
 void prioflow_levels_purge(struct prioflow_sched *q)
 {
-	u32 i, prot;
+	u32 i, prot, lost = 0;
 
 	for (i = 0; i < PRIOFLOW_LEVELS; i++) {
+		lost += skb_queue_len(&q->level[i].queue[PRIOFLOW_PROTECTED]);
 		for (prot = 0; prot < PRIOFLOW_PROTECTIONS; prot++) {
 			struct sk_buff_head *queue = &q->level[i].queue[prot];
 
@@ -59,6 +60,7 @@ void prioflow_levels_purge(struct prioflow_sched *q)
 		}
 		q->level[i].bytes = 0;
 	}
+	prioflow_keep_count_lost(q->port, lost);
 	prioflow_levels_init(q);
 	prioflow_forward_purge(q);
 	q->backlogged = 0;

@@ -445,6 +445,13 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 		if (err)
 			return err;
 	}
+	if (mode == PRIOFLOW_LINK_PFC &&
+	    prioflow_receive_has_level(port->net, port->forward.slot, PRIOFLOW_TOP_LEVEL - 1)) {
+		NL_SET_ERR_MSG_MOD(extack, "a receiver has level 14, which PFC cannot pause");
+		if (!before)
+			prioflow_link_stop(port, mode, true);
+		return -ERANGE;
+	}
 	spin_lock_bh(&port->lock);
 	link->mode = mode;
 	if (!before)

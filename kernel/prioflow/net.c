@@ -76,7 +76,6 @@ void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port)
 	ASSERT_RTNL();
 	spin_lock_bh(&net->lock);
 	list_add(&port->list, &net->ports);
-	prioflow_scope_apply(net);
 	spin_unlock_bh(&net->lock);
 }
 

@@ -319,6 +319,8 @@ void prioflow_port_fill(struct prioflow_port *port, struct tc_prioflow_xstats *s
 	stats->forward.room = port->forward.room;
 	stats->forward.headroom = port->forward.headroom;
 	stats->forward.pause_requests = port->forward.pause_requests;
+	stats->kept = skb_queue_len(&port->keep.kept);
+	stats->lost = port->keep.lost;
 	by->paused_hand = port->hold[PRIOFLOW_BY_HAND].mask;
 	by->paused_peer = port->hold[PRIOFLOW_BY_PEER].mask;
 	by->request_hand = port->requested[PRIOFLOW_FOR_HAND];
@@ -367,15 +369,19 @@ static int prioflow_port_event(struct notifier_block *block, unsigned long event
 		if (port)
 			prioflow_port_measure(port);
 		break;
+	case NETDEV_CHANGEMTU:
+		/* Larger frames take more of a receiver's buffer. */
+		if (port)
+			prioflow_receive_measure(net);
+		break;
 	case NETDEV_DOWN:
 		if (port)
 			prioflow_keep_purge(port);
 		break;
 	case NETDEV_CHANGEUPPER:
 		/* Sockets that are bound to a bridge stand for other ports now. */
-		spin_lock_bh(&net->lock);
-		prioflow_scope_apply(net);
-		spin_unlock_bh(&net->lock);
+		prioflow_scope_update(net);
+		prioflow_receive_measure(net);
 		break;
 	}
 	return NOTIFY_DONE;

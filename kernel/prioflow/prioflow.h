@@ -178,6 +178,7 @@ struct prioflow_keep {
 	bool resumes;			/* they are being sent again, and new ones wait behind */
 	const struct sk_buff *passing;	/* on its way to the qdisc again */
 	u64 ruled_bytes;		/* of kept packets that a rule protects */
+	u64 lost;			/* protected packets that were dropped */
 	struct sk_buff_head kept;
 	struct delayed_work work;	/* sends them again, if nobody tells when */
 };
@@ -186,8 +187,10 @@ struct prioflow_keep {
 struct prioflow_scope {
 	struct list_head list;
 	int ifindex;			/* the ports of this device; 0: all */
+	u64 slots;			/* mask, of the ports with a link among them; also RTNL */
 	u32 users;
 	u32 requests[PRIOFLOW_TOP_LEVEL];	/* receivers in XOFF, per level */
+	u16 mask;			/* the levels that have some */
 };
 
 /* What the senders of one user have reserved. Under the namespace's lock. */
@@ -210,7 +213,9 @@ struct prioflow_net {
 	spinlock_t lock;
 	struct list_head ports;		/* changes under RTNL and the lock */
 	struct list_head scopes;
-	struct list_head receivers;	/* opted-in ones; the lock */
+	struct list_head receivers;	/* opted-in ones, in the order of their serials; the lock */
+	u32 receiver_count;
+	u32 receiver_serial;		/* last one given */
 	DECLARE_HASHTABLE(users, 6);	/* by user; the lock */
 	struct prioflow_port __rcu *by_slot[PRIOFLOW_SLOTS];	/* ports with a link; RTNL */
 	DECLARE_HASHTABLE(by_index, 5);	/* the same ports; RTNL */
@@ -343,6 +348,7 @@ struct prioflow_receiver {
 	u32 pause_requests;
 	struct prioflow_scope *scope;	/* while it has a level */
 	struct list_head member;	/* of the namespace's receivers; the namespace's lock */
+	u32 serial;			/* of the member */
 	u64 inode;
 	u32 pid;			/* of the process that has opted it in */
 	/* while it is polled, which holds a reference */
@@ -438,9 +444,11 @@ int prioflow_rules_sysctl(COMPAT_CTL_TABLE *table, int write, void *buffer, size
 void prioflow_rules_end(struct prioflow_net *net);
 
 /* forward.c */
+struct prioflow_port *prioflow_forward_find(struct prioflow_net *net, int ifindex);
 u8 prioflow_forward_charge(struct Qdisc *sch, const struct sk_buff *skb, u8 level);
 void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level);
 void prioflow_forward_purge(struct prioflow_sched *q);
+void prioflow_forward_set_propagates(struct prioflow_port *port, bool propagates);
 int prioflow_forward_check(const struct prioflow_port *port, u32 room, u32 reaction_us, u32 ring,
 			   struct netlink_ext_ack *extack);
 void prioflow_forward_measure(struct prioflow_port *port);
@@ -466,13 +474,12 @@ void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port);
 void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port);
 
 /* scope.c */
+u64 prioflow_scope_slots(const struct prioflow_net *net, int ifindex);
 struct prioflow_scope *prioflow_scope_get(struct prioflow_net *net, int ifindex);
 void prioflow_scope_put(struct prioflow_net *net, struct prioflow_scope *scope);
-bool prioflow_scope_covers(const struct prioflow_net *net, int ifindex,
-			   const struct prioflow_port *port);
 void prioflow_scope_request(struct prioflow_net *net, struct prioflow_scope *scope, u8 from,
 			    u8 to);
-void prioflow_scope_apply(struct prioflow_net *net);
+void prioflow_scope_update(struct prioflow_net *net);
 
 /* reserve.c */
 int prioflow_reserve(struct prioflow_socket *socket, u32 bytes);
@@ -509,6 +516,7 @@ void prioflow_receive_request(struct prioflow_receiver *receiver, struct prioflo
 			      u8 level);
 void prioflow_receive_end(struct prioflow_socket *socket);
 void prioflow_receive_measure(struct prioflow_net *net);
+bool prioflow_receive_has_level(struct prioflow_net *net, u32 slot, s8 level);
 u32 prioflow_receive_high(const struct prioflow_socket *socket);
 void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb);
 
@@ -518,7 +526,7 @@ void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb);
 /* No frame is charged less. */
 #define PRIOFLOW_CHARGE_SMALL	(2048 + SKB_DATA_ALIGN(sizeof(struct sk_buff)))
 u32 prioflow_headroom_charge(u32 payload);
-int prioflow_headroom(const struct prioflow_net *net, int ifindex, u32 payload, s32 level,
+int prioflow_headroom(const struct prioflow_net *net, u64 slots, u32 payload, s32 level,
 		      struct prioflow_receive *need);
 
 /* poll.c */

@@ -8,12 +8,15 @@
  */
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <linux/skmsg.h>
 #include <net/sock.h>
 
 #include "prioflow.h"
 
 /* Of one frame; a larger one is no measure. */
 #define PRIOFLOW_TRUESIZE_MAX	(256 * 1024)
+/* Most receivers of a namespace: a change of a port looks at all of them, with softirqs off. */
+#define PRIOFLOW_RECEIVERS	4096
 
 /* Requests @level - 1 from the peers, or nothing if it is 0. */
 void prioflow_receive_request(struct prioflow_receiver *receiver, struct prioflow_net *net,
@@ -88,7 +91,20 @@ void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb)
 		WRITE_ONCE(net->charge, min_t(u32, charge, PRIOFLOW_CHARGE_MOST));
 }
 
-/* Hooks sk_data_ready; a socket that something else has hooked since is refused. */
+static bool prioflow_receive_in_sockmap(const struct sock *sk)
+{
+	bool found;
+
+	rcu_read_lock();
+	found = sk_psock(sk);
+	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * Hooks sk_data_ready. A socket that something else has hooked since is refused, and one in a BPF
+ * sockmap, which would put back what was there before.
+ */
 static int prioflow_receive_hook(struct prioflow_socket *socket)
 {
 	struct prioflow_receiver *receiver = &socket->receiver;
@@ -97,6 +113,10 @@ static int prioflow_receive_hook(struct prioflow_socket *socket)
 
 	sock_owned_by_me(sk);
 	write_lock_bh(&sk->sk_callback_lock);
+	if (!receiver->ready && prioflow_receive_in_sockmap(sk)) {
+		err = -EBUSY;
+		goto unlock;
+	}
 	if (!receiver->ready)
 		receiver->ready = sk->sk_data_ready;
 	if (sk->sk_data_ready == receiver->ready)
@@ -104,20 +124,46 @@ static int prioflow_receive_hook(struct prioflow_socket *socket)
 		smp_store_release(&sk->sk_data_ready, prioflow_receive_data_ready);
 	else if (sk->sk_data_ready != prioflow_receive_data_ready)
 		err = -EBUSY;
+unlock:
 	write_unlock_bh(&sk->sk_callback_lock);
 	return err;
 }
 
-/* Joins or leaves the namespace's receivers. */
-static void prioflow_receive_join(struct prioflow_net *net, struct prioflow_receiver *receiver,
-				  bool member)
+/* Joins the namespace's receivers. */
+static void prioflow_receive_join(struct prioflow_net *net, struct prioflow_receiver *receiver)
 {
 	spin_lock_bh(&net->lock);
-	if (member && list_empty(&receiver->member))
-		list_add(&receiver->member, &net->receivers);
-	else if (!member)
-		list_del_init(&receiver->member);
+	if (list_empty(&receiver->member)) {
+		net->receiver_count++;
+		receiver->serial = ++net->receiver_serial;
+		list_add_tail(&receiver->member, &net->receivers);
+	}
 	spin_unlock_bh(&net->lock);
+}
+
+static void prioflow_receive_leave(struct prioflow_net *net, struct prioflow_receiver *receiver)
+{
+	spin_lock_bh(&net->lock);
+	if (!list_empty(&receiver->member)) {
+		list_del_init(&receiver->member);
+		net->receiver_count--;
+	}
+	spin_unlock_bh(&net->lock);
+}
+
+/* Whether a receiver of this level is in a scope that covers the port in a slot. */
+bool prioflow_receive_has_level(struct prioflow_net *net, u32 slot, s8 level)
+{
+	const struct prioflow_receiver *receiver;
+	bool found = false;
+
+	spin_lock_bh(&net->lock);
+	list_for_each_entry(receiver, &net->receivers, member)
+		if (READ_ONCE(receiver->level) == level &&
+		    receiver->scope->slots & BIT_ULL(slot))
+			found = true;
+	spin_unlock_bh(&net->lock);
+	return found;
 }
 
 /* Sets checked marks, level and scope (which it takes over), or opts out. */
@@ -131,15 +177,21 @@ int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_r
 	u64 inode = sock_i_ino(sk);
 	int err;
 
+	ASSERT_RTNL();
 	sock_owned_by_me(sk);
-	err = set->level == PRIOFLOW_NO_LEVEL ? 0 : prioflow_receive_hook(socket);
-	if (err) {
-		prioflow_scope_put(net, scope);
-		return err;
+	if (set->level == PRIOFLOW_NO_LEVEL) {
+		/* Who finds it among the receivers finds its scope. */
+		prioflow_receive_leave(net, receiver);
+	} else {
+		/* The RTNL serialises those that join. */
+		err = list_empty(&receiver->member) &&
+		      READ_ONCE(net->receiver_count) >= PRIOFLOW_RECEIVERS ? -ENOSPC :
+		      prioflow_receive_hook(socket);
+		if (err) {
+			prioflow_scope_put(net, scope);
+			return err;
+		}
 	}
-	/* Who finds it among the receivers finds its scope. */
-	if (set->level == PRIOFLOW_NO_LEVEL)
-		prioflow_receive_join(net, receiver, false);
 	spin_lock_bh(&receiver->lock);
 	before = receiver->scope;
 	/* The next poll requests it again, in the new scope. */
@@ -161,7 +213,7 @@ int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_r
 	}
 	spin_unlock_bh(&receiver->lock);
 	if (set->level != PRIOFLOW_NO_LEVEL)
-		prioflow_receive_join(net, receiver, true);
+		prioflow_receive_join(net, receiver);
 	prioflow_scope_put(net, before);
 	/* The socket may be above the high mark already. */
 	if (set->level != PRIOFLOW_NO_LEVEL && prioflow_receive_is_full(socket))
@@ -180,7 +232,7 @@ void prioflow_receive_measure(struct prioflow_net *net)
 		struct prioflow_receive need;
 
 		/* Without a link rate it keeps what it has. */
-		if (prioflow_headroom(net, receiver->scope->ifindex, receiver->payload, 0, &need))
+		if (prioflow_headroom(net, receiver->scope->slots, receiver->payload, 0, &need))
 			continue;
 		WRITE_ONCE(receiver->headroom, need.headroom);
 		WRITE_ONCE(receiver->frames, need.frames);
@@ -193,7 +245,7 @@ void prioflow_receive_end(struct prioflow_socket *socket)
 {
 	struct prioflow_net *net = prioflow_net_of(sock_net(socket->sk));
 
-	prioflow_receive_join(net, &socket->receiver, false);
+	prioflow_receive_leave(net, &socket->receiver);
 	prioflow_scope_put(net, socket->receiver.scope);
 }
 

@@ -4,91 +4,128 @@
  * scope is a device, and stands for its port, or for the ports below it (of a bridge, a bond,
  * a VLAN device); or it is the whole namespace.
  *
- * A scope counts its receivers in XOFF. What each port requests is computed from the scopes
- * that cover it, so nothing is wrong when a port joins a bridge meanwhile.
+ * A scope counts its receivers in XOFF. What each port with a link requests is computed from the
+ * scopes that cover it, so nothing is wrong when a port joins a bridge meanwhile.
  */
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 
 #include "prioflow.h"
 
-/* Whether a scope, by its interface index, covers a port. */
-bool prioflow_scope_covers(const struct prioflow_net *net, int ifindex,
-			   const struct prioflow_port *port)
-{
-	struct net_device *upper;
-	bool covers;
+/* Most scopes of a namespace: what changes one looks at all of them, with softirqs off. */
+#define PRIOFLOW_SCOPES		64
 
-	if (!ifindex || ifindex == port->dev->ifindex)
-		return true;
+/* Takes the slot of a device that has a link. */
+static int prioflow_scope_add_slot(struct net_device *dev, struct netdev_nested_priv *priv)
+{
+	struct prioflow_port *port = prioflow_forward_find(prioflow_net_of(dev_net(dev)),
+							   dev->ifindex);
+	u64 *slots = priv->data;
+
+	if (port)
+		*slots |= BIT_ULL(port->forward.slot);
+	return 0;
+}
+
+/* The slots of the ports with a link that the scope of a device covers; 0: of the namespace. */
+u64 prioflow_scope_slots(const struct prioflow_net *net, int ifindex)
+{
+	u64 slots = 0;
+	struct netdev_nested_priv priv = { .data = &slots };
+	struct net_device *dev;
+
+	/* Devices change under it. */
+	ASSERT_RTNL();
+	if (!ifindex)
+		return U64_MAX;
 	rcu_read_lock();
-	upper = dev_get_by_index_rcu(net->net, ifindex);
-	covers = upper && netdev_has_upper_dev_all_rcu(port->dev, upper);
+	dev = dev_get_by_index_rcu(net->net, ifindex);
+	if (dev) {
+		prioflow_scope_add_slot(dev, &priv);
+		netdev_walk_all_lower_dev_rcu(dev, prioflow_scope_add_slot, &priv);
+	}
 	rcu_read_unlock();
-	return covers;
+	return slots;
 }
 
-/* Levels that a scope's receivers have in XOFF. */
-static u16 prioflow_scope_mask(const struct prioflow_scope *scope)
-{
-	u16 mask = 0;
-	u32 level;
-
-	for (level = 0; level < PRIOFLOW_TOP_LEVEL; level++)
-		if (scope->requests[level])
-			mask |= BIT(level);
-	return mask;
-}
-
-/* Has each port request what the scopes that cover it want. */
-void prioflow_scope_apply(struct prioflow_net *net)
+/* Has each port with a link request what the scopes that cover it want. */
+static void prioflow_scope_apply(struct prioflow_net *net)
 {
 	const struct prioflow_scope *scope;
 	struct prioflow_port *port;
+	u32 slot;
 	u16 mask;
 
 	lockdep_assert_held(&net->lock);
-	list_for_each_entry(port, &net->ports, list) {
+	rcu_read_lock();
+	for (slot = 0; slot < PRIOFLOW_SLOTS; slot++) {
+		port = rcu_dereference(net->by_slot[slot]);
+		if (!port)
+			continue;
 		mask = 0;
 		list_for_each_entry(scope, &net->scopes, list)
-			if (prioflow_scope_covers(net, scope->ifindex, port))
-				mask |= prioflow_scope_mask(scope);
+			if (scope->slots & BIT_ULL(slot))
+				mask |= scope->mask;
 		spin_lock(&port->lock);
 		prioflow_port_request(port, PRIOFLOW_FOR_SOCKETS, mask);
 		spin_unlock(&port->lock);
 	}
+	rcu_read_unlock();
+}
+
+/* Ports have begun or ended a link, or devices are above other ones now. */
+void prioflow_scope_update(struct prioflow_net *net)
+{
+	struct prioflow_scope *scope;
+
+	ASSERT_RTNL();
+	spin_lock_bh(&net->lock);
+	list_for_each_entry(scope, &net->scopes, list)
+		scope->slots = prioflow_scope_slots(net, scope->ifindex);
+	prioflow_scope_apply(net);
+	spin_unlock_bh(&net->lock);
 }
 
 /* Changes a receiver's request from level @from - 1 to @to - 1; 0 is none. */
 void prioflow_scope_request(struct prioflow_net *net, struct prioflow_scope *scope, u8 from, u8 to)
 {
-	bool changed = false;
+	u16 before;
 
 	spin_lock_bh(&net->lock);
-	if (from)
-		changed |= !--scope->requests[from - 1];
-	if (to)
-		changed |= !scope->requests[to - 1]++;
-	if (changed)
+	before = scope->mask;
+	if (from && !--scope->requests[from - 1])
+		scope->mask &= ~BIT(from - 1);
+	if (to && !scope->requests[to - 1]++)
+		scope->mask |= BIT(to - 1);
+	if (scope->mask != before)
 		prioflow_scope_apply(net);
 	spin_unlock_bh(&net->lock);
 }
 
-/* Gets the scope of a device; 0: of the namespace. NULL without memory. */
+/* Gets the scope of a device; 0: of the namespace. Or an error: -ENOMEM, -ENOSPC if there are too many. */
 struct prioflow_scope *prioflow_scope_get(struct prioflow_net *net, int ifindex)
 {
 	struct prioflow_scope *scope, *made;
+	u32 count = 0;
 
+	ASSERT_RTNL();
 	made = kzalloc(sizeof(*made), GFP_KERNEL);
 	if (!made)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	made->ifindex = ifindex;
+	made->slots = prioflow_scope_slots(net, ifindex);
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(scope, &net->scopes, list) {
+		count++;
 		if (scope->ifindex == ifindex) {
 			scope->users++;
 			goto unlock;
 		}
+	}
+	if (count == PRIOFLOW_SCOPES) {
+		scope = ERR_PTR(-ENOSPC);
+		goto unlock;
 	}
 	scope = made;
 	made = NULL;

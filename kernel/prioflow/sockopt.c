@@ -134,10 +134,11 @@ static int prioflow_device_of(struct sock *sk)
 static int prioflow_check_marks(const struct sock *sk, int ifindex,
 				struct prioflow_receive *receive)
 {
+	const struct prioflow_net *net = prioflow_net_of(sock_net(sk));
 	u32 buffer = READ_ONCE(sk->sk_rcvbuf);
 	int err;
 
-	err = prioflow_headroom(prioflow_net_of(sock_net(sk)), ifindex, receive->payload,
+	err = prioflow_headroom(net, prioflow_scope_slots(net, ifindex), receive->payload,
 				receive->level, receive);
 	if (err)
 		return err;
@@ -167,8 +168,8 @@ static int prioflow_start_receiving(struct sock *sk, struct prioflow_receive *re
 	if (IS_ERR(socket))
 		return PTR_ERR(socket);
 	scope = prioflow_scope_get(net, ifindex);
-	if (!scope)
-		return -ENOMEM;
+	if (IS_ERR(scope))
+		return PTR_ERR(scope);
 	return prioflow_receive_set(socket, receive, scope);
 }
 
@@ -202,6 +203,7 @@ static int prioflow_set_receive(struct sock *sk, struct prioflow_receive *receiv
 /* What is set, and what is needed for datagrams of the payload that the caller names. */
 static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receive)
 {
+	const struct prioflow_net *net = prioflow_net_of(sock_net(sk));
 	struct prioflow_socket *socket;
 	int err;
 
@@ -209,7 +211,7 @@ static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receiv
 		return -EOPNOTSUPP;
 	rtnl_lock();
 	lock_sock(sk);
-	err = prioflow_headroom(prioflow_net_of(sock_net(sk)), prioflow_device_of(sk),
+	err = prioflow_headroom(net, prioflow_scope_slots(net, prioflow_device_of(sk)),
 				receive->payload, 0, receive);
 	socket = prioflow_socket_find(sk);
 	receive->level = socket ? socket->receiver.level : PRIOFLOW_NO_LEVEL;

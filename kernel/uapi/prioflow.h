@@ -114,7 +114,7 @@ enum {
 	PRIOFLOW_PEER_UNKNOWN,		/* the link is off or new, or its equipment says nothing */
 	PRIOFLOW_PEER_OBEYS,
 	PRIOFLOW_PEER_OBEYS_LESS,	/* not all of the requested levels */
-	PRIOFLOW_PEER_IGNORES,		/* its pause-storm watchdog has timed out */
+	PRIOFLOW_PEER_IGNORES,		/* its pause-storm watchdog ignores a level */
 	PRIOFLOW_PEER_DEAF,		/* sends, but does not receive this port's frames */
 	PRIOFLOW_PEER_SILENT,		/* sends no frames (any more) */
 	PRIOFLOW_PEER_DEFIES,		/* has sent levels that it was requested to pause */
@@ -160,12 +160,15 @@ struct tc_prioflow_xstats {
 	struct tc_prioflow_by by;
 	__u64 ruled;		/* packets that a rule of the administrator's has protected */
 	__u64 ruled_over_room;	/* packets that it has not, because of net.prioflow.send_room */
+	/* of the device */
+	__u64 kept;		/* protected packets that wait for the carrier now */
+	__u64 lost;		/* protected packets that were dropped, with the carrier or a qdisc */
 };
 
 /*
  * Events for monitors: the generic netlink family PRIOFLOW_GENL_NAME has one multicast
  * group, PRIOFLOW_GENL_EVENTS, in each network namespace. A slow reader gets ENOBUFS.
- * Its only request is the dump of the receivers, which needs CAP_NET_ADMIN.
+ * Its only request is the dump of the receivers. Both need CAP_NET_ADMIN.
  */
 #define PRIOFLOW_GENL_NAME	"prioflow"
 #define PRIOFLOW_GENL_VERSION	2
@@ -214,6 +217,8 @@ enum {
  *   ENOBUFS		not enough room: getsockopt returns the numbers
  *   EOPNOTSUPP		neither UDP nor, by packet_socket, a packet socket
  *   ERANGE		no such level; a receiver's level is at most 14, over PFC 13
+ *   EBUSY		(receiver) the socket is in a BPF sockmap, or something else has hooked it
+ *   ENOSPC		(receiver) the namespace has 4096, or some bound to 64 other devices
  *   EINVAL		not the structure's size; the low mark is not below the high mark
  *   ENODEV, ENETDOWN	(receiver) no device in question has a link; none has a link rate
  *   ENOPROTOOPT	the module is not loaded

@@ -10,8 +10,8 @@ use crate::netlink::{KernelError, Netlink, ethtool, link, qdisc};
 pub use crate::qdisc::prioflow::{NO_LIMIT, PrioflowChange};
 use crate::qdisc::prioflow_counters::AllCounters;
 pub use crate::qdisc::prioflow_counters::{
-    ForwardCounters, Holders, LEVELS, LevelCounters, LevelSet, LinkCounters, Peer, PeerState,
-    RuleCounters,
+    ForwardCounters, Holders, KeptCounters, LEVELS, LevelCounters, LevelSet, LinkCounters, Peer,
+    PeerState, RuleCounters,
 };
 use crate::qdisc::{Handle, ROOT_HANDLE, prioflow, prioflow_counters};
 use crate::transmit_ring::TransmitRing;
@@ -90,6 +90,8 @@ pub struct FlowStatus {
     pub forward: ForwardCounters,
     /// What the administrator's rules have protected.
     pub ruled: RuleCounters,
+    /// Protected packets that wait for the carrier, or were lost with it.
+    pub kept: KeptCounters,
     /// What leaves the device although its peer asks for silence.
     pub transmit_ring: TransmitRing,
     /// PAUSE of the NIC itself (`ethtool -a`); `None` if the driver does not say.
@@ -226,7 +228,7 @@ impl FlowPort {
         transmit_ring: TransmitRing,
         mac_pause: Option<MacPause>,
     ) -> Option<FlowStatus> {
-        let AllCounters { paused, requested, holders, peer, levels, link, forward, ruled } =
+        let AllCounters { paused, requested, holders, peer, levels, link, forward, ruled, kept } =
             prioflow_counters::parse(counters)?;
         let settings = prioflow::decode(options)?;
         Some(FlowStatus {
@@ -241,6 +243,7 @@ impl FlowPort {
             link,
             forward,
             ruled,
+            kept,
             transmit_ring,
             mac_pause,
         })

@@ -283,6 +283,9 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 	if (stats.ruled || stats.ruled_over_room)
 		fprintf(file, " by rule: protected %llu over-room %llu\n", stats.ruled,
 			stats.ruled_over_room);
+	if (stats.kept || stats.lost)
+		fprintf(file, " protected packets: kept %llu lost %llu\n", stats.kept,
+			stats.lost);
 	fprintf(file, " level     queued       sent    dropped  longest wait      paused\n");
 	for (i = PRIOFLOW_TOP_LEVEL; i >= 0; i--) {
 		const struct tc_prioflow_level *level = &stats.level[i];

@@ -38,18 +38,19 @@ equal "TCP sockets are refused" "refused errno=$eopnotsupp" "$(ask level=1 famil
 # of the smallest, 84; and one that was begun.
 peer_change reaction 1000 ring 10
 found=$(ask level=1 payload=1200)
-equal "in-flight frames are computed" 11 "$(echo "$found" | part 6)"
+# Of two fragments, of which the second is tiny, one more than of datagrams.
+equal "in-flight frames are computed" 12 "$(echo "$found" | part 6)"
 # A buffer of 2048 octets and what describes it, which is smaller where pointers are.
-within "with the kernel's charge for each" $((11 * 2240)) $((11 * 2560)) "$(echo "$found" | part 5)"
+within "with the kernel's charge for each" $((12 * 2240)) $((12 * 2560)) "$(echo "$found" | part 5)"
 equal "the rest of the buffer is below the high mark" "$(echo "$found" | part 7)" \
     "$(($(echo "$found" | part 5) + $(echo "$found" | part 3)))"
 equal "the low mark is half of the high mark" "$(($(echo "$found" | part 3) / 2))" "$(echo "$found" | part 4)"
 equal "small frames are more" 25 "$(ask level=1 payload=1 | part 6)"
 must b ethtool -s v0p speed 100 duplex full autoneg off
-# Datagrams of two fragments are the worst: 12 500 octets are 7 pairs of 1622.
-equal "so are frames on a faster link" 25 "$(ask level=1 payload=1200 | part 6)"
+# Datagrams of two fragments are the worst: 12 500 octets are 7 pairs of 1622, and one tiny.
+equal "so are frames on a faster link" 26 "$(ask level=1 payload=1200 | part 6)"
 equal "a buffer smaller than the headroom is refused" "refused errno=$enobufs" "$(ask level=1 payload=1200 rcvbuf=20000)"
-equal "getsockopt returns the numbers" "25 40000" "$(ask payload=1200 rcvbuf=20000 | tr , ' ' | cut -d ' ' -f 6,7)"
+equal "getsockopt returns the numbers" "26 40000" "$(ask payload=1200 rcvbuf=20000 | tr , ' ' | cut -d ' ' -f 6,7)"
 equal "a high mark without headroom is refused" "refused errno=$enobufs" "$(ask level=1 payload=1200 high=190000)"
 contains "one with headroom is accepted" "1,1200,90000,45000," "$(ask level=1 payload=1200 high=90000)"
 equal "a low mark that is not below the high mark is refused" "refused errno=$einval" "$(ask level=1 payload=1200 high=9000 low=9000)"
@@ -73,6 +74,13 @@ a perl flow.pl send level=2 priority=2 count=2000 >flow.log &
 sender=$!
 check "a full reader pauses the peer up to its level" wait_for 10 is_at 3
 check "the sender sleeps" wait_for 10 blocked 2
+# The XOFF mark that is in force for the only receiver in XOFF.
+mark() { b teiji flow status | sed -n 's/.*, XOFF from \([0-9 ]*\) on$/\1/p' | tr -d ' '; }
+before=$(mark)
+must ip -n B link set v0p mtu 4000
+check "a larger MTU needs more headroom: the high mark is lower" [ "$(mark)" -lt "$before" ]
+must ip -n B link set v0p mtu 1500
+equal "and a smaller one less again" "$before" "$(mark)"
 a perl flow.pl send priority=3 count=20
 equal "levels above are not paused" "20 0" "$(sent 3) $(queued 3)"
 timely equal "and no frame is lost" "0 0" "$(dropped 2) $(overflowed)"
@@ -104,6 +112,17 @@ must b tc qdisc replace dev v0p root handle 1: prioflow by priority link mac-con
 check "a new port requests the level of the sockets" wait_for 2 is_at 6
 kill -9 "$(cat 7005.pid)"
 check "until the last socket ends" wait_for 5 is_at 0
+
+# Level 14 is PFC's highest priority, which PFC cannot pause.
+b perl flow.pl receive level=14 payload=1200 count=1 hold=1 port=7014 pid=7014.pid <go >7014.log &
+must wait_for 10 grep -q ready 7014.log
+refused "PFC is refused while a receiver has level 14" b tc qdisc change dev v0p root prioflow link pfc
+contains "and changes nothing" "link mac-control" "$(b tc qdisc show dev v0p)"
+peer_change link off
+refused "also by a link that was off" b tc qdisc change dev v0p root prioflow link pfc
+contains "and is off then" "link off" "$(b tc qdisc show dev v0p)"
+peer_change link mac-control
+kill -9 "$(cat 7014.pid)"
 
 # A reader that opts in when it is full.
 mkfifo late

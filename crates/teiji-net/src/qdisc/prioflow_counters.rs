@@ -13,7 +13,7 @@ pub const LEVELS: usize = 16;
 const LEVEL_LEN: usize = 56;
 /// `struct tc_prioflow_xstats { u16 paused, request; u32 unused; struct tc_prioflow_level
 /// level[16]; struct tc_prioflow_link link; struct tc_prioflow_forward forward;
-/// struct tc_prioflow_by by; u64 ruled, ruled_over_room; }`
+/// struct tc_prioflow_by by; u64 ruled, ruled_over_room, kept, lost; }`
 const LEVELS_AT: usize = 8;
 const LINK_AT: usize = LEVELS_AT + LEVELS * LEVEL_LEN;
 /// In the link's: `u64 …[6]; u32 storms; u8 peer[6], peer_state, peer_version, peer_obeys,
@@ -239,6 +239,16 @@ pub struct Holders {
     pub receive_by_forwarded: LevelSet,
 }
 
+/// Protected packets of a device that its qdiscs do not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KeptCounters {
+    /// They wait for the carrier now.
+    pub kept: u64,
+    /// They were dropped: the device was set down, its qdisc removed, or, of those that a bridge
+    /// forwards, the carrier lost.
+    pub lost: u64,
+}
+
 /// What all counters of a qdisc and its device say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllCounters {
@@ -250,6 +260,7 @@ pub(crate) struct AllCounters {
     pub(crate) link: LinkCounters,
     pub(crate) forward: ForwardCounters,
     pub(crate) ruled: RuleCounters,
+    pub(crate) kept: KeptCounters,
 }
 
 /// The counters, `TCA_STATS_APP`.
@@ -302,6 +313,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         protected: u64_at(bytes, RULED_AT)?,
         over_room: u64_at(bytes, RULED_AT + 8)?,
     };
+    let kept =
+        KeptCounters { kept: u64_at(bytes, RULED_AT + 16)?, lost: u64_at(bytes, RULED_AT + 24)? };
     let address: [u8; 6] = *bytes.get(PEER_AT..)?.first_chunk()?;
     let [state, version, obeys] = *bytes.get(PEER_AT + 6..)?.first_chunk()?;
     let peer = Peer {
@@ -312,7 +325,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         silent_ns: u64_at(bytes, SILENT_AT)?,
     };
     let (paused, requested) = (set(0)?, set(2)?);
-    Some(AllCounters { paused, requested, holders, peer, levels, link, forward, ruled })
+    Some(AllCounters { paused, requested, holders, peer, levels, link, forward, ruled, kept })
 }
 
 #[cfg(test)]
@@ -321,7 +334,7 @@ mod tests {
 
     #[test]
     fn counters_are_where_the_kernels_header_has_them() {
-        let mut bytes = vec![0; RULED_AT + 16];
+        let mut bytes = vec![0; RULED_AT + 32];
         bytes[..4].copy_from_slice(&[3_u16, 7].map(u16::to_ne_bytes).concat());
         let level_15 = LEVELS_AT + 15 * LEVEL_LEN;
         for (at, value) in [(level_15, 9), (level_15 + 24, 12_000), (level_15 + 48, 77)] {
@@ -334,9 +347,11 @@ mod tests {
         bytes[PEER_AT + 6..PEER_AT + 9].copy_from_slice(&[2, 2, 14]);
         bytes[BY_AT + 10..BY_AT + 12].copy_from_slice(&3_u16.to_ne_bytes());
         bytes[BY_AT + 16..BY_AT + 18].copy_from_slice(&7_u16.to_ne_bytes());
-        bytes[RULED_AT + 8..].copy_from_slice(&u64::to_ne_bytes(5));
+        bytes[RULED_AT + 8..RULED_AT + 16].copy_from_slice(&u64::to_ne_bytes(5));
+        bytes[RULED_AT + 24..].copy_from_slice(&u64::to_ne_bytes(8));
         let found = parse(&bytes).unwrap();
         assert_eq!(found.ruled, RuleCounters { protected: 0, over_room: 5 });
+        assert_eq!(found.kept, KeptCounters { kept: 0, lost: 8 });
         assert_eq!((found.paused, found.requested), (LevelSet(3), LevelSet(7)));
         let holders = Holders {
             transmit_by_peer: LevelSet(3),

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use teiji_core::time::{Instant, Monotonic};
 use teiji_experiment::scenario::LinkMode;
 use teiji_net::flow::{
-    FlowStatus, ForwardCounters, LevelCounters, LevelSet, MacPause, Peer, PeerState, RuleCounters,
+    FlowStatus, ForwardCounters, KeptCounters, LevelCounters, LevelSet, MacPause, Peer, PeerState,
+    RuleCounters,
 };
 use teiji_net::flow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use teiji_report::units::{Glyphs, count, duration};
@@ -93,6 +94,7 @@ pub fn status(status: &FlowStatus, all: bool, glyphs: &Glyphs) -> String {
     link(status, glyphs, &mut text);
     forward(&status.forward, glyphs, &mut text);
     ruled(status.ruled, glyphs, &mut text);
+    kept(status.kept, glyphs, &mut text);
     if all {
         let levels: Vec<String> = status.table.levels().iter().map(u8::to_string).collect();
         let _ = writeln!(
@@ -294,11 +296,12 @@ fn receiver_line(receiver: &Receiver, who: &str, glyphs: &Glyphs) -> String {
         format!("pauses its peers since {since}")
     };
     format!(
-        "socket {} of {who}, level {}: {what}; {} of {} bytes are unread",
+        "socket {} of {who}, level {}: {what}; {} of {} bytes are unread, XOFF from {} on",
         receiver.inode,
         receiver.level,
         count(receiver.queued.into(), glyphs),
         count(receiver.buffer.into(), glyphs),
+        count(receiver.high.into(), glyphs),
     )
 }
 
@@ -337,6 +340,22 @@ fn ruled(ruled: RuleCounters, glyphs: &Glyphs, text: &mut String) {
             "  warning: rules did not protect {} packets: net.prioflow.send_room is too small for \
              the queued packets",
             count(ruled.over_room, glyphs)
+        );
+    }
+}
+
+/// Protected packets that the qdisc does not have.
+fn kept(kept: KeptCounters, glyphs: &Glyphs, text: &mut String) {
+    if kept.kept > 0 {
+        let packets = count(kept.kept, glyphs);
+        let _ = writeln!(text, "  {packets} protected packets wait for the carrier");
+    }
+    if kept.lost > 0 {
+        let _ = writeln!(
+            text,
+            "  warning: {} protected packets were dropped: the device was set down, its qdisc removed, \
+             or the carrier lost under forwarded frames",
+            count(kept.lost, glyphs)
         );
     }
 }
@@ -484,6 +503,7 @@ mod tests {
             levels,
             forward: ForwardCounters { room: 426, headroom: 213, asks: 2, beyond: 0, most: 200 },
             ruled: RuleCounters { protected: 210, over_room: 3 },
+            kept: KeptCounters { kept: 4, lost: 6 },
             link: LinkCounters {
                 frames_sent: 3,
                 frames_received: 2,
@@ -529,6 +549,8 @@ mod tests {
   forwarded to here: at most 200 waited of one port and level, 0 beyond their room
   protected by rules: 210 packets
   warning: rules did not protect 3 packets: net.prioflow.send_room is too small for the queued packets
+  4 protected packets wait for the carrier
+  warning: 6 protected packets were dropped: the device was set down, its qdisc removed, or the carrier lost under forwarded frames
 "
         );
         let all = status(&some(), true, &Glyphs::ASCII);
