@@ -69,26 +69,32 @@ static void prioflow_forward_xoff(struct prioflow_port *port, struct prioflow_ac
 	spin_unlock_bh(&port->lock);
 }
 
-/* XON if the port's frames at a level are down to the low mark. The qdisc lock, or a purge. */
-static void prioflow_forward_check_xon(struct prioflow_net *net, u32 slot,
-				   struct prioflow_account *account, u8 level)
+/* XON of a port, or NULL if it has ended, for a queue that has its level in XOFF. RCU. */
+static void prioflow_forward_xon(struct prioflow_port *port, struct prioflow_account *account,
+				  u8 level)
 {
-	struct prioflow_port *port;
-
-	rcu_read_lock();
-	port = rcu_dereference(net->by_slot[slot]);
-	if (port && account->frames[level] && account->frames[level] > READ_ONCE(port->forward.low))
-		goto unlock;
 	account->xoff &= ~BIT(level);
 	if (!port)
-		goto unlock;
+		return;
 	spin_lock_bh(&port->lock);
 	if (account->serial == port->forward.serial) {
 		port->forward.xoff_queues[level]--;
 		prioflow_forward_request(port);
 	}
 	spin_unlock_bh(&port->lock);
-unlock:
+}
+
+/* XON if the port's frames at a level are down to the low mark. The qdisc lock. */
+static void prioflow_forward_check_xon(struct prioflow_net *net, u32 slot,
+				       struct prioflow_account *account, u8 level)
+{
+	struct prioflow_port *port;
+
+	rcu_read_lock();
+	port = rcu_dereference(net->by_slot[slot]);
+	if (!port || !account->frames[level] ||
+	    account->frames[level] <= READ_ONCE(port->forward.low))
+		prioflow_forward_xon(port, account, level);
 	rcu_read_unlock();
 }
 
@@ -141,18 +147,47 @@ void prioflow_forward_release(struct prioflow_sched *q, u32 slot, u8 level)
 		prioflow_forward_check_xon(q->port->net, slot, account, level);
 }
 
-/* Uncharges all frames. The qdisc lock, or the qdisc is being destroyed. */
-void prioflow_forward_purge(struct prioflow_sched *q)
+/* XON for all that the queue has in XOFF. The qdisc lock, or the qdisc is being destroyed. */
+static void prioflow_forward_xon_all(struct prioflow_sched *q)
 {
 	u32 slot, level;
 
+	rcu_read_lock();
 	for (slot = 0; slot < PRIOFLOW_SLOTS; slot++) {
+		struct prioflow_port *port = rcu_dereference(q->port->net->by_slot[slot]);
 		struct prioflow_account *account = &q->account[slot];
 		unsigned long xoff = account->xoff;
 
-		memset(account->frames, 0, sizeof(account->frames));
 		for_each_set_bit(level, &xoff, PRIOFLOW_LEVELS)
-			prioflow_forward_check_xon(q->port->net, slot, account, level);
+			prioflow_forward_xon(port, account, level);
+	}
+	rcu_read_unlock();
+}
+
+/* Uncharges all frames. The qdisc lock, or the qdisc is being destroyed. */
+void prioflow_forward_purge(struct prioflow_sched *q)
+{
+	u32 slot;
+
+	for (slot = 0; slot < PRIOFLOW_SLOTS; slot++)
+		memset(q->account[slot].frames, 0, sizeof(q->account[slot].frames));
+	prioflow_forward_xon_all(q);
+}
+
+/* Whether frames for the port may pause other ports; if not, those in its queues do no more. */
+void prioflow_forward_set_propagates(struct prioflow_port *port, bool propagates)
+{
+	struct prioflow_sched *sched;
+
+	/* Queues come and go under it. */
+	ASSERT_RTNL();
+	WRITE_ONCE(port->propagates, propagates);
+	if (propagates)
+		return;
+	list_for_each_entry(sched, &port->qdiscs, list) {
+		sch_tree_lock(sched->qdisc);
+		prioflow_forward_xon_all(sched);
+		sch_tree_unlock(sched->qdisc);
 	}
 }
 

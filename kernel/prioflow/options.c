@@ -110,7 +110,7 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 	if (tb[TCA_PRIOFLOW_SCOPE])
 		prioflow_port_set_scope(port, nla_get_u8(tb[TCA_PRIOFLOW_SCOPE]));
 	if (tb[TCA_PRIOFLOW_PROPAGATE])
-		WRITE_ONCE(port->propagates, nla_get_u8(tb[TCA_PRIOFLOW_PROPAGATE]));
+		prioflow_forward_set_propagates(port, nla_get_u8(tb[TCA_PRIOFLOW_PROPAGATE]));
 	if (tb[TCA_PRIOFLOW_SEND_LEVEL])
 		prioflow_port_set_send_level(port, nla_get_u8(tb[TCA_PRIOFLOW_SEND_LEVEL]),
 					tb[TCA_PRIOFLOW_LIFETIME] ?

@@ -136,6 +136,7 @@ wait_for 5 c arping -q -c 1 -w 1 -I w0 10.0.0.1
 a perl flow.pl send tos=$((4 * 16)) count=1000000 gap=0.001 pid=bulk.pid >/dev/null &
 check "frames for a paused port pause the port that they come from" wait_for 10 is_at 5
 must b tc qdisc change dev w0p root prioflow propagate off
+check "and no longer once that port does not propagate" wait_for 5 is_at 0
 must b tc qdisc del dev w0p root
 must b tc qdisc replace dev w0p root handle 1: prioflow by dscp limit 50 link mac-control propagate off
 must wait_for 5 held_at
