@@ -45,13 +45,23 @@ static bool prioflow_keep_must_wait(const struct prioflow_port *port)
 }
 
 /* Whether a packet is protected, and there is room for it. Counts it. The port's lock. */
-static bool prioflow_keep_takes(struct prioflow_port *port, const struct sk_buff *skb)
+static bool prioflow_keep_takes(struct prioflow_port *port, struct sk_buff *skb)
 {
-	if (prioflow_socket_is_charged(skb))
-		return prioflow_socket_protects(skb->sk, 0, dev_net(port->dev));
-	if (!prioflow_rules_match(port->net, skb, 0) ||
-	    port->keep.ruled_bytes + skb->truesize > READ_ONCE(port->net->send_room))
+	const struct prioflow_sched *sched;
+	u8 level;
+
+	sched = list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
+	level = sched ? prioflow_classify(sched, skb) : PRIOFLOW_FOREIGN;
+	if (level == PRIOFLOW_FOREIGN)
 		return false;
+	if (prioflow_socket_is_charged(skb))
+		return prioflow_socket_protects(skb->sk, level, dev_net(port->dev));
+	if (!prioflow_rules_match(port->net, skb, level))
+		return false;
+	if (port->keep.ruled_bytes + skb->truesize > READ_ONCE(port->net->send_room)) {
+		port->keep.lost++;
+		return false;
+	}
 	port->keep.ruled_bytes += skb->truesize;
 	return true;
 }
@@ -64,7 +74,8 @@ static unsigned int prioflow_keep_hook(void *priv, struct sk_buff *skb,
 	unsigned int verdict = NF_ACCEPT;
 
 	if (likely(!prioflow_keep_must_wait(port)) || skb == READ_ONCE(keep->passing) ||
-	    !(prioflow_socket_is_charged(skb) || READ_ONCE(port->ruled)))
+	    !(prioflow_socket_is_charged(skb) ||
+	      READ_ONCE(port->protects) & PRIOFLOW_PROTECTS_BY_RULES))
 		return NF_ACCEPT;
 	spin_lock_bh(&port->lock);
 	if (prioflow_keep_must_wait(port) && prioflow_keep_takes(port, skb)) {
@@ -125,6 +136,7 @@ void prioflow_keep_resume(struct prioflow_port *port)
 	if (prioflow_keep_is_down(port->dev))
 		return;
 	__skb_queue_head_init(&batch);
+	prioflow_port_set_protects(port, PRIOFLOW_PROTECTS_KEPT, true);
 	for (;;) {
 		spin_lock_bh(&port->lock);
 		skb_queue_splice_init(&keep->kept, &batch);
@@ -133,7 +145,7 @@ void prioflow_keep_resume(struct prioflow_port *port)
 					  round++ < PRIOFLOW_KEEP_ROUNDS);
 		spin_unlock_bh(&port->lock);
 		if (skb_queue_empty(&batch))
-			return;
+			break;
 		while ((skb = __skb_dequeue(&batch))) {
 			WRITE_ONCE(keep->passing, skb);
 			dev_queue_xmit(skb);
@@ -141,6 +153,7 @@ void prioflow_keep_resume(struct prioflow_port *port)
 			cond_resched();
 		}
 	}
+	prioflow_port_set_protects(port, PRIOFLOW_PROTECTS_KEPT, false);
 }
 
 static void prioflow_keep_work(struct work_struct *work)
@@ -188,8 +201,13 @@ void prioflow_keep_purge(struct prioflow_port *port)
 void prioflow_keep_start(struct prioflow_port *port)
 {
 	struct prioflow_keep *keep = &port->keep;
+	int err;
 
 	ASSERT_RTNL();
+	if (!IS_ENABLED(CONFIG_NETFILTER_EGRESS)) {
+		pr_warn_once("prioflow: without CONFIG_NETFILTER_EGRESS, packets that are sent without carrier are lost\n");
+		return;
+	}
 	if (keep->hooked)
 		return;
 	keep->hook = (struct nf_hook_ops) {
@@ -200,9 +218,11 @@ void prioflow_keep_start(struct prioflow_port *port)
 		.hooknum	= NF_NETDEV_EGRESS,
 		.priority	= INT_MAX,
 	};
-	keep->hooked = !nf_register_net_hook(dev_net(port->dev), &keep->hook);
-	if (!keep->hooked)
-		netdev_warn(port->dev, "prioflow: without CONFIG_NETFILTER_EGRESS, packets that are sent without carrier are lost\n");
+	err = nf_register_net_hook(dev_net(port->dev), &keep->hook);
+	keep->hooked = !err;
+	if (err)
+		netdev_warn(port->dev, "prioflow: cannot register a netfilter egress hook (error %d): packets that are sent without carrier are lost until it is tried again with the next change of the carrier\n",
+			    err);
 }
 
 /* Ends that, and drops the kept packets. */

@@ -24,6 +24,13 @@ static struct prioflow_port *prioflow_port_find(struct prioflow_net *net,
 	return NULL;
 }
 
+/* Notes that @what (PRIOFLOW_PROTECTS_*) protects packets, or does no more. */
+void prioflow_port_set_protects(struct prioflow_port *port, u8 what, bool on)
+{
+	ASSERT_RTNL();
+	WRITE_ONCE(port->protects, on ? port->protects | what : port->protects & ~what);
+}
+
 /* Gets the device's port, or makes one; NULL without memory. */
 struct prioflow_port *prioflow_port_get(struct net_device *dev)
 {
@@ -43,7 +50,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->qdiscs);
 	port->propagates = true;
-	port->ruled = prioflow_rules_exist(net);
+	prioflow_port_set_protects(port, PRIOFLOW_PROTECTS_BY_RULES, prioflow_rules_exist(net));
 	prioflow_link_init(&port->link);
 	prioflow_keep_init(&port->keep);
 	prioflow_net_add(net, port);
@@ -353,6 +360,8 @@ static void prioflow_port_measure(struct prioflow_port *port)
 	prioflow_peer_start(&port->link.peer, ktime_get_ns());
 	prioflow_link_request(port);
 	spin_unlock_bh(&port->lock);
+	if (port->net->has_senders)
+		prioflow_keep_start(port);	/* if there was no memory before */
 	prioflow_keep_resume(port);
 }
 

@@ -252,7 +252,7 @@ struct prioflow_port {
 	u16 request;			/* of the peer: by any of them, widened by the scope */
 	u8 scope;			/* PRIOFLOW_SCOPE_* */
 	bool propagates;		/* frames for this port may pause other ports */
-	bool ruled;			/* the namespace has rules; changes under RTNL */
+	u8 protects;			/* PRIOFLOW_PROTECTS_*; changes under RTNL */
 	struct prioflow_link link;
 	struct prioflow_forward forward;
 	struct prioflow_keep keep;
@@ -260,6 +260,10 @@ struct prioflow_port {
 	u64 paused_ns[PRIOFLOW_LEVELS];
 	u32 pauses[PRIOFLOW_LEVELS];
 };
+
+/* What may protect packets that are charged to no socket, so that a qdisc looks at each. */
+#define PRIOFLOW_PROTECTS_BY_RULES	BIT(0)	/* the namespace has some */
+#define PRIOFLOW_PROTECTS_KEPT		BIT(1)	/* kept packets are being sent again */
 
 /* Whether the limits apply to a packet. */
 enum prioflow_protection {
@@ -387,6 +391,7 @@ void prioflow_port_module_exit(void);
 u32 prioflow_port_rate(const struct prioflow_port *port);
 struct prioflow_port *prioflow_port_get(struct net_device *dev);
 void prioflow_port_put(struct prioflow_port *port);
+void prioflow_port_set_protects(struct prioflow_port *port, u8 what, bool on);
 void prioflow_port_join(struct prioflow_port *port, struct prioflow_sched *sched);
 void prioflow_port_leave(struct prioflow_port *port, struct prioflow_sched *sched);
 void prioflow_port_expire(struct prioflow_port *port, u64 now_ns);

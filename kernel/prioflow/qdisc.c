@@ -138,15 +138,17 @@ static enum prioflow_protector prioflow_protector_of(struct prioflow_sched *q,
 						     const struct sk_buff *skb, u32 number)
 {
 	struct prioflow_port *port = q->port;
-
 	/* A kept packet was counted when its qdisc or the port took it. */
+	bool kept = skb == READ_ONCE(port->keep.passing);
+
 	if (prioflow_socket_is_charged(skb) &&
-	    (skb == READ_ONCE(port->keep.passing) ||
-	     prioflow_socket_protects(skb->sk, number, dev_net(port->dev))))
+	    (kept || prioflow_socket_protects(skb->sk, number, dev_net(port->dev))))
 		return PRIOFLOW_BY_SOCKET;
-	if (READ_ONCE(port->ruled) && prioflow_rules_protect(q, skb, number))
+	if (READ_ONCE(port->protects) & PRIOFLOW_PROTECTS_BY_RULES &&
+	    prioflow_rules_protect(q, skb, number))
 		return PRIOFLOW_BY_RULE;
-	return PRIOFLOW_BY_NOTHING;
+	/* Of a packet socket's segments the last one is charged for all. */
+	return kept ? PRIOFLOW_BY_SOCKET : PRIOFLOW_BY_NOTHING;
 }
 
 /* Adds a packet that may be protected, or is GSO. */
@@ -176,7 +178,7 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	if (unlikely(q->one_queue))
 		skb_set_queue_mapping(skb, q->one_queue - 1);
 	if (unlikely(skb->skb_iif || prioflow_socket_is_charged(skb) || skb_is_gso(skb) ||
-		     READ_ONCE(q->port->ruled)))
+		     READ_ONCE(q->port->protects)))
 		return prioflow_add_packet(skb, sch, number, to_free);
 	if (prioflow_can_bypass(sch, skb)) {
 		prioflow_bypass_put(sch, skb, number);

@@ -141,7 +141,8 @@ static void prioflow_rules_apply(struct prioflow_net *net)
 
 	ASSERT_RTNL();
 	list_for_each_entry(port, &net->ports, list)
-		WRITE_ONCE(port->ruled, prioflow_rules_exist(net));
+		prioflow_port_set_protects(port, PRIOFLOW_PROTECTS_BY_RULES,
+					   prioflow_rules_exist(net));
 }
 
 /* Whether there are rules. RTNL: their number changes under it. */

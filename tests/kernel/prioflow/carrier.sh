@@ -70,8 +70,32 @@ twice() {
     grep -c '^[0-9]' numbers.log
 }
 equal "without opting in all are lost" 0 "$(twice -1 | tail -1)"
+equal "opted in for a lower level, too" 0 "$(twice 1 | tail -1)"
 equal "opted in, none is" 40 "$(twice 2 | tail -1)"
 equal "and they come in order" "$(seq 1 40)" "$(grep '^[0-9]' numbers.log)"
+
+# Segments that the qdisc has made.
+b perl -e "$numbers" >numbers.log &
+reader=$!
+must wait_for 10 grep -q ready numbers.log
+change limit 5 send-level 3
+a perl -e 'socket(S, 2, 2, 0) or die $!;
+    setsockopt(S, 0, 0x5470, pack("l l L4 Q", 2, -1, (0) x 5)) or die $!;
+    setsockopt(S, 1, 12, pack("i", 2)) or die $!;
+    setsockopt(S, 17, 103, pack("i", 504)) or die $!;
+    send(S, join("", map { pack("N", $_) . "x" x 500 } 1 .. 20), 0, pack("S n C4 x8", 2, 7002, 10, 0, 0, 2)) or die $!;
+    $| = 1; print "sent\n"; <STDIN>' <go >sender.log 2>&1 &
+sender=$!
+must wait_for 10 grep -q '^sent$' sender.log
+equal "segments of a protected packet wait" 20 "$(queued 2)"
+unplug
+plug
+wait_for 5 [ "$(queued 2)" = 20 ]
+change limit 500 send-level 0
+wait_for $((20 * slow)) gone $reader
+echo >&3
+wait_for 5 gone $sender
+equal "all of them come when the carrier is back" "$(seq 1 20)" "$(grep '^[0-9]' numbers.log)"
 
 # A sender sleeps without carrier as in a pause, and set down drops what is kept.
 unplug
@@ -82,6 +106,7 @@ check "the sender sleeps" grep -q '^State:.S' "/proc/$(cat sender.pid)/status"
 must ip -n A link set v0 down
 wait_for 5 gone $sender
 check "until the device is set down" gone $sender
+contains "which is counted" "protected packets: kept 0 lost" "$(a tc -s qdisc show dev v0)"
 must ip -n A link set v0 up
 # Neighbours go when a device is set down.
 must ip -n A neighbour replace 10.0.0.2 dev v0 lladdr "$peer" nud permanent
