@@ -216,13 +216,15 @@ static bool prioflow_is_control(struct sk_buff *skb, u8 *class)
 	return skb_mac_header_was_set(skb) && is_link_local_ether_addr(eth_hdr(skb)->h_dest);
 }
 
-/* Whether it is a frame of flow control: MACs and links obey these. */
+/*
+ * Whether it is a frame of flow control: links obey those to its address, and MACs (802.3,
+ * annex 31B) also those to their own.
+ */
 static bool prioflow_is_flow_control(const struct sk_buff *skb)
 {
-	return (skb->protocol == htons(ETH_P_PAUSE) ||
-		skb->protocol == htons(PRIOFLOW_ETHERTYPE)) &&
-	       skb_mac_header_was_set(skb) &&
-	       ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address);
+	return skb->protocol == htons(ETH_P_PAUSE) ||
+	       (skb->protocol == htons(PRIOFLOW_ETHERTYPE) && skb_mac_header_was_set(skb) &&
+		ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address));
 }
 
 /* Whether this host has made it: no bridge forwards it, nor is it of another namespace. */

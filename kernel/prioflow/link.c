@@ -250,7 +250,10 @@ void prioflow_link_request(struct prioflow_port *port)
 /* Whether the device shares a wire of another device, or tunnels through it. */
 static bool prioflow_link_is_virtual(const struct net_device *dev)
 {
-	static const char * const kinds[] = { "ipvlan", "ipvtap", "vxlan", "geneve", "macsec" };
+	static const char * const kinds[] = {
+		"ipvlan", "ipvtap", "vxlan", "geneve", "macsec", "gretap", "ip6gretap", "erspan",
+		"ip6erspan", "hsr",
+	};
 	u32 i;
 
 	for (i = 0; dev->rtnl_link_ops && i < ARRAY_SIZE(kinds); i++)

@@ -6,43 +6,51 @@
 
 #include "prioflow.h"
 
-/* Initialised in this order, undone in reverse order. */
-static const struct {
-	int (*init)(void);
-	void (*exit)(void);
-} prioflow_parts[] = {
-	{ prioflow_event_module_init, prioflow_event_module_exit },
-	{ prioflow_net_module_init, prioflow_net_module_exit },
-	{ prioflow_socket_module_init, prioflow_socket_module_exit },
-	{ prioflow_port_module_init, prioflow_port_module_exit },
-	{ prioflow_qdisc_module_init, prioflow_qdisc_module_exit },
-	{ prioflow_sockopt_module_init, prioflow_sockopt_module_exit },
-};
-
-static void prioflow_end(u32 parts)
-{
-	while (parts--)
-		prioflow_parts[parts].exit();
-}
-
 static int __init prioflow_module_init(void)
 {
 	int err;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(prioflow_parts); i++) {
-		err = prioflow_parts[i].init();
-		if (err) {
-			prioflow_end(i);
-			return err;
-		}
-	}
+	err = prioflow_event_module_init();
+	if (err)
+		return err;
+	err = prioflow_net_module_init();
+	if (err)
+		goto err_event;
+	err = prioflow_socket_module_init();
+	if (err)
+		goto err_net;
+	err = prioflow_port_module_init();
+	if (err)
+		goto err_socket;
+	err = prioflow_qdisc_module_init();
+	if (err)
+		goto err_port;
+	err = prioflow_sockopt_module_init();
+	if (err)
+		goto err_qdisc;
 	return 0;
+
+err_qdisc:
+	prioflow_qdisc_module_exit();
+err_port:
+	prioflow_port_module_exit();
+err_socket:
+	prioflow_socket_module_exit();
+err_net:
+	prioflow_net_module_exit();
+err_event:
+	prioflow_event_module_exit();
+	return err;
 }
 
 static void __exit prioflow_module_exit(void)
 {
-	prioflow_end(ARRAY_SIZE(prioflow_parts));
+	prioflow_sockopt_module_exit();
+	prioflow_qdisc_module_exit();
+	prioflow_port_module_exit();
+	prioflow_socket_module_exit();
+	prioflow_net_module_exit();
+	prioflow_event_module_exit();
 	/* Wait for the rx hook, */
 	synchronize_net();
 	/* and for prioflow_socket_destruct() to return after module_put(). */

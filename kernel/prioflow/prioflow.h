@@ -344,7 +344,6 @@ struct prioflow_receiver {
 	u8 requested;			/* requested level + 1; 0: none */
 	bool abandoned;			/* has not read for too long: no longer served */
 	u32 payload;			/* of its smallest datagram, octets */
-	u32 high_config;		/* XOFF mark as set; 0: computed */
 	u32 high;			/* XOFF mark, bytes of sk_rmem_alloc */
 	u32 low;			/* XON mark */
 	u32 headroom;			/* bytes of its buffer for in-flight frames */

@@ -218,6 +218,8 @@ static bool prioflow_rules_fit(const struct prioflow_rule *rule, struct sock *sk
 		return false;
 	if (rule->cgroup)
 		return prioflow_rules_in_cgroup(rule, sk);
+	if (sk->sk_family != AF_INET && sk->sk_family != AF_INET6)
+		return false;
 	/* A raw socket has its protocol in place of a port. */
 	if (sk->sk_protocol != IPPROTO_UDP && sk->sk_protocol != IPPROTO_TCP)
 		return false;

@@ -32,12 +32,12 @@ sub value {
     return join "", map { chr(rand() < 0.8 ? int rand 16 : int rand 256) } 1 .. $length;
 }
 # Of TCA_PRIOFLOW_*; the table has as many as its source.
-my @length = (0, 4, 4, 1, 64, 1, 8, 0, 1, 1, 4, 4, 4, 4);
+my @length = (0, 4, 4, 1, 64, 1, 8, 0, 1, 1, 4, 4, 4, 4, 1, 1, 1);
 my %answers;
 for my $n (1 .. $count) {
     my $options = "";
     for (1 .. int rand 6) {
-        my $type = rand() < 0.9 ? 1 + int rand 13 : int rand 70;
+        my $type = rand() < 0.9 ? 1 + int rand 16 : int rand 70;
         $options .= attribute($type | (rand() < 0.05 ? 0x8000 : 0), value($length[$type]));
     }
     # A wrong length, now and then.
