@@ -50,6 +50,7 @@ struct prioflow_port *prioflow_port_get(struct net_device *dev)
 	spin_lock_init(&port->lock);
 	INIT_LIST_HEAD(&port->qdiscs);
 	port->propagates = true;
+	port->charge = PRIOFLOW_CHARGE_USUAL;
 	prioflow_port_set_protects(port, PRIOFLOW_PROTECTS_BY_RULES, prioflow_rules_exist(net));
 	prioflow_link_init(&port->link);
 	prioflow_keep_init(&port->keep);
@@ -355,6 +356,7 @@ static void prioflow_port_measure(struct prioflow_port *port)
 	prioflow_receive_measure(port->net);
 	if (!netif_carrier_ok(port->dev))
 		return;
+	prioflow_receive_forget(port);
 	/* What was requested before may not have reached the peer that is there now. */
 	spin_lock_bh(&port->lock);
 	prioflow_peer_start(&port->link.peer, ktime_get_ns());

@@ -221,7 +221,7 @@ struct prioflow_net {
 	DECLARE_HASHTABLE(by_index, 5);	/* the same ports; RTNL */
 	u32 serial;			/* last one given to a port; RTNL */
 	bool has_senders;		/* or has had; changes under RTNL */
-	u32 charge;			/* most seen, in PRIOFLOW_CHARGE_USUAL of the usual */
+	u32 charge;			/* the largest of its ports' */
 	u32 send_room;			/* bytes, of each user */
 	u32 receiver_watchdog_ms;
 	u8 open_levels;
@@ -253,6 +253,7 @@ struct prioflow_port {
 	u8 scope;			/* PRIOFLOW_SCOPE_* */
 	bool propagates;		/* frames for this port may pause other ports */
 	u8 protects;			/* PRIOFLOW_PROTECTS_*; changes under RTNL */
+	u32 charge;			/* most seen for a frame, in PRIOFLOW_CHARGE_USUAL of the usual */
 	struct prioflow_link link;
 	struct prioflow_forward forward;
 	struct prioflow_keep keep;
@@ -522,7 +523,8 @@ void prioflow_receive_end(struct prioflow_socket *socket);
 void prioflow_receive_measure(struct prioflow_net *net);
 bool prioflow_receive_has_level(struct prioflow_net *net, u32 slot, s8 level);
 u32 prioflow_receive_high(const struct prioflow_socket *socket);
-void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb);
+void prioflow_receive_see(struct prioflow_port *port, const struct sk_buff *skb);
+void prioflow_receive_forget(struct prioflow_port *port);
 
 /* headroom.c */
 #define PRIOFLOW_CHARGE_USUAL	64

@@ -78,8 +78,9 @@ static void prioflow_receive_data_ready(struct sock *sk)
 }
 
 /* Notes how much more than usual a port's driver charges for a frame. */
-void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb)
+void prioflow_receive_see(struct prioflow_port *port, const struct sk_buff *skb)
 {
+	struct prioflow_net *net = port->net;
 	u32 charge;
 
 	/* GRO has joined several frames. */
@@ -87,8 +88,24 @@ void prioflow_receive_see(struct prioflow_net *net, const struct sk_buff *skb)
 		return;
 	charge = min_t(u32, skb->truesize, PRIOFLOW_TRUESIZE_MAX) * PRIOFLOW_CHARGE_USUAL /
 		 prioflow_headroom_charge(skb->len);
+	charge = min_t(u32, charge, PRIOFLOW_CHARGE_MOST);
+	if (charge > READ_ONCE(port->charge))
+		WRITE_ONCE(port->charge, charge);
 	if (charge > READ_ONCE(net->charge))
-		WRITE_ONCE(net->charge, min_t(u32, charge, PRIOFLOW_CHARGE_MOST));
+		WRITE_ONCE(net->charge, charge);
+}
+
+/* Forgets what has been seen at a port: another driver's setting, or peer, may be there. */
+void prioflow_receive_forget(struct prioflow_port *port)
+{
+	const struct prioflow_port *other;
+	u32 most = PRIOFLOW_CHARGE_USUAL;
+
+	ASSERT_RTNL();
+	WRITE_ONCE(port->charge, PRIOFLOW_CHARGE_USUAL);
+	list_for_each_entry(other, &port->net->ports, list)
+		most = max(most, READ_ONCE(other->charge));
+	WRITE_ONCE(port->net->charge, most);
 }
 
 static bool prioflow_receive_in_sockmap(const struct sock *sk)

@@ -110,7 +110,7 @@ unsigned int prioflow_rx(void *priv, struct sk_buff *skb, const struct nf_hook_s
 	u8 mode;
 
 	lockdep_assert_in_softirq();
-	prioflow_receive_see(port->net, skb);
+	prioflow_receive_see(port, skb);
 	if (likely(skb->protocol != htons(ETH_P_PAUSE) &&
 		   skb->protocol != htons(PRIOFLOW_ETHERTYPE))) {
 		if (unlikely(READ_ONCE(port->request)))

@@ -99,6 +99,12 @@ reads() {
     must wait_for 10 is_at $(($1 + 1))
 }
 reads 3 7003
+before=$(mark)
+must b ethtool -s v0p speed 1000 duplex full autoneg off
+check "a faster link needs more headroom, also for a receiver that has it" [ "$(mark)" -lt "$before" ]
+must b ethtool -s v0p speed 100 duplex full autoneg off
+equal "and a slower one less" "$before" "$(mark)"
+must wait_for 10 is_at 4
 reads 6 7006
 kill -9 "$(cat 7006.pid)"
 check "when the highest is killed, the next level counts" wait_for 5 is_at 4
