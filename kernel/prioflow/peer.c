@@ -96,7 +96,7 @@ u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns
 	if (now_ns - peer->heard_ns > PRIOFLOW_SILENCE_NS)
 		return PRIOFLOW_PEER_SILENT;
 	if (now_ns - peer->confirmed_ns > PRIOFLOW_SILENCE_NS)
-		return PRIOFLOW_PEER_DEAF;
+		return PRIOFLOW_PEER_RECEIVES_NOTHING;
 	if (peer->ignores)
 		return PRIOFLOW_PEER_IGNORES;
 	if (fls(request) > peer->obeys)

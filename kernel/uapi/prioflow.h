@@ -115,7 +115,7 @@ enum {
 	PRIOFLOW_PEER_OBEYS,
 	PRIOFLOW_PEER_OBEYS_LESS,	/* not all of the requested levels */
 	PRIOFLOW_PEER_IGNORES,		/* its pause-storm watchdog ignores a level */
-	PRIOFLOW_PEER_DEAF,		/* sends, but does not receive this port's frames */
+	PRIOFLOW_PEER_RECEIVES_NOTHING,	/* sends, but does not receive this port's frames */
 	PRIOFLOW_PEER_SILENT,		/* sends no frames (any more) */
 	PRIOFLOW_PEER_DEFIES,		/* has sent levels that it was requested to pause */
 };

@@ -210,7 +210,7 @@ fn levels(pairs: &[(&Interface, &Interface)], seconds: f64) -> Vec<Line> {
     for (before, now) in pairs {
         let Some(flow_control) = &now.flow_control else { continue };
         let peer = flow_control.peer;
-        let state = format!("{peer:?}").to_lowercase();
+        let state = peer.name();
         let mut cells = [const { String::new() }; 6];
         (cells[0], cells[1]) = (now.name.clone(), format!("peer {state}"));
         table.row(peer.is_alarm(), cells);

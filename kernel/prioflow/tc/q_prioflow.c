@@ -23,7 +23,7 @@ static const char * const links[] = { "off", "mac-control", "experimental", "pfc
 static const char * const scopes[] = { "level", "below" };
 static const char * const switches[] = { "off", "on" };
 static const char * const peers[] = {
-	"unknown", "obeys", "obeys less", "ignores", "deaf", "silent", "defies",
+	"unknown", "obeys", "obeys less", "ignores", "receives nothing", "silent", "defies",
 };
 static const int entries[] = { 64, 16, 8, 16 };
 

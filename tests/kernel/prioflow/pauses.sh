@@ -169,7 +169,7 @@ check "until it obeys again" wait_for 5 is_state "2 obeys"
 # A's frames are lost: B's come and confirm none of them.
 faults=/sys/kernel/debug/vtsn/ptp$(a ethtool -T v0 | sed -n 's/PTP Hardware Clock: //p')
 must sh -c "echo 1000000 >$faults/loss_ppm"
-check "a peer that receives nothing is deaf" wait_for 10 is_state "2 deaf"
+check "a peer that receives nothing says so" wait_for 10 is_state "2 receives nothing"
 refused "which is an alarm" a teiji flow check
 must sh -c "echo 0 >$faults/loss_ppm"
 check "until it receives again" wait_for 5 is_state "2 obeys"

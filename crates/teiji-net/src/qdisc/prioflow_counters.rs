@@ -78,10 +78,10 @@ pub enum PeerState {
     Obeys,
     /// It does not obey all of the requested levels.
     ObeysLess,
-    /// Its pause-storm watchdog ignores all requests.
+    /// Its pause-storm watchdog ignores requests for some level.
     Ignores,
     /// It sends, but does not receive this port's frames.
-    Deaf,
+    ReceivesNothing,
     /// It sends no level frames, or none any more.
     Silent,
     /// It has transmitted more frames of requested levels than can have been in flight.
@@ -96,11 +96,24 @@ impl PeerState {
             PeerState::Obeys,
             PeerState::ObeysLess,
             PeerState::Ignores,
-            PeerState::Deaf,
+            PeerState::ReceivesNothing,
             PeerState::Silent,
             PeerState::Defies,
         ];
         ALL.get(usize::from(number)).copied()
+    }
+
+    /// As `tc -s qdisc` and docs/protocol.md have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Obeys => "obeys",
+            Self::ObeysLess => "obeys less",
+            Self::Ignores => "ignores",
+            Self::ReceivesNothing => "receives nothing",
+            Self::Silent => "silent",
+            Self::Defies => "defies",
+        }
     }
 
     /// Whether the peer loses what this port asks it to keep.

@@ -263,7 +263,7 @@ pub fn peer(peer: &Peer, link: LinkMode) -> String {
              long"
                 .to_owned()
         }
-        (PeerState::Deaf, ..) => {
+        (PeerState::ReceivesNothing, ..) => {
             "warning: the peer sends level frames and receives none: it does not obey. Does its NIC \
              consume ethertype 0x8808 (--link experimental at both ends)?"
                 .to_owned()
