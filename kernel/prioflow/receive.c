@@ -15,8 +15,10 @@
 
 /* Of one frame; a larger one is no measure. */
 #define PRIOFLOW_TRUESIZE_MAX	(256 * 1024)
-/* Most receivers of a namespace: a change of a port looks at all of them, with softirqs off. */
-#define PRIOFLOW_RECEIVERS	4096
+/* Most receivers of a namespace: a change of a port looks at all of them. */
+#define PRIOFLOW_RECEIVERS	16384
+/* So many of them at once, with softirqs off. */
+#define PRIOFLOW_MEASURE_BATCH	64
 
 /* Requests @level - 1 from the peers, or nothing if it is 0. */
 void prioflow_receive_request(struct prioflow_receiver *receiver, struct prioflow_net *net,
@@ -238,23 +240,47 @@ int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_r
 	return 0;
 }
 
-/* Computes all receivers' headroom again: a port's link rate, or what it needs, differs. */
-void prioflow_receive_measure(struct prioflow_net *net)
+/*
+ * Computes the headroom of some receivers after the one with the serial @last, and returns that of the last
+ * one; 0: there are no more.
+ */
+static u32 prioflow_receive_measure_some(struct prioflow_net *net, u32 last)
 {
 	struct prioflow_receiver *receiver;
+	u32 done = 0, next = 0;
 
-	ASSERT_RTNL();
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(receiver, &net->receivers, member) {
 		struct prioflow_receive need;
 
+		if (receiver->serial <= last)
+			continue;
+		if (done++ == PRIOFLOW_MEASURE_BATCH)
+			goto unlock;
+		next = receiver->serial;
 		/* Without a link rate it keeps what it has. */
 		if (prioflow_headroom(net, receiver->scope->slots, receiver->payload, 0, &need))
 			continue;
 		WRITE_ONCE(receiver->headroom, need.headroom);
 		WRITE_ONCE(receiver->frames, need.frames);
 	}
+	next = 0;
+unlock:
 	spin_unlock_bh(&net->lock);
+	return next;
+}
+
+/* Computes all receivers' headroom again: a port's link rate, or what it needs, differs. */
+void prioflow_receive_measure(struct prioflow_net *net)
+{
+	u32 last = 0;
+
+	/* None joins meanwhile. */
+	ASSERT_RTNL();
+	do {
+		last = prioflow_receive_measure_some(net, last);
+		cond_resched();
+	} while (last);
 }
 
 /* The socket is being destroyed: it is not polled any more. Any context. */

@@ -218,7 +218,7 @@ enum {
  *   EOPNOTSUPP		neither UDP nor, by packet_socket, a packet socket
  *   ERANGE		no such level; a receiver's level is at most 14, over PFC 13
  *   EBUSY		(receiver) the socket is in a BPF sockmap, or something else has hooked it
- *   ENOSPC		(receiver) the namespace has 4096, or some bound to 64 other devices
+ *   ENOSPC		(receiver) the namespace has 16384, or some bound to 64 other devices
  *   EINVAL		not the structure's size; the low mark is not below the high mark
  *   ENODEV, ENETDOWN	(receiver) no device in question has a link; none has a link rate
  *   ENOPROTOOPT	the module is not loaded
