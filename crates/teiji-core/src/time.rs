@@ -58,6 +58,11 @@ clock!(
     "MONOTONIC"
 );
 clock!(
+    /// `CLOCK_MONOTONIC_RAW`: as the processor counts, never stepped nor slewed.
+    MonotonicRaw,
+    "MONOTONIC_RAW"
+);
+clock!(
     /// The PTP hardware clock of a network card.
     Phc,
     "PHC"

@@ -1,6 +1,6 @@
 //! Reading the system's clocks and sleeping until an instant of one.
 
-use teiji_core::time::{Clock, Instant, Monotonic, Realtime, Span, Tai};
+use teiji_core::time::{Clock, Instant, Monotonic, MonotonicRaw, Realtime, Span, Tai};
 
 use crate::time64::{self, Timespec};
 
@@ -19,12 +19,15 @@ impl SystemClock for Realtime {
 impl SystemClock for Monotonic {
     const ID: libc::clockid_t = libc::CLOCK_MONOTONIC;
 }
+impl SystemClock for MonotonicRaw {
+    const ID: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
+}
 
 const NS_PER_S: i64 = 1_000_000_000;
 
 /// The time of clock `C`. On common machines this is no system call (vDSO).
 pub fn now<C: SystemClock>() -> Instant<C> {
-    // It fails only for an unknown clock, and all three clocks exist since Linux 3.10.
+    // It fails only for an unknown clock, and all of these clocks exist since Linux 3.10.
     time64::gettime(C::ID).unwrap_or_default().instant()
 }
 

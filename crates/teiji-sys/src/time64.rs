@@ -3,6 +3,8 @@
 
 use teiji_core::time::{Clock, Instant};
 
+use crate::error::{SysError, check};
+
 const NS_PER_S: i64 = 1_000_000_000;
 
 /// A point in time as the kernel takes it (`struct __kernel_timespec`).
@@ -17,6 +19,8 @@ pub(crate) struct Timespec {
 unsafe extern "C" {
     #[cfg_attr(target_pointer_width = "32", link_name = "__clock_gettime64")]
     fn clock_gettime(clock: libc::clockid_t, time: *mut Timespec) -> libc::c_int;
+    #[cfg_attr(target_pointer_width = "32", link_name = "__clock_settime64")]
+    fn clock_settime(clock: libc::clockid_t, time: *const Timespec) -> libc::c_int;
     #[cfg_attr(target_pointer_width = "32", link_name = "__clock_nanosleep_time64")]
     fn clock_nanosleep(
         clock: libc::clockid_t,
@@ -56,6 +60,16 @@ pub(crate) fn gettime(clock: libc::clockid_t) -> Option<Timespec> {
     (done == 0).then_some(time)
 }
 
+/// Sets a clock.
+///
+/// # Errors
+/// What the kernel says of it.
+pub(crate) fn settime(clock: libc::clockid_t, time: Timespec) -> Result<(), SysError> {
+    // SAFETY: `time` is valid for the duration of the call.
+    check("clock_settime", unsafe { clock_settime(clock, &raw const time) })?;
+    Ok(())
+}
+
 /// Sleeps until a clock shows `until`; the number of an error, 0 for none.
 pub(crate) fn sleep_until(clock: libc::clockid_t, until: Timespec) -> libc::c_int {
     let none = std::ptr::null_mut();
@@ -81,5 +95,7 @@ mod tests {
     fn an_unknown_clock_has_no_time() {
         assert!(gettime(libc::CLOCK_TAI).is_some());
         assert_eq!(gettime(0x7fff), None);
+        let error = settime(0x7fff, Timespec::default()).unwrap_err();
+        assert_eq!(error.errno(), libc::EINVAL);
     }
 }
