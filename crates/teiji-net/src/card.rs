@@ -261,10 +261,10 @@ pub(crate) fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusa
 }
 
 fn refuse_by_upper_links(card: &Link, all: &[Link]) -> Result<(), Refusal> {
-    // A veth names its other end as its lower link; that is no burden.
-    let upper = all.iter().find(|l| {
-        l.lower == Some(card.index) && l.index != card.index && l.kind.as_deref() != Some("veth")
-    });
+    // The end of a pair names the other end as its lower link; that is no burden.
+    let of_pair = |link: &Link| matches!(link.kind.as_deref(), Some("veth" | "vtsn"));
+    let upper =
+        all.iter().find(|l| l.lower == Some(card.index) && l.index != card.index && !of_pair(l));
     let carries =
         |upper: &Link| Refusal::Carries { ifname: card.name.clone(), upper: upper.name.clone() };
     upper.map_or(Ok(()), |upper| Err(carries(upper)))
