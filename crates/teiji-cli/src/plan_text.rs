@@ -18,10 +18,12 @@ const END: &str = "END";
 
 /// The script of one case. The way back is commands with `undo`, and otherwise comments: the
 /// set-up of the last case stays.
-pub fn script(case: &Case, plan: &Plan, undo: bool) -> String {
+///
+/// Over several machines it is the part of `plan`.
+pub fn script(case: &Case, plan: &Plan, undo: bool, several: bool) -> String {
     let scenario = &case.scenario;
     let mut text = plan.setup_script();
-    let programs = programs(scenario, plan);
+    let programs = programs(scenario, plan, several);
     let synchronised = !programs.is_empty();
     text.push_str(&synchronise(&programs));
     text.push_str("# the run now measures:\n");
@@ -45,16 +47,18 @@ pub fn script(case: &Case, plan: &Plan, undo: bool) -> String {
 }
 
 /// The programs of linuxptp, in the order in which they start.
-fn programs(scenario: &Scenario, plan: &Plan) -> Vec<Program> {
+fn programs(scenario: &Scenario, plan: &Plan, several: bool) -> Vec<Program> {
     let folder = Path::new(FOLDER);
     let ports = |host: &str| -> Vec<String> {
         let ports = plan.ports().iter().filter(|port| port.host == host);
         ports.map(|port| port.ifname.clone()).collect()
     };
-    let hosts = || scenario.hosts.iter();
+    let is_here = |host: &str| plan.hosts().iter().any(|here| here == host);
+    let hosts = scenario.hosts.iter().filter(|host| is_here(&host.name));
+    // What a NIC can timestamp is only known where it is.
     let mut programs: Vec<Program> =
-        hosts().flat_map(|host| program::of_host(host, &ports(&host.name), folder)).collect();
-    for host in hosts().filter(|host| host.ptp.is_some_and(|ptp| ptp.system_clock)) {
+        hosts.flat_map(|host| program::of_host(host, &ports(&host.name), true, folder)).collect();
+    if let Some(host) = program::system_clock_host(scenario, is_here, several) {
         if let Some(interface) = ports(&host.name).first() {
             programs.push(program::system_clock(host, interface, ptp::tai_offset_s(), folder));
         }

@@ -45,8 +45,8 @@ pub use profile::{PortProfile, Profile};
 pub use reader::{Cards, Reader, Reading};
 pub use scenario::{
     AllowedLoss, Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge,
-    JudgeBy, Mqprio, Nic, PauseLength, Phc, Port, Ptp, PtpProfile, PtpRole, Qdisc, QdiscTree,
-    QueueRange, Relation, RequiredCount, RequiredFigure, Requirement, RoundTrips, Scenario,
-    SendMode, Taprio, TaprioMode, Transport, Wire,
+    JudgeBy, Mqprio, Nic, PauseLength, Phc, Port, Ptp, PtpProfile, PtpRole, PtpTimestamps, Qdisc,
+    QdiscTree, QueueRange, Relation, RequiredCount, RequiredFigure, Requirement, RoundTrips,
+    Scenario, SendMode, Taprio, TaprioMode, Transport, Wire,
 };
 pub use threshold::Threshold;

@@ -142,6 +142,17 @@ impl Scenario {
         cpus
     }
 
+    /// True if a clock is synchronised.
+    pub fn uses_ptp(&self) -> bool {
+        self.hosts.iter().any(|host| host.ptp.is_some())
+    }
+
+    /// True if PTP synchronises system clocks, not those of NICs alone.
+    pub fn synchronises_system_clocks(&self) -> bool {
+        let of_system = |ptp: Ptp| ptp.system_clock || ptp.timestamps == PtpTimestamps::Software;
+        self.hosts.iter().filter_map(|host| host.ptp).any(of_system)
+    }
+
     /// True if packets of a flow or round trips are traced through a receiving kernel.
     pub fn is_traced(&self) -> bool {
         self.flows.iter().any(|flow| flow.listener_trace)
@@ -223,6 +234,27 @@ pub enum PtpRole {
     Slave,
     /// It follows on one port and leads on the others.
     Boundary,
+}
+
+/// Who timestamps PTP's messages, and so which clock they synchronise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtpTimestamps {
+    /// The NIC: its own clock.
+    #[default]
+    Hardware,
+    /// The driver and the kernel: the system clock.
+    Software,
+}
+
+impl Ptp {
+    /// How close to its reference a clock stays that has settled.
+    pub fn settles_within(self) -> Span {
+        self.within.unwrap_or(match self.timestamps {
+            PtpTimestamps::Hardware => Span::from_micros(1),
+            PtpTimestamps::Software => Span::from_micros(100),
+        })
+    }
 }
 
 /// How clocks are synchronised.

@@ -38,6 +38,12 @@ fn repository(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
+/// A reader for an experiment of the repository: some are for machines of one's own alone.
+fn reader(name: &str, text: &str) -> Reader {
+    let own = text.contains("timestamps = \"software\"");
+    Reader::new(name).cards(if own { Cards::Own } else { Cards::Emulated })
+}
+
 #[test]
 fn every_experiment_of_the_repository_is_read_without_a_finding() {
     let mut seen = Vec::new();
@@ -48,7 +54,7 @@ fn every_experiment_of_the_repository_is_read_without_a_finding() {
         }
         let text = fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let reading = Reader::new(&name).read(&text);
+        let reading = reader(&name, &text).read(&text);
         assert!(reading.findings.is_empty(), "{}", reading.findings);
         assert_eq!(reading.experiment.unwrap().name, name, "a file is called as its experiment");
         seen.push(name);
@@ -65,13 +71,13 @@ fn a_case_alone_has_the_same_scenario_as_among_the_others() {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        let reader = Reader::new("file").set("hosts.talker.cpu", "3");
+        let plain = reader("file", &text);
+        let with_cpu = plain.clone().set("hosts.talker.cpu", "3");
         // Some files have no host of that name.
-        let reader =
-            if reader.read(&text).experiment.is_some() { reader } else { Reader::new("file") };
+        let reader = if with_cpu.read(&text).experiment.is_some() { with_cpu } else { plain };
         for case in reader.read(&text).experiment.unwrap().cases {
             let alone = reader.alone(&text, &case.name).unwrap();
-            let reading = Reader::new("alone").read(&alone);
+            let reading = self::reader("alone", &alone).read(&alone);
             assert!(reading.findings.is_empty(), "{alone}\n{}", reading.findings);
             let [only] = &reading.experiment.unwrap().cases[..] else { panic!("{alone}") };
             assert_eq!(only.scenario, case.scenario, "{alone}");

@@ -101,7 +101,7 @@ impl Lab {
             );
         }
         let cache = Cache::open()?;
-        let synchronises = experiment.cases.iter().any(|case| uses_ptp(&case.scenario));
+        let synchronises = experiment.cases.iter().any(|case| case.scenario.uses_ptp());
         let packages: &[&str] = if synchronises { &["linuxptp"] } else { &[] };
         let scratch = tempfile::Builder::new()
             .prefix("teiji-lab-")
@@ -319,7 +319,7 @@ fn default_wall_limit(case: &Case) -> Duration {
 /// settle before.
 fn virtual_time(scenario: &Scenario) -> Span {
     // The cards' clocks and then the system's.
-    let settling = if uses_ptp(scenario) { ptp::LIMIT * 2 } else { Span::ZERO };
+    let settling = if scenario.uses_ptp() { ptp::LIMIT * 2 } else { Span::ZERO };
     let draining = if scenario.has_bridges() { scenario.longest_wait() } else { Span::ZERO };
     scenario.duration() + settling + draining
 }
@@ -329,10 +329,6 @@ fn rests(flow: &Flow) -> Span {
     let looks = i64::try_from(flow.frames / u64::from(FRAMES_A_CALL)).unwrap_or(i64::MAX);
     let pause = flow.listener_pause.unwrap_or(Span::ZERO);
     Span::from_ns(pause.as_ns().saturating_mul(looks)).min(LONGEST_REST)
-}
-
-fn uses_ptp(scenario: &Scenario) -> bool {
-    scenario.hosts.iter().any(|host| host.ptp.is_some())
 }
 
 /// As many virtual CPUs as hosts, ports and flows name, counting from 0.
@@ -392,7 +388,7 @@ fn modules(experiment: &Experiment, kernel: &Kernel) -> Vec<&'static str> {
             need("bridge");
         }
         let ethernet = |f: &Flow| matches!(f.transport, Transport::Ethernet { .. });
-        if case.scenario.flows.iter().any(ethernet) || uses_ptp(&case.scenario) {
+        if case.scenario.flows.iter().any(ethernet) || case.scenario.uses_ptp() {
             need("af_packet");
         }
         for port in case.scenario.hosts.iter().flat_map(|host| &host.ports) {

@@ -1,6 +1,6 @@
 //! What the figures of a run do not prove, in full sentences for its report.
 
-use teiji_experiment::{Experiment, Nic, Wire};
+use teiji_experiment::{Case, Experiment, Nic, Wire};
 use teiji_record::summary::Testbed;
 use teiji_record::{CaseSummary, Summary};
 use teiji_stats::TimestampPoint;
@@ -84,29 +84,50 @@ fn local(summary: &Summary) -> &'static str {
     }
 }
 
-/// What a reader must know about the testbed; `made`: the experiment, where this machine makes the
-/// wires for it.
-pub fn caveat(testbed: Testbed, made: Option<&Experiment>) -> String {
+/// What a reader must know about the testbed; `made`: this machine makes the wires of the experiment.
+pub fn caveat(testbed: Testbed, experiment: &Experiment, made: bool) -> String {
     let text = match (testbed, made) {
         (Testbed::Machines, _) => {
-            "The hosts are on several machines, whose clocks Teiji does not synchronise: there are \
-             no one-way figures, only those of each machine's own clock, losses, and round trips. \
-             The time is real: other programs there disturb the figures."
+            return format!(
+                "The hosts are on several machines{} The time is real: other programs there disturb \
+                 the figures.",
+                over_machines(experiment)
+            );
         }
         (Testbed::Lab, _) => {
             "The laboratory emulates the NIC: the figures show the software and are not \
              representative of real NICs."
         }
-        (_, Some(experiment)) => {
+        (_, true) => {
             return format!(
                 "The wires are {} pairs of this machine and the time is real: other programs \
                  disturb the figures, and another run will give others.",
                 made_of(experiment)
             );
         }
-        (_, None) => "The time is real: other programs on the machine disturb the figures.",
+        (_, false) => "The time is real: other programs on the machine disturb the figures.",
     };
     text.to_owned()
+}
+
+/// What figures between several machines are worth, as the end of a sentence, and further ones.
+fn over_machines(experiment: &Experiment) -> &'static str {
+    let synchronised = |case: &Case| case.scenario.synchronises_system_clocks();
+    let mut cases = experiment.cases.iter();
+    match (cases.clone().any(synchronised), cases.all(synchronised)) {
+        (_, true) => {
+            ", whose system clocks follow one by PTP. One-way figures contain the offsets of these clocks, \
+             and half of the difference between the delays of PTP's messages in both directions, which \
+             PTP cannot see."
+        }
+        (true, false) => {
+            ", whose clocks are synchronised in some cases only: the other cases have no one-way figures."
+        }
+        (false, false) => {
+            ", whose clocks the experiment does not synchronise: there are no one-way figures, only \
+             those of each machine's own clock, losses, and round trips."
+        }
+    }
 }
 
 /// What the wires are where no NIC is bound to them.
@@ -141,10 +162,31 @@ mod tests {
                  \"{nic}\"\n\
                  [flows.f]\nfrom = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 5\n"
             );
-            caveat(Testbed::Local, Some(&Experiment::parse(&text, "x.toml").unwrap()))
+            let experiment = Experiment::parse(&text, "x.toml").unwrap();
+            let bound = caveat(Testbed::Local, &experiment, false);
+            assert!(!bound.contains("pairs"), "{bound}");
+            caveat(Testbed::Local, &experiment, true)
         };
         assert!(called("vtsn").starts_with("The wires are vtsn pairs of this machine"));
         assert!(called("igb").starts_with("The wires are veth pairs of this machine"));
-        assert!(!caveat(Testbed::Local, None).contains("pairs"));
+    }
+
+    #[test]
+    fn one_way_figures_between_machines_are_explained() {
+        let ptp = "hosts.a.ptp = { role = \"grandmaster\" }\n\
+                   hosts.b.ptp = { role = \"slave\", system-clock = true }\n";
+        let said = |file: &str, of_case: &str| {
+            let text = format!(
+                "name = \"x\"\nquestion = \"?\"\n\
+                 wires.line = {{ between = [\"a\", \"b\"], nic = \"vtsn\" }}\n{file}\
+                 flows.f = {{ from = \"a\", to = \"b\", period = \"1ms\", frames = 5 }}\n\
+                 [cases.plain]\n[cases.other]\n{of_case}"
+            );
+            let experiment = Experiment::parse(&text, "x.toml").unwrap();
+            caveat(Testbed::Machines, &experiment, false)
+        };
+        assert!(said("", "").contains("does not synchronise: there are no one-way"));
+        assert!(said(ptp, "").contains("follow one by PTP"));
+        assert!(said("", ptp).contains("in some cases only"));
     }
 }

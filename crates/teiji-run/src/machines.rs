@@ -31,7 +31,7 @@ use teiji_experiment::Scenario;
 use teiji_remote::SshOptions;
 
 use crate::measure::flow_roles::time_to_drain;
-use crate::measure::{Outcome, departure};
+use crate::measure::{Outcome, departure, ptp};
 use crate::progress::Progress;
 pub use agent::{Coordinator, serve};
 use clock::ClockDifference;
@@ -106,9 +106,11 @@ impl Machines {
             machine.measure(whole)?;
         }
         let mut nothing = || {};
-        let all = self.gather(PATIENCE, &mut stopping, &mut nothing, Report::ports)?;
-        self.tell(&Order::Ports(all.concat()))?;
-        let ready = self.gather(PATIENCE, &mut stopping, &mut nothing, Report::ready)?;
+        self.exchange_ports(scenario, &mut stopping)?;
+        // The clocks of NICs settle first, then the system's.
+        let settling = if scenario.uses_ptp() { ptp::LIMIT * 2 } else { Span::ZERO };
+        let patience = PATIENCE + settling.to_std().unwrap_or_default();
+        let ready = self.gather(patience, &mut stopping, &mut nothing, Report::ready)?;
         let clocks = self.read_clocks(&mut stopping)?;
         let bases = begin(&ready, &clocks, departure::grid(scenario));
         for (machine, &base) in self.all.iter_mut().zip(&bases) {
@@ -134,6 +136,22 @@ impl Machines {
             .map(|machine| machine.hosts(scenario))
             .collect::<anyhow::Result<_>>()?;
         merge::outcomes(scenario, &names, &hosts, &clocks, outcomes)
+    }
+
+    /// Waits until all ports are up, and gives all to each machine.
+    fn exchange_ports(
+        &mut self,
+        scenario: &Scenario,
+        stopping: &mut Stopping<'_>,
+    ) -> anyhow::Result<()> {
+        let told = self.gather(PATIENCE, stopping, &mut || {}, Report::ports)?;
+        let (ports, leads): (Vec<_>, Vec<Span>) = told.into_iter().unzip();
+        let machines = self.all.iter().map(|machine| machine.name.as_str());
+        let leads: Vec<(&str, Span)> = machines.zip(leads).collect();
+        if let Some(sentence) = two_scales(&leads).filter(|_| scenario.uses_ptp()) {
+            bail!(sentence);
+        }
+        self.tell(&Order::Ports(ports.concat()))
     }
 
     /// Something from each machine, in their order.
@@ -229,6 +247,18 @@ impl Machines {
     }
 }
 
+/// Why PTP cannot make the clocks equal, if the lead of `CLOCK_TAI` over the wall clock differs between
+/// machines.
+fn two_scales(leads: &[(&str, Span)]) -> Option<String> {
+    let (first, lead) = leads.first()?;
+    let (other, differs) = leads.iter().find(|(_, of)| of != lead)?;
+    Some(format!(
+        "CLOCK_TAI is {lead} ahead of the wall clock on {first}, and {differs} on {other}, so `ptp` cannot \
+         make both clocks equal: have chrony set it on both (`leapsectz right/UTC` in chrony.conf), \
+         or on neither"
+    ))
+}
+
 /// A person's wish to stop, passed on once.
 struct Stopping<'a> {
     stop: &'a StopFlag,
@@ -274,6 +304,15 @@ mod tests {
     /// A clock that shows `ahead` ms more, read within 2 ms.
     fn clock(ahead: i64) -> ClockDifference {
         ClockDifference::read(at(100), at(101 + ahead), at(102))
+    }
+
+    #[test]
+    fn machines_with_and_without_leap_seconds_are_told() {
+        let (none, all) = (Span::ZERO, Span::from_secs(37));
+        assert_eq!(two_scales(&[("a", all), ("b", all)]), None);
+        assert_eq!(two_scales(&[]), None);
+        let said = two_scales(&[("a", all), ("b", all), ("c", none)]).unwrap();
+        assert!(said.contains("37 s ahead of the wall clock on a, and 0 s on c"), "{said}");
     }
 
     #[test]

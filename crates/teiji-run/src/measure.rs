@@ -90,6 +90,7 @@ pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow:
     if !setup.own_machine {
         loads::allowed(setup.loads.iter().chain(&setup.scenario.loads))?;
     }
+    ptp::check(setup.scenario, setup.binding, setup.coordinator.is_some())?;
     let mut plan = Plan::compile(setup.scenario, setup.binding)?;
     if setup.why.is_some() {
         kernel_trace::check().map_err(NetError::from)?;
@@ -135,7 +136,7 @@ fn measure(
     } else {
         Vec::new()
     };
-    let synchronised = ptp::start(setup.scenario, applied, setup.stop)?;
+    let synchronised = ptp::start(setup, applied)?;
     let before = applied.observe()?;
     let looked = activity::look();
     let running = loads::start(setup.loads, setup.scenario, applied)?;
@@ -145,8 +146,9 @@ fn measure(
     let loads = loads::stop(running, logs.as_ref().ok().map(|ran| ran.logs.base));
     let mut activity = activity::look().since(&looked);
     let Ran { mut logs, cpu_time, traced } = logs?;
-    let (clocks, sync) =
-        synchronised.map_or_else(|| Ok((Vec::new(), Vec::new())), |all| all.finish(logs.base))?;
+    let seen = synchronised.map(|clocks| clocks.finish(logs.base)).transpose()?;
+    let ptp::Seen { clocks, series: sync, warnings } = seen.unwrap_or_default();
+    logs.warnings.extend(warnings);
     // Afterwards: the qdiscs' counters then belong to the measurement.
     let mut network = applied.observe()?;
     network.count_since(&before);

@@ -30,7 +30,7 @@ use crate::job::Job;
 use crate::lab::{Hosting, Lab, vcpus};
 use crate::machines::{Machines, Places, Whole};
 use crate::measure::kernel_trace::{self, Why};
-use crate::measure::{self, Outcome, Setup, TracedFlow};
+use crate::measure::{self, Outcome, Setup, TracedFlow, ptp};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, PARTS, Progress, parts};
 use crate::report;
@@ -251,6 +251,9 @@ impl Bench {
                 let ssh = SshConnection::current();
                 for interface in bindings.iter().flat_map(Binding::interfaces) {
                     card::look(interface, *take, ssh.as_ref())?;
+                }
+                for (case, binding) in request.experiment.cases.iter().zip(&bindings) {
+                    ptp::check(&case.scenario, binding, false)?;
                 }
                 if why.is_some() {
                     kernel_trace::check()?;

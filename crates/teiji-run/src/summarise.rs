@@ -116,7 +116,7 @@ pub fn summarise(
         }
     }
     let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
-    warnings.push(limits::caveat(manifest.testbed, emulated.then_some(experiment)));
+    warnings.push(limits::caveat(manifest.testbed, experiment, emulated));
     let judged: Vec<judgement::Measured<'_>> = experiment
         .cases
         .iter()

@@ -123,7 +123,7 @@ fn missing_for(case: &Case) -> Vec<String> {
         Ok(plan) => plan.missing_here(),
         Err(error) => vec![error.to_string()],
     };
-    missing.extend(ptp::missing_programs(scenario));
+    missing.extend(ptp::missing_programs(scenario, &Binding::veth(), false));
     let flows = &scenario.flows;
     let realtime = flows.iter().any(|f| f.realtime.is_some() || f.listener_realtime.is_some());
     if realtime && !sched::has(Capability::SysNice) {

@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         if plan.needs_vtsn() {
             output::line("# (ip makes vtsn pairs with its plug-in, kernel/vtsn/README.md)")?;
         }
-        output::line(plan_text::script(case, plan, index < last))?;
+        output::line(plan_text::script(case, plan, index < last, false))?;
     }
     Ok(Exit::Success)
 }
@@ -86,7 +86,7 @@ fn on_machines(places: &Places, cases: &[Case]) -> anyhow::Result<Exit> {
             output::line(
                 "# (MAC-of-HOST.WIRE: the machines exchange the addresses of their ports)",
             )?;
-            output::line(plan_text::script(case, &plan, false))?;
+            output::line(plan_text::script(case, &plan, false, true))?;
         }
     }
     Ok(Exit::Success)

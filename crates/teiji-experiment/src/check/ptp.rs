@@ -5,7 +5,7 @@ use super::Places;
 use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
-use crate::scenario::{Nic, Ptp, PtpRole};
+use crate::scenario::{Nic, Ptp, PtpRole, PtpTimestamps};
 use crate::tree::Origin;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, log: &Log) {
@@ -26,6 +26,18 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, lo
         );
     }
     for (host, ptp) in &roles {
+        if ptp.timestamps == PtpTimestamps::Software {
+            software(host, *ptp, &at, cards, log);
+        }
+        if let Some((other, _)) =
+            roles.iter().find(|(other, of)| of.timestamps != ptp.timestamps && host > other)
+        {
+            log.mistake(
+                at(host, "timestamps"),
+                format!("PTP's messages have hardware timestamps at one of `{other}` and `{host}` only"),
+                "Hosts that synchronise need the same: write timestamps = \"software\" at all, or at none.",
+            );
+        }
         if let Some((other, _)) = roles.iter().find(|(_, other)| other.profile != ptp.profile) {
             if host > other {
                 log.mistake(
@@ -54,6 +66,32 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, lo
                 "Write nic = \"vtsn\" for its wires.",
             );
         }
+    }
+}
+
+/// The system clock is one for all hosts of a machine, so it cannot follow itself.
+fn software(host: &str, ptp: Ptp, at: &dyn Fn(&str, &str) -> Origin, cards: Cards, log: &Log) {
+    if cards == Cards::Emulated {
+        log.mistake(
+            at(host, "timestamps"),
+            format!(
+                "software timestamps synchronise the system clock, and `{host}` shares it with all \
+                 hosts of the laboratory"
+            ),
+            "Leave timestamps out; software timestamps are for hosts on different machines.",
+        );
+    } else if ptp.system_clock {
+        log.mistake(
+            at(host, "system-clock"),
+            "with software timestamps ptp4l itself synchronises the system clock".to_owned(),
+            "Leave system-clock out.",
+        );
+    } else if ptp.role == PtpRole::Boundary {
+        log.mistake(
+            at(host, "role"),
+            format!("`{host}` is a boundary clock, which needs the clocks of its NICs"),
+            "Leave timestamps out.",
+        );
     }
 }
 

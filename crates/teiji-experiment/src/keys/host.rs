@@ -13,7 +13,7 @@ use super::value::{Choice, Int, Table, and, from_table, int, one_of, quoted, tab
 use super::{Absent, Kind, Value, section};
 use crate::fields::{Fields, Found};
 use crate::read::policy;
-use crate::scenario::{Policy, Port, PtpProfile, PtpRole, RtRuntime};
+use crate::scenario::{Policy, Port, PtpProfile, PtpRole, PtpTimestamps, RtRuntime};
 use crate::tree;
 
 /// The kernel keeps these in a C `int`.
@@ -64,6 +64,7 @@ section! {
 
 impl Choice for PtpRole {}
 impl Choice for PtpProfile {}
+impl Choice for PtpTimestamps {}
 
 section! {
     /// A host's role in clock synchronisation (IEEE 1588, IEEE 802.1AS).
@@ -84,8 +85,22 @@ section! {
         profile: PtpProfile = "profile",
             one_of(&[("default", PtpProfile::Default), ("gptp", PtpProfile::Gptp)]),
             Absent::Default(PtpProfile::Default);
-        /// the system clock, which all hosts share, follows this host's NIC (`phc2sys`)
+        /// who timestamps PTP's messages. `hardware`: the NIC, whose clock is synchronised;
+        /// `software`: driver and kernel, the system clock is synchronised, between hosts on
+        /// different machines
+        timestamps: PtpTimestamps [serde(default)] = "timestamps",
+            one_of(&[
+                ("hardware", PtpTimestamps::Hardware),
+                ("software", PtpTimestamps::Software),
+            ]),
+            Absent::Default(PtpTimestamps::Hardware);
+        /// the system clock, which all hosts share, follows this host's NIC (`phc2sys`); over
+        /// several machines that of each machine follows one of its NICs
         system_clock: bool = "system-clock", (), Absent::Default(false);
+        /// its clocks have settled when they stay within this of their references
+        within: Option<Span> [serde(default)] = "within",
+            time("\"10us\"").within(Span::from_ns(1), Span::from_secs(1)),
+            Absent::Means("1 µs; with software timestamps 100 µs");
         /// CPU of its `ptp4l` and `phc2sys`
         cpu: Option<u16> [serde(default)] = "cpu", CPUS, Absent::Means("any");
     }

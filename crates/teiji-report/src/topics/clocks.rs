@@ -62,7 +62,7 @@ pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
     let worst = if seeds > 1 { " Of the seeds, the worst." } else { "" };
     Some(Block::table("clocks", "Clocks", "Offset of clocks kept by PTP", table)?.explained(format!(
         "How far each clock was from the one it follows, seen during the measurement by reading \
-         both at one instant. Settled: close to it, and no longer coming closer; only then the \
+         both, or as ptp4l estimates it where that is on another machine. Settled: close to it, and no longer coming closer; only then the \
          measurement began.{worst}"
     )))
 }

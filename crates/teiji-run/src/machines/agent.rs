@@ -154,7 +154,7 @@ impl Coordinator {
 impl PortExchange for Coordinator {
     fn exchange(&self, ports: Vec<PortAddress>) -> Result<Vec<PortAddress>, String> {
         let all = || {
-            self.report(&Report::Ports(ports))?;
+            self.report(&Report::Ports(ports, clock::tai_offset()))?;
             match self.next()? {
                 Order::Ports(all) => Ok(all),
                 order => Err(unexpected(&order)),

@@ -6,9 +6,11 @@ use anyhow::{Context, bail};
 use teiji::RequesterLog;
 use teiji_core::activity::Activity;
 use teiji_core::reception::Reception;
+use teiji_core::time::Span;
 use teiji_experiment::Scenario;
 
 use super::clock::ClockDifference;
+use crate::measure::ptp::SYSTEM;
 use crate::measure::{Logs, Outcome};
 
 /// One outcome: of each role what the machine of its host recorded, of the machines what each
@@ -39,6 +41,8 @@ pub fn outcomes(
         rounds: Vec::new(),
         warnings: clocks_apart(names, clocks).into_iter().collect(),
     };
+    let synchronised = Synchronised { scenario, hosts, clocks };
+    whole.warnings.extend(contradictions(&synchronised, names, &outcomes));
     for (at, (id, flow)) in (0..).zip(&scenario.flows).enumerate() {
         let (from, to) = (machine(&flow.from)?, machine(&flow.to)?);
         let missing = || format!("flow `{}` has no records", flow.name);
@@ -46,7 +50,7 @@ pub fn outcomes(
         whole.talkers.push(part(from).talkers.get(at).with_context(missing)?.clone());
         whole.listeners.push(part(to).listeners.get(at).with_context(missing)?.clone());
         whole.bases.insert(id, part(from).base);
-        if from != to {
+        if from != to && !synchronised.is_one(from, to) {
             whole.apart.insert(id);
         }
     }
@@ -55,7 +59,7 @@ pub fn outcomes(
         let missing = || format!("round trips `{}` have no records", asked.name);
         let (mut requests, _) = outcomes[from].logs.rounds.get(at).with_context(missing)?.clone();
         let (_, replies) = outcomes[to].logs.rounds.get(at).with_context(missing)?;
-        if from != to {
+        if from != to && !synchronised.is_one(from, to) {
             forget_responder(&mut requests);
         }
         whole.rounds.push((requests, *replies));
@@ -68,11 +72,22 @@ pub fn outcomes(
     let machines =
         machines.map(|(name, outcome)| ((*name).to_owned(), outcome.observed.machine.clone()));
     let machines = machines.collect();
+    for (outcome, name) in outcomes.iter_mut().zip(names) {
+        let of_system = |clock: &mut String| {
+            if clock == SYSTEM {
+                *clock = format!("{SYSTEM} of {name}");
+            }
+        };
+        outcome.observed.sync.iter_mut().for_each(|found| of_system(&mut found.clock));
+        outcome.sync.iter_mut().for_each(|series| of_system(&mut series.clock));
+    }
     let mut all = outcomes.into_iter();
     let Some(mut merged) = all.next() else { bail!("there is no machine") };
     for other in all {
         merged.observed.network.ports.extend(other.observed.network.ports);
         merged.observed.loads.extend(other.observed.loads);
+        merged.observed.sync.extend(other.observed.sync);
+        merged.sync.extend(other.sync);
         merged.differences.extend(other.differences);
         merged.computed.extend(other.computed);
     }
@@ -82,6 +97,60 @@ pub fn outcomes(
     merged.observed.cpu_time.clear();
     merged.logs = whole;
     Ok(merged)
+}
+
+/// Whose system clocks are one.
+struct Synchronised<'a> {
+    scenario: &'a Scenario,
+    hosts: &'a [BTreeSet<String>],
+    clocks: &'a [ClockDifference],
+}
+
+impl Synchronised<'_> {
+    /// By PTP.
+    fn by_ptp(&self, one: usize, other: usize) -> bool {
+        let takes_part = |machine: usize| {
+            let hosts = self.scenario.hosts.iter().filter(|host| host.ptp.is_some());
+            hosts.map(|host| &host.name).any(|host| self.hosts[machine].contains(host))
+        };
+        self.scenario.synchronises_system_clocks() && takes_part(one) && takes_part(other)
+    }
+
+    /// By PTP, and messages say nothing else.
+    fn is_one(&self, one: usize, other: usize) -> bool {
+        self.by_ptp(one, other) && self.clocks[one].may_equal(&self.clocks[other])
+    }
+}
+
+/// A sentence for each machine whose clock is one with the first's by PTP, and not by messages.
+fn contradictions(
+    synchronised: &Synchronised<'_>,
+    names: &[&str],
+    outcomes: &[Outcome],
+) -> Vec<String> {
+    let clocks = synchronised.clocks;
+    let worst = |of: usize| {
+        let offsets = outcomes[of].observed.sync.iter().map(|clock| clock.worst_ns.unsigned_abs());
+        offsets.max().unwrap_or_default()
+    };
+    let apart = |&(one, other): &(usize, usize)| {
+        synchronised.by_ptp(one, other) && !synchronised.is_one(one, other)
+    };
+    let all = names.len();
+    let pairs = (0..all).flat_map(|one| (one + 1..all).map(move |other| (one, other)));
+    let sentence = |(one, other): (usize, usize)| {
+        let ns = i64::try_from(worst(one).max(worst(other))).unwrap_or(i64::MAX);
+        format!(
+            "There are no one-way figures between {0} and {1}: their clocks differed by at most {2} as \
+             measured by PTP, but the clock of {1} was ahead by {3} as measured by messages. Stop other \
+             programs that set clocks (chrony, systemd-timesyncd).",
+            names[one],
+            names[other],
+            Span::from_ns(ns),
+            clocks[other].from(&clocks[one])
+        )
+    };
+    pairs.filter(apart).map(sentence).collect()
 }
 
 /// The responder's instants are of another clock.
@@ -110,10 +179,13 @@ mod tests {
     use teiji::roundtrip::{ReflectedCounts, RoundTrip};
     use teiji::{ListenerLog, TalkerLog};
     use teiji_core::time::{Instant, Tai};
-    use teiji_experiment::Experiment;
+    use teiji_experiment::Case;
+    use teiji_experiment::reader::{Cards, Reader};
     use teiji_record::ObservedCase;
+    use teiji_record::summary::ClockSummary;
 
     use super::*;
+    use crate::measure::ptp::series::SyncSeries;
 
     fn at(ns: i64) -> Instant<Tai> {
         Instant::from_ns(ns)
@@ -164,13 +236,78 @@ mod tests {
         }
     }
 
+    /// Two hosts with flows in both directions and round trips, and `more` in the file.
+    fn case(more: &str) -> Case {
+        let text = format!(
+            "name = \"e\"\nquestion = \"?\"\nwires.line = {{ between = [\"a\", \"b\"] }}\n{more}\
+             flows.there = {{ from = \"a\", to = \"b\", period = \"1ms\", frames = 9 }}\n\
+             flows.back = {{ from = \"b\", to = \"a\", period = \"1ms\", frames = 9 }}\n\
+             round-trips.ask = {{ from = \"a\", to = \"b\", period = \"1ms\", count = 1 }}\n"
+        );
+        let reading = Reader::new("e.toml").cards(Cards::Own).read(&text);
+        reading.experiment.unwrap().cases.remove(0)
+    }
+
+    /// What both machines give together, the second of which is so many ns ahead by messages and by PTP
+    /// 7 µs.
+    fn together(case: &Case, ahead: i64) -> Outcome {
+        let hosts = ["a", "b"].map(|host| BTreeSet::from([host.to_owned()]));
+        let clocks = [0, ahead].map(|ahead| ClockDifference::read(at(0), at(ahead), at(0)));
+        let mut parts = vec![outcome(100, true), outcome(100, false)];
+        for (part, clock) in parts.iter_mut().zip(["a.line", SYSTEM]) {
+            part.observed.sync.push(ClockSummary {
+                clock: clock.to_owned(),
+                reference: "somebody".to_owned(),
+                settled_ns: 1,
+                samples: 1,
+                mean_ns: 0.0,
+                rms_ns: 0.0,
+                worst_ns: -7_000,
+            });
+            part.sync.push(SyncSeries { clock: clock.to_owned(), samples: Vec::new() });
+        }
+        outcomes(&case.scenario, &["x", "y"], &hosts, &clocks, parts).unwrap()
+    }
+
+    #[test]
+    fn one_way_figures_need_clocks_that_ptp_synchronised_and_messages_confirm() {
+        let software = case(
+            "hosts.a.ptp = { role = \"grandmaster\", timestamps = \"software\" }\n\
+             hosts.b.ptp = { role = \"slave\", timestamps = \"software\" }\n",
+        );
+        let system = case(
+            "hosts.a.ptp = { role = \"grandmaster\" }\n\
+             hosts.b.ptp = { role = \"slave\", system-clock = true }\n",
+        );
+        for case in [software, system] {
+            let one = together(&case, 500_000);
+            assert_eq!(one.logs.apart, BTreeSet::new());
+            assert_eq!(one.logs.rounds[0].0.rounds[0].reflector_left, Some(at(2)));
+            let clocks: Vec<&str> =
+                one.observed.sync.iter().map(|found| found.clock.as_str()).collect();
+            assert_eq!(clocks, ["a.line", "the system of y"]);
+            assert_eq!(one.sync[1].clock, "the system of y");
+            assert_eq!(one.logs.warnings.len(), 3);
+
+            let apart = together(&case, 5_000_000);
+            assert_eq!(apart.logs.apart, BTreeSet::from([0, 1]));
+            assert_eq!(apart.logs.rounds[0].0.rounds[0].reflector_left, None);
+            let said = &apart.logs.warnings[1];
+            assert!(
+                said.contains("at most 7 µs as") && said.contains("by 5 ms ± 0 s as"),
+                "{said}"
+            );
+        }
+        let cards =
+            case("hosts.a.ptp = { role = \"grandmaster\" }\nhosts.b.ptp = { role = \"slave\" }\n");
+        let of_cards = together(&cards, 0);
+        assert_eq!(of_cards.logs.apart, BTreeSet::from([0, 1]));
+        assert_eq!(of_cards.logs.warnings.len(), 3);
+    }
+
     #[test]
     fn each_role_is_taken_from_its_hosts_machine() {
-        let text = "name = \"e\"\nquestion = \"?\"\nwires.line = { between = [\"a\", \"b\"] }\n\
-                    flows.there = { from = \"a\", to = \"b\", period = \"1ms\", frames = 9 }\n\
-                    flows.back = { from = \"b\", to = \"a\", period = \"1ms\", frames = 9 }\n\
-                    round-trips.ask = { from = \"a\", to = \"b\", period = \"1ms\", count = 1 }\n";
-        let case = Experiment::parse(text, "e.toml").unwrap().cases.remove(0);
+        let case = case("");
         let hosts = ["a", "b"].map(|host| BTreeSet::from([host.to_owned()]));
         let clocks = [0, 5_000_000].map(|ahead| ClockDifference::read(at(0), at(ahead), at(0)));
         let parts = vec![outcome(100, true), outcome(5_000_100, false)];

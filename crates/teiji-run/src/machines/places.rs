@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji_experiment::Scenario;
+use teiji_experiment::{Host, PtpRole, PtpTimestamps, Scenario};
 use teiji_net::Binding;
 use teiji_remote::Destination;
 
@@ -97,12 +97,9 @@ impl Places {
         if let Some(host) = scenario.hosts.iter().find(|host| !of_host.contains_key(&host.name)) {
             mistake!("host `{0}` is on no machine: add {0}=ssh:root@board/INTERFACE", host.name);
         }
-        if let Some(host) = scenario.hosts.iter().find(|host| host.ptp.is_some()) {
-            mistake!(
-                "host `{0}` synchronises its clock by `ptp`, which is not done over several machines yet: leave \
-                 it out (--set hosts.{0}.ptp=…), or run the experiment in the laboratory",
-                host.name
-            );
+        let machine = |host: &Host| of_host.get(&host.name).map_or("", String::as_str);
+        if let Some(sentence) = no_ptp(scenario, machine) {
+            mistake!("{sentence}");
         }
         if let Some(load) = scenario.loads.iter().find(|load| load.needs_a_wire()) {
             mistake!(
@@ -111,6 +108,32 @@ impl Places {
         }
         Ok(parts)
     }
+}
+
+/// Why the clocks of a case cannot be synchronised, with what to do. `machine`: where a host is.
+fn no_ptp<'a>(scenario: &Scenario, machine: impl Fn(&Host) -> &'a str) -> Option<String> {
+    let hosts = || scenario.hosts.iter().filter_map(|host| Some((host, host.ptp?)));
+    let (master, _) = hosts().find(|(_, ptp)| ptp.role == PtpRole::Grandmaster)?;
+    let leads = machine(master);
+    for (index, (host, ptp)) in hosts().enumerate() {
+        let there = machine(host);
+        if ptp.role == PtpRole::Boundary && there != leads {
+            return Some(format!(
+                "host `{}` is a boundary clock on {there}, and the grandmaster is on {leads}, which is not \
+                 done yet: put both on one machine, or leave the boundary clock's `ptp` out",
+                host.name
+            ));
+        }
+        let same = hosts().take(index).find(|(other, _)| machine(other) == there);
+        if let (Some((other, _)), PtpTimestamps::Software) = (same, ptp.timestamps) {
+            return Some(format!(
+                "hosts `{}` and `{}` share the system clock of {there}, which PTP with software \
+                 timestamps synchronises once: leave the `ptp` of one of them out",
+                other.name, host.name
+            ));
+        }
+    }
+    None
 }
 
 /// Host and interface of what follows `ssh:`.
@@ -126,6 +149,8 @@ fn by_ssh(rest: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use teiji_experiment::reader::{Cards, Reader};
+
     use super::*;
 
     fn read(text: &str) -> Vec<(String, String)> {
@@ -153,6 +178,36 @@ mod tests {
     fn bindings_of_this_machine_alone_are_no_places() {
         assert_eq!(Places::parse("").unwrap(), None);
         assert_eq!(Places::parse("talker=eth0,listener=eth1").unwrap(), None);
+    }
+
+    #[test]
+    fn clocks_are_synchronised_over_machines_but_not_by_all_means() {
+        let refusal = |a: &str, b: &str, c: &str, bind: &str| {
+            let text = format!(
+                "name = \"x\"\nquestion = \"?\"\nwires.one.between = [\"a\", \"b\"]\n\
+                 wires.two.between = [\"b\", \"c\"]\nhosts.a.ptp = {a}\nhosts.b.ptp = {b}\n\
+                 hosts.c.ptp = {c}\n\
+                 flows.f = {{ from = \"a\", to = \"b\", period = \"1ms\", frames = 1 }}\n"
+            );
+            let reading = Reader::new("x.toml").cards(Cards::Own).read(&text);
+            let experiment = reading.experiment.unwrap_or_else(|| panic!("{}", reading.findings));
+            let places = Places::parse(bind).unwrap().unwrap();
+            places.parts(&experiment.cases[0].scenario).err().map(|error| error.to_string())
+        };
+        let role = |role, more| format!("{{ role = \"{role}\"{more} }}");
+        let three = "a=ssh:x/e0,b.one=ssh:y/e0,b.two=ssh:y/e1,c=ssh:z/e0";
+        let two = "a=ssh:x/e0,b.one=ssh:x/e1,b.two=ssh:x/e2,c=ssh:z/e0";
+        let (master, slave) = (role("grandmaster", ""), role("slave", ""));
+        assert_eq!(refusal(&master, &slave, &slave, three), None);
+        let boundary = role("boundary", "");
+        let far = refusal(&master, &boundary, &slave, three).unwrap();
+        assert!(far.contains("`b` is a boundary clock on y, and the grandmaster is on x"), "{far}");
+        assert_eq!(refusal(&master, &boundary, &slave, two), None);
+        let software = ", timestamps = \"software\"";
+        let (master, slave) = (role("grandmaster", software), role("slave", software));
+        assert_eq!(refusal(&master, &slave, &slave, three), None);
+        let shared = refusal(&master, &slave, &slave, two).unwrap();
+        assert!(shared.contains("hosts `a` and `b` share the system clock of x"), "{shared}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use teiji_core::time::{Instant, Tai};
+use teiji_core::time::{Instant, Span, Tai};
 use teiji_net::PortAddress;
 
 use crate::guest::Job;
@@ -57,8 +57,8 @@ pub enum Order {
 /// From a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Report {
-    /// Its ports, which are up.
-    Ports(Vec<PortAddress>),
+    /// Its ports, which are up, and how far its `CLOCK_TAI` is ahead of its wall clock.
+    Ports(Vec<PortAddress>, Span),
     /// All roles are open: the case could begin then, by its clock.
     Ready(Instant<Tai>),
     /// What its clock shows.
@@ -74,9 +74,9 @@ pub enum Report {
 }
 
 impl Report {
-    /// The ports, if it is those.
-    pub fn ports(self) -> Option<Vec<PortAddress>> {
-        if let Self::Ports(ports) = self { Some(ports) } else { None }
+    /// The ports, and the lead of `CLOCK_TAI`, if it is those.
+    pub fn ports(self) -> Option<(Vec<PortAddress>, Span)> {
+        if let Self::Ports(ports, tai) = self { Some((ports, tai)) } else { None }
     }
 
     /// When it could begin, if it is that.

@@ -1,17 +1,20 @@
 //! Clock synchronisation during a measurement: starts `ptp4l` and `phc2sys` at each
-//! host, waits until every clock has settled, and watches how far they are apart.
+//! host of this machine, waits until every clock has settled, and watches how far each is from its
+//! reference.
 //!
-//! How far is not asked of the programs, which only estimate it: the cards say
-//! what their clocks show, both at known instants of one raw clock.
+//! How far is not asked of the programs, which only estimate it, where both clocks are here: they are
+//! read. Of a clock that follows another machine's, `ptp4l`'s estimate is all that there is.
 
 mod config;
 mod daemon;
+mod estimate;
 pub mod program;
 pub mod series;
 mod steady;
 mod watch;
 
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -19,20 +22,24 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teiji::StopFlag;
-use teiji_core::quantity::format_span;
 use teiji_core::time::{Instant, Monotonic, Span, Tai};
-use teiji_experiment::{Host, PtpRole, Scenario};
-use teiji_net::Applied;
+use teiji_experiment::{Host, Ptp, PtpRole, PtpTimestamps, Scenario};
+use teiji_net::{Applied, Binding};
 use teiji_record::summary::ClockSummary;
-use teiji_sys::{clock, netns};
+use teiji_sys::clock;
 
+use crate::measure::Setup;
 use crate::measure::clock_step::TaiOffset;
+use crate::mistake;
 
 use daemon::Daemon;
+use estimate::EstimateLog;
 use program::Program;
 use series::{Look, SyncSeries};
 use watch::{Follower, PortClock, Sample};
 
+/// What the system's clock is called.
+pub const SYSTEM: &str = "the system";
 /// Most time until all clocks follow; a servo that starts 1 ms and 40 ppm off
 /// needs 10 to 30 s.
 pub const LIMIT: Span = Span::from_secs(120);
@@ -41,8 +48,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often the clocks are looked at during the measurement.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
+/// A host of this machine that takes part.
+struct Participant<'a> {
+    host: &'a Host,
+    ptp: Ptp,
+    /// The interfaces of its ports.
+    interfaces: Vec<String>,
+    /// The clocks of its ports; none with software timestamps.
+    clocks: Vec<PortClock>,
+}
+
 /// A clock and all looks at it.
-type Watched = (Follower, Vec<Sample>);
+#[derive(Debug)]
+struct Watched {
+    clock: Follower,
+    /// It has settled when it stays this close.
+    within: Span,
+    samples: Vec<Sample>,
+    /// As many of the samples are from before the last look that found nothing.
+    stale: usize,
+}
 
 /// Running programs and, once the measurement begins, the watch over the clocks.
 #[derive(Debug)]
@@ -57,19 +82,55 @@ pub struct Synchronised {
     _folder: tempfile::TempDir,
 }
 
-/// Synchronises the clocks of a case, if it asks for that. Returns when all
-/// follow.
+/// What was seen of the clocks.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// In steady state, since [`start`] returned, summed up.
+    pub clocks: Vec<ClockSummary>,
+    /// Look by look, from the start of the programs.
+    pub series: Vec<SyncSeries>,
+    /// Sentences for the report.
+    pub warnings: Vec<String>,
+}
+
+/// Whether the clocks of a case can be synchronised, as far as that is known before anything is set up;
+/// over `several` machines, those of this one's hosts.
+///
+/// # Errors
+/// [`Mistake`](crate::Mistake) for what cannot be, and an error for a program that is missing here.
+pub fn check(scenario: &Scenario, binding: &Binding, several: bool) -> anyhow::Result<()> {
+    let software =
+        |host: &&Host| host.ptp.is_some_and(|ptp| ptp.timestamps == PtpTimestamps::Software);
+    if let (Some(host), false) = (scenario.hosts.iter().find(software), several) {
+        mistake!(
+            "PTP with software timestamps synchronises system clocks, and all hosts of this machine \
+             share one: leave `timestamps` out of the `ptp` of `{}`, or bind the hosts to NICs of \
+             different machines (HOST=ssh:root@board/INTERFACE)",
+            host.name
+        );
+    }
+    match missing_programs(scenario, binding, several).into_iter().next() {
+        Some(sentence) => bail!(sentence),
+        None => Ok(()),
+    }
+}
+
+/// Synchronises the clocks of a case on this machine, if it asks for that. Returns when all follow.
 ///
 /// # Errors
 /// If a program cannot be started or ends, a NIC has no clock, or the clocks do not settle.
-pub fn start(
-    scenario: &Scenario,
-    applied: &Applied,
-    stop: &StopFlag,
-) -> anyhow::Result<Option<Synchronised>> {
-    let hosts: Vec<&Host> = scenario.hosts.iter().filter(|host| host.ptp.is_some()).collect();
+pub fn start(setup: &Setup<'_>, applied: &Applied) -> anyhow::Result<Option<Synchronised>> {
+    let Setup { scenario, stop, .. } = *setup;
+    let is_here = |host: &str| applied.namespace(host).is_some();
+    let hosts = scenario.hosts.iter().filter(|host| is_here(&host.name));
+    let hosts = hosts.filter_map(|host| Some((host, host.ptp?)));
+    let hosts = hosts.map(|(host, ptp)| Participant::new(host, ptp, applied));
+    let hosts = hosts.collect::<anyhow::Result<Vec<Participant<'_>>>>()?;
     if hosts.is_empty() {
         return Ok(None);
+    }
+    if !setup.own_machine {
+        set_grandmaster(&hosts, applied)?;
     }
     let folder = tempfile::Builder::new()
         .prefix("teiji-ptp-")
@@ -77,20 +138,25 @@ pub fn start(
         .context("cannot make a folder for ptp4l's settings")?;
     let started = clock::now::<Monotonic>();
     let mut daemons = Vec::new();
-    for host in &hosts {
-        daemons.extend(ptp4l(host, applied, folder.path())?);
+    for of in &hosts {
+        let stamps_all = of.clocks.iter().all(PortClock::stamps_all);
+        let programs = program::of_host(of.host, &of.interfaces, stamps_all, folder.path());
+        for program in &programs {
+            daemons.push(start_one(program, of.host, applied)?);
+        }
     }
-    let mut watched = settle(followers(&hosts, applied)?, &daemons, stop)?;
-    let mut system = Vec::new();
-    for host in hosts.iter().filter(|host| host.ptp.is_some_and(|ptp| ptp.system_clock)) {
-        let card = port_clock(host, 0, applied)?;
-        daemons.push(phc2sys(host, &card, applied, folder.path())?);
-        system.push(Follower::SystemClock { card });
+    let mut watched = settle(followers(scenario, &hosts, folder.path())?, &daemons, stop)?;
+    let several = setup.coordinator.is_some();
+    let system = program::system_clock_host(scenario, is_here, several);
+    if let Some(of) = hosts.iter().find(|of| system == Some(of.host)) {
+        let card = of.clock(0)?;
+        daemons.push(phc2sys(of.host, card, applied, folder.path())?);
+        let follower = Watched::new(Follower::SystemClock { card: card.clone() }, of.ptp);
+        watched.extend(settle(vec![follower], &daemons, stop)?);
     }
-    watched.extend(settle(system, &daemons, stop)?);
     let settled = clock::now::<Monotonic>() - started;
     let ending = Arc::new(AtomicBool::new(false));
-    let (watched, converging): (Vec<Follower>, Vec<Vec<Sample>>) = watched.into_iter().unzip();
+    let converging = watched.iter_mut().map(|clock| std::mem::take(&mut clock.samples)).collect();
     let flag = Arc::clone(&ending);
     let watch = thread::Builder::new()
         .name("clocks".to_owned())
@@ -99,33 +165,99 @@ pub fn start(
     Ok(Some(Synchronised { daemons, settled, converging, stop: ending, watch, _folder: folder }))
 }
 
+impl<'a> Participant<'a> {
+    fn new(host: &'a Host, ptp: Ptp, applied: &Applied) -> anyhow::Result<Self> {
+        let namespace = namespace(host, applied)?;
+        let (mut interfaces, mut clocks) = (Vec::new(), Vec::new());
+        for port in &host.ports {
+            let Some(info) = applied.port(&host.name, &port.wire) else { continue };
+            interfaces.push(info.ifname.clone());
+            if ptp.timestamps == PtpTimestamps::Hardware {
+                let name = format!("{}.{}", host.name, port.wire);
+                clocks.push(PortClock::open(name, info.ifname, namespace.as_fd())?);
+            }
+        }
+        Ok(Self { host, ptp, interfaces, clocks })
+    }
+
+    fn clock(&self, index: usize) -> anyhow::Result<&PortClock> {
+        let missing = || format!("host `{}` has no port to take the time from", self.host.name);
+        self.clocks.get(index).with_context(missing)
+    }
+}
+
+impl Watched {
+    fn new(clock: Follower, ptp: Ptp) -> Self {
+        Self { clock, within: ptp.settles_within(), samples: Vec::new(), stale: 0 }
+    }
+}
+
 impl Synchronised {
-    /// Ends the programs. What was seen of the clocks: in steady state, since [`start`] returned,
-    /// summed up, and look by look from the beginning, around the first departure at `base`.
+    /// Ends the programs. What was seen of the clocks, on a time that is around the first departure at
+    /// `base`.
     ///
     /// # Errors
-    /// If one of the programs had ended during the measurement.
-    pub fn finish(
-        self,
-        base: Instant<Tai>,
-    ) -> anyhow::Result<(Vec<ClockSummary>, Vec<SyncSeries>)> {
+    /// If one of the programs had ended during the measurement, or a clock follows nobody at its end.
+    pub fn finish(self, base: Instant<Tai>) -> anyhow::Result<Seen> {
         self.stop.store(true, Ordering::Relaxed);
-        let seen = self.watch.join().unwrap_or_default();
+        let watched = self.watch.join().unwrap_or_default();
         for daemon in &self.daemons {
             daemon.check().context("during the measurement")?;
         }
         let tai = TaiOffset::now();
-        let all = seen.into_iter().zip(self.converging).map(|((clock, samples), before)| {
-            let looks = before.iter().chain(&samples).map(|sample| Look {
+        let since_base = |at: Instant<Monotonic>| (tai.tai(at) - base).as_ns();
+        let mut seen = Seen::default();
+        for (Watched { mut clock, samples, .. }, mut before) in
+            watched.into_iter().zip(self.converging)
+        {
+            if let Some(since) = clock.lost_since() {
+                bail!(
+                    "the clock of {} had no master for the last {} of the measurement: PTP messages, or \
+                     their timestamps, were lost{}",
+                    clock.name(),
+                    to_millis(clock::now::<Monotonic>() - since),
+                    self.daemons.iter().map(Daemon::last_words).collect::<String>()
+                );
+            }
+            let samples = once_each(samples);
+            seen.warnings.extend(gap(&samples).map(|(from, long)| {
+                let after = to_millis(Span::from_ns(since_base(from)));
+                format!(
+                    "The clock of {} had no master for {}, from {after} after the first departure: \
+                     one-way figures of that time contain its drift.",
+                    clock.name(),
+                    to_millis(long)
+                )
+            }));
+            seen.clocks.push(report(&clock, &samples, self.settled));
+            before.extend(samples);
+            let look = |sample: Sample| Look {
                 raw_ns: sample.raw_ns,
-                t_ns: (tai.tai(sample.at) - base).as_ns(),
+                t_ns: since_base(sample.at),
                 offset_ns: sample.offset_ns,
-            });
-            let series = SyncSeries { clock: clock.name(), samples: looks.collect() };
-            (report(&clock, &samples, self.settled), series)
-        });
-        Ok(all.unzip())
+            };
+            let samples = once_each(before).into_iter().map(look).collect();
+            seen.series.push(SyncSeries { clock: clock.name(), samples });
+        }
+        Ok(seen)
     }
+}
+
+/// Rounded down: more digits say nothing.
+fn to_millis(span: Span) -> Span {
+    Span::from_millis(span.as_ns().div_euclid(1_000_000))
+}
+
+/// Looks that found the same estimate are one.
+fn once_each(mut samples: Vec<Sample>) -> Vec<Sample> {
+    samples.dedup_by_key(|sample| sample.at);
+    samples
+}
+
+/// The first time for which nothing was known of a clock: from when, and how long.
+fn gap(samples: &[Sample]) -> Option<(Instant<Monotonic>, Span)> {
+    let pairs = samples.windows(2).map(|pair| (pair[0].at, pair[1].at - pair[0].at));
+    pairs.into_iter().find(|(_, long)| *long > estimate::HOLDS)
 }
 
 fn report(clock: &Follower, samples: &[Sample], settled: Span) -> ClockSummary {
@@ -143,11 +275,15 @@ fn report(clock: &Follower, samples: &[Sample], settled: Span) -> ClockSummary {
     }
 }
 
-/// What is missing here of the programs that a scenario needs, a sentence each.
-pub fn missing_programs(scenario: &Scenario) -> Vec<String> {
-    let settings = || scenario.hosts.iter().filter_map(|host| host.ptp);
-    let phc2sys = settings().any(|ptp| ptp.system_clock || ptp.role == PtpRole::Boundary);
-    let needed = [("ptp4l", settings().next().is_some()), ("phc2sys", phc2sys)];
+/// What is missing here of the programs that a scenario needs, a sentence each; over `several` machines
+/// those of this one's hosts.
+pub fn missing_programs(scenario: &Scenario, binding: &Binding, several: bool) -> Vec<String> {
+    let is_here = |host: &str| !binding.is_elsewhere(host);
+    let hosts = || scenario.hosts.iter().filter(|host| is_here(&host.name));
+    let roles = || hosts().filter_map(|host| Some(host.ptp?.role));
+    let phc2sys = roles().any(|role| role == PtpRole::Boundary)
+        || program::system_clock_host(scenario, is_here, several).is_some();
+    let needed = [("ptp4l", roles().next().is_some()), ("phc2sys", phc2sys)];
     needed
         .into_iter()
         .filter(|(_, needed)| *needed)
@@ -155,15 +291,17 @@ pub fn missing_programs(scenario: &Scenario) -> Vec<String> {
         .collect()
 }
 
-/// Starts the programs of a host.
-fn ptp4l(host: &Host, applied: &Applied, folder: &std::path::Path) -> anyhow::Result<Vec<Daemon>> {
-    let interfaces: Vec<String> = host
-        .ports
-        .iter()
-        .filter_map(|port| Some(applied.port(&host.name, &port.wire)?.ifname))
-        .collect();
-    let programs = program::of_host(host, &interfaces, folder);
-    programs.iter().map(|program| start_one(program, host, applied)).collect()
+/// Sets the clocks that all others follow, if nobody has set them since the machine was switched on.
+fn set_grandmaster(hosts: &[Participant<'_>], applied: &Applied) -> anyhow::Result<()> {
+    for of in hosts.iter().filter(|of| of.ptp.role == PtpRole::Grandmaster) {
+        for (clock, port) in of.clocks.iter().zip(&of.host.ports) {
+            // The clock of a pair that was made for the experiment shows what that asks for.
+            if !applied.plan().is_vtsn(&port.wire) {
+                clock.set_once()?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Starts `phc2sys`, which makes the system's clock follow a card's.
@@ -204,64 +342,74 @@ fn namespace(host: &Host, applied: &Applied) -> anyhow::Result<std::os::fd::Owne
     Ok(namespace.try_clone_to_owned()?)
 }
 
-/// The clock of a host's port.
-fn port_clock(host: &Host, index: usize, applied: &Applied) -> anyhow::Result<PortClock> {
-    let missing = || format!("host `{}` has no port to take the time from", host.name);
-    let port = host.ports.get(index).with_context(missing)?;
-    let info = applied.port(&host.name, &port.wire).with_context(missing)?;
-    let namespace = namespace(host, applied)?;
-    let sysfs = netns::in_namespace(namespace.as_fd(), teiji_sys::sysfs::Sysfs::open)?
-        .context("cannot read the clocks of the NICs")?;
-    Ok(PortClock::new(format!("{}.{}", host.name, port.wire), info.ifname, Arc::new(sysfs)))
-}
-
-/// All clocks that follow, each with the grandmaster's.
-fn followers(hosts: &[&Host], applied: &Applied) -> anyhow::Result<Vec<Follower>> {
-    let role = |host: &Host| host.ptp.map(|ptp| ptp.role);
-    let master = hosts.iter().find(|host| role(host) == Some(PtpRole::Grandmaster));
-    let Some(master) = master else { bail!("no host is grandmaster") };
+/// All clocks of this machine that follow the grandmaster's.
+fn followers(
+    scenario: &Scenario,
+    hosts: &[Participant<'_>],
+    folder: &Path,
+) -> anyhow::Result<Vec<Watched>> {
+    let leads = |ptp: Option<Ptp>| ptp.is_some_and(|ptp| ptp.role == PtpRole::Grandmaster);
+    let Some(master) = scenario.hosts.iter().find(|host| leads(host.ptp)) else {
+        bail!("no host is grandmaster")
+    };
+    let here = hosts.iter().find(|of| of.host.name == master.name);
     let mut followers = Vec::new();
-    for host in hosts.iter().filter(|host| role(host) != Some(PtpRole::Grandmaster)) {
-        for index in 0..host.ports.len() {
-            followers.push(Follower::Card {
-                card: port_clock(host, index, applied)?,
-                master: port_clock(master, 0, applied)?,
-            });
+    for of in hosts.iter().filter(|of| of.ptp.role != PtpRole::Grandmaster) {
+        let here = here.filter(|_| of.ptp.timestamps == PtpTimestamps::Hardware);
+        if let Some(master) = here {
+            for card in &of.clocks {
+                let (card, master) = (card.clone(), master.clock(0)?.clone());
+                followers.push(Watched::new(Follower::Card { card, master }, of.ptp));
+            }
+            continue;
         }
+        let wire = || master.ports.first().map_or("", |port| port.wire.as_str());
+        let (clock, reference) = match of.ptp.timestamps {
+            PtpTimestamps::Hardware => {
+                (of.clock(0)?.name().to_owned(), format!("{}.{}", master.name, wire()))
+            }
+            PtpTimestamps::Software => {
+                (SYSTEM.to_owned(), format!("the system clock of {}", master.name))
+            }
+        };
+        let reference = format!("{reference}, as ptp4l estimates");
+        let log = EstimateLog::open(&program::log(folder, &of.host.name, "ptp4l"))?;
+        followers.push(Watched::new(Follower::Estimated { clock, reference, log }, of.ptp));
     }
     Ok(followers)
 }
 
-/// Waits until all clocks are in steady state; the looks at them.
+/// Waits until all clocks are in steady state.
 fn settle(
-    clocks: Vec<Follower>,
+    mut clocks: Vec<Watched>,
     daemons: &[Daemon],
     stop: &StopFlag,
 ) -> anyhow::Result<Vec<Watched>> {
     let begun = clock::now::<Monotonic>();
-    let mut watched: Vec<Watched> = clocks.into_iter().map(|clock| (clock, Vec::new())).collect();
     loop {
         for daemon in daemons {
             daemon.check()?;
         }
-        let mut worst = None;
-        for (clock, samples) in &mut watched {
+        let mut unsettled = None;
+        for Watched { clock, within, samples, stale } in &mut clocks {
             let look = clock.look()?;
-            samples.push(look);
-            let offsets: Vec<i64> = samples.iter().map(|sample| sample.offset_ns).collect();
-            if !steady::is_steady(&offsets) {
-                worst = Some((clock.name(), clock.reference(), look.offset_ns));
+            match look {
+                Some(look) => samples.push(look),
+                None => *stale = samples.len(),
+            }
+            let offsets: Vec<i64> = samples[*stale..].iter().map(|look| look.offset_ns).collect();
+            if !steady::is_steady(&offsets, *within) {
+                unsettled = Some((clock.name(), clock.reference(), look, *within));
             }
         }
-        let Some((clock, reference, offset_ns)) = worst else { return Ok(watched) };
+        let Some((clock, reference, look, within)) = unsettled else { return Ok(clocks) };
         if stop.is_stopped() {
             bail!("interrupted while the clocks were being synchronised");
         }
         if clock::now::<Monotonic>() - begun > LIMIT {
             bail!(
-                "the clock of {clock} does not settle on {reference}: after {} it is {} off{}",
-                format_span(LIMIT),
-                format_span(Span::from_ns(offset_ns)),
+                "the clock of {clock} does not settle on {reference}: {}{}",
+                unsettled_after(LIMIT, look, within),
                 daemons.iter().map(Daemon::last_words).collect::<String>()
             );
         }
@@ -269,16 +417,30 @@ fn settle(
     }
 }
 
-fn watch_until(stop: &AtomicBool, clocks: Vec<Follower>) -> Vec<Watched> {
-    let mut seen: Vec<Watched> = clocks.into_iter().map(|clock| (clock, Vec::new())).collect();
+/// What is wrong with a clock that does not settle, and what to do.
+fn unsettled_after(limit: Span, look: Option<Sample>, within: Span) -> String {
+    match look {
+        Some(look) => format!(
+            "after {limit} its offset is {}; if it does not get smaller on this machine, increase \
+             `within` of its `ptp`, which is {within}",
+            Span::from_ns(look.offset_ns)
+        ),
+        None => format!(
+            "after {limit} ptp4l has no master: check the cable, and whether the NICs timestamp PTP \
+             messages (otherwise write timestamps = \"software\")"
+        ),
+    }
+}
+
+fn watch_until(stop: &AtomicBool, mut clocks: Vec<Watched>) -> Vec<Watched> {
     while !stop.load(Ordering::Relaxed) {
-        for (clock, samples) in &mut seen {
+        for Watched { clock, samples, .. } in &mut clocks {
             // A look that fails is a sample less, and the number is reported.
-            samples.extend(clock.look());
+            samples.extend(clock.look().ok().flatten());
         }
         thread::sleep(SAMPLE_EVERY);
     }
-    seen
+    clocks
 }
 
 #[cfg(test)]
@@ -295,5 +457,28 @@ mod tests {
         assert!(report.mean_ns.abs() < 1e-9);
         assert!((report.rms_ns - (14.0_f64 / 3.0).sqrt()).abs() < 1e-9);
         assert_eq!(report.settled_ns, 7_000_000_000);
+    }
+
+    #[test]
+    fn looks_at_one_estimate_are_one_sample_and_a_gap_is_found() {
+        let at = |seconds: i64| Instant::from_ns(seconds * 1_000_000_000);
+        let look = |raw_ns, seconds| Sample { raw_ns, at: at(seconds), offset_ns: 3 };
+        let samples = once_each(vec![look(1, 1), look(2, 1), look(3, 2), look(4, 6), look(5, 6)]);
+        assert_eq!(samples, [look(1, 1), look(3, 2), look(4, 6)]);
+        assert_eq!(gap(&samples), None);
+        let longer = [look(1, 1), look(2, 6), look(3, 20)];
+        assert_eq!(gap(&longer), Some((at(1), Span::from_secs(5))));
+    }
+
+    #[test]
+    fn what_does_not_settle_says_what_to_change() {
+        let look = Sample { raw_ns: 0, at: Instant::from_ns(0), offset_ns: -2_000_000 };
+        let off = unsettled_after(LIMIT, Some(look), Span::from_micros(100));
+        assert!(
+            off.starts_with("after 120 s its offset is -2 ms;") && off.contains("100 µs"),
+            "{off}"
+        );
+        let nobody = unsettled_after(LIMIT, None, Span::from_micros(100));
+        assert!(nobody.contains("timestamps = \"software\""), "{nobody}");
     }
 }

@@ -2,20 +2,26 @@
 
 use std::fmt::Write as _;
 
-use teiji_experiment::{Ptp, PtpProfile, PtpRole};
+use teiji_experiment::{Ptp, PtpProfile, PtpRole, PtpTimestamps};
 
-/// The settings file of a host with so many ports; `socket` is where its
-/// `phc2sys` finds it.
-pub(super) fn text(ptp: Ptp, ports: usize, socket: &str) -> String {
-    let Ptp { role, profile, .. } = ptp;
-    let mut text = format!(
-        "[global]\nuds_address {socket}\n\
-         network_transport L2\n\
-         # Other listeners of this machine's cards want all frames stamped.\n\
-         hwts_filter full\n\
-         # One processor may serve several hosts: stamps take their time.\n\
+/// The settings file of a host with so many ports, all of whose NICs can timestamp every frame, or not;
+/// `socket` is where its `phc2sys` finds it.
+pub(super) fn text(ptp: Ptp, ports: usize, stamps_all: bool, socket: &str) -> String {
+    let Ptp { role, profile, timestamps, .. } = ptp;
+    let mut text = format!("[global]\nuds_address {socket}\nnetwork_transport L2\n");
+    text.push_str(match timestamps {
+        PtpTimestamps::Software => "time_stamping software\n",
+        PtpTimestamps::Hardware if stamps_all => {
+            "# Other listeners of this machine's cards want all frames stamped.\n\
+             hwts_filter full\n"
+        }
+        PtpTimestamps::Hardware => "",
+    });
+    text.push_str(
+        "# One processor may serve several hosts: stamps take their time.\n\
          tx_timestamp_timeout 100\n\
-         summary_interval 2\n"
+         # A line for each Sync message, not for many of them.\n\
+         summary_interval -7\n",
     );
     let mut set = |key: &str, value: &dyn std::fmt::Display| {
         let _ = writeln!(text, "{key} {value}");
@@ -27,7 +33,7 @@ pub(super) fn text(ptp: Ptp, ports: usize, socket: &str) -> String {
         PtpRole::Slave if profile == PtpProfile::Default => set("slaveOnly", &1),
         PtpRole::Slave => {}
     }
-    if ports > 1 {
+    if ports > 1 && timestamps == PtpTimestamps::Hardware {
         // Each port has a clock of its own; phc2sys keeps them together.
         set("boundary_clock_jbod", &1);
     }
@@ -57,12 +63,34 @@ pub(super) fn text(ptp: Ptp, ports: usize, socket: &str) -> String {
 mod tests {
     use super::*;
 
+    fn slave(profile: PtpProfile, timestamps: PtpTimestamps) -> Ptp {
+        let role = PtpRole::Slave;
+        Ptp { role, profile, timestamps, system_clock: false, within: None, cpu: None }
+    }
+
     #[test]
     fn a_slave_never_leads_in_either_profile() {
-        let slave = |profile| Ptp { role: PtpRole::Slave, profile, system_clock: false, cpu: None };
-        let default = text(slave(PtpProfile::Default), 1, "/run/x");
+        let slave = |profile| slave(profile, PtpTimestamps::Hardware);
+        let default = text(slave(PtpProfile::Default), 1, true, "/run/x");
         assert!(default.contains("slaveOnly 1") && !default.contains("gmCapable"), "{default}");
-        let gptp = text(slave(PtpProfile::Gptp), 1, "/run/x");
+        let gptp = text(slave(PtpProfile::Gptp), 1, true, "/run/x");
         assert!(gptp.contains("gmCapable 0") && !gptp.contains("slaveOnly"), "{gptp}");
+    }
+
+    #[test]
+    fn a_filter_is_only_set_where_the_nic_has_it() {
+        let text = |timestamps, ports, stamps_all| {
+            text(slave(PtpProfile::Default, timestamps), ports, stamps_all, "/run/x")
+        };
+        let full = text(PtpTimestamps::Hardware, 1, true);
+        assert!(full.contains("hwts_filter full") && !full.contains("time_stamping"), "{full}");
+        let few = text(PtpTimestamps::Hardware, 2, false);
+        assert!(!few.contains("hwts_filter") && few.contains("boundary_clock_jbod 1"), "{few}");
+        let software = text(PtpTimestamps::Software, 2, true);
+        assert!(software.contains("time_stamping software\n"), "{software}");
+        assert!(!software.contains("hwts_filter") && !software.contains("jbod"), "{software}");
+        for text in [full, few, software] {
+            assert!(text.contains("\nsummary_interval -7\n"), "{text}");
+        }
     }
 }

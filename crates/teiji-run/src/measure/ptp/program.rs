@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use teiji_experiment::{Host, PtpRole};
+use teiji_experiment::{Host, Ptp, PtpRole, Scenario};
 
 use super::config;
 
@@ -27,8 +27,14 @@ pub struct Program {
 }
 
 /// `ptp4l` for all ports of a host; at a boundary clock also the `phc2sys` that keeps its
-/// cards' clocks together. None if the host takes no part. Files lie in `folder`.
-pub fn of_host(host: &Host, interfaces: &[String], folder: &Path) -> Vec<Program> {
+/// cards' clocks together. None if the host takes no part. `stamps_all`: its NICs can timestamp every
+/// frame. Files lie in `folder`.
+pub fn of_host(
+    host: &Host,
+    interfaces: &[String],
+    stamps_all: bool,
+    folder: &Path,
+) -> Vec<Program> {
     let Some(ptp) = host.ptp else { return Vec::new() };
     let name = &host.name;
     let file = folder.join(format!("{name}.cfg"));
@@ -37,8 +43,8 @@ pub fn of_host(host: &Host, interfaces: &[String], folder: &Path) -> Vec<Program
     for interface in interfaces {
         arguments.extend(["-i".to_owned(), interface.clone()]);
     }
-    let text = config::text(ptp, interfaces.len(), &socket);
-    let log = |program: &str| folder.join(format!("{name}-{program}.log"));
+    let text = config::text(ptp, interfaces.len(), stamps_all, &socket);
+    let log = |program: &str| log(folder, name, program);
     let mut programs = vec![Program {
         name: "ptp4l",
         host: name.clone(),
@@ -62,6 +68,27 @@ pub fn of_host(host: &Host, interfaces: &[String], folder: &Path) -> Vec<Program
     programs
 }
 
+/// Where the output of a host's program goes.
+pub(super) fn log(folder: &Path, host: &str, program: &str) -> PathBuf {
+    folder.join(format!("{host}-{program}.log"))
+}
+
+/// The host of those of this machine whose NIC the system clock follows, if it follows one. Over
+/// `several` machines it does on each as soon as it does on one: the clock of a single machine would
+/// be of no use to the others.
+pub fn system_clock_host(
+    scenario: &Scenario,
+    is_here: impl Fn(&str) -> bool,
+    several: bool,
+) -> Option<&Host> {
+    let all = || scenario.hosts.iter().filter(|host| host.ptp.is_some());
+    let named = |host: &&Host| host.ptp.is_some_and(|Ptp { system_clock, .. }| system_clock);
+    all().find(named)?;
+    let mut here = all().filter(|host| is_here(&host.name));
+    let first = here.clone().next().filter(|_| several);
+    here.find(named).or(first)
+}
+
 /// `phc2sys`, which makes the system's clock follow a card's; `CLOCK_TAI` is
 /// `tai_offset_s` seconds before `CLOCK_REALTIME`.
 pub fn system_clock(host: &Host, interface: &str, tai_offset_s: i64, folder: &Path) -> Program {
@@ -77,5 +104,36 @@ pub fn system_clock(host: &Host, interface: &str, tai_offset_s: i64, folder: &Pa
         settings: None,
         log: folder.join(format!("{}-system-clock.log", host.name)),
         followers: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teiji_experiment::Experiment;
+
+    use super::*;
+
+    #[test]
+    fn over_several_machines_each_system_clock_follows_a_nic() {
+        let text = "name = \"x\"\nquestion = \"?\"\n\
+                    wires.one = { between = [\"a\", \"b\"], nic = \"vtsn\" }\n\
+                    wires.two = { between = [\"b\", \"c\"], nic = \"vtsn\" }\n\
+                    hosts.b = { ptp = { role = \"boundary\" } }\n\
+                    hosts.a = { ptp = { role = \"grandmaster\" } }\n\
+                    hosts.c = { ptp = { role = \"slave\", system-clock = true } }\n\
+                    flows.f = { from = \"a\", to = \"b\", period = \"1ms\", frames = 1 }\n";
+        let with = Experiment::parse(text, "x.toml").unwrap().cases.remove(0).scenario;
+        let without = text.replace(", system-clock = true", "");
+        let without = Experiment::parse(&without, "x.toml").unwrap().cases.remove(0).scenario;
+        let host = |scenario, here: &'static [&str], several| {
+            let found = system_clock_host(scenario, |name| here.contains(&name), several);
+            found.map(|host| host.name.clone())
+        };
+        assert_eq!(host(&with, &["a", "b", "c"], false).as_deref(), Some("c"));
+        assert_eq!(host(&with, &["b", "c"], true).as_deref(), Some("c"));
+        assert_eq!(host(&with, &["a"], true).as_deref(), Some("a"));
+        assert_eq!(host(&with, &["a"], false), None);
+        assert_eq!(host(&with, &[], true), None);
+        assert_eq!(host(&without, &["a", "b", "c"], true), None);
     }
 }

@@ -11,7 +11,7 @@ use teiji_report::OffsetSeries;
 /// The offsets of one clock, from the start of the programs to the end of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncSeries {
-    /// `HOST.WIRE` of the clock.
+    /// `HOST.WIRE` of the clock, or [`SYSTEM`](super::SYSTEM).
     pub clock: String,
     /// In the order of time.
     pub samples: Vec<Look>,

@@ -2,8 +2,6 @@
 
 use teiji_core::time::Span;
 
-/// A settled clock is this close.
-const CLOSE: Span = Span::from_micros(1);
 /// Looks of half the time that is judged: 5 s, several of PTP's intervals.
 const HALF: usize = 20;
 /// What is below this is the clocks' own noise, not convergence: half of the 32 ns to which cards
@@ -11,20 +9,26 @@ const HALF: usize = 20;
 const NOISE: Span = Span::from_ns(16);
 
 /// Whether the offsets seen so far, the last one last, end in steady state: all of the last half
-/// are close, and the worst of them is at least half as large as the worst of the half before, or
+/// are `within` that, and the worst of them is at least half as large as the worst of the half before, or
 /// no more than noise. While a servo converges, an offset becomes many times smaller in that time.
-pub(super) fn is_steady(offsets_ns: &[i64]) -> bool {
+pub(super) fn is_steady(offsets_ns: &[i64], within: Span) -> bool {
     let worst = |offsets: &[i64]| offsets.iter().map(|ns| ns.unsigned_abs()).max().unwrap_or(0);
     let Some(last) = offsets_ns.len().checked_sub(2 * HALF) else { return false };
     let (earlier, later) = offsets_ns[last..].split_at(HALF);
     let (earlier, later) = (worst(earlier), worst(later));
     let at_most = |span: Span| i64::try_from(later).is_ok_and(|ns| ns <= span.as_ns());
-    at_most(CLOSE) && (at_most(NOISE) || later >= earlier / 2)
+    at_most(within) && (at_most(NOISE) || later >= earlier / 2)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CLOSE: Span = Span::from_micros(1);
+
+    fn is_steady(offsets_ns: &[i64]) -> bool {
+        super::is_steady(offsets_ns, CLOSE)
+    }
 
     /// An offset of 1 ms that becomes a tenth in so many looks, down to noise of ±3 ns.
     #[expect(clippy::cast_possible_truncation, reason = "a million at most")]
@@ -60,7 +64,9 @@ mod tests {
         assert!(is_steady(&noise(1).collect::<Vec<_>>()));
         assert!(is_steady(&noise(100).collect::<Vec<_>>()));
         // Steady, but not close.
-        assert!(!is_steady(&noise(1_000).collect::<Vec<_>>()));
+        let far = noise(1_000).collect::<Vec<_>>();
+        assert!(!is_steady(&far));
+        assert!(super::is_steady(&far, CLOSE * 6));
         assert!(!is_steady(&noise(1).take(39).collect::<Vec<_>>()));
         // One outlier before does not hold it up for longer than it is seen.
         let outlier = [900].into_iter().chain(noise(1)).collect::<Vec<_>>();
