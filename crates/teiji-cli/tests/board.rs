@@ -343,6 +343,53 @@ fn an_experiment_over_ssh(desk: &Desk) {
     }
 }
 
+/// The same, with clocks that PTP makes one: the way there has a duration of its own.
+fn one_way_figures_over_ssh(desk: &Desk) {
+    let config = desk.folder().join("config");
+    let out = desk.runtime.path().join("one-way");
+    let file = common::repository().join("experiments/two-boards-one-way.toml");
+    let bind = "talker=ssh:left/wire0,listener=ssh:right/wire0";
+    let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind, "--take"]);
+    command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    command.args(["--set", "flows.cycle.frames=100", "--set", "flows.cycle.period=5ms"]);
+    command.args(["--set", "round-trips.ask.count=20", "--set", "round-trips.ask.period=50ms"]);
+    // Emulated processors delay PTP's messages by milliseconds.
+    command.args(["--set", "hosts.listener.ptp.within=20ms"]);
+    // PTP sets it back.
+    desk.on("right", "date -s \"$(date -d @$(($(date +%s) + 100)) '+%Y-%m-%d %H:%M:%S')\"");
+    let measured = said(&command.output().unwrap());
+    assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
+    let text = fs::read_to_string(out.join("latest/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let member = &summary["cases"][0]["members"][0];
+    let [clock] = member["clocks"].as_array().unwrap().as_slice() else { panic!("{member}") };
+    assert_eq!(clock["clock"], "the system of right");
+    assert_eq!(clock["reference"], "the system clock of talker, as ptp4l estimates");
+    assert!(clock["samples"].as_u64().unwrap() >= 1, "{clock}");
+    let arrival = &member["flows"]["cycle"]["vantages"]["rx-kernel"];
+    assert_eq!(arrival["centred"], false, "{arrival}");
+    let mean_ns = arrival["schedule"]["mean_ns"].as_f64().unwrap();
+    assert!((-20e6..100e6).contains(&mean_ns), "{arrival}");
+    let there = &member["round_trips"]["ask"]["parts"];
+    assert!(there.to_string().contains("\"there\""), "{member}");
+    let sync = fs::read_dir(out.join("latest/records")).unwrap().map(|entry| entry.unwrap().path());
+    let sync = sync.filter(|path| path.to_str().unwrap().ends_with(".sync.csv"));
+    assert_eq!(sync.count(), 1);
+    assert!(
+        summary["warnings"].to_string().contains("follow one by PTP"),
+        "{}",
+        summary["warnings"]
+    );
+    let off = |board| desk.on(board, "date +%s").trim().parse::<i64>().unwrap();
+    assert!((off("left") - off("right")).abs() <= 5, "the clock of right is not set");
+    assert_eq!(desk.on("right", "pgrep -f '[p]tp4l -f' || true"), "");
+
+    let mut here = common::command(&["run", file.to_str().unwrap(), "--on", "local"]);
+    let here = said(&here.args(["--out", out.to_str().unwrap()]).output().unwrap());
+    assert_eq!(here.code, 2, "{}", here.err);
+    assert!(here.err.contains("different machines"), "{}", here.err);
+}
+
 /// A profile that is applied over SSH, also one that cuts the connection. It is applied at the end.
 fn profiles_over_ssh(desk: &Desk) {
     // etf drops what has no launch time.
@@ -496,6 +543,7 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     the_tutorial_s_commands_work(&desk);
     looked_at_from_here(&desk);
     an_experiment_over_ssh(&desk);
+    one_way_figures_over_ssh(&desk);
     profiles_over_ssh(&desk);
 
     let same = desk.refused(&["left"]);

@@ -173,6 +173,15 @@ fn every_published_experiment_is_without_mistakes() {
     assert!(!files.is_empty());
     for file in files {
         let said = teiji(&["check", &file]);
+        if fs::read_to_string(&file).unwrap().contains("timestamps = \"software\"") {
+            // For machines of one's own.
+            assert!(
+                said.code == 2 && said.out.contains("for hosts on different machines"),
+                "{}",
+                said.out
+            );
+            continue;
+        }
         assert_eq!((said.code, said.out.contains("no mistakes")), (0, true), "{}", said.out);
     }
 }
