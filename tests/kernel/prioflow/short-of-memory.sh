@@ -47,14 +47,15 @@ each "a qdisc with options" "tc qdisc del dev v0 root" \
 # The core's own way to make one: without memory the device gets none that works.
 look=
 default=/proc/sys/net/core/default_qdisc
-before=$(cat $default)
+usual=$(cat $default)
 must sh -c "echo prioflow >$default"
-beneath attach_default_qdiscs
-again() { ip link set v0 down && ip link set v0 up; }
-must ip link set v0 down
-each "a default qdisc" again ip link set v0 up
-must sh -c "echo $before >$default"
-again
+beneath dev_activate
+# Without a qdisc, which the device gets when it is set up.
+none() { ip link set v0 down && tc qdisc add dev v0 root pfifo && tc qdisc del dev v0 root; }
+must none
+each "a default qdisc" none ip link set v0 up
+must sh -c "echo $usual >$default"
+must ip link set v0 up
 beneath tc_modify_qdisc
 look="tc qdisc show dev v0"
 must tc qdisc add dev v0 root handle 1: prioflow
