@@ -26,7 +26,7 @@ struct prioflow_frame {
 	__u32 sequence;		/* of the frame, modulo 2^32 */
 	/* version 2 */
 	__u8 obeys;		/* the sender obeys requests to pause the levels below */
-	__u8 ignores;		/* its pause-storm watchdog ignores all requests */
+	__u8 ignores;		/* its pause-storm watchdog ignores some level */
 	__u32 heard_instance;	/* of the last frame that it has received */
 	__u32 heard_sequence;
 };

@@ -103,7 +103,7 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 		.lifetime_ms = mask ? PRIOFLOW_LIFETIME_MS : 0,
 		.instance = link->instance,
 		.obeys = link->obeys,
-		.ignores = prioflow_storm_ignored(&link->storm, now_ns),
+		.ignores = !!prioflow_storm_ignored(&link->storm, now_ns),
 		.heard_instance = link->peer.instance,
 		.heard_sequence = link->peer.sequence,
 	};

@@ -159,7 +159,7 @@ must wait_for 5 is_state "2 obeys"
 
 # Its pause-storm watchdog ends an obedience, and its frames say so.
 peer_change storm $((300 * slow))
-change receive-level 3
+change receive-level 12
 check "a peer whose watchdog has timed out says that it ignores" wait_for 5 is_state "2 ignores"
 refused "which is an alarm" a teiji flow check
 change receive-level 0
