@@ -14,6 +14,7 @@
 #include <linux/netdevice.h>
 #include <linux/timekeeping.h>
 #include <linux/version.h>
+#include <net/genetlink.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/rtnetlink.h>
@@ -42,6 +43,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define COMPAT_IRQ_MOVE_PCNTXT	IRQ_MOVE_PCNTXT
 #else
 #define COMPAT_IRQ_MOVE_PCNTXT	0
+#endif
+
+/* 6.6, and stable releases since: multicast groups have flags of their own. */
+#ifdef GENL_MCAST_CAP_NET_ADMIN
+#define COMPAT_GENL_MCAST_ADMIN	GENL_MCAST_CAP_NET_ADMIN
+#else
+#define COMPAT_GENL_MCAST_ADMIN	GENL_UNS_ADMIN_PERM
 #endif
 
 /* 6.14: kthread_run_worker() also wakes the worker; an unwoken one counts as load. */

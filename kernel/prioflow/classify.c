@@ -216,14 +216,21 @@ static bool prioflow_is_control(struct sk_buff *skb, u8 *class)
 	return skb_mac_header_was_set(skb) && is_link_local_ether_addr(eth_hdr(skb)->h_dest);
 }
 
+/* Whether the frame has this Ethernet type, untagged. */
+static bool prioflow_has_type(const struct sk_buff *skb, u16 type)
+{
+	return skb_mac_header_was_set(skb) && eth_hdr(skb)->h_proto == htons(type);
+}
+
 /*
  * Whether it is a frame of flow control: links obey those to its address, and MACs (802.3,
  * annex 31B) also those to their own.
  */
 static bool prioflow_is_flow_control(const struct sk_buff *skb)
 {
-	return skb->protocol == htons(ETH_P_PAUSE) ||
-	       (skb->protocol == htons(PRIOFLOW_ETHERTYPE) && skb_mac_header_was_set(skb) &&
+	/* A packet socket's protocol need not be that of its frame. */
+	return skb->protocol == htons(ETH_P_PAUSE) || prioflow_has_type(skb, ETH_P_PAUSE) ||
+	       (prioflow_has_type(skb, PRIOFLOW_ETHERTYPE) &&
 		ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address));
 }
 
@@ -236,12 +243,14 @@ static bool prioflow_is_local(const struct prioflow_sched *q, const struct sk_bu
 /* The level of any frame, or PRIOFLOW_FOREIGN. */
 u8 prioflow_classify(const struct prioflow_sched *q, struct sk_buff *skb)
 {
-	const struct prioflow_link *link = &q->port->link;
+	struct prioflow_link *link = &q->port->link;
 	u8 class = 0;
 
 	if (unlikely(prioflow_is_flow_control(skb))) {
-		if (skb == READ_ONCE(link->own))
+		if (skb == READ_ONCE(link->own)) {
+			WRITE_ONCE(link->own, NULL);
 			return PRIOFLOW_TOP_LEVEL;
+		}
 		if (READ_ONCE(link->mode))
 			return PRIOFLOW_FOREIGN;
 	}

@@ -7,13 +7,14 @@
 #include <net/genetlink.h>
 #include <net/sock.h>
 
+#include "../compat/compat.h"
 #include "prioflow.h"
 
 static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback *cb);
 
 static const struct genl_multicast_group prioflow_groups[] = {
 	/* An event of a receiver tells what the dump does. */
-	{ .name = PRIOFLOW_GENL_EVENTS, .flags = GENL_UNS_ADMIN_PERM },
+	{ .name = PRIOFLOW_GENL_EVENTS, .flags = COMPAT_GENL_MCAST_ADMIN },
 };
 
 static const struct genl_small_ops prioflow_operations[] = {

@@ -50,16 +50,21 @@ static bool prioflow_keep_takes(struct prioflow_port *port, struct sk_buff *skb)
 	const struct prioflow_sched *sched;
 	u8 level;
 
+	if (!skb->sk)	/* also the link's own frames */
+		return false;
 	sched = list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
 	level = sched ? prioflow_classify(sched, skb) : PRIOFLOW_FOREIGN;
 	if (level == PRIOFLOW_FOREIGN)
 		return false;
-	if (prioflow_socket_is_charged(skb))
-		return prioflow_socket_protects(skb->sk, level, dev_net(port->dev));
+	if (prioflow_socket_is_charged(skb) &&
+	    prioflow_socket_protects(skb->sk, level, dev_net(port->dev)))
+		return true;
 	if (!prioflow_rules_match(port->net, skb, level))
 		return false;
 	if (port->keep.ruled_bytes + skb->truesize > READ_ONCE(port->net->send_room)) {
-		port->keep.lost++;
+		/* While they are sent again, the qdisc may still take it. */
+		if (!port->keep.resumes)
+			port->keep.lost++;
 		return false;
 	}
 	port->keep.ruled_bytes += skb->truesize;
@@ -149,7 +154,7 @@ void prioflow_keep_resume(struct prioflow_port *port)
 		while ((skb = __skb_dequeue(&batch))) {
 			WRITE_ONCE(keep->passing, skb);
 			dev_queue_xmit(skb);
-			WRITE_ONCE(keep->passing, NULL);
+			prioflow_link_await_enqueue(&keep->passing, skb);
 			cond_resched();
 		}
 	}

@@ -9,6 +9,7 @@
  * it as long as it asks for a pause. It depends on no softirq and on no other port: a
  * high-resolution timer wakes it, and it has frames to send without memory.
  */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/hrtimer.h>
 #include <linux/if_arp.h>
@@ -38,10 +39,26 @@
 #define PRIOFLOW_REPEAT_MIN_NS	(50 * NSEC_PER_USEC)
 /* How many times as long as sending took others have the CPU: receiving takes time, too. */
 #define PRIOFLOW_OTHERS_SHARE	3
+/* Looks at whether another CPU has enqueued a packet, and time between them. */
+#define PRIOFLOW_ENQUEUE_LOOKS	10
+#define PRIOFLOW_ENQUEUE_US	20
 /* Frames in stock. */
 #define PRIOFLOW_SPARE		8
 
 const u8 prioflow_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
+
+/*
+ * Waits until a qdisc has cleared the mark of a packet that has been sent, and clears it. Since 6.19
+ * another CPU may enqueue it, a little later; and it may have been dropped on its way.
+ */
+void prioflow_link_await_enqueue(const struct sk_buff **mark, const struct sk_buff *skb)
+{
+	u32 looks = PRIOFLOW_ENQUEUE_LOOKS;
+
+	while (READ_ONCE(*mark) == skb && looks--)
+		usleep_range(PRIOFLOW_ENQUEUE_US, 2 * PRIOFLOW_ENQUEUE_US);
+	WRITE_ONCE(*mark, NULL);
+}
 
 /* Puts a frame without content in stock. */
 static bool prioflow_link_store(struct prioflow_port *port, gfp_t flags)
@@ -90,7 +107,7 @@ static void prioflow_link_transmit(struct prioflow_port *port, u8 mode, const u8
 	/* By this the qdisc tells it from a forged one (classify.c). */
 	WRITE_ONCE(link->own, skb);
 	dev_queue_xmit(skb);
-	WRITE_ONCE(link->own, NULL);
+	prioflow_link_await_enqueue(&link->own, skb);
 }
 
 /* Writes the payload of a frame that requests a pause of the levels of @mask. */
@@ -200,7 +217,7 @@ static u64 prioflow_link_cost_ns(struct prioflow_port *port, u64 took_ns, u64 be
 	if (!interrupted)
 		return took_ns;
 	spin_lock_bh(&port->lock);
-	usual_ns = prioflow_link_refresh_ns(&port->link) / (2 * PRIOFLOW_OTHERS_SHARE);
+	usual_ns = div_u64(prioflow_link_refresh_ns(&port->link), 2 * PRIOFLOW_OTHERS_SHARE);
 	spin_unlock_bh(&port->lock);
 	return min(took_ns, max(before_ns, usual_ns));
 }
@@ -384,6 +401,7 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 	if (resume)
 		prioflow_link_transmit(port, mode, octets);
 	__skb_queue_purge(&link->spare);
+	prioflow_receive_forget(port);
 }
 
 /* Ends the link of a port that is being freed. */

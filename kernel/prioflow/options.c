@@ -90,6 +90,8 @@ static void prioflow_store_obeyed(struct prioflow_port *port, u8 obeys)
 	u64 now_ns = ktime_get_ns();
 
 	spin_lock_bh(&port->lock);
+	if (port->link.obeys != obeys)
+		prioflow_link_request(port);	/* the peer learns it at once */
 	port->link.obeys = obeys;
 	prioflow_port_expire(port, now_ns);
 	prioflow_port_hold(port, PRIOFLOW_BY_PEER, ~prioflow_below(obeys), 0);

@@ -122,7 +122,7 @@ struct prioflow_link {
 
 	/* the sending thread's */
 	struct sk_buff_head spare;	/* frames without content */
-	const struct sk_buff *own;	/* frame on its way to the qdisc */
+	const struct sk_buff *own;	/* frame on its way to the qdisc, whose enqueue clears it */
 
 	/* PAUSE and PFC; change under RTNL and the port's lock */
 	u32 pause_mbps;			/* the link rate, or an assumed one */
@@ -176,7 +176,7 @@ struct prioflow_keep {
 	struct nf_hook_ops hook;
 	bool hooked;			/* RTNL */
 	bool resumes;			/* they are being sent again, and new ones wait behind */
-	const struct sk_buff *passing;	/* on its way to the qdisc again */
+	const struct sk_buff *passing;	/* on its way to the qdisc again, whose enqueue clears it */
 	u64 ruled_bytes;		/* of kept packets that a rule protects */
 	u64 lost;			/* protected packets that were dropped */
 	struct sk_buff_head kept;
@@ -418,6 +418,8 @@ void prioflow_link_measure(struct prioflow_port *port);
 void prioflow_link_fill(const struct prioflow_port *port, u64 now_ns,
 			struct tc_prioflow_link *stats);
 
+void prioflow_link_await_enqueue(const struct sk_buff **mark, const struct sk_buff *skb);
+
 /* peer.c */
 void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns);
 bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame *frame,
@@ -479,7 +481,7 @@ void prioflow_net_add(struct prioflow_net *net, struct prioflow_port *port);
 void prioflow_net_remove(struct prioflow_net *net, struct prioflow_port *port);
 
 /* scope.c */
-u64 prioflow_scope_slots(const struct prioflow_net *net, int ifindex);
+u64 prioflow_scope_slots(struct prioflow_net *net, int ifindex);
 struct prioflow_scope *prioflow_scope_get(struct prioflow_net *net, int ifindex);
 void prioflow_scope_put(struct prioflow_net *net, struct prioflow_scope *scope);
 void prioflow_scope_request(struct prioflow_net *net, struct prioflow_scope *scope, u8 from,

@@ -141,6 +141,8 @@ static enum prioflow_protector prioflow_protector_of(struct prioflow_sched *q,
 	/* A kept packet was counted when its qdisc or the port took it. */
 	bool kept = skb == READ_ONCE(port->keep.passing);
 
+	if (kept)
+		WRITE_ONCE(port->keep.passing, NULL);
 	if (prioflow_socket_is_charged(skb) &&
 	    (kept || prioflow_socket_protects(skb->sk, number, dev_net(port->dev))))
 		return PRIOFLOW_BY_SOCKET;

@@ -2,7 +2,7 @@
 /*
  * prioflow: receives the peer's level frames, or PAUSE or PFC of standard equipment
  * (docs/protocol.md). Each pauses levels of the port for its lifetime. Frames above the rate
- * limit are ignored, and so is a peer that the pause-storm watchdog has caught (storm.c).
+ * limit are ignored, and so are requests for levels that the pause-storm watchdog has found (storm.c).
  */
 #include <linux/etherdevice.h>
 #include <linux/netfilter.h>

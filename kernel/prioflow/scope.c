@@ -16,22 +16,30 @@
 /* Most scopes of a namespace: what changes one looks at all of them, with softirqs off. */
 #define PRIOFLOW_SCOPES		64
 
+/* The slots of some ports of a namespace. */
+struct prioflow_scope_slots {
+	struct prioflow_net *net;
+	u64 mask;
+};
+
 /* Takes the slot of a device that has a link. */
 static int prioflow_scope_add_slot(struct net_device *dev, struct netdev_nested_priv *priv)
 {
-	struct prioflow_port *port = prioflow_forward_find(prioflow_net_of(dev_net(dev)),
-							   dev->ifindex);
-	u64 *slots = priv->data;
+	struct prioflow_scope_slots *slots = priv->data;
+	struct prioflow_port *port;
 
+	/* A device may be above one of another namespace. */
+	port = net_eq(dev_net(dev), slots->net->net) ?
+	       prioflow_forward_find(slots->net, dev->ifindex) : NULL;
 	if (port)
-		*slots |= BIT_ULL(port->forward.slot);
+		slots->mask |= BIT_ULL(port->forward.slot);
 	return 0;
 }
 
 /* The slots of the ports with a link that the scope of a device covers; 0: of the namespace. */
-u64 prioflow_scope_slots(const struct prioflow_net *net, int ifindex)
+u64 prioflow_scope_slots(struct prioflow_net *net, int ifindex)
 {
-	u64 slots = 0;
+	struct prioflow_scope_slots slots = { .net = net };
 	struct netdev_nested_priv priv = { .data = &slots };
 	struct net_device *dev;
 
@@ -46,7 +54,7 @@ u64 prioflow_scope_slots(const struct prioflow_net *net, int ifindex)
 		netdev_walk_all_lower_dev_rcu(dev, prioflow_scope_add_slot, &priv);
 	}
 	rcu_read_unlock();
-	return slots;
+	return slots.mask;
 }
 
 /* Has each port with a link request what the scopes that cover it want. */

@@ -134,7 +134,7 @@ static int prioflow_device_of(struct sock *sk)
 static int prioflow_check_marks(const struct sock *sk, int ifindex,
 				struct prioflow_receive *receive)
 {
-	const struct prioflow_net *net = prioflow_net_of(sock_net(sk));
+	struct prioflow_net *net = prioflow_net_of(sock_net(sk));
 	u32 buffer = READ_ONCE(sk->sk_rcvbuf);
 	int err;
 
@@ -203,7 +203,7 @@ static int prioflow_set_receive(struct sock *sk, struct prioflow_receive *receiv
 /* What is set, and what is needed for datagrams of the payload that the caller names. */
 static int prioflow_get_receive(struct sock *sk, struct prioflow_receive *receive)
 {
-	const struct prioflow_net *net = prioflow_net_of(sock_net(sk));
+	struct prioflow_net *net = prioflow_net_of(sock_net(sk));
 	struct prioflow_socket *socket;
 	int err;
 

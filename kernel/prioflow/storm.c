@@ -31,7 +31,8 @@ void prioflow_storm_account(struct prioflow_port *port, u64 now_ns)
 {
 	struct prioflow_storm *storm = &port->link.storm;
 	u64 each_ns = div_u64(storm->limit_ns, PRIOFLOW_STORM_FRAMES);
-	u64 passed_ns = now_ns - storm->since_ns, drained_ns;
+	/* Another CPU may have come first, with a later time. */
+	u64 passed_ns = now_ns - min(now_ns, storm->since_ns), drained_ns;
 	u32 frames[PRIOFLOW_TOP_LEVEL], all = 0, i, sent;
 
 	lockdep_assert_held(&port->lock);
@@ -50,7 +51,7 @@ void prioflow_storm_account(struct prioflow_port *port, u64 now_ns)
 		}
 		storm->bucket_ns[i] -= min(storm->bucket_ns[i], drained_ns);
 	}
-	storm->since_ns = now_ns;
+	storm->since_ns += passed_ns;
 	storm->paused = port->hold[PRIOFLOW_BY_PEER].mask;
 }
 
@@ -82,6 +83,8 @@ static void prioflow_storm_detect(struct prioflow_port *port, u64 now_ns)
 	}
 	if (!found)
 		return;
+	/* The peer learns it at once, for what it sees then is no defiance. */
+	prioflow_link_request(port);
 	prioflow_event(port, PRIOFLOW_CMD_STORM, now_ns);
 	if (!storm->count++)
 		netdev_warn(port->dev, "prioflow: the peer has paused this port for more than %llu ms: pause requests are ignored for as long; logged once\n",
@@ -108,9 +111,12 @@ u16 prioflow_storm_permitted(struct prioflow_port *port, u16 mask, u64 now_ns)
 void prioflow_storm_set_limit(struct prioflow_port *port, u64 limit_ns)
 {
 	struct prioflow_storm *storm = &port->link.storm;
+	u64 now_ns = ktime_get_ns();
 
 	lockdep_assert_held(&port->lock);
-	prioflow_storm_account(port, ktime_get_ns());
+	prioflow_port_expire(port, now_ns);
+	prioflow_storm_account(port, now_ns);
 	storm->limit_ns = limit_ns;
 	memset(storm->bucket_ns, 0, sizeof(storm->bucket_ns));
+	memset(storm->ignore_until_ns, 0, sizeof(storm->ignore_until_ns));
 }

@@ -90,7 +90,8 @@ must wait_for 10 grep -q '^sent$' sender.log
 equal "segments of a protected packet wait" 20 "$(queued 2)"
 unplug
 plug
-wait_for 5 [ "$(queued 2)" = 20 ]
+are_back() { [ "$(queued 2)" = 20 ]; }
+wait_for 5 are_back
 change limit 500 send-level 0
 wait_for $((20 * slow)) gone $reader
 echo >&3

@@ -166,12 +166,14 @@ equal "and no timeout is counted" "$stormed" "$(count storms)"
 # Frames of a level that may be sent are no progress of one that may not.
 peer_change receive-level 1
 must wait_for 2 is_at 1
-change storm 300
 stormed=$(count storms)
-send 5 2000 &
+before=$(sent 5)
+send 5 3000 &
 sender=$!
+flows() { [ "$(sent 5)" -gt $((before + 100)) ]; }
+must wait_for 5 flows
+change storm 300
 check "a level is ignored although others are sent" wait_for $((2 * slow)) has_stormed $((stormed + 1))
-kill $sender 2>/dev/null
 wait $sender
 peer_change link off receive-level 0
 must wait_for 2 is_at 0

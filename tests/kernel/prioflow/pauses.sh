@@ -140,6 +140,10 @@ wait $watcher
 end_reader
 must b sysctl -qw net.prioflow.receiver_watchdog=$((8000 * slow))
 
+# shellcheck disable=SC2016  # perl expands it
+contains "events are for those that may see the receivers" CAP_NET_ADMIN "$(b perl -e '
+    ($(, $)) = (1000, 1000); ($<, $>) = (1000, 1000); exec @ARGV' teiji flow watch v0p --events --for 1s 2>&1)"
+
 # What a sender can ask about its packets.
 contains "a sender sees its protected packets" "protected=30 unprotected=0" \
     "$(a perl flow.pl send level=2 priority=2 count=30 counts=1)"
@@ -159,7 +163,7 @@ must wait_for 5 is_state "2 obeys"
 
 # Its pause-storm watchdog ends an obedience, and its frames say so.
 peer_change storm $((300 * slow))
-change receive-level 12
+change receive-level 3
 check "a peer whose watchdog has timed out says that it ignores" wait_for 5 is_state "2 ignores"
 refused "which is an alarm" a teiji flow check
 change receive-level 0

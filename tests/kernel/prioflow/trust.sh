@@ -27,24 +27,29 @@ must ip netns add G
 must ip -n B link add link v0p name guest type macvlan mode bridge
 must ip -n B link set guest netns G
 must ip -n G link set guest up
+# forge PROTOCOL FRAME: with what the packet socket says that the frame is, hexadecimal.
 forge() {
     # shellcheck disable=SC2016  # perl expands it
-    ip netns exec G perl -e 'my ($index, $frame) = @ARGV;
+    ip netns exec G perl -e 'my ($index, $protocol, $frame) = @ARGV;
         socket(S, 17, 3, 0) or die $!;
-        send(S, pack("H*", $frame), 0, pack("S n l S C C a8", 17, 0x8808, $index, 1, 0, 6, "")) or die $!;' \
-        "$(ip netns exec G cat /sys/class/net/guest/ifindex)" "$1"
+        send(S, pack("H*", $frame), 0, pack("S n l S C C a8", 17, hex $protocol, $index, 1, 0, 6, "")) or die $!;' \
+        "$(ip netns exec G cat /sys/class/net/guest/ifindex)" "$1" "$2"
 }
 foreign() { b tc -s qdisc show dev v0p | sed -n 's/^ level frames:.* foreign \([0-9]*\).*/\1/p'; }
 before=$(count received)
-for type in 8808 88b5; do
-    forge "0180c2000001$(plain "$peer")$type$(frame 15 1000 1 77)"
+for protocol in 8808 0800; do
+    for type in 8808 88b5; do
+        forge $protocol "0180c2000001$(plain "$peer")$type$(frame 15 1000 1 77)"
+    done
 done
+# 802.3x: a MAC obeys PAUSE to its own address, too.
+forge 0800 "$(plain "$(a cat /sys/class/net/v0/address)")$(plain "$peer")88080001ffff$(printf '%084x' 0)"
 sleep 0.2
-equal "a guest's level frames are dropped" 2 "$(foreign)"
+equal "a guest's frames of flow control are dropped" 5 "$(foreign)"
 equal "and the peer obeys none" 0 "$(transmit_level)"
 # One of the peer's own, which come each second.
 timely within "nor receives them" 0 1 $(($(count received) - before))
-contains "status warns" "2 level frames of other senders" "$(b teiji flow status v0p)"
+contains "status warns" "5 level frames of other senders" "$(b teiji flow status v0p)"
 ip netns del G
 
 # The peer is not trusted.

@@ -259,7 +259,7 @@ pub fn peer(peer: &Peer, link: LinkMode) -> String {
             peer.obeys
         ),
         (PeerState::Ignores, ..) => {
-            "warning: the peer's pause-storm watchdog ignores all requests: it was paused for too \
+            "warning: the peer's pause-storm watchdog ignores requests: it was paused for too \
              long"
                 .to_owned()
         }
