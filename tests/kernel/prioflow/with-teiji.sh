@@ -36,7 +36,7 @@ says "a fraction of a millisecond is refused" "whole multiples of 1 ms" a teiji 
 says "a time below the kernel's range is refused" "at least, not 0 s" a teiji flow enable v0 --reaction 0s
 says "a time above the kernel's range is refused" "32 ms at most" a teiji flow enable v0 --reaction 1s
 says "a ring above the kernel's range is refused" "1..=32000" a teiji flow enable v0 --ring 40000
-says "a room above the kernel's range is refused" "1..=32000" a teiji flow enable v0 --room 32001
+says "a room above the kernel's range is refused" "0..=32000" a teiji flow enable v0 --room 32001
 equal "none of them had an effect" 0 "$(a tc qdisc show dev v0 | grep -c prioflow)"
 
 found=$(a teiji flow enable v0 --limit 150 --by priority)
