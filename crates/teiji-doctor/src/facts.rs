@@ -60,9 +60,24 @@ impl Facts {
     /// # Errors
     /// [`NicError`] for an interface that is not there.
     pub fn read(interfaces: &[String]) -> Result<Self, NicError> {
+        Self::read_by(interfaces, |_| false)
+    }
+
+    /// The same, of those of the interfaces that have not gone since they were listed.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn read_those_there(interfaces: &[String]) -> Result<Self, NicError> {
+        Self::read_by(interfaces, |error| matches!(error, NicError::NoInterface { .. }))
+    }
+
+    /// `passes`: errors of an interface that leave it out.
+    fn read_by(interfaces: &[String], passes: fn(&NicError) -> bool) -> Result<Self, NicError> {
         let threads = threads::scheduled();
         let look = |name: &String| nic::look(name, &threads);
-        let nics = interfaces.iter().map(look).collect::<Result<_, _>>()?;
+        let nics = interfaces.iter().map(look);
+        let nics = nics.filter(|found| !found.as_ref().is_err_and(passes));
+        let nics = nics.collect::<Result<_, _>>()?;
         let root = Path::new("/");
         let machine = machine::observe();
         let rmem_max = fs::read_to_string("/proc/sys/net/core/rmem_max").ok();

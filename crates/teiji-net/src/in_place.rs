@@ -117,11 +117,8 @@ impl InPlace {
         let all = link::list(&mut netlink).map_err(InPlaceError::Look)?;
         for ifname in self.interfaces() {
             let Some(card) = all.iter().find(|link| link.name == ifname) else { continue };
-            // What rests on it goes with it: a bridge, a bond, a VLAN.
-            let above =
-                all.iter().filter(|link| link.lower == Some(card.index)).map(|link| link.index);
-            let links: Vec<u32> =
-                [card.index].into_iter().chain(card.master).chain(above).collect();
+            let stacks = all.iter().map(|link| (link.index, [link.master, link.lower]));
+            let links = stacked_on(card.index, &stacks.collect::<Vec<_>>());
             if usage::carries(&mut netlink, &links, ssh).map_err(InPlaceError::Look)? {
                 return Ok(Some(ifname));
             }
@@ -270,9 +267,46 @@ fn schedules(port: &PlannedPort) -> bool {
     port.processing.iter().any(ProcessingSetting::schedules)
 }
 
+/// An interface and all that rest on it, and so go with it: a bridge, a bond, a VLAN of that. `all`: of
+/// each interface the index, its master's, and that of the one below it.
+fn stacked_on(index: u32, all: &[(u32, [Option<u32>; 2])]) -> Vec<u32> {
+    let mut found = vec![index];
+    let mut looked_at = 0;
+    while let Some(&at) = found.get(looked_at) {
+        let master = all.iter().filter(|(of, _)| *of == at).filter_map(|(_, [master, _])| *master);
+        let above = all.iter().filter(|(_, [_, lower])| *lower == Some(at)).map(|(of, _)| *of);
+        for next in master.chain(above) {
+            if !found.contains(&next) {
+                found.push(next);
+            }
+        }
+        looked_at += 1;
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_vlan_on_a_bridge_on_a_bond_goes_with_the_nic() {
+        let (nic, bond, bridge, vlan) = (2, 5, 6, 7);
+        let all = [
+            (1, [None, None]),
+            (nic, [Some(bond), None]),
+            (3, [Some(bond), None]),
+            (bond, [Some(bridge), None]),
+            (bridge, [None, None]),
+            (vlan, [None, Some(bridge)]),
+            // The ends of a veth pair are each other's lower.
+            (8, [Some(bridge), Some(9)]),
+            (9, [None, Some(8)]),
+        ];
+        assert_eq!(stacked_on(nic, &all), [nic, bond, bridge, vlan]);
+        assert_eq!(stacked_on(1, &all), [1]);
+        assert_eq!(stacked_on(9, &all), [9, 8, bridge, vlan]);
+    }
 
     fn compile(text: &str) -> Result<InPlace, InPlaceError> {
         InPlace::compile(&Profile::parse(text, "drive.toml").unwrap())

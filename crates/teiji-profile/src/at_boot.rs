@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -85,29 +85,76 @@ pub(crate) fn install(source: &Source, plan: &InPlace) -> Result<(), ProfileErro
         return Err(failed(why.to_owned()));
     }
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    if PASSING.iter().any(|folder| program.starts_with(folder)) {
+    if PASSING.iter().any(|folder| program.starts_with(folder)) || is_pushed(&program) {
         return Err(failed(format!(
-            "{} is lost at reboot: install this program first, for example in /usr/local/bin",
+            "{} does not stay there: install this program first, for example in /usr/local/bin",
             program.display()
         )));
     }
     let unit = unit(&program, plan)?;
-    let write = |path: &str, text: &str| {
-        let folder = Path::new(path).parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder)?;
-        let file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
-        fs::write(file.path(), text)?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok::<(), io::Error>(())
-    };
-    let written = write(PROFILE, &source.text)
-        .map_err(|error| format!("{PROFILE}: {error}"))
-        .and_then(|()| write(UNIT_FILE, &unit).map_err(|error| format!("{UNIT_FILE}: {error}")))
-        .and_then(|()| systemctl(&["enable", UNIT]));
-    if let Err(why) = written {
-        let _ = remove();
-        return Err(failed(why));
+    let before = Files::read().map_err(failed)?;
+    let files = Files { profile: Some(source.text.clone()), unit: Some(unit) };
+    let installed = files.write().and_then(|()| systemctl(&["enable", UNIT]));
+    installed.map_err(|why| {
+        // What was applied at each start before still is.
+        let back = before.put_back().err().map(|error| format!("; {error}")).unwrap_or_default();
+        failed(why + &back)
+    })
+}
+
+/// Whether a program was copied to this machine for one command (`teiji-remote` names its folder so).
+fn is_pushed(program: &Path) -> bool {
+    let folder = program.parent().and_then(Path::file_name);
+    folder.is_some_and(|name| name.as_encoded_bytes().starts_with(b"teiji."))
+}
+
+/// What is in the files of the unit; `None`: there is none.
+struct Files {
+    profile: Option<String>,
+    unit: Option<String>,
+}
+
+impl Files {
+    fn read() -> Result<Self, String> {
+        let read = |path| match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some).map_err(|error| format!("{path}: {error}")),
+        };
+        Ok(Self { profile: read(PROFILE)?, unit: read(UNIT_FILE)? })
     }
+
+    fn write(&self) -> Result<(), String> {
+        for (path, text) in [(PROFILE, &self.profile), (UNIT_FILE, &self.unit)] {
+            let done = match text {
+                Some(text) => write_whole(Path::new(path), text),
+                None => fs::remove_file(path).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                }),
+            };
+            done.map_err(|error| format!("{path}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// After others were written in their place.
+    fn put_back(&self) -> Result<(), String> {
+        if self.unit.is_none() {
+            // It may not have been enabled yet.
+            let _ = systemctl(&["disable", UNIT]);
+        }
+        self.write()
+    }
+}
+
+/// The whole text is in the file, or what was there before, whenever the machine stops.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
@@ -182,7 +229,30 @@ mod tests {
         assert!(!unit(Path::new("/opt/teiji"), &plan).unwrap().contains("Wants"), "no NIC");
     }
 
-    /// systemd's own program, where there is one, agrees on the names and reads the unit.
+    #[test]
+    fn a_program_that_was_copied_for_one_command_is_told() {
+        for pushed in ["/tmp/teiji.x3Fa9Q/teiji", "/root/teiji.AbCdEf/teiji"] {
+            assert!(is_pushed(Path::new(pushed)), "{pushed}");
+        }
+        for kept in ["/usr/local/bin/teiji", "/opt/teiji/teiji", "/teiji"] {
+            assert!(!is_pushed(Path::new(kept)), "{kept}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_as_a_whole_or_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/profile.toml");
+        write_whole(&path, "one").unwrap();
+        write_whole(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        // A folder in its place stays.
+        assert!(write_whole(path.parent().unwrap(), "three").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    /// systemd's own program, where there is one, agrees on the names.
     #[test]
     fn systemd_escapes_names_in_the_same_way() {
         for name in ["enp3s0", "enp3s0.5", "br-lan", ".a", "a b"] {

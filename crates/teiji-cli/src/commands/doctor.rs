@@ -91,8 +91,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn look_here(args: &Args) -> anyhow::Result<Examination> {
     let named = !args.interfaces.is_empty();
-    let interfaces = if named { args.interfaces.clone() } else { nic::names()? };
-    let facts = match Facts::read(&interfaces) {
+    let read =
+        if named { Facts::read(&args.interfaces) } else { Facts::read_those_there(&nic::names()?) };
+    let facts = match read {
         Ok(facts) => facts,
         Err(error @ NicError::NoInterface { .. }) if named => mistake!("{error}"),
         Err(error) => return Err(error.into()),
