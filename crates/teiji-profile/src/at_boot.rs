@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use teiji_net::in_place::InPlace;
 
 use crate::error::ProfileError;
-use crate::store::Source;
+use crate::store::{Source, write_whole};
 
 /// The unit's name.
 pub const UNIT: &str = "teiji-profile.service";
@@ -20,6 +20,9 @@ pub const PROFILE: &str = "/etc/teiji/profile.toml";
 const SYSTEMD: &str = "/run/systemd/system";
 /// Folders that a start of the machine empties.
 const PASSING: [&str; 4] = ["/tmp/", "/run/", "/dev/shm/", "/var/tmp/"];
+
+/// Everybody may read the files.
+const READABLE: u32 = 0o644;
 
 /// True if a profile is applied at each start.
 pub fn is_installed() -> bool {
@@ -126,7 +129,7 @@ impl Files {
     fn write(&self) -> Result<(), String> {
         for (path, text) in [(PROFILE, &self.profile), (UNIT_FILE, &self.unit)] {
             let done = match text {
-                Some(text) => write_whole(Path::new(path), text),
+                Some(text) => write_whole(Path::new(path), READABLE, text),
                 None => fs::remove_file(path).or_else(|error| match error.kind() {
                     io::ErrorKind::NotFound => Ok(()),
                     _ => Err(error),
@@ -145,22 +148,6 @@ impl Files {
         }
         self.write()
     }
-}
-
-/// The whole text is in the file, or what was there before, whenever the machine stops.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-fn readable() -> fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    fs::Permissions::from_mode(0o644)
 }
 
 /// Has none applied any more. Returns the file, if one was.
@@ -243,12 +230,12 @@ mod tests {
     fn a_file_is_written_as_a_whole_or_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/profile.toml");
-        write_whole(&path, "one").unwrap();
-        write_whole(&path, "two").unwrap();
+        write_whole(&path, READABLE, "one").unwrap();
+        write_whole(&path, READABLE, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         // A folder in its place stays.
-        assert!(write_whole(path.parent().unwrap(), "three").is_err());
+        assert!(write_whole(path.parent().unwrap(), READABLE, "three").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
     }
 

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -234,12 +234,8 @@ impl Locked {
     pub(crate) fn write(&self, journal: &Journal) -> Result<(), ProfileError> {
         let path = self.store.path("journal.json");
         let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(&self.store.folder)?;
-            serde_json::to_writer(&mut file, journal)?;
-            file.flush()?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            Ok(())
+            let text = serde_json::to_string(journal)?;
+            write_whole(&path, 0o600, &text)
         };
         write().map_err(|error| ProfileError::Journal {
             action: "write",
@@ -265,6 +261,18 @@ impl Locked {
         };
         Ok(())
     }
+}
+
+/// Whenever the machine stops, the whole text is in the file, or what was there before.
+pub(crate) fn write_whole(path: &Path, mode: u32, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let permissions = fs::Permissions::from_mode(mode);
+    let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 #[cfg(test)]
