@@ -87,8 +87,8 @@ if [ -e $trace/hwlat_detector ]; then
     rtla timerlat top -q -c 0 -p 1010 -i 100 -d 5s >rtla.log 2>&1
     contains 'rtla sees them, too' 'hit stop tracing' "$(cat rtla.log)"
     measure --why=200us
-    contains 'a limit ends the trace' 'it ended at cycle:' "$(cat found)"
-    late=$(sed -n 's/.*it ended at \(cycle:[0-9]*\),.*/\1/p' found)
+    contains 'a limit ends the trace' 'Tracing ended at cycle:' "$(cat found)"
+    late=$(sed -n 's/.*Tracing ended at \(cycle:[0-9]*\),.*/\1/p' found)
     contains 'at a frame that is shown' 'in hwlatd (nice 0)' "$($teiji why ./*-why --frame "$late" 2>&1)"
     must sh -c "echo nop >$trace/current_tracer"
 else
