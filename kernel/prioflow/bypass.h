@@ -24,6 +24,7 @@ static __always_inline void prioflow_bypass_put(struct Qdisc *sch, struct sk_buf
 {
 	struct prioflow_sched *q = qdisc_priv(sch);
 
+	prioflow_assert_qdisc_lock(sch);
 	q->bypass = skb;
 	q->bypass_level = number;
 	sch->q.qlen++;

@@ -116,7 +116,7 @@ static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback 
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(receiver, &net->receivers, member) {
-		if (receiver->serial <= cb->args[0])
+		if (receiver->serial <= (unsigned long)cb->args[0])
 			continue;
 		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				     &prioflow_family, NLM_F_MULTI, PRIOFLOW_CMD_GET_RECEIVERS);

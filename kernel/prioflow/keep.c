@@ -44,15 +44,14 @@ static bool prioflow_keep_must_wait(const struct prioflow_port *port)
 	return READ_ONCE(port->keep.resumes) || (prioflow_keep_is_down(dev) && netif_running(dev));
 }
 
-/* Whether a packet is protected, and there is room for it. Counts it. The port's lock. */
+/* Whether a packet is protected, and there is room for it. Counts it. */
 static bool prioflow_keep_takes(struct prioflow_port *port, struct sk_buff *skb)
 {
-	const struct prioflow_sched *sched;
+	const struct prioflow_sched *sched = prioflow_port_qdisc(port);
 	u8 level;
 
 	if (!skb->sk)	/* also the link's own frames */
 		return false;
-	sched = list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
 	level = sched ? prioflow_classify(sched, skb) : PRIOFLOW_FOREIGN;
 	if (level == PRIOFLOW_FOREIGN)
 		return false;

@@ -77,6 +77,7 @@ static inline void prioflow_level_append(struct prioflow_sched *q, u32 number, s
 static inline void prioflow_level_add(struct Qdisc *sch, u32 number, struct sk_buff *skb,
 				      enum prioflow_protection prot, u8 charged, u64 queued_ns)
 {
+	prioflow_assert_qdisc_lock(sch);
 	prioflow_level_append(qdisc_priv(sch), number, skb, prot, charged, queued_ns);
 	sch->q.qlen++;
 	sch->qstats.backlog += qdisc_pkt_len(skb);
@@ -88,9 +89,9 @@ static inline u64 prioflow_level_remove(struct Qdisc *sch, u32 number, struct sk
 	const struct prioflow_skb_cb *cb = prioflow_skb_cb(skb);
 	struct prioflow_sched *q = qdisc_priv(sch);
 	u32 length = qdisc_pkt_len(skb);
-	struct prioflow_level *level;
+	struct prioflow_level *level = &q->level[number];
 
-	level = &q->level[number];
+	prioflow_assert_qdisc_lock(sch);
 	__skb_unlink(skb, &level->queue[cb->protection]);
 	level->bytes -= length;
 	if (cb->protection == PRIOFLOW_PROTECTED) {

@@ -64,7 +64,7 @@ void prioflow_peer_judge(struct prioflow_port *port, struct sk_buff *skb)
 	int level;
 
 	spin_lock(&port->lock);
-	sched = list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
+	sched = prioflow_port_qdisc(port);
 	level = sched ? prioflow_classify_received(&sched->map, skb) : PRIOFLOW_NO_LEVEL;
 	if (level < 0 || !(port->request & BIT(level)) || !port->forward.headroom)
 		goto unlock;

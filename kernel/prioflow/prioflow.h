@@ -215,7 +215,7 @@ struct prioflow_net {
 	struct list_head scopes;
 	struct list_head receivers;	/* opted-in ones, in the order of their serials; the lock */
 	u32 receiver_count;
-	u32 receiver_serial;		/* last one given */
+	unsigned long receiver_serial;	/* last one given */
 	DECLARE_HASHTABLE(users, 6);	/* by user; the lock */
 	struct prioflow_port __rcu *by_slot[PRIOFLOW_SLOTS];	/* ports with a link; RTNL */
 	DECLARE_HASHTABLE(by_index, 5);	/* the same ports; RTNL */
@@ -337,6 +337,13 @@ static inline void prioflow_assert_qdisc_lock(const struct Qdisc *sch)
 	rcu_read_unlock();
 }
 
+/* The qdisc that stands for the port's, or NULL. */
+static inline struct prioflow_sched *prioflow_port_qdisc(struct prioflow_port *port)
+{
+	lockdep_assert_held(&port->lock);
+	return list_first_entry_or_null(&port->qdiscs, struct prioflow_sched, list);
+}
+
 /* A socket that sends pause requests before its buffer is full (receive.c). */
 struct prioflow_receiver {
 	void (*ready)(struct sock *sk);	/* the socket's own sk_data_ready */
@@ -352,7 +359,7 @@ struct prioflow_receiver {
 	u32 pause_requests;
 	struct prioflow_scope *scope;	/* while it has a level */
 	struct list_head member;	/* of the namespace's receivers; the namespace's lock */
-	u32 serial;			/* of the member */
+	unsigned long serial;		/* of the member */
 	u64 inode;
 	u32 pid;			/* of the process that has opted it in */
 	/* while it is polled, which holds a reference */

@@ -244,10 +244,11 @@ int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_r
  * Computes the headroom of some receivers after the one with the serial @last, and returns that of the last
  * one; 0: there are no more.
  */
-static u32 prioflow_receive_measure_some(struct prioflow_net *net, u32 last)
+static unsigned long prioflow_receive_measure_some(struct prioflow_net *net, unsigned long last)
 {
 	struct prioflow_receiver *receiver;
-	u32 done = 0, next = 0;
+	unsigned long next = 0;
+	u32 done = 0;
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(receiver, &net->receivers, member) {
@@ -273,7 +274,7 @@ unlock:
 /* Computes all receivers' headroom again: a port's link rate, or what it needs, differs. */
 void prioflow_receive_measure(struct prioflow_net *net)
 {
-	u32 last = 0;
+	unsigned long last = 0;
 
 	/* None joins meanwhile. */
 	ASSERT_RTNL();

@@ -153,7 +153,7 @@ static int prioflow_check_marks(const struct sock *sk, int ifindex,
 	return receive->low < receive->high ? 0 : -EINVAL;
 }
 
-/* Opts in for receiving. RTNL and the socket's lock. */
+/* Opts in for receiving. The RTNL, and the socket's lock (prioflow_device_of). */
 static int prioflow_start_receiving(struct sock *sk, struct prioflow_receive *receive)
 {
 	struct prioflow_net *net = prioflow_net_of(sock_net(sk));
@@ -161,6 +161,7 @@ static int prioflow_start_receiving(struct sock *sk, struct prioflow_receive *re
 	struct prioflow_socket *socket;
 	struct prioflow_scope *scope;
 
+	ASSERT_RTNL();
 	err = prioflow_check_marks(sk, ifindex, receive);
 	if (err)
 		return err;
