@@ -12,6 +12,7 @@
 //!                          ←──  SendersEnded
 //!   SendersEnded: all have ──→  its listeners end, it takes everything back
 //!                          ←──  Outcome, or Failed at any time
+//!   Alive: every 5 s       ──→  takes everything back, too, after 30 s without an order
 //! ```
 
 mod agent;
@@ -113,8 +114,8 @@ impl Machines {
         let ready = self.gather(patience, &mut stopping, &mut nothing, Report::ready)?;
         let clocks = self.read_clocks(&mut stopping)?;
         let bases = begin(&ready, &clocks, departure::grid(scenario));
-        for (machine, &base) in self.all.iter_mut().zip(&bases) {
-            machine.tell(&Order::Start(base))?;
+        for (machine, &base) in self.all.iter().zip(&bases) {
+            machine.tell(Order::Start(base))?;
         }
         let (began, lasts) = (WallInstant::now(), scenario.duration());
         let mut watch = || {
@@ -204,8 +205,8 @@ impl Machines {
         }
     }
 
-    fn tell(&mut self, order: &Order) -> anyhow::Result<()> {
-        self.all.iter_mut().try_for_each(|machine| machine.tell(order))
+    fn tell(&self, order: &Order) -> anyhow::Result<()> {
+        self.all.iter().try_for_each(|machine| machine.tell(order.clone()))
     }
 
     /// How far each machine's clock is from this one's.
@@ -216,7 +217,7 @@ impl Machines {
             let mut best: Option<ClockDifference> = None;
             for _ in 0..READINGS {
                 let asked = teiji_sys::clock::now();
-                self.all[index].tell(&Order::Clock)?;
+                self.all[index].tell(Order::Clock)?;
                 let there = loop {
                     if let Some((from, Report::Clock(there))) = self.next(until, stopping)? {
                         if from == index {
@@ -235,9 +236,9 @@ impl Machines {
     /// Ends the part of each machine, and waits until all have restored their settings.
     fn end(&mut self) {
         let until = WallInstant::now() + PATIENCE;
-        for machine in self.all.iter_mut().filter(|machine| machine.busy()) {
+        for machine in self.all.iter().filter(|machine| machine.busy()) {
             // A machine whose connection has ended needs no order.
-            let _ = machine.tell(&Order::Abandon);
+            let _ = machine.tell(Order::Abandon);
         }
         while self.all.iter().any(Machine::busy) && WallInstant::now() < until {
             if let Ok((index, report)) = self.reports.recv_timeout(LOOK_EVERY) {

@@ -1,9 +1,10 @@
-//! A machine's part of a measurement: executes orders from standard input, until that ends.
+//! A machine's part of a measurement: executes orders from standard input, until that ends or stays silent.
 
-use std::io::{Stdin, Stdout};
+use std::io::Stdout;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use teiji::StopFlag;
@@ -25,16 +26,25 @@ pub struct Coordinator {
 type Current = Arc<Mutex<StopFlag>>;
 
 /// Measures parts of experiments as standard input orders, and reports to standard output, until
-/// standard input ends. All settings are restored by then.
+/// standard input ends or stays silent. All settings are restored by then.
 ///
 /// # Errors
 /// If standard output cannot be written.
 pub fn serve() -> anyhow::Result<()> {
+    let (read, taken) = mpsc::channel();
+    thread::spawn(move || {
+        while let Ok(Some(order)) = protocol::read(&mut std::io::stdin().lock()) {
+            if read.send(order).is_err() {
+                break;
+            }
+        }
+    });
     let (sender, orders) = mpsc::channel();
     let stdout = Arc::new(Mutex::new(std::io::stdout()));
     let current = Current::default();
     let reader = (Arc::clone(&stdout), Arc::clone(&current));
-    thread::spawn(move || take_orders(&std::io::stdin(), &sender, &reader.0, &reader.1));
+    let silence = protocol::LONGEST_SILENCE;
+    thread::spawn(move || take_orders(&taken, silence, &sender, &reader.0, &reader.1));
     let coordinator = Coordinator { orders: Mutex::new(orders), stdout };
     while let Ok(order) = coordinator.next() {
         // Other orders belong to a part that has ended.
@@ -48,15 +58,16 @@ pub fn serve() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads orders until there are no more; answers at once what needs no measurement.
+/// Takes orders until there are no more, or none for `silence`; answers at once what needs no measurement.
 fn take_orders(
-    stdin: &Stdin,
+    taken: &Receiver<Order>,
+    silence: Duration,
     orders: &mpsc::Sender<Order>,
     stdout: &Mutex<Stdout>,
     current: &Current,
 ) {
     let stop = || current.lock().unwrap_or_else(PoisonError::into_inner).stop();
-    while let Ok(Some(order)) = protocol::read::<Order>(&mut stdin.lock()) {
+    while let Ok(order) = taken.recv_timeout(silence) {
         let sent = match order {
             Order::Clock => write(stdout, &Report::Clock(clock::now())).is_ok(),
             Order::Stop => {
@@ -72,13 +83,14 @@ fn take_orders(
                 stop();
                 orders.send(order).is_ok()
             }
+            Order::Alive => true,
             order => orders.send(order).is_ok(),
         };
         if !sent {
             break;
         }
     }
-    // The coordinator has ended.
+    // The coordinator has ended, or cannot be reached.
     stop();
 }
 
@@ -168,5 +180,31 @@ fn unexpected(order: &Order) -> anyhow::Error {
     match order {
         Order::Abandon => anyhow!("another machine has failed"),
         order => anyhow!("this is not the time for {order:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_connection_ends_what_is_measured_and_orders_keep_it() {
+        let (read, taken) = mpsc::channel();
+        let (sender, orders) = mpsc::channel();
+        let current = Current::default();
+        let stop = current.lock().unwrap().clone();
+        let silence = Duration::from_millis(500);
+        let taking = thread::spawn(move || {
+            take_orders(&taken, silence, &sender, &Mutex::new(std::io::stdout()), &current);
+        });
+        for _ in 0..7 {
+            thread::sleep(silence / 5);
+            read.send(Order::Alive).unwrap();
+        }
+        assert!(!stop.is_stopped());
+        // `read` is there: the stream has not ended.
+        taking.join().unwrap();
+        assert!(stop.is_stopped());
+        assert!(orders.recv().is_err(), "whoever waits for an order is told");
     }
 }

@@ -1,12 +1,14 @@
 //! One machine of a measurement, seen from where the run was started.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::Sender;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use teiji_experiment::Scenario;
 use teiji_net::Binding;
 use teiji_remote::{Destination, Program, SshOptions, follow, last_words};
@@ -24,7 +26,7 @@ pub struct Machine {
     /// Its name, for people.
     pub name: String,
     bind: String,
-    orders: Option<ChildStdin>,
+    orders: Option<Sender<Order>>,
     child: Child,
     state: State,
     /// Removed there when this is dropped.
@@ -63,10 +65,12 @@ impl Machine {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = place.name();
         let mut child = command.spawn().with_context(|| format!("cannot start teiji on {name}"))?;
-        let streams = (child.stdout.take(), child.stderr.take());
-        let (Some(mut from), errors) = streams else {
-            return Err(anyhow!("the program on {name} has no output"));
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut to), Some(mut from), errors) = streams else {
+            return Err(anyhow!("the program on {name} has no input or output"));
         };
+        let (orders, waiting) = mpsc::channel();
+        thread::spawn(move || send_orders(&waiting, &mut to, protocol::ALIVE_EVERY));
         let words = follow(errors);
         thread::spawn(move || {
             let why = loop {
@@ -91,7 +95,7 @@ impl Machine {
         Ok(Self {
             name,
             bind: place.bind.clone(),
-            orders: child.stdin.take(),
+            orders: Some(orders),
             child,
             state: State::Idle,
             _program: program,
@@ -113,7 +117,7 @@ impl Machine {
     /// If the connection has ended.
     pub fn measure(&mut self, whole: &Whole) -> anyhow::Result<()> {
         let part = PartJob { whole: whole.clone(), bind: self.bind.clone() };
-        self.tell(&Order::Measure(Box::new(part)))?;
+        self.tell(Order::Measure(Box::new(part)))?;
         self.state = State::Busy;
         Ok(())
     }
@@ -122,10 +126,12 @@ impl Machine {
     ///
     /// # Errors
     /// If the connection has ended.
-    pub fn tell(&mut self, order: &Order) -> anyhow::Result<()> {
-        let ended = || format!("the connection to {} has ended", self.name);
-        let orders = self.orders.as_mut().with_context(ended)?;
-        protocol::write(orders, order).with_context(ended)
+    pub fn tell(&self, order: Order) -> anyhow::Result<()> {
+        let orders = self.orders.as_ref().filter(|_| self.state != State::Gone);
+        if orders.is_none_or(|orders| orders.send(order).is_err()) {
+            bail!("the connection to {} has ended", self.name);
+        }
+        Ok(())
     }
 
     /// Remembers what a report says of its state.
@@ -148,5 +154,42 @@ impl Drop for Machine {
         // The program there ends with its standard input, after taking everything back.
         drop(self.orders.take());
         let _ = self.child.wait();
+    }
+}
+
+/// Writes orders as they come, and at least one in each interval `every`, until no more can come or the
+/// connection has ended. The stream ends with this.
+fn send_orders(orders: &Receiver<Order>, to: &mut impl Write, every: Duration) {
+    loop {
+        let order = match orders.recv_timeout(every) {
+            Ok(order) => order,
+            Err(RecvTimeoutError::Timeout) => Order::Alive,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if protocol::write(to, &order).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_hears_something_in_each_interval() {
+        let (mut from, mut to) = UnixStream::pair().unwrap();
+        let (orders, waiting) = mpsc::channel();
+        let every = Duration::from_millis(1);
+        let sender = thread::spawn(move || send_orders(&waiting, &mut to, every));
+        let mut next = || protocol::read::<Order>(&mut from).unwrap();
+        assert!(matches!(next(), Some(Order::Alive)));
+        orders.send(Order::Stop).unwrap();
+        drop(orders);
+        let last = std::iter::from_fn(next).last();
+        assert!(matches!(last, Some(Order::Stop)), "{last:?}");
+        sender.join().unwrap();
     }
 }

@@ -2,6 +2,7 @@
 //! a length in four octets, little-endian, and postcard. Both ends are of the same sources.
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,11 @@ use crate::guest::Job;
 
 /// No message is longer; a larger length is no message of this protocol.
 const LONGEST: u32 = 1 << 30;
+/// The longest time without an order while the connection lasts: [`Order::Alive`] fills it.
+pub const ALIVE_EVERY: Duration = Duration::from_secs(5);
+/// After so long without an order a machine takes the connection for lost. A cable that is pulled ends no
+/// stream: the machine would wait for hours.
+pub const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// What is measured, of which each machine has a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,6 +58,8 @@ pub enum Order {
     Stop,
     /// Another machine has failed: end without a result.
     Abandon,
+    /// The connection lasts.
+    Alive,
 }
 
 /// From a machine.
