@@ -17,6 +17,8 @@ use crate::{Destination, RemoteError};
 const OWN_FAILURE: i32 = 255;
 /// Without an answer for so many times 5 s the connection is given up.
 const SILENCES: u8 = 3;
+/// How long a host that does not answer is tried, unless the user's configuration says it.
+const CONNECT_S: u8 = 10;
 
 /// How `ssh` is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,9 @@ impl Host {
         let folder = tempfile::Builder::new().prefix("teiji-ssh").tempdir()?;
         let socket = folder.path().join("s");
         let mut command = ssh(&options, &socket);
+        if leaves_timeout(&configuration(&options, &destination)?) {
+            command.arg("-o").arg(format!("ConnectTimeout={CONNECT_S}"));
+        }
         command.args(["-o", "ControlMaster=yes", "-N", "--"]).arg(destination.as_str());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // Also if this program is killed.
@@ -152,17 +157,16 @@ impl Program {
     }
 
     /// The command that runs it there with these arguments, as the last thing: its streams are that
-    /// program's. When that ends it is removed, also if the connection is lost.
+    /// program's.
     pub fn last_command<'w>(&self, arguments: impl IntoIterator<Item = &'w str>) -> Command {
-        let (run, remove) = (self.line(arguments), self.removal());
-        self.host.command(&format!("{run}; code=$?; {remove}; exit $code"))
+        self.host.command(&self.last_line(arguments))
     }
 
     fn removal(&self) -> String {
         format!("rm -rf {}", shell_word(&self.folder))
     }
 
-    /// Runs it there with these arguments, and gives its standard output.
+    /// Runs it there with these arguments, as the last thing, and gives its standard output.
     ///
     /// # Errors
     /// [`RemoteError::Failed`] with the end of its standard error if it does not exit with 0.
@@ -170,7 +174,7 @@ impl Program {
         &self,
         arguments: impl IntoIterator<Item = &'w str>,
     ) -> Result<String, RemoteError> {
-        self.host.text(&self.line(arguments), Stdio::null()).map_err(|error| match error {
+        self.host.text(&self.last_line(arguments), Stdio::null()).map_err(|error| match error {
             // Its own name is no news.
             RemoteError::Failed { host, said, code } => {
                 let said = said.strip_prefix("teiji: ").unwrap_or(&said).to_owned();
@@ -180,7 +184,7 @@ impl Program {
         })
     }
 
-    /// Runs it there with these arguments and `input`, however it ends.
+    /// Runs it there with these arguments and `input`, as the last thing, however it ends.
     ///
     /// # Errors
     /// [`RemoteError::Lost`].
@@ -189,12 +193,14 @@ impl Program {
         arguments: impl IntoIterator<Item = &'w str>,
         input: Stdio,
     ) -> Result<Output, RemoteError> {
-        self.host.output(&self.line(arguments), input)
+        self.host.output(&self.last_line(arguments), input)
     }
 
-    fn line<'w>(&self, arguments: impl IntoIterator<Item = &'w str>) -> String {
+    /// The program removes itself when it ends, also if this one was killed or the connection was lost.
+    fn last_line<'w>(&self, arguments: impl IntoIterator<Item = &'w str>) -> String {
+        let program = shell_word(&format!("{}/teiji", self.folder));
         let words: Vec<String> = arguments.into_iter().map(shell_word).collect();
-        format!("{} {}", shell_word(&format!("{}/teiji", self.folder)), words.join(" "))
+        format!("{program} {}; code=$?; {}; exit $code", words.join(" "), self.removal())
     }
 }
 
@@ -227,22 +233,51 @@ fn placing(kib: u64) -> String {
 
 /// `ssh` with what all calls share.
 fn ssh(options: &SshOptions, socket: &Path) -> Command {
-    let mut command = Command::new("ssh");
-    if let Some(config) = &options.config {
-        command.arg("-F").arg(config);
-    }
+    let mut command = with_configuration(options);
+    // Ctrl-C is for this program, which still needs the connection for the undo.
+    process::ignore_interrupt(&mut command);
     let mut path = OsString::from("ControlPath=");
     path.push(socket);
     command.arg("-o").arg(path);
     // What a configuration may have for sessions of people.
-    for option in
-        ["RemoteCommand=none", "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no"]
-    {
+    for option in [
+        "RemoteCommand=none",
+        "PermitLocalCommand=no",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "ClearAllForwardings=yes",
+        // The connection ends with this program.
+        "ControlPersist=no",
+    ] {
         command.args(["-o", option]);
     }
     command.args(["-o", "ServerAliveInterval=5", "-o"]);
     command.arg(format!("ServerAliveCountMax={SILENCES}"));
     command
+}
+
+fn with_configuration(options: &SshOptions) -> Command {
+    let mut command = Command::new("ssh");
+    if let Some(config) = &options.config {
+        command.arg("-F").arg(config);
+    }
+    command
+}
+
+/// The user's configuration for a host, as `ssh -G` prints it.
+fn configuration(options: &SshOptions, host: &Destination) -> Result<String, RemoteError> {
+    let mut command = with_configuration(options);
+    command.args(["-G", "--"]).arg(host.as_str());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let printed = start(&mut command)?.wait_with_output()?.stdout;
+    Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// True if the time to connect is not the user's. Through another host it is: a person may have to
+/// type the password of that one meanwhile.
+fn leaves_timeout(configuration: &str) -> bool {
+    let has = |word: &str| configuration.lines().any(|line| line.starts_with(word));
+    has("connecttimeout none") && !has("proxyjump ") && !has("proxycommand ")
 }
 
 fn start(command: &mut Command) -> Result<Child, RemoteError> {
@@ -266,6 +301,41 @@ pub fn follow(from: Option<impl Read + Send + 'static>) -> thread::JoinHandle<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the user's own ssh makes of our options with this configuration; `None` without ssh.
+    fn configured(text: &str, ours: bool) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("config");
+        std::fs::write(&config, text).unwrap();
+        let options = SshOptions { config: Some(config) };
+        let host: Destination = "ssh:board".parse().unwrap();
+        if !ours {
+            return configuration(&options, &host).ok();
+        }
+        let output = ssh(&options, Path::new("/s")).args(["-G", "board"]).output().ok()?;
+        Some(String::from_utf8(output.stdout).unwrap())
+    }
+
+    #[test]
+    fn what_a_person_configured_for_sessions_does_not_apply() {
+        let text = "ControlPersist yes\nLocalForward 1234 there:22\nExitOnForwardFailure yes\n";
+        let Some(printed) = configured(text, true) else { return };
+        assert!(printed.contains("\ncontrolpersist no\n"), "{printed}");
+        assert!(printed.contains("\nclearallforwardings yes\n"), "{printed}");
+        assert!(!printed.contains("localforward"), "{printed}");
+    }
+
+    #[test]
+    fn a_silent_host_is_given_up_soon_unless_the_configuration_says_when() {
+        let leaves = |text| configured(text, false).map(|printed| leaves_timeout(&printed));
+        if leaves("").is_none() {
+            return;
+        }
+        assert_eq!(leaves("Host other\nConnectTimeout 60\n"), Some(true));
+        assert_eq!(leaves("ConnectTimeout 60\n"), Some(false));
+        assert_eq!(leaves("ProxyJump gate\n"), Some(false));
+        assert_eq!(leaves("ProxyCommand nc %h %p\n"), Some(false));
+    }
 
     #[test]
     fn a_program_is_put_where_it_has_room_and_may_run() {

@@ -34,6 +34,18 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(tie) }
 }
 
+/// Makes the child of `command`, and the children of that, ignore Ctrl-C (`SIGINT`). Unlike one in a
+/// process group of its own, it may read from the terminal.
+pub fn ignore_interrupt(command: &mut Command) -> &mut Command {
+    let ignore = || {
+        // SAFETY: takes integers; allowed between fork and exec.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+        Ok(())
+    };
+    // SAFETY: `ignore` calls only `signal`, which is async-signal-safe.
+    unsafe { command.pre_exec(ignore) }
+}
+
 /// Ends this process as the kernel ends one that writes to a pipe nobody reads
 /// (`SIGPIPE`), which Rust programs ignore. Nothing is dropped or flushed.
 pub fn die_of_broken_pipe() -> ! {
@@ -160,6 +172,13 @@ mod tests {
         .unwrap();
         let status = { child }.wait().unwrap();
         assert_eq!(status.signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_child_outlives_ctrl_c() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "kill -INT $$; exit 3"]);
+        assert_eq!(ignore_interrupt(&mut command).status().unwrap().code(), Some(3));
     }
 
     #[test]
