@@ -99,3 +99,24 @@ fn a_program_that_was_put_there_goes_also_if_the_command_here_is_killed() {
     assert_eq!(pushed(&machine), 1);
     until("the program is removed", || pushed(&machine) == 0);
 }
+
+#[test]
+fn top_on_another_machine_ends_before_its_next_sample() {
+    for more in [&["--metrics", "127.0.0.1:0"][..], &["--json"]] {
+        let machine = machine();
+        let words = ["top", "lo", "--flows", "none", "--every", "20s"];
+        let mut command = on(&machine, &[&words, more].concat());
+        let mut top = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        if more == ["--json"] {
+            BufReader::new(top.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        } else {
+            BufReader::new(top.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        }
+        let began = Instant::now();
+        signal("-TERM", top.id());
+        assert_eq!(end(top), Some(130), "{line}");
+        assert!(began.elapsed() < Duration::from_secs(15), "it waited for the next sample");
+        assert_eq!(pushed(&machine), 0);
+    }
+}

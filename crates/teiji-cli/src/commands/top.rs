@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::net::SocketAddr;
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, bail};
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             server.address()
         ));
     }
-    let shown = show(args, every, server.as_ref(), &source.samples);
+    let shown = show(args, every, server.as_ref(), &source.samples, &stop);
     let interrupted = stop.is_stopped();
     let wanted = interrupted || !matches!(shown, Ok(screen::End::NoMore));
     // The sampler takes back what it has set up in the kernel.
@@ -161,13 +161,14 @@ fn show(
     every: Span,
     server: Option<&serve::Server>,
     samples: &Receiver<Sample>,
+    stop: &StopFlag,
 ) -> anyhow::Result<screen::End> {
     if let Some(server) = server {
-        for sample in samples {
+        for sample in until_stopped(samples, stop) {
             server.set(openmetrics::encode(&sample));
         }
     } else if args.json {
-        for sample in samples {
+        for sample in until_stopped(samples, stop) {
             output::json_line(&sample)?;
         }
     } else if std::io::stdout().is_terminal() {
@@ -176,7 +177,7 @@ fn show(
         return Ok(screen::run(&title, samples)?);
     } else {
         let mut before: Option<Sample> = None;
-        for sample in samples {
+        for sample in until_stopped(samples, stop) {
             if let Some(before) = before.replace(sample.clone()) {
                 let lines = table::lines(&before, &sample);
                 let text: String = lines.into_iter().map(|line| line.text + "\n").collect();
@@ -185,6 +186,24 @@ fn show(
         }
     }
     Ok(screen::End::NoMore)
+}
+
+/// The samples that come before a person wants the end: the next one may be far away.
+fn until_stopped<'a>(
+    samples: &'a Receiver<Sample>,
+    stop: &'a StopFlag,
+) -> impl Iterator<Item = Sample> + 'a {
+    let look_every = LOOK_EVERY.to_std().unwrap_or_default();
+    std::iter::from_fn(move || {
+        while !stop.is_stopped() {
+            match samples.recv_timeout(look_every) {
+                Ok(sample) => return Some(sample),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        None
+    })
 }
 
 /// Samples of this machine.
