@@ -2,6 +2,7 @@
 //! threads, to be put back where they differ.
 
 use std::fs;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use teiji_sys::debugfs::Debugfs;
@@ -94,6 +95,15 @@ impl KernelBefore {
     }
 }
 
+/// Nothing is to be written: the file has the value, or has gone together with what it was about, as that of
+/// an interrupt whose driver was unloaded.
+fn is_done(read: &io::Result<String>, value: &str) -> bool {
+    match read {
+        Ok(is) => is.trim() == value,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 impl KernelBefore {
     fn put_back_debugfs(&self) -> Vec<String> {
         if self.debugfs.is_empty() {
@@ -104,7 +114,7 @@ impl KernelBefore {
             Err(error) => return vec![format!("debugfs was not put back: {error}")],
         };
         let put_back = |FileBefore { path, value }: &FileBefore| {
-            if debugfs.read(path).is_ok_and(|is| is.trim() == value) {
+            if is_done(&debugfs.read(path), value) {
                 return None;
             }
             let error = debugfs.write(path, value).err()?;
@@ -117,8 +127,7 @@ impl KernelBefore {
 impl FileBefore {
     fn put_back(&self) -> Option<String> {
         let Self { path, value } = self;
-        let is = fs::read_to_string(path).unwrap_or_default();
-        if is.trim() == value {
+        if is_done(&fs::read_to_string(path), value) {
             return None;
         }
         let error = fs::write(path, value).err()?;
@@ -146,26 +155,31 @@ impl ThreadBefore {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn files_are_put_back_where_they_differ_and_the_rest_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let (changed, gone) = (path("changed"), path("gone"));
+        let [changed, refused, gone] = ["changed", "refused", "gone"].map(path);
         fs::write(&changed, "300\n").unwrap();
-        fs::write(&gone, "1\n").unwrap();
+        fs::write(&refused, "1\n").unwrap();
+        fs::write(&gone, "2\n").unwrap();
         let mut before = KernelBefore::default();
-        for file in [&changed, &gone, &path("missing")] {
+        for file in [&changed, &refused, &gone, &path("missing")] {
             before.remember_file(file);
         }
         fs::write(&changed, "64\n").unwrap();
         // The first value counts.
         before.remember_file(&changed);
+        fs::remove_file(&refused).unwrap();
+        fs::create_dir(&refused).unwrap();
         fs::remove_file(&gone).unwrap();
-        fs::create_dir(&gone).unwrap();
         let left = before.put_back();
         assert_eq!(fs::read_to_string(&changed).unwrap(), "300");
+        assert!(!Path::new(&gone).exists());
         let [only] = &left[..] else { panic!("{left:?}") };
         assert!(only.contains("its value 1 was not put back: Is a directory"), "{only}");
         let again: KernelBefore =
