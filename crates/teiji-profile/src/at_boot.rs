@@ -29,7 +29,8 @@ pub fn is_installed() -> bool {
     Path::new(UNIT_FILE).exists()
 }
 
-/// The unit: after the NICs are there and the network's own services have set them up.
+/// The unit: after the NICs are there and the network's services have been started. These may still set up a
+/// NIC then (`network.target` waits for no address).
 ///
 /// # Errors
 /// If systemd could not read the program's path.

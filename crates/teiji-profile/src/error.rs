@@ -65,7 +65,10 @@ pub enum ProfileError {
     Guard(io::Error),
     /// The machine does not fit the profile, or its kernel refuses a step.
     #[error(transparent)]
-    Refused(#[from] Box<Refused>),
+    InPlace(#[from] InPlaceError),
+    /// A profile was not applied.
+    #[error(transparent)]
+    Refused(Box<Refused>),
     /// A profile that was applied once cannot be read any more.
     #[error("{0} was applied by another version of teiji, which reads it differently")]
     Stale(String),
@@ -81,7 +84,7 @@ pub enum ProfileError {
 #[derive(Debug)]
 pub struct Refused {
     /// Why.
-    pub error: InPlaceError,
+    pub error: ProfileError,
     /// What could not be put back.
     pub left: Vec<String>,
     /// The profile that was applied before, and is again; or why it is not.
@@ -98,12 +101,10 @@ impl fmt::Display for Refused {
         match (&left[..], previous) {
             ([], None) => f.write_str("Everything is as it was before"),
             ([], Some(Ok(file))) => write!(f, "{file} is applied again"),
-            ([], Some(Err(why))) => {
-                write!(
-                    f,
-                    "Everything was put back, and the profile before could not be applied again: {why}"
-                )
-            }
+            ([], Some(Err(why))) => write!(
+                f,
+                "The profile that was applied before could not be applied again, so none is: {why}"
+            ),
             (left, _) => {
                 write!(
                     f,
@@ -115,9 +116,16 @@ impl fmt::Display for Refused {
     }
 }
 
-impl From<InPlaceError> for ProfileError {
-    fn from(error: InPlaceError) -> Self {
-        Self::Refused(Box::new(Refused { error, left: Vec::new(), previous: None }))
+impl Refused {
+    /// Of a machine to which nothing was done yet.
+    pub(crate) fn of(error: impl Into<ProfileError>) -> Self {
+        Self { error: error.into(), left: Vec::new(), previous: None }
+    }
+}
+
+impl From<Refused> for ProfileError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(Box::new(refused))
     }
 }
 

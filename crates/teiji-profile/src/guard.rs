@@ -15,25 +15,16 @@ pub(crate) const READY: &str = "ready";
 pub(crate) const DONE: &str = "done";
 pub(crate) const CONFIRM: &str = "confirm";
 
-/// Which program acts as guard.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Program {
-    /// This program with the subcommand [`SUBCOMMAND`].
-    #[default]
-    ThisProgram,
-    /// None: the calling process is the guard itself.
-    None,
-}
-
 /// A guard that was started. Dropping it makes it act.
 #[derive(Debug)]
-pub(crate) struct Guard(Option<(Child, ChildStdin)>);
+pub(crate) struct Guard {
+    child: Child,
+    pipe: ChildStdin,
+}
 
 impl Guard {
-    pub(crate) fn start(program: &Program) -> io::Result<Self> {
-        if *program == Program::None {
-            return Ok(Self(None));
-        }
+    /// This program with the subcommand [`SUBCOMMAND`].
+    pub(crate) fn start() -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(SUBCOMMAND);
         // Whoever waits for the end of the output, as ssh does, does not wait for the guard.
@@ -48,23 +39,19 @@ impl Guard {
             let _ = child.wait();
             return Err(io::Error::other("it did not answer"));
         }
-        Ok(Self(Some((child, pipe))))
+        Ok(Self { child, pipe })
     }
 
     /// Nothing is to be guarded any more.
-    pub(crate) fn dismiss(self) {
-        if let Some((mut child, mut pipe)) = self.0 {
-            // A guard that was killed before cannot be told.
-            let _ = writeln!(pipe, "{DONE}");
-            drop(pipe);
-            let _ = child.wait();
-        }
+    pub(crate) fn dismiss(mut self) {
+        // A guard that was killed before cannot be told.
+        let _ = writeln!(self.pipe, "{DONE}");
+        drop(self.pipe);
+        let _ = self.child.wait();
     }
 
     /// The profile waits for confirmation; the guard goes on by itself.
-    pub(crate) fn leave(self) {
-        if let Some((_, mut pipe)) = self.0 {
-            let _ = writeln!(pipe, "{CONFIRM}");
-        }
+    pub(crate) fn leave(mut self) {
+        let _ = writeln!(self.pipe, "{CONFIRM}");
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use crate::guard::{CONFIRM, DONE, Program, READY};
+use crate::guard::{CONFIRM, DONE, READY};
 use crate::machine::{self, now_ms};
 use crate::store::{State, Store};
 
@@ -47,8 +47,8 @@ fn orphaned(store: &Store) -> Result<(), String> {
         drop(locked);
         return wait(store);
     }
-    let reason = "was being applied when teiji was killed";
-    let note = machine::give_up(&locked, &journal, reason, &Program::None);
+    let reason = "was applied in part only when teiji was killed";
+    let note = machine::give_up(&locked, &journal, reason);
     log(&note.map_err(|error| error.to_string())?);
     Ok(())
 }
@@ -70,7 +70,7 @@ fn wait(store: &Store) -> Result<(), String> {
     let locked = store.lock().map_err(|error| error.to_string())?;
     // In the meantime somebody may have confirmed it.
     let Some((_, journal)) = pending().filter(|(_, now)| *now == began) else { return Ok(()) };
-    let note = machine::give_up(&locked, &journal, "was not confirmed in time", &Program::None);
+    let note = machine::give_up(&locked, &journal, "was not confirmed in time");
     log(&note.map_err(|error| error.to_string())?);
     Ok(())
 }

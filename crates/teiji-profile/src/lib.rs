@@ -2,9 +2,9 @@
 //! confirms it, or when the program that applies it is killed.
 //!
 //! ```text
-//!   apply ─→ journal: what there was ─→ guard ─→ steps ─→ compared with the profile ─→ journal: applied
-//!                                         │         └ failed: put back                    │
-//!                                         └ the program died: put back      not confirmed: put back
+//!   apply ─→ guard ─→ journal: what there was ─→ steps ─→ compared with the profile ─→ journal: applied
+//!              │                                  └ failed: put back                       │
+//!              └ the program died: put back                            not confirmed: put back
 //! ```
 //!
 //! * [`store`] – the journal and its locks, in `/run/teiji`, which a start of the machine empties as it does the

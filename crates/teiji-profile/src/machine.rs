@@ -8,7 +8,7 @@ use teiji_net::in_place::InPlace;
 
 use crate::at_boot;
 use crate::error::{ProfileError, Refused};
-use crate::guard::{Guard, Program};
+use crate::guard::Guard;
 pub use crate::store::Source;
 use crate::store::{Journal, Locked, State, Store};
 
@@ -21,8 +21,6 @@ pub struct Options {
     pub at_boot: bool,
     /// The connection that this program was started from.
     pub ssh: Option<SshConnection>,
-    /// Who watches.
-    pub guard: Program,
 }
 
 /// What applying did.
@@ -80,96 +78,93 @@ pub fn apply(
         }
     }
     let replaced = there.as_ref().map(|journal| journal.profile.file.clone());
-    let previous = there.filter(|journal| journal.state == State::Applied).map(|one| one.profile);
-    if replaced.is_some() {
-        put_back(&locked, None)?;
+    // Before the first change: whoever is killed cannot put back.
+    let guard = Guard::start().map_err(ProfileError::Guard)?;
+    let applied = replace(&locked, there, source, plan, options);
+    match &applied {
+        Ok(journal) if journal.confirm_by_ms.is_some() => guard.leave(),
+        _ => guard.dismiss(),
     }
-    let previous = previous.filter(|one| one.text != source.text);
-    let result = apply_alone(&locked, source, plan, options, previous.clone());
-    match result {
-        Ok(()) => Ok(Applied::Now { replaced }),
-        Err(error) => Err(with_previous(&locked, error, previous, &options.guard)),
-    }
+    applied.map(|_| Applied::Now { replaced })
 }
 
-/// Applies a profile to a machine that has none.
+/// Applies a profile in the place of the one that is `there`, or gives the machine that one again.
+fn replace(
+    locked: &Locked,
+    there: Option<Journal>,
+    source: &Source,
+    plan: &InPlace,
+    options: &Options,
+) -> Result<Journal, ProfileError> {
+    let previous = there.map(|journal| clear_away(locked, journal)).transpose()?.flatten();
+    let previous = previous.filter(|one| one.text != source.text);
+    let mut refused = match apply_alone(locked, source, plan, options, previous.clone()) {
+        Ok(journal) => return Ok(journal),
+        Err(refused) => refused,
+    };
+    let Some(previous) = previous.filter(|_| refused.left.is_empty()) else {
+        return Err(end(locked, refused));
+    };
+    let again = apply_again(locked, &previous).map_err(|error| error.to_string());
+    refused.previous = Some(again.map(|()| previous.file));
+    Err(refused.into())
+}
+
+/// Puts back what there was before a profile that is to be replaced, and gives that profile if all of it was
+/// applied. Its journal stays: a guard that finds it gives the machine that profile again.
+fn clear_away(locked: &Locked, there: Journal) -> Result<Option<Source>, ProfileError> {
+    let previous = (there.state == State::Applied).then(|| there.profile.clone());
+    let leaving = Journal { state: State::Applying, previous: previous.clone(), ..there };
+    locked.write(&leaving)?;
+    let left = leaving.before.put_back();
+    if left.is_empty() { Ok(previous) } else { Err(ProfileError::Left(left)) }
+}
+
+/// Applies a profile to a machine that has none. After an error the journal is still there, as what it
+/// names may be; all else was put back.
 fn apply_alone(
     locked: &Locked,
     source: &Source,
     plan: &InPlace,
     options: &Options,
     previous: Option<Source>,
-) -> Result<(), ProfileError> {
-    let before = plan.inspect()?;
+) -> Result<Journal, Refused> {
+    let before = plan.inspect().map_err(Refused::of)?;
     let journal = Journal { previous, ..Journal::begin(source.clone(), before) };
-    // Before the journal: one without a guard would stay if this program were killed now.
-    let guard = Guard::start(&options.guard).map_err(ProfileError::Guard)?;
-    if let Err(error) = locked.write(&journal) {
-        guard.dismiss();
-        return Err(error);
-    }
-    let undone = |error: ProfileError, guard: Guard| {
-        let left = journal_put_back(locked, &journal);
-        guard.dismiss();
-        match error {
-            ProfileError::Refused(refused) => {
-                ProfileError::Refused(Box::new(Refused { left, ..*refused }))
-            }
-            error if left.is_empty() => error,
-            _ => ProfileError::Left(left),
+    locked.write(&journal).map_err(Refused::of)?;
+    let work = || {
+        plan.apply()?;
+        if options.at_boot && options.confirm.is_none() {
+            at_boot::install(source, plan)?;
         }
+        let applied = Journal {
+            state: State::Applied,
+            at_boot: options.at_boot,
+            confirm_by_ms: options.confirm.map(|limit| now_ms().saturating_add(millis(limit))),
+            ..journal.clone()
+        };
+        locked.write(&applied)?;
+        Ok::<_, ProfileError>(applied)
     };
-    if let Err(error) = plan.apply() {
-        return Err(undone(error.into(), guard));
-    }
-    if options.at_boot && options.confirm.is_none() {
-        if let Err(error) = at_boot::install(source, plan) {
-            return Err(undone(error, guard));
-        }
-    }
-    let applied = Journal {
-        state: State::Applied,
-        at_boot: options.at_boot,
-        confirm_by_ms: options.confirm.map(|limit| now_ms().saturating_add(millis(limit))),
-        ..journal.clone()
-    };
-    if let Err(error) = locked.write(&applied) {
-        return Err(undone(error, guard));
-    }
-    match applied.confirm_by_ms {
-        Some(_) => guard.leave(),
-        None => guard.dismiss(),
-    }
-    Ok(())
+    work().map_err(|error| Refused { left: journal.before.put_back(), ..Refused::of(error) })
 }
 
-/// Puts back what the journal has; the journal goes if all of it is.
-fn journal_put_back(locked: &Locked, journal: &Journal) -> Vec<String> {
-    let mut left = journal.before.put_back();
-    if left.is_empty() {
-        left.extend(locked.clear(None).err().map(|error| error.to_string()));
+/// Gives the machine the profile that it had before.
+fn apply_again(locked: &Locked, source: &Source) -> Result<(), ProfileError> {
+    let plan = source.plan().map_err(Refused::of);
+    // A guard that finds this journal tries once more.
+    let again = Some(source.clone());
+    let applied =
+        plan.and_then(|plan| apply_alone(locked, source, &plan, &Options::default(), again));
+    applied.map(drop).map_err(|refused| end(locked, refused))
+}
+
+/// No profile is applied now: the journal goes, unless something is left to put back.
+fn end(locked: &Locked, mut refused: Refused) -> ProfileError {
+    if refused.left.is_empty() {
+        refused.left.extend(locked.clear(None).err().map(|error| error.to_string()));
     }
-    left
-}
-
-/// Gives the machine the profile that it had before one that failed.
-fn with_previous(
-    locked: &Locked,
-    error: ProfileError,
-    previous: Option<Source>,
-    guard: &Program,
-) -> ProfileError {
-    let Some(source) = previous else { return error };
-    let again = apply_again(locked, &source, guard).map_err(|error| error.to_string());
-    let ProfileError::Refused(mut refused) = error else { return error };
-    refused.previous = Some(again.map(|()| source.file));
-    ProfileError::Refused(refused)
-}
-
-/// Applies a profile that was applied before.
-fn apply_again(locked: &Locked, source: &Source, guard: &Program) -> Result<(), ProfileError> {
-    let options = Options { guard: guard.clone(), ..Options::default() };
-    apply_alone(locked, source, &source.plan()?, &options, None)
+    refused.into()
 }
 
 /// Puts back what there was before the profile. Returns the profile's file; `None` if none was applied.
@@ -229,13 +224,12 @@ pub(crate) fn give_up(
     locked: &Locked,
     journal: &Journal,
     reason: &str,
-    guard: &Program,
 ) -> Result<String, ProfileError> {
     let file = &journal.profile.file;
     let mut note = format!("{file} {reason}, and everything was put back");
     put_back(locked, Some(&note))?;
     if let Some(previous) = &journal.previous {
-        match apply_again(locked, previous, guard) {
+        match apply_again(locked, previous) {
             Ok(()) => note = format!("{file} {reason}, and {} is applied again", previous.file),
             Err(error) => {
                 note = format!("{note}; {} is not applied any more: {error}", previous.file);
@@ -243,4 +237,113 @@ pub(crate) fn give_up(
         }
     }
     Ok(note)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::process::Command;
+
+    use teiji_sys::netns;
+
+    use super::*;
+
+    /// Runs `test` where `c0` and `c1` are the only NICs, a veth pair, with a journal of its own.
+    fn on_a_machine(test: impl FnOnce(&Locked) + Send) {
+        let namespace = match netns::create() {
+            Ok(namespace) => namespace,
+            Err(error) => return println!("SKIP: {error}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let inside = || {
+            let mut ip = Command::new("ip");
+            ip.args(["link", "add", "c0", "type", "veth", "peer", "name", "c1"]);
+            assert!(ip.status().unwrap().success());
+            test(&Store::at(folder.path()).lock().unwrap());
+        };
+        netns::in_namespace(namespace.as_fd(), inside).unwrap();
+    }
+
+    fn source(file: &str, text: &str) -> Source {
+        Source { file: file.to_owned(), text: text.to_owned() }
+    }
+
+    fn old() -> Source {
+        source("old.toml", "[ports.c0]\ngso-max-size = 4000\n")
+    }
+
+    fn apply_to(locked: &Locked, source: &Source) -> Result<Journal, String> {
+        let there = locked.journal().unwrap();
+        let plan = source.plan().unwrap();
+        let applied = replace(locked, there, source, &plan, &Options::default());
+        applied.map_err(|error| error.to_string())
+    }
+
+    /// What a veth pair has first is what the kernel gives it.
+    fn gso(is: u32) -> bool {
+        let shown = Command::new("ip").args(["-d", "link", "show", "c0"]).output().unwrap();
+        String::from_utf8(shown.stdout).unwrap().contains(&format!("gso_max_size {is} "))
+    }
+
+    #[test]
+    fn a_profile_that_fails_leaves_the_one_before() {
+        on_a_machine(|locked| {
+            apply_to(locked, &old()).unwrap();
+            assert!(gso(4000));
+            for (text, why) in [
+                // Its second step fails; it has a NIC that is not there.
+                ("[ports.c0]\ngso-max-size = 5000\n[ports.c1]\neee = false\n", "c1"),
+                ("[ports.c0]\ngso-max-size = 5000\n[ports.c9]\neee = false\n", "c9"),
+            ] {
+                let error = apply_to(locked, &source("new.toml", text)).unwrap_err();
+                assert!(error.contains(why), "{error}");
+                assert!(error.ends_with(". old.toml is applied again"), "{error}");
+                let journal = locked.journal().unwrap().unwrap();
+                assert_eq!((journal.state, journal.profile), (State::Applied, old()));
+                assert!(gso(4000));
+            }
+            put_back(locked, None).unwrap();
+            assert!(gso(65_536));
+        });
+    }
+
+    #[test]
+    fn a_profile_that_cannot_come_back_either_is_named_with_the_reason() {
+        on_a_machine(|locked| {
+            apply_to(locked, &old()).unwrap();
+            assert!(Command::new("ip").args(["link", "del", "c0"]).status().unwrap().success());
+            let new = source("new.toml", "[ports.c9]\neee = false\n");
+            let error = apply_to(locked, &new).unwrap_err();
+            assert!(error.contains("could not be applied again, so none is: "), "{error}");
+            assert!(error.contains("`c0`") && error.contains("`c9`"), "{error}");
+            assert_eq!(locked.journal().unwrap(), None);
+        });
+    }
+
+    /// The instants at which a program that is killed leaves something, as its guard finds them.
+    #[test]
+    fn a_program_that_is_killed_leaves_the_profile_before_or_the_new_one() {
+        on_a_machine(|locked| {
+            apply_to(locked, &old()).unwrap();
+            let orphaned = || {
+                let journal = locked.journal().unwrap().unwrap();
+                assert_eq!(journal.state, State::Applying);
+                let note = give_up(locked, &journal, "was applied in part only").unwrap();
+                assert!(note.ends_with("and old.toml is applied again"), "{note}");
+                assert!(gso(4000));
+            };
+            // The old one is put back.
+            let previous = clear_away(locked, locked.journal().unwrap().unwrap()).unwrap();
+            assert!(gso(65_536));
+            orphaned();
+            // The new one has begun.
+            put_back(locked, None).unwrap();
+            let new = source("new.toml", "[ports.c0]\ngso-max-size = 5000\n");
+            let applied =
+                apply_alone(locked, &new, &new.plan().unwrap(), &Options::default(), previous);
+            locked.write(&Journal { state: State::Applying, ..applied.unwrap() }).unwrap();
+            assert!(gso(5000));
+            orphaned();
+        });
+    }
 }
