@@ -68,7 +68,7 @@ pub enum ProfileError {
     InPlace(#[from] InPlaceError),
     /// A profile was not applied.
     #[error(transparent)]
-    Refused(Box<Refused>),
+    Refused(#[from] Box<Refused>),
     /// A profile that was applied once cannot be read any more.
     #[error("{0} was applied by another version of teiji, which reads it differently")]
     Stale(String),
@@ -118,14 +118,8 @@ impl fmt::Display for Refused {
 
 impl Refused {
     /// Of a machine to which nothing was done yet.
-    pub(crate) fn of(error: impl Into<ProfileError>) -> Self {
-        Self { error: error.into(), left: Vec::new(), previous: None }
-    }
-}
-
-impl From<Refused> for ProfileError {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(Box::new(refused))
+    pub(crate) fn of(error: impl Into<ProfileError>) -> Box<Self> {
+        Box::new(Self { error: error.into(), left: Vec::new(), previous: None })
     }
 }
 

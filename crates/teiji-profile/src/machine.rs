@@ -128,7 +128,7 @@ fn apply_alone(
     plan: &InPlace,
     options: &Options,
     previous: Option<Source>,
-) -> Result<Journal, Refused> {
+) -> Result<Journal, Box<Refused>> {
     let before = plan.inspect().map_err(Refused::of)?;
     let journal = Journal { previous, ..Journal::begin(source.clone(), before) };
     locked.write(&journal).map_err(Refused::of)?;
@@ -146,7 +146,10 @@ fn apply_alone(
         locked.write(&applied)?;
         Ok::<_, ProfileError>(applied)
     };
-    work().map_err(|error| Refused { left: journal.before.put_back(), ..Refused::of(error) })
+    work().map_err(|error| {
+        let left = journal.before.put_back();
+        Box::new(Refused { left, ..*Refused::of(error) })
+    })
 }
 
 /// Gives the machine the profile that it had before.
@@ -160,7 +163,7 @@ fn apply_again(locked: &Locked, source: &Source) -> Result<(), ProfileError> {
 }
 
 /// No profile is applied now: the journal goes, unless something is left to put back.
-fn end(locked: &Locked, mut refused: Refused) -> ProfileError {
+fn end(locked: &Locked, mut refused: Box<Refused>) -> ProfileError {
     if refused.left.is_empty() {
         refused.left.extend(locked.clear(None).err().map(|error| error.to_string()));
     }

@@ -103,7 +103,6 @@ pub fn apply(args: &ApplyArgs) -> anyhow::Result<Exit> {
         confirm: args.confirm.map(|time| Duration::from_nanos(time.as_ns().unsigned_abs())),
         at_boot: args.at_boot,
         ssh: SshConnection::current(),
-        ..Options::default()
     };
     let applied = machine::apply(&store, &source, &plan, &options)?;
     let name = &source.file;
