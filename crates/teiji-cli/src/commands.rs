@@ -3,6 +3,7 @@
 mod agent;
 mod analyze;
 mod apply;
+mod bind;
 mod check;
 mod compare;
 mod doctor;
@@ -10,6 +11,7 @@ mod flow;
 mod generate;
 mod guard;
 mod guest;
+mod hosts;
 mod join;
 mod keeper;
 mod lab;
@@ -76,6 +78,7 @@ pub fn with_suggestion(mut error: clap::Error, arguments: &[OsString]) -> clap::
 #[derive(Subcommand)]
 pub enum Command {
     Run(run::Args),
+    Hosts(hosts::Args),
     Doctor(doctor::Args),
     Apply(apply::ApplyArgs),
     Status(status::Args),
@@ -113,6 +116,7 @@ impl Command {
     pub fn run(&self) -> anyhow::Result<Exit> {
         match self {
             Self::Run(args) => run::run(args),
+            Self::Hosts(args) => hosts::run(args),
             Self::Doctor(args) => doctor::run(args),
             Self::Apply(args) => apply::apply(args),
             Self::Status(args) => status::run(args),

@@ -252,6 +252,10 @@ fn an_experiment_over_ssh(desk: &Desk) {
         command
     };
     let both = "talker=ssh:left/wire0,listener=ssh:right/wire0";
+    let names = desk.runtime.path().join("hosts.toml");
+    let names = names.to_str().unwrap();
+    fs::write(names, "a = \"ssh:left/wire0\"\nb = \"ssh:right/wire0\"\nc = \"ssh:left/wire9\"\n")
+        .unwrap();
     let state = || {
         ["left", "right"].map(|board| {
             desk.on(
@@ -269,7 +273,21 @@ fn an_experiment_over_ssh(desk: &Desk) {
     assert!(used.err.contains("left: ") && used.err.contains("--take"), "{}", used.err);
     assert_eq!(state(), before);
 
-    let measured = said(&run(both, &["--take"]).output().unwrap());
+    let looked = ["hosts", "--hosts", names, "--ssh-config", config.to_str().unwrap()];
+    let looked = said(&common::command(&looked).output().unwrap());
+    assert_eq!(looked.code, 4, "{}{}", looked.out, looked.err);
+    for fact in [
+        "a  left/wire0   igb, up, 1000 Mbit/s; Linux ",
+        ", x86_64",
+        "b  right/wire0  e1000e, up, ",
+        ", aarch64",
+    ] {
+        assert!(looked.out.contains(fact), "{fact}: {}", looked.out);
+    }
+    assert!(looked.out.contains("! no interface wire9; there are "), "{}", looked.out);
+
+    let by_name = run("talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
+    let measured = said(&by_name);
     assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
     assert_eq!(state(), before);
     let latest = |file: &str| -> serde_json::Value {

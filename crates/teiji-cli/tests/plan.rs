@@ -121,6 +121,60 @@ fn each_machine_s_part_is_printed_without_a_connection() {
 }
 
 #[test]
+fn names_of_ports_stand_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = folder.path().join("hosts.toml");
+    fs::write(&names, "left = \"ssh:root@nobody/eth5\"\ndesk = \"lo\"\n").unwrap();
+    let names = names.to_str().unwrap();
+    let file = common::repository().join("experiments/two-boards.toml");
+    let plan = |bind: &str, more: &[&str]| {
+        let file = file.to_str().unwrap();
+        let said = teiji(&[&["plan", file, "--case", "ordinary", "--bind", bind], more].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    };
+    let plain = plan("talker=ssh:root@nobody/eth5,listener=lo", &[]);
+    assert_eq!(plan("talker=left,listener=desk", &["--hosts", names]), plain);
+
+    // A user's own file needs no option; what has no name is an interface.
+    let config = folder.path().join("config");
+    fs::create_dir_all(config.join("teiji")).unwrap();
+    fs::write(config.join("teiji/hosts.toml"), "here = \"lo\"\ngone = \"nowhere0\"\n").unwrap();
+    let hosts = |more: &[&str]| {
+        let mut command = command(&["hosts"]);
+        said(&command.args(more).env("XDG_CONFIG_HOME", &config).output().unwrap())
+    };
+    let found = hosts(&[]);
+    assert_eq!(found.code, 4, "{}{}", found.out, found.err);
+    let lines: Vec<&str> = found.out.lines().collect();
+    assert!(lines[0].starts_with("gone  nowhere0  Linux "), "{}", found.out);
+    assert!(lines[1].starts_with("      ! no interface nowhere0; there are "), "{}", found.out);
+    assert!(found.out.contains("here  lo        unknown; Linux "), "{}", found.out);
+    let json: serde_json::Value = serde_json::from_str(&hosts(&["--json"]).out).unwrap();
+    assert_eq!(
+        (&json["hosts"][1]["name"], &json["hosts"][1]["state"]),
+        (&"here".into(), &"unknown".into())
+    );
+
+    fs::write(config.join("teiji/hosts.toml"), "here = 3\n").unwrap();
+    for (more, sentence) in [
+        (&[][..], "each line is NAME = \"INTERFACE\""),
+        (
+            &["--hosts", "/nowhere/hosts.toml"][..],
+            "cannot read the names of ports in /nowhere/hosts.toml",
+        ),
+    ] {
+        let refused = hosts(more);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{}", refused.err);
+        assert!(refused.err.contains(sentence), "{}", refused.err);
+    }
+    fs::remove_file(config.join("teiji/hosts.toml")).unwrap();
+    let none = hosts(&[]);
+    assert_eq!(none.code, 2, "{}", none.out);
+    assert!(none.err.contains("no NIC has a name: write"), "{}", none.err);
+}
+
+#[test]
 fn each_machine_s_part_synchronises_its_own_clocks() {
     let parts = |file: &str| {
         let file = common::repository().join("experiments").join(file);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use teiji_experiment::scenario::Scenario;
+use teiji_sys::interface::InterfaceName;
 use thiserror::Error;
 
 /// Which of an experiment's ports are existing interfaces. A wire with neither
@@ -191,10 +192,7 @@ impl Binding {
                 return Err(BindingError::Wire { host, wire, there: wires });
             }
         };
-        let possible = (1..=15).contains(&interface.len())
-            && !matches!(interface, "." | "..")
-            && !interface.bytes().any(|b| b"/:\0".contains(&b) || b.is_ascii_whitespace());
-        if !possible {
+        if InterfaceName::new(interface).is_err() {
             return Err(BindingError::Name(interface.to_owned()));
         }
         if let Some((other, _)) = self.interfaces.iter().find(|(_, name)| *name == interface) {

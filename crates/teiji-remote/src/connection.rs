@@ -101,8 +101,12 @@ impl Host {
         Ok(Program { host: Arc::clone(self), folder: folder.trim().to_owned() })
     }
 
-    /// Standard output of a shell command there.
-    fn text(&self, line: &str, input: Stdio) -> Result<String, RemoteError> {
+    /// Standard output of a shell command there, which gets `input`.
+    ///
+    /// # Errors
+    /// [`RemoteError::Lost`]; [`RemoteError::Failed`] with the end of its standard error if it does not
+    /// exit with 0.
+    pub fn text(&self, line: &str, input: Stdio) -> Result<String, RemoteError> {
         let output = self.output(line, input)?;
         let code = output.status.code().unwrap_or(OWN_FAILURE);
         if code != 0 {

@@ -12,6 +12,11 @@ impl Destination {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// As it is parsed from.
+    pub fn as_option(&self) -> String {
+        if self.0.starts_with("ssh://") { self.0.clone() } else { format!("ssh:{}", self.0) }
+    }
 }
 
 impl fmt::Display for Destination {
@@ -63,6 +68,9 @@ mod tests {
         assert_eq!(name("ssh:root@fe80::1%eth0").unwrap(), "root@fe80::1%eth0");
         assert_eq!(name("ssh://root@a:2222").unwrap(), "ssh://root@a:2222");
         assert_eq!("ssh://root@a:2222".parse::<Destination>().unwrap().to_string(), "root@a:2222");
+        for text in ["ssh:left", "ssh://root@a:2222"] {
+            assert_eq!(text.parse::<Destination>().unwrap().as_option(), text);
+        }
     }
 
     #[test]

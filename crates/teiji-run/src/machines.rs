@@ -19,7 +19,9 @@ mod agent;
 mod clock;
 mod machine;
 mod merge;
+mod names;
 mod places;
+mod port;
 mod protocol;
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -37,8 +39,10 @@ use crate::progress::Progress;
 pub use agent::{Coordinator, serve};
 use clock::ClockDifference;
 use machine::Machine;
+pub use names::{Names, PortPlace};
 use places::Place;
 pub use places::Places;
+pub use port::{Nic, Port, Shell};
 use protocol::{Order, Report};
 pub use protocol::{PartJob, Whole};
 

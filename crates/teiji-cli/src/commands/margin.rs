@@ -7,9 +7,11 @@ use teiji::margin::Calibration;
 use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 use teiji_experiment::reader::Cards;
+use teiji_run::machines::Places;
 use teiji_run::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
 use teiji_stats::margin::supported_by;
 
+use super::bind::Bind;
 use super::quantity::span;
 use super::run::{Place, TAKE_WITHOUT_BIND};
 use crate::exit::{Exit, mistake};
@@ -46,9 +48,8 @@ pub struct Args {
     /// Where to run an experiment file.
     #[arg(long, value_enum, default_value_t = Place::Lab)]
     on: Place,
-    /// Interfaces of this machine to use with `--on local`: HOST=INTERFACE,…
-    #[arg(long, value_name = "BINDINGS", default_value = "")]
-    bind: String,
+    #[command(flatten)]
+    bind: Bind,
     /// Take NICs that are in use, too (addresses, routes, a bridge, this SSH connection), and
     /// restore all of that at the end.
     #[arg(long)]
@@ -142,6 +143,12 @@ fn of_file(args: &Args, loads: Vec<LoadKind>, progress: &Progress) -> anyhow::Re
     }
     let cards = if local { Cards::Own } else { Cards::Emulated };
     let (experiment, text) = overrides::load(Path::new(&args.target), &args.overrides, cards)?;
+    let bind = args.bind.interfaces()?;
+    if Places::parse(&bind)?.is_some() {
+        mistake!(
+            "a margin is measured on one machine: call teiji margin there, or --bind NICs of this one"
+        );
+    }
     let wanted = Wanted {
         name: args.target.clone(),
         text,
@@ -149,7 +156,7 @@ fn of_file(args: &Args, loads: Vec<LoadKind>, progress: &Progress) -> anyhow::Re
         case: args.case.clone(),
         flow: args.flow.clone(),
         frames: args.frames,
-        bind: local.then(|| args.bind.clone()),
+        bind: local.then_some(bind),
         take: args.take,
         kernel: args.kernel.clone(),
         seeds: args.seed.clone(),

@@ -11,6 +11,7 @@ use teiji_net::{Binding, Plan, SshConnection};
 use teiji_run::experiment_file;
 use teiji_run::machines::Places;
 
+use super::bind::Bind;
 use crate::exit::{Exit, mistake};
 use crate::output;
 use crate::overrides::{self, Overrides};
@@ -28,10 +29,8 @@ pub struct Args {
     /// Only this case.
     #[arg(long)]
     case: Option<String>,
-    /// The NICs of the hosts, as for `teiji run`: HOST=INTERFACE, or HOST=ssh:root@board/INTERFACE,
-    /// separated by commas.
-    #[arg(long, value_name = "BINDINGS", default_value = "")]
-    bind: String,
+    #[command(flatten)]
+    bind: Bind,
     /// Print what a host gets as a profile for `teiji apply` instead, for this interface of this machine:
     /// HOST=INTERFACE, or HOST.WIRE=INTERFACE,…
     #[arg(long, value_name = "BINDINGS", conflicts_with = "bind")]
@@ -46,10 +45,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(bindings) = &args.profile {
         return profile(args, bindings, &cases);
     }
-    if let Some(places) = Places::parse(&args.bind)? {
+    let bind = args.bind.interfaces()?;
+    if let Some(places) = Places::parse(&bind)? {
         return on_machines(&places, &cases);
     }
-    let plans = cases.iter().map(|case| plan_of(case, &args.bind));
+    let plans = cases.iter().map(|case| plan_of(case, &bind));
     let plans = plans.collect::<anyhow::Result<Vec<(Binding, Plan)>>>()?;
     if cases.len() > 1 {
         output::line(format_args!(

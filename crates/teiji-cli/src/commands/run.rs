@@ -20,6 +20,7 @@ use teiji_run::measure::kernel_trace::Why;
 use teiji_run::run::{self, Finished, On, Request};
 use teiji_run::{causes, experiment_file, replay, report};
 
+use super::bind::Bind;
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
 use crate::output;
@@ -41,10 +42,8 @@ pub struct Args {
     /// Where to run. Default: in the laboratory, or with --bind, local.
     #[arg(long, value_enum)]
     on: Option<Place>,
-    /// The NICs of the hosts: HOST=INTERFACE of this machine, or HOST=ssh:root@board/INTERFACE,
-    /// separated by commas. This program is copied to other machines, and removed afterwards.
-    #[arg(long, value_name = "BINDINGS", default_value = "")]
-    bind: String,
+    #[command(flatten)]
+    bind: Bind,
     /// Use this configuration of ssh instead of yours.
     #[arg(long, value_name = "FILE", requires = "bind")]
     ssh_config: Option<PathBuf>,
@@ -231,14 +230,14 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
             mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
-        Place::Local => local(args, &args.bind)?,
+        Place::Local => local(args, &args.bind.interfaces()?)?,
     };
     let seeds = seeds(args, experiment.seed);
     if args.place() == Place::Local && seeds.len() > 1 {
         progress.line("  in real time a seed only shifts the start; the members repeat the case");
     }
     Ok(Request {
-        arguments: repeat_arguments(args),
+        arguments: repeat_arguments(args)?,
         experiment,
         text,
         set: args.overrides.pairs().to_vec(),
@@ -286,7 +285,7 @@ fn jobs(args: &Args) -> usize {
 }
 
 /// Options, besides the experiment file, that repeat the run.
-fn repeat_arguments(args: &Args) -> Vec<String> {
+fn repeat_arguments(args: &Args) -> anyhow::Result<Vec<String>> {
     let mut words = Vec::new();
     let mut pair = |key: &str, value: &str| words.extend([key.to_owned(), value.to_owned()]);
     for (path, value) in args.overrides.pairs() {
@@ -299,9 +298,9 @@ fn repeat_arguments(args: &Args) -> Vec<String> {
         pair("--modules", &modules.to_string_lossy());
     }
     if !args.bind.is_empty() {
-        pair("--bind", &args.bind);
+        pair("--bind", &args.bind.interfaces()?);
     }
-    words
+    Ok(words)
 }
 
 /// The request that repeats a run: its experiment, cases, seeds and kernel.

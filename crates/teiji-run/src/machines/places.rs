@@ -6,12 +6,8 @@ use teiji_experiment::{Host, PtpRole, PtpTimestamps, Scenario};
 use teiji_net::Binding;
 use teiji_remote::Destination;
 
+use super::names::{FORM, PortPlace, SSH};
 use crate::mistake;
-
-/// What a place by SSH begins with.
-const SSH: &str = "ssh:";
-/// How one is written.
-const FORM: &str = "HOST=ssh:root@board/INTERFACE";
 
 /// The interfaces of one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,19 +42,11 @@ impl Places {
         let mut places: Vec<Place> = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let Some((port, at)) = part.split_once('=') else {
-                mistake!("`{part}` is no binding; write HOST=INTERFACE or {FORM}");
+                mistake!("`{part}` is no binding; write HOST=INTERFACE or HOST={FORM}");
             };
-            let (port, at) = (port.trim(), at.trim());
-            let (machine, interface) = match at.strip_prefix(SSH) {
-                Some(rest) => {
-                    let (machine, interface) = by_ssh(rest).ok_or_else(|| {
-                        crate::Mistake(format!("`{part}` names no interface; write {FORM}"))
-                    })?;
-                    let machine = machine.parse::<Destination>().map_err(crate::Mistake)?;
-                    (Some(machine), interface)
-                }
-                None => (None, at),
-            };
+            let PortPlace { machine, interface } =
+                at.trim().parse::<PortPlace>().map_err(crate::Mistake)?;
+            let port = port.trim();
             let bind = format!("{port}={interface}");
             match places.iter_mut().find(|place| place.machine == machine) {
                 Some(place) => place.bind = format!("{},{bind}", place.bind),
@@ -95,7 +83,7 @@ impl Places {
             parts.push((place.name(), binding));
         }
         if let Some(host) = scenario.hosts.iter().find(|host| !of_host.contains_key(&host.name)) {
-            mistake!("host `{0}` is on no machine: add {0}=ssh:root@board/INTERFACE", host.name);
+            mistake!("host `{0}` is on no machine: add {0}={FORM}", host.name);
         }
         let machine = |host: &Host| of_host.get(&host.name).map_or("", String::as_str);
         if let Some(sentence) = no_ptp(scenario, machine) {
@@ -134,17 +122,6 @@ fn no_ptp<'a>(scenario: &Scenario, machine: impl Fn(&Host) -> &'a str) -> Option
         }
     }
     None
-}
-
-/// Host and interface of what follows `ssh:`.
-fn by_ssh(rest: &str) -> Option<(String, &str)> {
-    let (slashes, rest) = match rest.strip_prefix("//") {
-        Some(rest) => ("//", rest),
-        None => ("", rest),
-    };
-    let (host, interface) = rest.split_once('/')?;
-    let named = !interface.is_empty() && !interface.contains('/');
-    named.then(|| (format!("{SSH}{slashes}{host}"), interface))
 }
 
 #[cfg(test)]

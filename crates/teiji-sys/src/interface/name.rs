@@ -11,7 +11,7 @@ const IFNAMSIZ: usize = 16;
 pub enum InterfaceError {
     /// Not a possible name.
     #[error(
-        "`{0}` is no interface name: 1 to 15 bytes without `/` and blanks; `ip link` lists them"
+        "`{0}` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them"
     )]
     Name(String),
     /// No interface of that name here.
