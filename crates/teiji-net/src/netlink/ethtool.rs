@@ -162,9 +162,18 @@ pub(crate) fn set_moderation(
     rx_us: Option<u32>,
 ) -> Result<(), KernelError> {
     let mut ethtool = Ethtool::open(index)?;
-    let values = [(COALESCE_RX_USECS, rx_us), (COALESCE_TX_USECS, tx_us)];
-    let request = with(ethtool.request(COALESCE_SET), values);
-    ethtool.netlink.change(request)
+    let mut set = |tx_us| {
+        let values = [(COALESCE_RX_USECS, rx_us), (COALESCE_TX_USECS, tx_us)];
+        let request = with(ethtool.request(COALESCE_SET), values);
+        ethtool.netlink.change(request)
+    };
+    let both = set(tx_us);
+    // In pairs of queues igc has one time for both, and refuses a request that names another transmit time.
+    let follows = both.is_err()
+        && rx_us.is_some()
+        && set(None).is_ok()
+        && moderation(index) == [tx_us, rx_us];
+    if follows { Ok(()) } else { both }
 }
 
 /// 802.3x PAUSE, sent and obeyed, `ethtool -a`.
