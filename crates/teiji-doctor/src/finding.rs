@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::facts::Daemon;
+
 /// What a machine can be ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -55,6 +57,17 @@ pub enum Fix {
 impl Fix {
     pub(crate) fn command(command: impl Into<String>) -> Self {
         Self::Command(command.into())
+    }
+
+    /// Ends a program that systemd started, or says what to end.
+    pub(crate) fn stop(daemon: &Daemon) -> Self {
+        match &daemon.unit {
+            Some(unit) => Self::command(format!("systemctl disable --now {unit}")),
+            None => Self::advice(format!(
+                "end {} (process {}), and whatever starts it",
+                daemon.name, daemon.pid
+            )),
+        }
     }
 
     pub(crate) fn advice(advice: impl Into<String>) -> Self {

@@ -21,6 +21,9 @@ pub struct Daemon {
     pub pid: u32,
     /// Its arguments, without its name.
     pub arguments: Vec<String>,
+    /// The unit of systemd that it belongs to: its name differs between distributions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
 }
 
 impl Daemon {
@@ -29,6 +32,19 @@ impl Daemon {
         let ntp = ["chronyd", "ntpd", "openntpd", "systemd-timesyncd"];
         // chronyd -x serves time and steers no clock.
         ntp.contains(&self.name.as_str()) && !self.has('x')
+    }
+
+    /// The value of a long option, `--domainNumber=24` or `--domainNumber 24`.
+    pub fn long_value(&self, option: &str) -> Option<&str> {
+        let mut arguments = self.arguments.iter();
+        while let Some(argument) = arguments.next() {
+            match argument.strip_prefix("--").and_then(|long| long.strip_prefix(option)) {
+                Some("") => return arguments.next().map(String::as_str),
+                Some(rest) if rest.starts_with('=') => return Some(&rest[1..]),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The value of an option of one letter, `-s eth0` or `-seth0`.
@@ -74,6 +90,7 @@ pub(super) fn running(root: &Path) -> Vec<Daemon> {
                 name: name.to_owned(),
                 pid,
                 arguments: words.map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
+                unit: fs::read_to_string(folder.join("cgroup")).ok().and_then(|text| unit(&text)),
             })
         })
         .collect();
@@ -81,9 +98,29 @@ pub(super) fn running(root: &Path) -> Vec<Daemon> {
     found
 }
 
+/// The service of the system that `/proc/PID/cgroup` names: `0::/system.slice/chrony.service`.
+fn unit(cgroups: &str) -> Option<String> {
+    let services = cgroups.lines().filter_map(|line| {
+        let (_, path) = line.split_once(":/system.slice/")?;
+        path.rsplit('/').next().filter(|name| name.ends_with(".service"))
+    });
+    services.map(str::to_owned).next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_unit_of_a_program_is_its_control_group() {
+        let chrony = Some("chrony.service".to_owned());
+        assert_eq!(unit("0::/system.slice/chrony.service\n"), chrony);
+        let both = "12:cpu:/\n1:name=systemd:/system.slice/chrony.service\n0::/\n";
+        assert_eq!(unit(both), chrony);
+        let instance = unit("0::/system.slice/system-ptp4l.slice/ptp4l@eth1.service\n");
+        assert_eq!(instance.as_deref(), Some("ptp4l@eth1.service"));
+        assert_eq!(unit("0::/user.slice/user-0.slice/session-1.scope\n"), None);
+    }
 
     #[test]
     fn command_lines_are_read() {
@@ -106,5 +143,12 @@ mod tests {
         assert_eq!((phc2sys.value('c'), phc2sys.value('O')), (Some("xeth0"), Some("0")));
         assert!(phc2sys.has('w') && phc2sys.has('m') && !phc2sys.has('a'));
         assert!(!phc2sys.has('x') && phc2sys.value('x').is_none());
+        let long = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+            Daemon { arguments, ..phc2sys.clone() }.long_value("domainNumber").map(str::to_owned)
+        };
+        assert_eq!(long(&["-m", "--domainNumber=24"]).as_deref(), Some("24"));
+        assert_eq!(long(&["--domainNumber", "7"]).as_deref(), Some("7"));
+        assert_eq!(long(&["--domainNumbers=3", "-d"]), None);
     }
 }

@@ -42,8 +42,13 @@ fn steers_phc(daemon: &Daemon, nic: &Nic) -> bool {
     daemon.value('s') == Some("CLOCK_REALTIME") && daemon.value('c').is_some_and(is_nic)
 }
 
-/// A `phc2sys` that steers the system's clock.
+/// A `phc2sys` that steers the system's clock. These servos give its time to an NTP program, as timemaster
+/// has it.
 fn steers_system(daemon: &Daemon) -> bool {
+    let servo = daemon.value('E').or_else(|| daemon.long_value("clock_servo"));
+    if matches!(servo, Some("ntpshm" | "refclock_sock")) {
+        return false;
+    }
     let sink = daemon.value('c').unwrap_or("CLOCK_REALTIME") == "CLOCK_REALTIME";
     if daemon.has('a') {
         daemon.has('r')
@@ -81,7 +86,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
                 "{} and phc2sys both steer CLOCK_REALTIME: it jumps between their times",
                 ntp.name
             ),
-            Fix::command(format!("systemctl disable --now {}", ntp.name)),
+            Fix::stop(ntp),
         ));
     }
     for daemon in phc2sys.iter().filter(|daemon| steers_system(daemon)) {

@@ -3,7 +3,7 @@
 use teiji_experiment::scenario::{Etf, Qdisc};
 use teiji_net::nic::{Moderation, Nic};
 use teiji_net::observe::Stamps;
-use teiji_net::qdisc::{Handle, ObservedQdisc};
+use teiji_net::qdisc::{Handle, ObservedQdisc, PlannedQdisc};
 
 use crate::facts::Facts;
 use crate::finding::{Feature, Finding, Fix, LAUNCH, TIMING, Weight, finding};
@@ -239,7 +239,7 @@ fn qdiscs(facts: &Facts, nic: &Nic) -> Vec<Finding> {
                      transmitted {} early, and as regularly as timers run",
                     nic.name, etf.delta
                 ),
-                Fix::advice("set it with `offload`"),
+                with_offload(nic, qdisc, etf),
             ));
         }
         let queue = queue_of(qdisc, &nic.qdiscs);
@@ -291,6 +291,25 @@ fn qdiscs(facts: &Facts, nic: &Nic) -> Vec<Finding> {
     found
 }
 
+/// The commands that give an etf offload. The kernel changes no etf that is there (`tc qdisc replace` fails).
+fn with_offload(nic: &Nic, qdisc: &ObservedQdisc, etf: &Etf) -> Fix {
+    let (name, parent) = (&nic.name, qdisc.parent);
+    let place = if parent == Handle::ROOT { "root".to_owned() } else { format!("parent {parent}") };
+    let settings = Qdisc::Etf(Etf { offload: true, ..*etf });
+    let new = PlannedQdisc { parent, handle: None, settings };
+    Fix::command(format!("tc qdisc del dev {name} {place} && tc qdisc add dev {name} {new}"))
+}
+
+/// Up to this value `rx-usecs` and `tx-usecs` of a driver are no times but modes, of which 0 is off and the others
+/// choose a time by the load (`igb_get_coalesce`, `igc_ethtool_get_coalesce`, `e1000_get_coalesce` of Linux 6.12).
+fn last_mode(nic: &Nic) -> u32 {
+    match driver(nic) {
+        "igb" | "igbvf" | "igc" => 3,
+        "e1000" | "e1000e" => 4,
+        _ => 0,
+    }
+}
+
 fn moderation(nic: &Nic) -> Vec<Finding> {
     let waits = |moderation: &Moderation| moderation.tx_us > 0 || moderation.rx_us > 0;
     let Some(moderation) = nic.moderation.filter(waits) else { return Vec::new() };
@@ -299,16 +318,26 @@ fn moderation(nic: &Nic) -> Vec<Finding> {
     } else {
         ("", "")
     };
+    let time = |us: u32| match us {
+        1.. if us <= last_mode(nic) => {
+            format!("what {} chooses by the load (mode {us})", driver(nic))
+        }
+        us => format!("{us} µs"),
+    };
+    // In pairs of queues igc has one time for both, and refuses to set the other.
+    let tx = if driver(nic) == "igc" && moderation.rx_us > 0 { "" } else { " tx-usecs 0" };
     vec![finding(
         "interrupt-moderation",
         TIMING,
         Weight::Costs,
         format!(
-            "interrupt moderation of {} delays interrupts by {} µs after reception and {} µs after \
+            "interrupt moderation of {} delays interrupts by {} after reception and {} after \
              transmission{chosen}",
-            nic.name, moderation.rx_us, moderation.tx_us
+            nic.name,
+            time(moderation.rx_us),
+            time(moderation.tx_us)
         ),
-        Fix::command(format!("ethtool -C {}{off} rx-usecs 0 tx-usecs 0", nic.name)),
+        Fix::command(format!("ethtool -C {}{off} rx-usecs 0{tx}", nic.name)),
     )]
 }
 

@@ -19,13 +19,13 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
         ("irqbalance", "moves interrupts between CPUs, the NIC's, too"),
         ("stalld", "boosts threads that starve over real-time threads"),
     ] {
-        if facts.daemons.iter().any(|daemon| daemon.name == name) {
+        if let Some(daemon) = facts.daemons.iter().find(|daemon| daemon.name == name) {
             found.push(finding(
                 name,
                 PRIORITIES,
                 Weight::Costs,
                 format!("{name} runs: it {effect}"),
-                Fix::command(format!("systemctl disable --now {name}")),
+                Fix::stop(daemon),
             ));
         }
     }
@@ -173,7 +173,7 @@ pub(super) fn nic(facts: &Facts, nic: &Nic) -> Vec<Finding> {
                 "{} polls {name} as {}: every real-time thread runs before it",
                 thread.name, thread.policy
             ),
-            set_priority(&thread.name),
+            set_priority(&format!("napi/{name}-.*")),
         ));
     }
     found
@@ -210,7 +210,10 @@ fn longest(polls: u32, wait: Span) -> Option<Span> {
         .then(|| Span::from_ns(wait.as_ns().saturating_mul(i64::from(polls))))
 }
 
-/// The command that gives a thread of the kernel a priority. Of its name 15 characters are kept.
-fn set_priority(name: &str) -> Fix {
-    Fix::command(format!("chrt -f -p 60 $(pgrep -x '{name}')"))
+/// The command that gives threads of the kernel a priority. Their names may have more than the 15 characters
+/// that pgrep takes.
+fn set_priority(names: &str) -> Fix {
+    Fix::command(format!(
+        "for t in $(grep -lx '{names}' /proc/[0-9]*/comm | cut -d/ -f3); do chrt -f -p 60 $t; done"
+    ))
 }

@@ -22,7 +22,7 @@ fn thread(name: &str, priority: u8) -> Scheduled {
 
 fn daemon(line: &str) -> Daemon {
     let mut words = line.split(' ').map(str::to_owned);
-    Daemon { name: words.next().unwrap(), pid: 1, arguments: words.collect() }
+    Daemon { name: words.next().unwrap(), pid: 1, arguments: words.collect(), unit: None }
 }
 
 fn qdisc(handle: u32, parent: u32, settings: Qdisc) -> ObservedQdisc {
@@ -275,7 +275,17 @@ fn phc2sys_in_the_wrong_direction_is_reported() {
     let other = ptp(&["phc2sys -s CLOCK_REALTIME -c /dev/ptp1 -O 37"]);
     assert_eq!(found(other), []);
     let two = ptp(&["chronyd", "ptp4l -i eth1", "phc2sys -a -r"]);
-    fixed_by(&only("two-steer-system-clock", Weight::Blocks, two), "disable --now chronyd");
+    fixed_by(&only("two-steer-system-clock", Weight::Blocks, two), "end chronyd (process 1)");
+    let debian = |f: &mut Facts| {
+        two(f);
+        f.daemons[0].unit = Some("chrony.service".to_owned());
+    };
+    let named = only("two-steer-system-clock", Weight::Blocks, debian);
+    fixed_by(&named, "systemctl disable --now chrony.service");
+    // timemaster's phc2sys gives the time to its chronyd.
+    let timemaster =
+        ptp(&["chronyd -n", "ptp4l -H -i eth1", "phc2sys -a -r -R 1.00 -n 0 -E ntpshm -M 0"]);
+    assert_eq!(found(timemaster), []);
     // chronyd -x serves time and steers nothing.
     assert_eq!(found(ptp(&["chronyd -x", "ptp4l -i eth1", "phc2sys -a -rr"])), []);
     let bare = ptp(&["ptp4l -i eth1", "phc2sys -s eth1"]);
@@ -317,7 +327,12 @@ fn an_etf_that_has_all_frames_is_why_nothing_else_gets_through() {
     says(&only("etf-for-all", Weight::Costs, root), "ARP, SSH, ptp4l's");
     let third = |f: &mut Facts| f.nics[0].qdiscs[1].parent = Handle(0x100_0003);
     only("etf-for-all", Weight::Costs, third);
-    only("etf-in-software", Weight::Costs, |f| f.nics[0].qdiscs[1].settings = etf(false));
+    let software = |f: &mut Facts| f.nics[0].qdiscs[1].settings = etf(false);
+    fixed_by(
+        &only("etf-in-software", Weight::Costs, software),
+        "tc qdisc del dev eth1 parent 100:1 && tc qdisc add dev eth1 parent 100:1 etf clockid CLOCK_TAI \
+         delta 300000 offload",
+    );
     let none = |f: &mut Facts| f.nics[0].qdiscs = vec![qdisc(0, Handle::ROOT.0, Qdisc::Mq)];
     let none = only("no-etf", Weight::Note, none);
     fixed_by(&none, "parent 100:1 etf clockid CLOCK_TAI delta 300000 offload");
@@ -405,8 +420,19 @@ fn interrupts_that_wait_are_found_in_both_places() {
     };
     let own = only("interrupts-deferred", Weight::Costs, one);
     says(&own, "NAPI instance 8193 of eth1 are deferred while it is polled, by up to 100 µs");
-    let usecs = |f: &mut Facts| f.nics[0].moderation.as_mut().unwrap().rx_us = 3;
-    fixed_by(&only("interrupt-moderation", Weight::Costs, usecs), "ethtool -C eth1 rx-usecs 0");
+    let moderated = |name: &'static str, rx_us, tx_us| {
+        only("interrupt-moderation", Weight::Costs, |f| {
+            f.nics[0].driver = Some(driver(name));
+            f.nics[0].moderation = Some(Moderation { tx_us, rx_us, adaptive: false });
+        })
+    };
+    let times = moderated("st_gmac", 20, 3);
+    says(&times, "by 20 µs after reception and 3 µs after transmission");
+    fixed_by(&times, "ethtool -C eth1 rx-usecs 0 tx-usecs 0");
+    let modes = moderated("igc", 3, 3);
+    says(&modes, "by what igc chooses by the load (mode 3) after reception and what igc");
+    assert_eq!(modes.fix, Fix::command("ethtool -C eth1 rx-usecs 0"));
+    says(&moderated("igc", 4, 4), "by 4 µs");
 }
 
 /// ni/meta-nilrt#722; openwrt#24732.
@@ -417,11 +443,13 @@ fn threads_in_the_wrong_order_are_named() {
     let same = |f: &mut Facts| f.nics[0].interrupts[0].threads = vec![thread("irq/24-eth1", 50)];
     only("interrupt-priority", Weight::Note, same);
     let none = |f: &mut Facts| f.nics[0].interrupts[0].threads = vec![thread("irq/24-eth1", 0)];
-    only("interrupt-thread-without-priority", Weight::Costs, none);
+    let none = only("interrupt-thread-without-priority", Weight::Costs, none);
+    fixed_by(&none, "$(grep -lx 'irq/24-eth1' /proc/[0-9]*/comm | cut -d/ -f3)");
     let isolated = |f: &mut Facts| f.machine.cpus_isolated = Some("1-2".to_owned());
     says(&only("interrupt-on-isolated-cpu", Weight::Note, isolated), "the isolated CPU 1");
     let polled = |f: &mut Facts| f.threads.push(thread("napi/eth1-8193", 0));
-    only("napi-thread-without-priority", Weight::Costs, polled);
+    let polled = only("napi-thread-without-priority", Weight::Costs, polled);
+    fixed_by(&polled, "'napi/eth1-.*'");
     only("irqbalance", Weight::Costs, |f| f.daemons.push(daemon("irqbalance --foreground")));
     only("stalld", Weight::Costs, |f| f.daemons.push(daemon("stalld --systemd")));
 }
