@@ -75,6 +75,7 @@ impl Subject<'_> {
 /// Sums up paths, with what the processors did during those that are shown.
 pub fn sum_up(finder: &Finder<'_>, paths: &Paths, shown: Shown) -> FlowCauses {
     let mut causes = summarise(paths, shown);
+    causes.unseen.clone_from(&finder.timeline.unseen);
     for frame in &mut causes.shown {
         let path = paths.binary_search_by_key(&frame.seq, |(seq, _)| *seq).ok();
         let path = path.and_then(|at| paths[at].1.as_ref());

@@ -52,7 +52,7 @@ pub struct Hook {
     pub name: String,
     /// At its end.
     pub exit: bool,
-    line: String,
+    pub(crate) line: String,
 }
 
 /// Octets of a packet's beginning: Ethernet with VLAN tag, IPv6, UDP and the test header; or IPv4, UDP
@@ -140,6 +140,29 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
     Ok(list.hooks)
 }
 
+/// What is taken for something else where no function of the point is watched.
+const SHOWN_BY: &[(Point, &str)] = &[
+    (Point::Switch, "switches of threads"),
+    (Point::Interrupt, "interrupts"),
+    (Point::Softirq, "softirqs"),
+    (Point::Timers, "timers"),
+    (Point::Sleeper, "timers of senders"),
+    (Point::Release, "timers of qdiscs"),
+    (Point::Schedule, "who has a qdisc run"),
+    (Point::Lock, "waits for locks that sleep"),
+    (Point::Spin, "spins for locks"),
+];
+
+/// What these hooks do not show of a kernel, because it has no such function. Without PREEMPT_RT it has no
+/// locks that sleep.
+pub(crate) fn unseen(hooks: &[Hook], symbols: &Symbols) -> Vec<String> {
+    let sleeps = symbols.address("rt_spin_lock").is_some();
+    let missing = SHOWN_BY.iter().filter(|(point, _)| {
+        (*point != Point::Lock || sleeps) && hooks.iter().all(|hook| hook.point != *point)
+    });
+    missing.map(|(_, what)| (*what).to_owned()).collect()
+}
+
 struct List<'a> {
     symbols: &'a Symbols,
     hooks: Vec<Hook>,
@@ -172,4 +195,28 @@ pub fn text(hooks: &[Hook], symbols: &Symbols) -> String {
     let bases = bases.map_or_else(String::new, |address| format!("per-cpu {address:x}\n"));
     let lines = hooks.iter().flat_map(|hook| [hook.line.trim_end(), "\n"]);
     [bases.as_str()].into_iter().chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_has_no_function_for_is_told() {
+        let unseen_of = |functions: &str| {
+            let symbols = Symbols::parse(functions);
+            let mut list = List { symbols: &symbols, hooks: Vec::new() };
+            for (point, _) in SHOWN_BY {
+                list.entry(*point, &format!("{point:?}"), "");
+            }
+            unseen(&list.hooks, &symbols)
+        };
+        let all = SHOWN_BY.iter().map(|(point, _)| format!("ffffffff81000000 T {point:?}\n"));
+        let all: String = all.collect();
+        assert!(unseen_of(&all).is_empty());
+        let less = all.replace("Release", "x").replace("Lock", "y");
+        assert_eq!(unseen_of(&less), ["timers of qdiscs"]);
+        let sleeping = less.replace('x', "rt_spin_lock");
+        assert_eq!(unseen_of(&sleeping), ["timers of qdiscs", "waits for locks that sleep"]);
+    }
 }

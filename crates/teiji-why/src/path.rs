@@ -3,12 +3,15 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
 use crate::stream::Ps;
 use crate::symbols::Symbols;
-use crate::timeline::{Hop, Interruption, Layer, LockWait, Passage, Segment, Timeline, TimerWake};
+use crate::timeline::{
+    Hop, Interruption, Layer, LockWait, Passage, Segment, Timeline, TimerWake, Work,
+};
 
 /// Why time passed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,7 +77,9 @@ pub enum Cause {
     Requester,
     /// A processor was idle, and something woke it.
     Idle,
-    /// It waited longer, for these reasons: bits as [`why`](crate::timeline::MacWait::why).
+    /// Nothing was recorded of what the processor did.
+    Unknown,
+    /// The MAC waited longer, for these reasons: bits as [`why`](crate::timeline::MacWait::why).
     Mac(u64),
 }
 
@@ -109,6 +114,7 @@ impl fmt::Display for Cause {
             Self::Responder => f.write_str("the responder, up to the qdisc"),
             Self::Requester => f.write_str("the requester"),
             Self::Idle => f.write_str("interrupt or wake-up, from idle"),
+            Self::Unknown => f.write_str("unknown: nothing was recorded"),
             Self::Driver => f.write_str("driver, up to the MAC"),
             Self::Launch => f.write_str("MAC, until the launch time"),
             Self::Mac(0) => f.write_str("MAC: earlier frames of the queue"),
@@ -143,19 +149,6 @@ impl Path {
         self.to - self.from
     }
 
-    /// Of these parts; `None` if one is negative: a clock was misread.
-    fn of(from: Ps, to: Ps, mut parts: Vec<(Cause, Ps)>) -> Option<Self> {
-        parts.retain(|(_, time)| *time != 0);
-        parts.dedup_by(|(cause, time), (before, sum)| {
-            let same = cause == before;
-            if same {
-                *sum += *time;
-            }
-            same
-        });
-        parts.iter().all(|(_, time)| *time > 0).then_some(Self { from, to, parts })
-    }
-
     /// The time of each cause, longest first.
     pub fn by_cause(&self) -> Vec<(Cause, Ps)> {
         let mut sums: Vec<(Cause, Ps)> = Vec::new();
@@ -167,6 +160,38 @@ impl Path {
         }
         sums.sort_by_key(|(_, time)| -time);
         sums
+    }
+}
+
+/// Parts of a path, each from the end of the one before.
+struct Parts {
+    from: Ps,
+    /// The end of the last one.
+    at: Ps,
+    list: Vec<(Cause, Ps)>,
+}
+
+impl Parts {
+    fn new(from: Ps) -> Self {
+        Self { from, at: from, list: Vec::new() }
+    }
+
+    /// The time until then has this cause.
+    fn until(&mut self, to: Ps, cause: Cause) {
+        let time = to - self.at;
+        self.at = to;
+        match self.list.last_mut() {
+            _ if time == 0 => {}
+            Some((before, sum)) if time > 0 && *sum > 0 && *before == cause => *sum += time,
+            _ => self.list.push((cause, time)),
+        }
+    }
+
+    /// All of them; `None` if one is negative: a clock was misread.
+    fn path(self) -> Option<Path> {
+        let Self { from, at, list } = self;
+        let forward = list.iter().all(|(_, time)| *time > 0);
+        forward.then_some(Path { from, to: at, parts: list })
     }
 }
 
@@ -198,81 +223,73 @@ impl Finder<'_> {
         let first = hops.first()?;
         let queue = first.queue?;
         let wake = self.wake(queue)?;
-        let runs = self.runs(wake.pid, wake.time)?;
-        let mut parts = Vec::new();
+        let runs = self.runs(queue, wake.time)?;
+        let mut parts = Parts::new(wake.expiry);
         let armed = wake.armed.unwrap_or(wake.expiry).min(wake.time);
-        self.between(wake.expiry, armed, queue, &Cause::Earlier, &mut parts);
-        let expired = (wake.expiry + wake.slack).clamp(armed, wake.time);
-        parts.push((Cause::Slack, expired - armed));
-        self.until_interrupt(wake, expired, &mut parts);
-        self.between(wake.time, runs, queue, &Cause::Switch, &mut parts);
-        self.between(runs, queue.time, queue, &Cause::Sender, &mut parts);
-        let wire = self.sent(first, &mut parts)?;
-        Path::of(wake.expiry, wire, parts)
+        self.between(armed, queue, &Cause::Earlier, &mut parts);
+        parts.until((wake.expiry + wake.slack).clamp(armed, wake.time), Cause::Slack);
+        self.until_woken(wake, &mut parts);
+        self.between(runs.time, runs, &Cause::Switch, &mut parts);
+        self.between(queue.time, queue, &Cause::Sender, &mut parts);
+        self.sent(first, &mut parts)?;
+        parts.path()
     }
 
     /// The path of a round trip; `None` if the request or the reply was lost, or was not seen
     /// everywhere.
     pub fn round(&self, request: &[Hop], reply: &[Hop]) -> Option<Path> {
         let requested = request.first()?.queue?;
-        let mut parts = Vec::new();
+        let mut parts = Parts::new(requested.time);
         let first = reply.first()?;
-        let at_requester = if let Some(replied) = first.queue {
-            let at_responder = self.received(request, &mut parts)?;
-            self.between(at_responder, replied.time, replied, &Cause::Responder, &mut parts);
-            self.received(reply, &mut parts)?
+        if let Some(replied) = first.queue {
+            self.received(request, &mut parts)?;
+            self.between(replied.time, replied, &Cause::Responder, &mut parts);
+            self.received(reply, &mut parts)?;
         } else if self.timeline.sees_mac {
             return None;
         } else {
             // The responder is another machine.
-            let left = self.sent(request.first()?, &mut parts)?;
-            let delivered = first.delivered?;
-            parts.push((Cause::Away, delivered.time - left));
-            delivered.time
-        };
-        let runs = self.runs(requested.pid, at_requester)?;
-        self.between(at_requester, runs, requested, &Cause::Requester, &mut parts);
-        Path::of(requested.time, runs, parts)
+            self.sent(request.first()?, &mut parts)?;
+            parts.until(first.delivered?.time, Cause::Away);
+        }
+        let runs = self.runs(requested, parts.at)?;
+        self.between(runs.time, runs, &Cause::Requester, &mut parts);
+        parts.path()
     }
 
-    /// From the qdisc to the start on the wire, or to the driver where the MAC is not seen; returns when
-    /// that was.
-    fn sent(&self, hop: &Hop, parts: &mut Vec<(Cause, Ps)>) -> Option<Ps> {
+    /// From the qdisc to the start on the wire, or to the driver where the MAC is not seen.
+    fn sent(&self, hop: &Hop, parts: &mut Parts) -> Option<()> {
         let (queue, driver) = (hop.queue?, hop.driver?);
-        if driver.pid == queue.pid {
-            self.between(queue.time, driver.time, queue, &Cause::Qdisc, parts);
+        if self.same_call(queue, driver) {
+            self.between(driver.time, driver, &Cause::Qdisc, parts);
         } else {
             self.queued(queue, driver, parts);
         }
-        if !self.timeline.sees_mac {
-            return Some(driver.time);
+        if self.timeline.sees_mac {
+            let mac = hop.mac?;
+            parts.until(mac.queued, Cause::Driver);
+            parts.until(mac.earliest, Cause::Launch);
+            parts.until(mac.start, Cause::Mac(mac.why));
         }
-        let mac = hop.mac?;
-        parts.push((Cause::Driver, mac.queued - driver.time));
-        parts.push((Cause::Launch, mac.earliest - mac.queued));
-        parts.push((Cause::Mac(mac.why), mac.start - mac.earliest));
-        Some(mac.start)
+        Some(())
     }
 
-    /// From the first qdisc to the last stack; returns when that has it.
-    fn received(&self, hops: &[Hop], parts: &mut Vec<(Cause, Ps)>) -> Option<Ps> {
-        let mut before: Option<Ps> = None;
-        for hop in hops {
-            if let (Some(before), Some(queue)) = (before, hop.queue) {
-                self.between(before, queue.time, queue, &Cause::Bridge, parts);
+    /// From the first qdisc to the last stack.
+    fn received(&self, hops: &[Hop], parts: &mut Parts) -> Option<()> {
+        for (at, hop) in hops.iter().enumerate() {
+            if let Some(queue) = hop.queue.filter(|_| at > 0) {
+                self.between(queue.time, queue, &Cause::Bridge, parts);
             }
-            let start = self.sent(hop, parts)?;
+            self.sent(hop, parts)?;
             let delivered = hop.delivered?;
-            before = Some(delivered.time);
-            if !self.timeline.sees_mac {
-                parts.push((Cause::Away, delivered.time - start));
-                continue;
+            if self.timeline.sees_mac {
+                parts.until(hop.arrival?, Cause::Wire);
+                self.between(delivered.time, delivered, &Cause::Receive, parts);
+            } else {
+                parts.until(delivered.time, Cause::Away);
             }
-            let arrival = hop.arrival?;
-            parts.push((Cause::Wire, arrival - start));
-            self.between(arrival, delivered.time, delivered, &Cause::Receive, parts);
         }
-        before
+        Some(())
     }
 
     /// What the processors did during a path, a quarter of it before, and a tenth of it after. Idle
@@ -299,150 +316,197 @@ impl Finder<'_> {
             None => self.thread(segment.pid),
             Some(Layer::Interrupt(id)) => format!("interrupt {}", self.name(id)),
             Some(Layer::Softirq(id)) => format!("softirq {}", self.name(id)),
-            Some(Layer::Spin) => "spins for a lock".to_owned(),
+            Some(Layer::Spin(_)) => "spins for a lock".to_owned(),
         })
     }
 
+    /// Whether the call that gave a frame to its qdisc gave it to the driver, too. Who waited for a timer
+    /// meanwhile has made another call.
+    fn same_call(&self, queue: Passage, driver: Passage) -> bool {
+        (queue.pid, queue.layer) == (driver.pid, driver.layer)
+            && self.wake(driver).is_none_or(|wake| wake.time <= queue.time)
+    }
+
     /// From the qdisc to the driver, in another context.
-    fn queued(&self, queue: Passage, driver: Passage, parts: &mut Vec<(Cause, Ps)>) {
-        let releases = &self.timeline.releases;
+    fn queued(&self, queue: Passage, driver: Passage, parts: &mut Parts) {
+        let releases = list(&self.timeline.releases, &driver.cpu);
         let before = releases.partition_point(|release| release.time <= driver.time);
-        let last = releases[..before].iter().rev().find(|release| release.cpu == driver.cpu);
-        let release = last.filter(|release| release.time > queue.time);
-        let schedules = &self.timeline.schedules;
-        let before = schedules.partition_point(|(time, _)| *time <= driver.time);
-        let mut schedules = schedules[..before]
-            .iter()
-            .rev()
-            .filter(|(_, cpu)| *cpu == driver.cpu)
-            .map(|(time, _)| *time)
-            .take_while(|time| *time > queue.time);
+        let release = releases[..before].last().filter(|release| release.time > queue.time);
+        let schedules = list(&self.timeline.schedules, &driver.cpu);
+        let before = schedules.partition_point(|time| *time <= driver.time);
+        let mut schedules =
+            schedules[..before].iter().rev().copied().take_while(|time| *time > queue.time);
         let (last, before_last) = (schedules.next(), schedules.next());
         // The timer's own function schedules the qdisc.
         if let Some(release) = release.filter(|one| before_last.is_none_or(|at| at < one.time)) {
-            let expiry = release.expiry.max(queue.time);
-            parts.push((Cause::Held, expiry - queue.time));
-            self.between(expiry, driver.time, driver, &Cause::Release, parts);
+            parts.until(release.expiry.max(queue.time), Cause::Held);
+            self.between(driver.time, driver, &Cause::Release, parts);
             return;
         }
         let until = last.unwrap_or(driver.time);
-        let pid = self.current(driver.cpu, until);
-        let mut context = self.context_at(driver.cpu, until);
-        if let Some(function) = self.work(pid, queue.time, until) {
+        let segment = self.at(driver.cpu, until);
+        let mut context = segment.map_or("an unknown thread".to_owned(), |one| self.in_thread(one));
+        if let Some(function) = segment.and_then(|one| self.work(one.pid, queue.time, until)) {
             let _ = write!(context, ", in {function} before,");
         }
-        parts.push((Cause::Queued(context), until - queue.time));
-        self.between(until, driver.time, driver, &Cause::Release, parts);
+        parts.until(until, Cause::Queued(context));
+        self.between(driver.time, driver, &Cause::Release, parts);
     }
 
-    /// What a processor did then, in words.
-    fn context_at(&self, cpu: u16, time: Ps) -> String {
-        let segments = &self.timeline.cpus[usize::from(cpu)];
+    fn segments(&self, cpu: u16) -> &[Segment] {
+        self.timeline.cpus.get(usize::from(cpu)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a processor did just before then; `None` if it was not recorded.
+    fn at(&self, cpu: u16, time: Ps) -> Option<&Segment> {
+        let segments = self.segments(cpu);
         let at = segments.partition_point(|segment| segment.end < time);
-        let context = segments.get(at).and_then(|segment| match segment.layer {
-            Some(Layer::Softirq(id)) if segment.pid != 0 => {
-                Some(format!("softirq {}", self.softirq_in(id, segment.pid)))
-            }
-            _ => self.context(segment),
-        });
-        context.unwrap_or_else(|| "the idle thread".to_owned())
+        segments.get(at).filter(|segment| segment.start < time)
+    }
+
+    /// What a processor did, in words that also say in which thread.
+    fn in_thread(&self, segment: &Segment) -> String {
+        match segment.layer {
+            Some(Layer::Softirq(id)) => format!("softirq {}", self.softirq_in(id, segment.pid)),
+            _ => self.context(segment).unwrap_or_else(|| self.thread(segment.pid)),
+        }
     }
 
     /// The last timer that woke the sender before it sent.
     fn wake(&self, sent: Passage) -> Option<TimerWake> {
-        let wakes = &self.timeline.timer_wakes;
+        let wakes = list(&self.timeline.timer_wakes, &sent.pid);
         let before = wakes.partition_point(|wake| wake.time <= sent.time);
-        wakes[..before].iter().rev().find(|wake| wake.pid == sent.pid).copied()
+        wakes[..before].last().copied()
     }
 
-    /// When a thread ran, from then on.
-    fn runs(&self, pid: u32, since: Ps) -> Option<Ps> {
-        let first = |segments: &Vec<Segment>| {
+    /// Where and when a thread ran that was seen before, from then on.
+    fn runs(&self, seen: Passage, since: Ps) -> Option<Passage> {
+        let mut first: Option<Passage> = None;
+        // First where it most likely runs, so that the other processors' segments are bounded.
+        let cpus = (0..).take(self.timeline.cpus.len()).filter(|cpu| *cpu != seen.cpu);
+        for cpu in [seen.cpu].into_iter().chain(cpus) {
+            let segments = self.segments(cpu);
             let from = segments.partition_point(|segment| segment.end <= since);
-            let mut rest = segments[from..].iter();
-            rest.find(|segment| segment.pid == pid && segment.layer.is_none())
-                .map(|segment| segment.start.max(since))
-        };
-        self.timeline.cpus.iter().filter_map(first).min()
+            let mut rest = segments[from..]
+                .iter()
+                .take_while(|segment| first.is_none_or(|first| segment.start < first.time));
+            let is_own = |segment: &&Segment| segment.pid == seen.pid && segment.layer.is_none();
+            if let Some(segment) = rest.find(is_own) {
+                let time = segment.start.max(since);
+                first = Some(Passage { time, cpu, pid: seen.pid, layer: None });
+            }
+        }
+        first
     }
 
     /// From the expiry to the wake-up.
-    fn until_interrupt(&self, wake: TimerWake, expired: Ps, parts: &mut Vec<(Cause, Ps)>) {
+    fn until_woken(&self, wake: TimerWake, parts: &mut Parts) {
+        let expired = parts.at;
         let interruptions = self.timeline.interruptions.get(usize::from(wake.cpu));
         let interruptions = interruptions.map_or(&[][..], Vec::as_slice);
         let before = interruptions.partition_point(|one| one.time <= wake.time);
-        // The interrupt that serves the timer: the last one before the wake-up.
-        let Some(served) = interruptions[..before].last() else {
-            parts.push((Cause::TimerInterrupt, wake.time - expired));
-            return;
-        };
-        if served.time <= expired {
-            // It was being served already when the timer expired.
-            parts.push((Cause::TimerInterrupt, wake.time - expired));
-            return;
+        let in_softirq = matches!(
+            self.at(wake.cpu, wake.time),
+            Some(Segment { layer: Some(Layer::Softirq(_)), .. })
+        );
+        // The interrupt that serves the timer: the last one before the wake-up, unless a softirq serves
+        // it. It may have begun before the timer expired.
+        let served = interruptions[..before].last().filter(|_| !in_softirq);
+        if let Some(served) = served.filter(|served| served.time > expired) {
+            let late = served.time - expired >= self.timeline.interrupt_entry;
+            self.on(wake.cpu, served.time, parts, |segment, _| match segment.layer {
+                Some(Layer::Interrupt(id)) => Cause::Interrupt(self.name(id).to_owned()),
+                None if segment.pid == 0 => Cause::InterruptEntry,
+                _ if !late => Cause::InterruptEntryBusy,
+                _ => {
+                    let thread = self.in_thread(segment);
+                    Cause::Pending { function: self.enabled_at(served), thread }
+                }
+            });
         }
-        let thread = self.current(wake.cpu, served.time);
-        let cause = if thread == 0 {
-            Cause::InterruptEntry
-        } else if served.time - expired < self.timeline.interrupt_entry {
-            Cause::InterruptEntryBusy
-        } else {
-            let function = self.enabled_at(served);
-            Cause::Pending { function, thread: self.thread(thread) }
-        };
-        parts.push((cause, served.time - expired));
-        parts.push((Cause::TimerInterrupt, wake.time - served.time));
+        self.on(wake.cpu, wake.time, parts, |segment, until| match segment.layer {
+            Some(Layer::Interrupt(_)) if until == wake.time => Cause::TimerInterrupt,
+            None if segment.pid == 0 => Cause::InterruptEntry,
+            _ => self.other(segment),
+        });
     }
 
-    /// Divides a time of the sender's by what the processor did that it sent on; `own` is what it did
-    /// itself.
-    fn between(&self, from: Ps, to: Ps, sent: Passage, own: &Cause, parts: &mut Vec<(Cause, Ps)>) {
-        let segments = &self.timeline.cpus[usize::from(sent.cpu)];
-        let mut at = from;
-        let first = segments.partition_point(|segment| segment.end <= from);
-        for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
-            let (start, end) = (segment.start.max(at), segment.end.min(to));
-            if end <= start {
-                continue;
+    /// Divides the time up to `to` by what delayed the thread of a passage; `own` is what it did itself.
+    fn between(&self, to: Ps, sent: Passage, own: &Cause, parts: &mut Parts) {
+        let waits = list(&self.timeline.lock_waits, &sent.pid);
+        let first = waits.partition_point(|wait| wait.end <= parts.at);
+        // Who waits for a lock may run meanwhile, and spin.
+        for wait in waits[first..].iter().take_while(|wait| wait.start < to) {
+            self.unlocked(wait.start.max(parts.at), sent, own, parts);
+            let end = wait.end.min(to);
+            parts.until(end, Cause::Lock(self.lock(wait, parts.at, end)));
+        }
+        self.unlocked(to, sent, own, parts);
+    }
+
+    /// The same of a time in which the thread waits for no lock that sleeps.
+    fn unlocked(&self, to: Ps, sent: Passage, own: &Cause, parts: &mut Parts) {
+        let cause = |segment: &Segment, _| match segment.layer {
+            None if segment.pid == 0 => match own {
+                Cause::Switch | Cause::Release => own.clone(),
+                Cause::Receive | Cause::Bridge | Cause::Responder | Cause::Requester => Cause::Idle,
+                _ => Cause::Blocked,
+            },
+            // Whoever runs while a softirq is pending delays it, also the thread that serves it then.
+            None if segment.pid == sent.pid && *own != Cause::Release => own.clone(),
+            Some(Layer::Softirq(id)) if segment.pid == sent.pid => {
+                Cause::Softirq(self.name(id).to_owned())
             }
-            let cause = match (segment.layer, self.waiting(sent.pid, start, end)) {
-                // Whoever runs while a softirq is pending delays it, also the thread that serves it then.
-                _ if segment.pid == sent.pid
-                    && segment.layer.is_none()
-                    && *own != Cause::Release =>
-                {
-                    own.clone()
-                }
-                (_, Some(wait)) => Cause::Lock(self.lock(wait, start, end)),
-                (Some(Layer::Spin), _) => Cause::Spin(self.spin(sent.cpu, segment.start)),
-                (Some(Layer::Interrupt(id)), _) => Cause::Interrupt(self.name(id).to_owned()),
-                (Some(Layer::Softirq(id)), _) if segment.pid == sent.pid => {
-                    Cause::Softirq(self.name(id).to_owned())
-                }
-                (Some(Layer::Softirq(id)), _) => Cause::Softirq(self.softirq_in(id, segment.pid)),
-                (None, _) if segment.pid == 0 => match own {
-                    Cause::Switch | Cause::Release => own.clone(),
-                    Cause::Receive | Cause::Bridge | Cause::Responder | Cause::Requester => {
-                        Cause::Idle
-                    }
-                    _ => Cause::Blocked,
-                },
-                (None, _) => Cause::Thread(self.thread(segment.pid)),
-            };
-            parts.push((cause, end - start));
-            at = end;
+            _ => self.other(segment),
+        };
+        // These are of a processor, and of whichever thread it has.
+        if !matches!(own, Cause::Release | Cause::Receive | Cause::Bridge) {
+            for (until, cpu) in self.stays(sent.pid, parts.at, to) {
+                self.on(cpu, until, parts, cause);
+            }
         }
-        // Nothing was recorded of the rest.
-        if at < to {
-            parts.push((own.clone(), to - at));
-        }
+        self.on(sent.cpu, to, parts, cause);
     }
 
-    /// The lock that a thread waited for all of the time.
-    fn waiting(&self, pid: u32, start: Ps, end: Ps) -> Option<&LockWait> {
-        let waits = &self.timeline.lock_waits;
-        let from = waits.partition_point(|wait| wait.end < end);
-        waits[from..].iter().take(64).find(|wait| wait.pid == pid && wait.start <= start)
+    /// Where a thread ran, and until when. Before, it waited for that processor.
+    fn stays(&self, pid: u32, from: Ps, to: Ps) -> Vec<(Ps, u16)> {
+        let mut stays: Vec<(Ps, Ps, u16)> = Vec::new();
+        // Each processor has an idle thread, with the same number.
+        for (cpu, segments) in (0_u16..).zip(&self.timeline.cpus).filter(|_| pid != 0) {
+            let first = segments.partition_point(|segment| segment.end <= from);
+            let within = segments[first..].iter().take_while(|segment| segment.start < to);
+            let own = within.filter(|segment| segment.pid == pid);
+            stays.extend(own.map(|segment| (segment.start, segment.end.min(to), cpu)));
+        }
+        stays.sort_unstable();
+        // Where switches are not traced, it may seem to run on two: it has left the one before.
+        let next = stays.iter().skip(1).map(|(start, _, _)| *start).chain([to]);
+        stays.iter().zip(next).map(|((_, end, cpu), next)| ((*end).min(next), *cpu)).collect()
+    }
+
+    /// Divides the time up to `to` by what a processor did; `cause` is told how long a segment counts.
+    fn on(&self, cpu: u16, to: Ps, parts: &mut Parts, cause: impl Fn(&Segment, Ps) -> Cause) {
+        let segments = self.segments(cpu);
+        let first = segments.partition_point(|segment| segment.end <= parts.at);
+        for segment in segments[first..].iter().take_while(|segment| segment.start < to) {
+            parts.until(segment.start.max(parts.at), Cause::Unknown);
+            let end = segment.end.min(to).max(parts.at);
+            parts.until(end, cause(segment, end));
+        }
+        parts.until(to, Cause::Unknown);
+    }
+
+    /// What a processor did, as a cause of somebody else's delay.
+    fn other(&self, segment: &Segment) -> Cause {
+        match segment.layer {
+            None => Cause::Thread(self.thread(segment.pid)),
+            Some(Layer::Interrupt(id)) => Cause::Interrupt(self.name(id).to_owned()),
+            Some(Layer::Softirq(id)) => Cause::Softirq(self.softirq_in(id, segment.pid)),
+            Some(Layer::Spin(index)) => {
+                let stack = self.timeline.spins.get(index as usize);
+                Cause::Spin(self.lock_name(stack.map_or(&[], Vec::as_slice)))
+            }
+        }
     }
 
     fn lock(&self, wait: &LockWait, start: Ps, end: Ps) -> String {
@@ -454,23 +518,15 @@ impl Finder<'_> {
 
     /// The function that a thread was in for at least half of the time.
     fn work(&self, pid: u32, start: Ps, end: Ps) -> Option<&str> {
-        let works = &self.timeline.works;
-        let from = works.partition_point(|work| work.end <= start);
-        let mut sums: HashMap<u16, Ps> = HashMap::new();
-        // One that covers all of it may come after shorter ones of other threads.
-        for work in works[from..].iter().take(64).filter(|work| work.pid == pid) {
-            let overlap = work.end.min(end) - work.start.max(start);
-            *sums.entry(work.function).or_default() += overlap.max(0);
-        }
-        let most = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
-        (most.1 * 2 >= end - start).then(|| self.name(most.0))
-    }
-
-    fn spin(&self, cpu: u16, time: Ps) -> String {
-        let spins = &self.timeline.spins;
-        let before = spins.partition_point(|(_, start, _)| *start <= time);
-        let last = spins[..before].iter().rev().find(|(of, _, _)| *of == cpu);
-        last.map_or("a lock".to_owned(), |(_, _, stack)| self.lock_name(stack))
+        let time_in = |works: &[Work]| -> Ps {
+            let from = works.partition_point(|work| work.end <= start);
+            let within = works[from..].iter().take_while(|work| work.start < end);
+            within.map(|work| work.end.min(end) - work.start.max(start)).sum()
+        };
+        let own = self.timeline.works.range((pid, 0)..=(pid, u16::MAX));
+        let times = own.map(|((_, function), works)| (*function, time_in(works)));
+        let (function, most) = times.max_by_key(|(_, time)| *time)?;
+        (most > 0 && most * 2 >= end - start).then(|| self.name(function))
     }
 
     /// A lock by the function that takes it.
@@ -487,12 +543,6 @@ impl Finder<'_> {
             Some(function) => format!("a lock in {function}"),
             None => "a lock".to_owned(),
         }
-    }
-
-    fn current(&self, cpu: u16, time: Ps) -> u32 {
-        let segments = &self.timeline.cpus[usize::from(cpu)];
-        let at = segments.partition_point(|segment| segment.end < time);
-        segments.get(at).map_or(0, |segment| segment.pid)
     }
 
     /// The function in which interrupts were enabled again, and its caller.
@@ -524,6 +574,11 @@ impl Finder<'_> {
     fn name(&self, id: u16) -> &str {
         self.timeline.names.get(usize::from(id)).map_or("?", String::as_str)
     }
+}
+
+/// What a map has of a key, if anything.
+fn list<'a, K: Eq + Hash, V>(map: &'a HashMap<K, Vec<V>>, key: &K) -> &'a [V] {
+    map.get(key).map_or(&[], Vec::as_slice)
 }
 
 /// Parts of the names of functions that locks are made of, and of those that trace them.

@@ -49,7 +49,7 @@ impl Processors {
 
     /// A frame passes a place now.
     pub(crate) fn passage(&self, cpu: u16, time: Ps) -> Passage {
-        Passage { time, cpu, pid: self.pid(cpu) }
+        Passage { time, cpu, pid: self.pid(cpu), layer: self.layer(cpu) }
     }
 
     fn stack(&self, cpu: u16) -> Stack {
@@ -61,11 +61,11 @@ impl Processors {
 
     /// Ends what a processor did up to now.
     pub(crate) fn close(&mut self, cpu: u16, time: Ps) {
-        let layers = self.layers.get(&self.stack(cpu));
-        let layer = layers.and_then(|layers| layers.last()).copied();
+        let layer = self.layer(cpu);
         let current = &mut self.current[usize::from(cpu)];
         let (pid, start) = (current.pid, current.since);
-        current.since = time;
+        // The clock of a recording is put together piece by piece.
+        current.since = time.max(start);
         if start >= time {
             return;
         }
@@ -99,8 +99,12 @@ impl Processors {
 
     /// It spins for a lock.
     pub(crate) fn spins(&self, cpu: u16) -> bool {
-        let layers = self.layers.get(&self.stack(cpu));
-        layers.and_then(|layers| layers.last()) == Some(&Layer::Spin)
+        matches!(self.layer(cpu), Some(Layer::Spin(_)))
+    }
+
+    /// What interrupts the current thread.
+    fn layer(&self, cpu: u16) -> Option<Layer> {
+        self.layers.get(&self.stack(cpu))?.last().copied()
     }
 
     /// Of each processor, what it did until it was seen last.

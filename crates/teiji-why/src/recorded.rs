@@ -1,12 +1,13 @@
 //! A timeline from what the laboratory's recorder has seen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use teiji_core::wire::{self, Echo, Probe};
 
-use crate::hooks::{CALLERS, Hook, PACKET, Point, STACK};
+use crate::Symbols;
+use crate::hooks::{self, CALLERS, Hook, PACKET, Point, STACK};
 use crate::processors::Processors;
-use crate::stream::{Event, Ps, What};
+use crate::stream::{self, Event, Ps, What};
 use crate::tasks::Tasks;
 use crate::timeline::{
     FrameKey, Hop, Interruption, Kind, Layer, LockWait, MacWait, Passage, Release, Task, Timeline,
@@ -25,20 +26,26 @@ pub struct Builder<'a> {
     task_at: HashMap<u64, u32>,
     waits: HashMap<u32, LockWait>,
     works: HashMap<(u32, u16), Ps>,
-    /// Frames in the queues of ports, by device and queue.
-    handed: Vec<Handed>,
+    /// What the driver was given, by device and queue, in order.
+    handed: BTreeMap<(u64, u16), Vec<Handed>>,
     wire_clock: WireClock,
     /// In the time of the wire.
-    departures: Vec<(FrameKey, usize, MacWait)>,
+    departures: Vec<Departure>,
     arrivals: Vec<(FrameKey, usize, Ps)>,
 }
 
 /// A frame that a driver was given.
 struct Handed {
-    device: u64,
-    queue: u16,
+    time: Ps,
     /// `None` for one of somebody else's.
     hop: Option<(FrameKey, usize)>,
+}
+
+/// A frame left the queue of a MAC.
+struct Departure {
+    port: u64,
+    queue: u16,
+    wait: MacWait,
 }
 
 /// The clock of the wire, `CLOCK_MONOTONIC_RAW`. The kernel has measured the TSC's frequency, some
@@ -59,10 +66,11 @@ impl WireClock {
     fn trace_time(&self, wire: Ps) -> Option<Ps> {
         let [(wire0, trace0), (wire1, trace1)] = self.ends?;
         if wire0 == wire1 {
-            return Some(trace0 + wire - wire0);
+            return Some(trace0 + (wire - wire0)).filter(|time| stream::is_sane(*time));
         }
         let passed = i128::from(wire - wire0) * i128::from(trace1 - trace0);
-        Some(trace0 + i64::try_from(passed / i128::from(wire1 - wire0)).ok()?)
+        let passed = Ps::try_from(passed / i128::from(wire1 - wire0)).ok()?;
+        trace0.checked_add(passed).filter(|time| stream::is_sane(*time))
     }
 }
 
@@ -73,24 +81,30 @@ const BLOCK: Ps = 200_000;
 const NET_DEVICE: u64 = 4096;
 
 impl<'a> Builder<'a> {
-    /// For events of these hooks.
-    pub fn new(hooks: &'a [Hook]) -> Self {
+    /// For events of these hooks, of a kernel with these functions.
+    pub fn new(hooks: &'a [Hook], symbols: &Symbols) -> Self {
         let prefixes = ["asm_sysvec_", "asm_exc_", "asm_"];
         let name = |hook: &Hook| {
             let short = prefixes.iter().find_map(|prefix| hook.name.strip_prefix(prefix));
             short.unwrap_or(&hook.name).to_owned()
         };
-        let names = hooks.iter().map(name).collect();
+        let made = Timeline {
+            names: hooks.iter().map(name).collect(),
+            interrupt_entry: BLOCK,
+            sees_mac: true,
+            unseen: hooks::unseen(hooks, symbols),
+            ..Timeline::default()
+        };
         Self {
             hooks,
-            made: Timeline { names, interrupt_entry: BLOCK, sees_mac: true, ..Timeline::default() },
+            made,
             processors: Processors::default(),
             tasks: Tasks::default(),
             timers: HashMap::new(),
             task_at: HashMap::new(),
             waits: HashMap::new(),
             works: HashMap::new(),
-            handed: Vec::new(),
+            handed: BTreeMap::new(),
             wire_clock: WireClock::default(),
             departures: Vec::new(),
             arrivals: Vec::new(),
@@ -105,8 +119,7 @@ impl<'a> Builder<'a> {
             What::Exit(id, _) => self.exit(event, *id),
             // A return from a system call ends no interrupt.
             What::Return => {
-                let interrupt = |layer: &Layer| matches!(layer, Layer::Interrupt(_));
-                self.processors.pop(event.cpu, event.time, interrupt);
+                self.pop(event, |layer| matches!(layer, Layer::Interrupt(_)));
             }
             What::Halt => self.processors.close(event.cpu, event.time),
         }
@@ -114,15 +127,15 @@ impl<'a> Builder<'a> {
 
     /// All that was added.
     pub fn finish(mut self) -> Timeline {
-        for (key, index, wait) in self.departures {
-            let Some(hop) = self.made.frames.get_mut(&key).and_then(|hops| hops.get_mut(index))
+        for Departure { port, queue, wait } in std::mem::take(&mut self.departures) {
+            let times = [wait.queued, wait.earliest, wait.start];
+            let [Some(queued), Some(earliest), Some(start)] =
+                times.map(|time| self.wire_clock.trace_time(time))
             else {
                 continue;
             };
-            let times = [wait.queued, wait.earliest, wait.start];
-            if let [Some(queued), Some(earliest), Some(start)] =
-                times.map(|time| self.wire_clock.trace_time(time))
-            {
+            let handed = self.handed(port, queue, queued).and_then(|handed| handed.hop);
+            if let Some(hop) = handed.and_then(|(key, at)| self.hop(key, at)) {
                 hop.mac.get_or_insert(MacWait { queued, earliest, start, ..wait });
             }
         }
@@ -145,8 +158,8 @@ impl<'a> Builder<'a> {
         self.processors.push(event.cpu, event.time, layer);
     }
 
-    fn pop(&mut self, event: &Event, layer: Layer) {
-        self.processors.pop(event.cpu, event.time, |one| *one == layer);
+    fn pop(&mut self, event: &Event, ended: impl Fn(&Layer) -> bool) {
+        self.processors.pop(event.cpu, event.time, ended);
     }
 
     fn entry(&mut self, event: &Event, id: u16, values: &mut Values<'_>) {
@@ -170,10 +183,10 @@ impl<'a> Builder<'a> {
             Point::Release => {
                 let (time, cpu) = (event.time, event.cpu);
                 if let Some((expiry, _)) = self.expiry(event, None, values) {
-                    self.made.releases.push(Release { expiry, time, cpu });
+                    self.made.releases.entry(cpu).or_default().push(Release { expiry, time });
                 }
             }
-            Point::Schedule => self.made.schedules.push((event.time, event.cpu)),
+            Point::Schedule => self.made.schedules.entry(event.cpu).or_default().push(event.time),
             Point::Queue => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 if let Some(key) = key {
@@ -188,14 +201,15 @@ impl<'a> Builder<'a> {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 let (device, queue) = (values.word(), values.half());
                 let hop = key.and_then(|key| self.last_hop(key));
-                self.handed.push(Handed { device, queue, hop });
+                let handed = Handed { time: event.time, hop };
+                self.handed.entry((device, queue)).or_default().push(handed);
                 if let Some(hop) = hop.and_then(|(key, at)| self.hop(key, at)) {
                     hop.driver.get_or_insert(passage);
                 }
             }
             Point::Deliver => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
-                let arrival = values.signed() * 1000;
+                let arrival = values.time();
                 if let Some((key, at)) = key.and_then(|key| self.last_hop(key)) {
                     self.arrivals.push((key, at, arrival));
                     if let Some(hop) = self.hop(key, at) {
@@ -203,12 +217,11 @@ impl<'a> Builder<'a> {
                     }
                 }
             }
-            Point::WireClock => self.wire_clock.add(values.signed() * 1000, event.clock_read),
+            Point::WireClock => self.wire_clock.add(values.time(), event.clock_read),
             Point::Wire => self.wire(values),
             Point::Spin => {
-                let stack = values.words(CALLERS / 8);
-                self.made.spins.push((event.cpu, event.time, stack));
-                self.push(event, Layer::Spin);
+                let layer = self.made.spin(values.words(CALLERS / 8));
+                self.push(event, layer);
             }
             Point::Work => {
                 self.works.insert((self.pid(event), id), event.time);
@@ -218,7 +231,7 @@ impl<'a> Builder<'a> {
                 let owner = values.word() & !7;
                 let (pid, stack) = (self.pid(event), values.words(CALLERS / 8));
                 let owner = self.task_at.get(&owner).copied();
-                let wait = LockWait { pid, start: event.time, end: event.time, stack, owner };
+                let wait = LockWait { start: event.time, end: event.time, stack, owner };
                 self.waits.entry(pid).or_insert(wait);
             }
         }
@@ -228,17 +241,19 @@ impl<'a> Builder<'a> {
         // An exit's hook follows that of the entry.
         let Some(hook) = self.hooks.get(usize::from(id)) else { return };
         match hook.point {
-            Point::Softirq => self.pop(event, Layer::Softirq(id - 1)),
-            Point::Spin => self.pop(event, Layer::Spin),
+            Point::Softirq => self.pop(event, |layer| *layer == Layer::Softirq(id - 1)),
+            Point::Spin => self.pop(event, |layer| matches!(layer, Layer::Spin(_))),
             Point::Work => {
-                let (pid, function) = (self.pid(event), id - 1);
-                if let Some(start) = self.works.remove(&(pid, function)) {
-                    self.made.works.push(Work { pid, function, start, end: event.time });
+                let of = (self.pid(event), id - 1);
+                if let Some(start) = self.works.remove(&of) {
+                    self.made.works.entry(of).or_default().push(Work { start, end: event.time });
                 }
             }
             Point::Lock => {
-                if let Some(wait) = self.waits.remove(&self.pid(event)) {
-                    self.made.lock_waits.push(LockWait { end: event.time, ..wait });
+                let pid = self.pid(event);
+                if let Some(wait) = self.waits.remove(&pid) {
+                    let wait = LockWait { end: event.time, ..wait };
+                    self.made.lock_waits.entry(pid).or_default().push(wait);
                 }
             }
             _ => {}
@@ -269,8 +284,8 @@ impl<'a> Builder<'a> {
         let Some((expiry, slack)) = self.expiry(event, softly, values) else { return };
         let pid = task.pid;
         self.tasks.see(pid, &task.comm, task.prio);
-        let wake = TimerWake { expiry, slack, armed: None, time: event.time, cpu: event.cpu, pid };
-        self.made.timer_wakes.push(wake);
+        let wake = TimerWake { expiry, slack, armed: None, time: event.time, cpu: event.cpu };
+        self.made.timer_wakes.entry(pid).or_default().push(wake);
     }
 
     /// When the timer had expired that is served: by its time, the offset of its clock, and the time
@@ -283,22 +298,32 @@ impl<'a> Builder<'a> {
     ) -> Option<(Ps, Ps)> {
         let (expires, offset) = (values.signed(), values.signed());
         let (now, read) = *self.timers.get(&event.cpu)?;
-        let slack = softly.map_or(0, |softly| expires - softly);
-        Some((read - (now - (expires - slack - offset)) * 1000, slack * 1000))
+        let softly = softly.unwrap_or(expires);
+        // In nanoseconds: the offset may be that of 1970.
+        let late = now.saturating_sub(softly.saturating_sub(offset));
+        let slack = expires.saturating_sub(softly);
+        Some((read - stream::picoseconds(late), stream::picoseconds(slack)))
     }
 
     fn wire(&mut self, values: &mut Values<'_>) {
-        let (port, queue) = (values.word(), values.word() & 0xffff);
-        let [queued, earliest, start] = [(); 3].map(|()| values.signed() * 1000);
+        let (port, queue) = (values.word(), values.half());
+        let _: &[u8] = values.bytes(6);
+        let [queued, earliest, start] = [(); 3].map(|()| values.time());
         let why = values.word() & 0xffff_ffff;
-        let mine = |one: &Handed| {
-            (one.device..one.device + NET_DEVICE).contains(&port) && u64::from(one.queue) == queue
-        };
-        let Some(at) = self.handed.iter().position(mine) else { return };
-        let Handed { hop, .. } = self.handed.remove(at);
-        if let Some((key, at)) = hop {
-            self.departures.push((key, at, MacWait { queued, earliest, start, why }));
-        }
+        self.departures.push(Departure {
+            port,
+            queue,
+            wait: MacWait { queued, earliest, start, why },
+        });
+    }
+
+    /// The call that the MAC got a frame by: the last one of its queue before. The driver may have dropped
+    /// those before, and who stops it does so with the whole queue.
+    fn handed(&self, port: u64, queue: u16, queued: Ps) -> Option<&Handed> {
+        let devices = self.handed.range((port.saturating_sub(NET_DEVICE), 0)..=(port, u16::MAX));
+        let (_, calls) = devices.rev().find(|((_, of), _)| *of == queue)?;
+        let next = calls.partition_point(|call| call.time <= queued);
+        calls.get(next.checked_sub(1)?)
     }
 
     fn last_hop(&self, key: FrameKey) -> Option<(FrameKey, usize)> {
@@ -344,6 +369,11 @@ impl<'a> Values<'a> {
         self.bytes(8).first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes))
     }
 
+    /// Nanoseconds that the kernel has.
+    fn time(&mut self) -> Ps {
+        stream::picoseconds(self.signed())
+    }
+
     fn half(&mut self) -> u16 {
         self.bytes(2).first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes))
     }
@@ -367,6 +397,9 @@ impl<'a> Values<'a> {
 
 #[cfg(test)]
 mod tests {
+    use teiji_core::time::Instant;
+    use teiji_core::wire::{EthernetHeader, MacAddr};
+
     use super::*;
 
     #[test]
@@ -380,5 +413,61 @@ mod tests {
         clock.add(1_000_001_000, 1_000_005_000);
         assert_eq!(clock.trace_time(500_001_000), Some(500_004_000));
         assert_eq!(clock.trace_time(2_000_001_000), Some(2_000_007_000));
+    }
+
+    const DEVICE: u64 = 0x1_0000;
+
+    /// The beginning of a frame of flow 0.
+    fn packet(seq: u64) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let [destination, source] = [2, 1].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
+        let ethertype = wire::TEIJI_ETHERTYPE;
+        EthernetHeader { destination, source, vlan: None, ethertype }.emit(&mut frame);
+        let mut payload = [0; PACKET - 14];
+        Probe { flow: 0, seq, scheduled: Instant::from_ns(0) }.emit(&mut payload);
+        [&frame[..], &payload].concat()
+    }
+
+    #[test]
+    fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
+        let hook = |point, name: &str| Hook {
+            point,
+            name: name.to_owned(),
+            exit: false,
+            line: String::new(),
+        };
+        let hooks = [
+            hook(Point::Queue, "__dev_queue_xmit"),
+            hook(Point::Driver, "vtsn_xmit"),
+            hook(Point::Wire, "vtsn_count_departure"),
+            hook(Point::WireClock, "vtsn_irq_cause"),
+        ];
+        let mut builder = Builder::new(&hooks, &Symbols::default());
+        let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
+            let time = time_ns * 1000;
+            let what = What::Entry(id, values.concat());
+            builder.add(&Event { time, clock_read: time, cpu: 0, what });
+        };
+        let packets = [0_u64, 1, 2].map(packet);
+        event(0, 3, &[&0_i64.to_le_bytes()]);
+        for (packet, at) in packets.iter().zip([100, 1_100, 2_100]) {
+            event(at, 0, &[packet]);
+            event(at + 50, 1, &[packet, &DEVICE.to_le_bytes(), &1_u16.to_le_bytes()]);
+        }
+        // The first was dropped; the second and the third left the queue 1 ms later.
+        for queued in [1_200_u64, 2_200] {
+            let start = queued + 1_000_000;
+            let values = [DEVICE + 64, 1, queued, queued, start, 4].map(u64::to_le_bytes);
+            let values: Vec<&[u8]> = values.iter().map(<[u8; 8]>::as_slice).collect();
+            event(3_000, 2, &values);
+        }
+        event(1_000_000, 3, &[&1_000_000_i64.to_le_bytes()]);
+        let made = builder.finish();
+        let queued = [0, 1, 2].map(|seq| {
+            let hop = made.frames[&(Kind::Flow, 0, seq)][0];
+            hop.mac.map(|mac| (mac.queued, mac.start, mac.why))
+        });
+        let mac = |queued: Ps| Some((queued, queued + 1_000_000_000, 4));
+        assert_eq!(queued, [None, mac(1_200_000), mac(2_200_000)]);
     }
 }

@@ -6,6 +6,19 @@ use std::io::{self, Read};
 /// Time of the guest in picoseconds, of the clock that its TSC counts.
 pub type Ps = i64;
 
+/// Some weeks. Differences of times within it do not overflow.
+const LAST: Ps = Ps::MAX / 4;
+
+/// Whether a time is one that a recording can have.
+pub(crate) fn is_sane(time: Ps) -> bool {
+    (-LAST..=LAST).contains(&time)
+}
+
+/// Nanoseconds of a kernel's; those that no recording can have are cut.
+pub(crate) fn picoseconds(ns: i64) -> Ps {
+    ns.saturating_mul(1000).clamp(-LAST, LAST)
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
@@ -95,8 +108,10 @@ impl<R: Read> Stream<R> {
                 RETURN => What::Return,
                 ANCHOR => {
                     let ticks = payload.first_chunk().ok_or_else(damaged)?;
-                    let ticks = i64::from_le_bytes(*ticks);
-                    return Ok(Some(self.timed(count, ticks * 1000 / self.clock.ticks_per_ns)));
+                    let now = i64::from_le_bytes(*ticks).checked_mul(1000).ok_or_else(damaged)?;
+                    let now = Some(now / self.clock.ticks_per_ns).filter(|now| is_sane(*now));
+                    let events = now.and_then(|now| self.timed(count, now));
+                    return Ok(Some(events.ok_or_else(damaged)?));
                 }
                 _ => return Err(damaged()),
             };
@@ -105,9 +120,10 @@ impl<R: Read> Stream<R> {
     }
 
     /// The waiting events, with their times: the clock was read at `now` after `count` instructions.
-    fn timed(&mut self, count: u64, now: Ps) -> Vec<Event> {
+    /// `None` if these are no times.
+    fn timed(&mut self, count: u64, now: Ps) -> Option<Vec<Event>> {
         let passed = |from: u64, to: u64| {
-            i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX) * self.clock.instruction_ps
+            i64::try_from(to.checked_sub(from)?).ok()?.checked_mul(self.clock.instruction_ps)
         };
         // QEMU skips the time in which all processors are idle: only later events fit the new reading.
         let mut skip = None;
@@ -124,13 +140,15 @@ impl<R: Read> Stream<R> {
         let before = self.anchor;
         let events = self.waiting.drain(..).enumerate().map(|(index, (at, cpu, what))| {
             let old = before.filter(|_| skip.is_none_or(|skip| index <= skip));
-            let (time, clock_read) = match old {
-                Some((since, then)) => (then + passed(since, at), then),
-                None => (now - passed(at, count), before.map_or(now, |(_, then)| then)),
+            let time = match old {
+                Some((since, then)) => then.checked_add(passed(since, at)?)?,
+                None => now.checked_sub(passed(at, count)?)?,
             };
-            Event { time, clock_read, cpu: cpu.into(), what }
+            let clock_read = before.map_or(now, |(_, then)| then);
+            let event = Event { time, clock_read, cpu: cpu.into(), what };
+            is_sane(time).then_some(event)
         });
-        let events = events.collect();
+        let events: Option<Vec<Event>> = events.collect();
         self.anchor = Some((count, now));
         events
     }
@@ -216,5 +234,22 @@ mod tests {
         assert!(cut.flatten().count() == 2, "a record that is cut off, too");
         let mut other = Stream::new(&[9; 40][..], clock);
         assert!(other.next().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_damaged_record_is_an_error() {
+        let clock = Clock { instruction_ps: 2_000, ticks_per_ns: 1 };
+        let anchor = |count, ticks: i64| record(ANCHOR, count, &ticks.to_le_bytes());
+        let [first, last] = [anchor(100, 1_000), anchor(200, 9_000)];
+        for damaged in [
+            anchor(200, i64::MAX),
+            anchor(200, i64::MAX / 1000),
+            record(ENTRY, u64::MAX, b""),
+            record(ENTRY, 50, b""),
+        ] {
+            let bytes = [&first[..], &record(ENTRY, 110, b""), &damaged, &last].concat();
+            let read: io::Result<Vec<Vec<Event>>> = Stream::new(&bytes[..], clock).collect();
+            assert_eq!(read.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
     }
 }

@@ -90,6 +90,9 @@ pub struct FlowCauses {
     pub frames: usize,
     /// Frames that no timer woke the sender for, or that did not reach the wire while it was recorded.
     pub unknown: usize,
+    /// As [`Timeline::unseen`](crate::timeline::Timeline::unseen).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
     /// From the expiry of the sender's timer to the wire.
     pub whole: Spread,
     /// By the largest maximum.
@@ -153,6 +156,7 @@ pub fn summarise(frames: &[(u64, Option<Path>)], shown: Shown) -> FlowCauses {
     FlowCauses {
         frames: known.len(),
         unknown: frames.len() - known.len(),
+        unseen: Vec::new(),
         whole,
         ranks: ranks(&known, &order),
         causes: causes.into_iter().map(|(_, row)| row).collect(),

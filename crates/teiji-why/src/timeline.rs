@@ -1,6 +1,6 @@
 //! What each processor did: which thread, interrupt or softirq; and the instants that a frame passes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::stream::Ps;
 
@@ -33,8 +33,8 @@ pub enum Layer {
     Interrupt(u16),
     /// A softirq, or softirqs: the index of its name.
     Softirq(u16),
-    /// It spins for a lock.
-    Spin,
+    /// It spins for a lock: the index of who waits for it.
+    Spin(u32),
 }
 
 /// A processor did one thing from `start` to `end`.
@@ -74,8 +74,6 @@ pub struct TimerWake {
     pub time: Ps,
     /// On which processor.
     pub cpu: u16,
-    /// The task.
-    pub pid: u32,
 }
 
 /// The timer of a qdisc's wait was served.
@@ -85,8 +83,6 @@ pub struct Release {
     pub expiry: Ps,
     /// When it was served.
     pub time: Ps,
-    /// On which processor.
-    pub cpu: u16,
 }
 
 /// What a frame is of.
@@ -112,6 +108,8 @@ pub struct Passage {
     pub cpu: u16,
     /// The thread that was current.
     pub pid: u32,
+    /// What had interrupted it.
+    pub layer: Option<Layer>,
 }
 
 /// The places that a frame has passed between two hosts.
@@ -146,8 +144,6 @@ pub struct MacWait {
 /// A thread waited for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockWait {
-    /// Who.
-    pub pid: u32,
     /// From then,
     pub start: Ps,
     /// until then.
@@ -161,10 +157,6 @@ pub struct LockWait {
 /// A thread was in a function that may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Which thread.
-    pub pid: u32,
-    /// The index of the function's name.
-    pub function: u16,
     /// From then,
     pub start: Ps,
     /// until then.
@@ -180,31 +172,39 @@ pub struct Timeline {
     pub cpus: Vec<Vec<Segment>>,
     /// Of each processor, in order.
     pub interruptions: Vec<Vec<Interruption>>,
-    /// In order.
-    pub timer_wakes: Vec<TimerWake>,
-    /// In order.
-    pub releases: Vec<Release>,
-    /// When, and on which processor, somebody had a qdisc run by the softirq that transmits. In order.
-    pub schedules: Vec<(Ps, u16)>,
+    /// By the task that was woken, in order.
+    pub timer_wakes: HashMap<u32, Vec<TimerWake>>,
+    /// By processor, in order.
+    pub releases: HashMap<u16, Vec<Release>>,
+    /// When somebody had a qdisc run by the softirq that transmits. By processor, in order.
+    pub schedules: HashMap<u16, Vec<Ps>>,
     /// Up to this long an interrupt may take to begin although interrupts are enabled.
     pub interrupt_entry: Ps,
     /// What the MAC does is seen, too.
     pub sees_mac: bool,
     /// By flow and number.
     pub frames: HashMap<FrameKey, Vec<Hop>>,
-    /// For locks that sleep, in the order of their ends.
-    pub lock_waits: Vec<LockWait>,
-    /// In the order of their ends.
-    pub works: Vec<Work>,
-    /// Where processors spun for a lock, in order: processor, since when, and the stack's first words.
-    pub spins: Vec<(u16, Ps, Vec<u64>)>,
+    /// For locks that sleep: by thread, one after the other.
+    pub lock_waits: HashMap<u32, Vec<LockWait>>,
+    /// By thread and index of the function's name, one after the other.
+    pub works: BTreeMap<(u32, u16), Vec<Work>>,
+    /// Of each spin for a lock, the first words of its stack.
+    pub spins: Vec<Vec<u64>>,
     /// By process number.
     pub tasks: HashMap<u32, Task>,
+    /// What the kernel cannot show: it is part of other causes.
+    pub unseen: Vec<String>,
     /// Switches of threads that were not traced: known from what the next thread did.
     pub unseen_switches: usize,
 }
 
 impl Timeline {
+    /// A processor spins for a lock.
+    pub(crate) fn spin(&mut self, stack: Vec<u64>) -> Layer {
+        self.spins.push(stack);
+        Layer::Spin(u32::try_from(self.spins.len() - 1).unwrap_or(u32::MAX))
+    }
+
     /// An interrupt began on this processor.
     pub(crate) fn interrupted(&mut self, cpu: u16, interruption: Interruption) {
         let cpu = usize::from(cpu);

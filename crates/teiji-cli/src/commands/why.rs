@@ -41,7 +41,7 @@ pub struct Args {
     /// Only this seed. Default: the run's first.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Show this frame: FLOW:NUMBER, as in the records.
+    /// Show this frame: FLOW:NUMBER, as in the records. Of one case.
     #[arg(long, value_name = "FRAME", value_parser = frame, conflicts_with_all = ["worst", "over"])]
     frame: Option<(String, u64)>,
     /// Show so many of each flow's slowest frames.
@@ -85,9 +85,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         Some(seed) => seed,
         None => *repeat.seeds().first().context("the run has no seeds")?,
     };
-    if args.perfetto.is_some() && cases.len() > 1 {
+    if let Some(option) = of_one_case(args).filter(|_| cases.len() > 1) {
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-        mistake!("--perfetto is of one case; choose it with --case ({})", names.join(", "))
+        mistake!("{option} is of one case; choose it with --case ({})", names.join(", "))
     }
     if let Some((flow, number)) = &args.frame {
         for case in &cases {
@@ -146,6 +146,15 @@ fn kept(args: &Args, folder: &RunFolder) -> anyhow::Result<Exit> {
     if flows.is_empty() {
         mistake!("nothing was kept of such a case, seed or flow")
     }
+    let mut members: Vec<String> =
+        flows.iter().map(|found| format!("{} seed {}", found.case, found.seed)).collect();
+    members.dedup();
+    if args.frame.is_some() && members.len() > 1 {
+        mistake!(
+            "--frame is of one case and seed; choose them with --case and --seed ({})",
+            members.join(", ")
+        )
+    }
     for found in &mut flows {
         let FlowCauses { whole, shown, .. } = &mut found.causes;
         let over = args.over.map(|over| whole.median_ps + over.as_ns() * 1000);
@@ -174,6 +183,11 @@ fn kept(args: &Args, folder: &RunFolder) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+fn of_one_case(args: &Args) -> Option<&'static str> {
+    let perfetto = args.perfetto.is_some().then_some("--perfetto");
+    perfetto.or(args.frame.is_some().then_some("--frame"))
+}
+
 fn chosen_cases<'a>(args: &Args, repeat: &'a Repeat) -> anyhow::Result<Vec<&'a Case>> {
     let Some(name) = &args.case else { return Ok(repeat.cases().iter().collect()) };
     let Some(case) = repeat.cases().iter().find(|case| case.name == *name) else {
@@ -184,7 +198,7 @@ fn chosen_cases<'a>(args: &Args, repeat: &'a Repeat) -> anyhow::Result<Vec<&'a C
 }
 
 fn timeline(trace: &Trace) -> anyhow::Result<Timeline> {
-    let mut builder = Builder::new(&trace.hooks);
+    let mut builder = Builder::new(&trace.hooks, &trace.symbols);
     for events in trace.stream()? {
         for event in &events.context("the trace cannot be read")? {
             builder.add(event);

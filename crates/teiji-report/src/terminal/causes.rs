@@ -6,7 +6,7 @@ use teiji_why::document::MemberFlow;
 use teiji_why::summary::{FlowCauses, FramePath};
 
 use crate::block::Body;
-use crate::topics::causes::{block, microseconds, stretch};
+use crate::topics::causes::{block, microseconds, stretch, unseen};
 use crate::units::{Glyphs, count};
 
 /// Causes in a table: those with the largest maxima.
@@ -24,6 +24,9 @@ pub fn causes(found: &MemberFlow, glyphs: &Glyphs) -> String {
             "no timer wakes a sender that goes back to back, and only vtsn's wire is watched"
         };
         let _ = writeln!(text, "0 {what}, {}\n  none has a path: {why}", stretch(found));
+        if let Some(note) = unseen(found) {
+            let _ = writeln!(text, "  {note}");
+        }
         return text;
     };
     // Writing to a String cannot fail.
@@ -124,6 +127,7 @@ mod tests {
             causes: FlowCauses {
                 frames,
                 unknown: 1,
+                unseen: vec!["timers of qdiscs".to_owned(), "spins for locks".to_owned()],
                 whole: spread(50_000_000),
                 causes: causes
                     .map(|(cause, max)| CauseRow {
@@ -147,6 +151,7 @@ normal seed 1, cycle: 90 frames, from the expiry of the sender's timer to the dr
          90    15.000         -         -    30.000  the sender
          90    10.000         -         -    20.000  interrupts
   frames without a path: 1
+  This kernel does not show timers of qdiscs, spins for locks. What they take is part of other causes.
   What tracing costs: half of the frames were handed over within 36.195 us (of 10), and within \
                         75.587 us (of 90) while the kernel was traced.
 ";
@@ -157,5 +162,6 @@ normal seed 1, cycle: 90 frames, from the expiry of the sender's timer to the dr
     fn a_flow_without_paths_is_explained() {
         let text = causes(&traced(0), &Glyphs::ASCII);
         assert!(text.contains("none has a path: no frame came to the driver"), "{text}");
+        assert!(text.contains("does not show timers of qdiscs"), "{text}");
     }
 }

@@ -33,8 +33,20 @@ pub fn block(found: &MemberFlow, glyphs: &Glyphs) -> Option<Block> {
     );
     let what = if found.round_trips { "round trips" } else { "frames" };
     let heading = format!("{} {what}", count(causes.frames as u64, glyphs));
-    let notes = found.tracing.iter().map(|tracing| cost(tracing, found.round_trips, glyphs));
+    let cost = found.tracing.iter().map(|tracing| cost(tracing, found.round_trips, glyphs));
+    let notes = unseen(found).into_iter().chain(cost);
     Some(Block::table("causes", "Causes", heading, table)?.about(stretch(found)).notes(notes))
+}
+
+/// What the kernel cannot show.
+pub fn unseen(found: &MemberFlow) -> Option<String> {
+    let unseen = &found.causes.unseen;
+    (!unseen.is_empty()).then(|| {
+        format!(
+            "This kernel does not show {}. What they take is part of other causes.",
+            unseen.join(", ")
+        )
+    })
 }
 
 /// From where to where the time is.

@@ -1,9 +1,10 @@
 //! What the kernel does while the frames of a case are sent: its tracepoints, recorded, and the causes
 //! of the frames' time that follow from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,10 +19,10 @@ use teiji_why::document::{LateFrame, Spans, Tracing};
 use teiji_why::path::Finder;
 use teiji_why::stream::Ps;
 use teiji_why::summary::Shown;
-use teiji_why::timeline::Layer;
+use teiji_why::timeline::{Layer, Timeline};
 use teiji_why::tracepoints::{Round, Rounds, Seen, Sender, Sent, Threads, Tracepoints};
 
-use crate::causes::{self, subjects, waits_for_timer};
+use crate::causes::{self, Paths, subjects, waits_for_timer};
 use crate::measure::outcome::{Logs, TracedFlow};
 use crate::measure::role::thread_name;
 
@@ -34,7 +35,7 @@ const UNTRACED_MOST: Span = Span::from_secs(10);
 const MOST_KIB: u64 = 256 * 1024;
 const SHARE_OF_MEMORY: u64 = 8;
 /// The smallest and the largest buffer of a CPU.
-const KIB_A_CPU: std::ops::RangeInclusive<u64> = 1024..=16 * 1024;
+const KIB_A_CPU: RangeInclusive<u64> = 1024..=16 * 1024;
 
 const SWITCH: &str = "sched/sched_switch";
 const WAKING: &str = "sched/sched_waking";
@@ -119,11 +120,15 @@ pub struct KernelTrace {
     interfaces: Vec<String>,
     limit: Option<Span>,
     recording: Arc<AtomicBool>,
+    /// As [`Timeline::unseen`](teiji_why::timeline::Timeline::unseen).
+    unseen: Vec<String>,
 }
 
 /// A trace that was recorded.
 pub struct Recorded {
     trace: KernelTrace,
+    /// The threads of this program.
+    own: BTreeSet<u32>,
     /// From when on nothing was as before, and from when on everything was recorded.
     began: Instant<Tai>,
     complete: Instant<Tai>,
@@ -158,6 +163,7 @@ impl KernelTrace {
             interfaces,
             limit: why.limit,
             recording: Arc::default(),
+            unseen: Vec::new(),
         })
     }
 
@@ -198,7 +204,8 @@ impl KernelTrace {
         self.enable().map_err(NetError::from)?;
         let complete = clock::now();
         self.recording.store(true, Ordering::Relaxed);
-        Ok(Recorded { trace: self, began, complete })
+        // All roles run by now, and none has ended.
+        Ok(Recorded { trace: self, own: own_threads(), began, complete })
     }
 
     /// Enables the tracepoints, which changes the kernel's code, and then the buffers.
@@ -236,6 +243,11 @@ impl KernelTrace {
             instance.enable(ACQUIRED, "0")?;
             // Without stacks, functions have no names.
             let _ = instance.trigger(CONTENDED, "stacktrace");
+        } else {
+            self.unseen.push("waits and spins for locks".to_owned());
+        }
+        if qdisc.is_none() {
+            self.unseen.push("timers of qdiscs".to_owned());
         }
         for event in [TIMER_STARTS, TIMER_EXPIRES] {
             instance.enable(event, &any(&[is(sleeper), is(qdisc)]))?;
@@ -253,18 +265,20 @@ impl Recorded {
     /// # Errors
     /// See [`TraceError`].
     pub fn finish(self, scenario: &Scenario, logs: &mut Logs) -> anyhow::Result<Vec<TracedFlow>> {
-        let Self { trace, began, complete } = self;
-        let KernelTrace { instance, symbols, limit, .. } = trace;
+        let Self { trace, own, began, complete } = self;
+        let KernelTrace { instance, symbols, limit, unseen, .. } = trace;
         // Picoseconds since 1970 are too many.
         let base = logs.base;
         let ps = |time: Instant<Tai>| (time - base).as_ns() * 1000;
         let qdisc = symbols.address("qdisc_watchdog");
         let mut traced = Tracepoints::default();
         let mut first: BTreeMap<u16, Ps> = BTreeMap::new();
+        let mut until = Ps::MIN;
         let lost = instance
             .finish(|occurrence| {
                 let time = ps(Instant::from_ns(occurrence.at_ns));
                 first.entry(occurrence.cpu).or_insert(time);
+                until = until.max(time);
                 enter(occurrence, time, qdisc, &mut traced);
             })
             .map_err(NetError::from)?;
@@ -279,14 +293,13 @@ impl Recorded {
             .collect();
         let rounds = scenario.numbered_round_trips().zip(&logs.rounds);
         let rounds = rounds.map(|((id, _), (log, _))| round_trips(id, log, ps)).collect();
-        let threads = Threads { senders, rounds };
-        let timeline = traced.timeline(&threads, since, &symbols);
+        let threads = Threads { senders, rounds, own };
+        let timeline = Timeline { unseen, ..traced.timeline(&threads, since, &symbols) };
         let finder = Finder { timeline: &timeline, symbols: &symbols };
         let late = limit.and_then(|limit| first_late(&threads.senders, limit, ps(complete)));
         let mut found = Vec::new();
         for subject in subjects(scenario) {
-            // Number, beginning and end of each.
-            let times: Vec<(u64, Ps, Ps)> = if subject.round_trips {
+            let times: Vec<Times> = if subject.round_trips {
                 let rounds = threads.rounds.iter().find(|rounds| rounds.id == subject.id);
                 let rounds = rounds.iter().flat_map(|rounds| &rounds.rounds);
                 rounds.map(|round| (round.seq, round.sent, round.received)).collect()
@@ -302,12 +315,13 @@ impl Recorded {
             let late = late.filter(|(flow, _)| *flow == subject.id && !subject.round_trips);
             let ended_at = late.map(|(_, late)| late);
             let shown = ended_at.map_or(Shown::Slowest(SHOWN), |late| Shown::Number(late.seq));
-            let causes = causes::sum_up(&finder, &paths, shown);
+            let mut causes = causes::sum_up(&finder, &paths, shown);
             let spans = |is: &dyn Fn(u64, Ps) -> bool| {
                 let own = times.iter().filter(|(seq, _, end)| is(*seq, *end));
                 Spans::of(own.map(|(_, begin, end)| end - begin).collect())
             };
             let seen = |number, _| paths.binary_search_by_key(&number, |(seq, _)| *seq).is_ok();
+            causes.unknown += not_seen(&times, &paths, since..=until);
             let tracing = Tracing {
                 untraced: spans(&|_, end| end < ps(began)),
                 traced: spans(&seen),
@@ -349,6 +363,18 @@ fn first_late(senders: &[Sender], limit: Span, since: Ps) -> Option<(u16, LateFr
     Some((flow, LateFrame { seq: sent.seq, handed_over_ps: sent.handed_over - sent.expiry }))
 }
 
+/// Number, beginning and end of a frame or round trip, as its sender noted them.
+type Times = (u64, Ps, Ps);
+
+/// How many were sent while all was recorded, and are not among those that the recording has seen.
+fn not_seen(times: &[Times], seen: &Paths, recorded: RangeInclusive<Ps>) -> usize {
+    let within =
+        times.iter().filter(|(_, begin, end)| recorded.contains(begin) && recorded.contains(end));
+    within
+        .filter(|(number, ..)| seen.binary_search_by_key(number, |(seq, _)| *seq).is_err())
+        .count()
+}
+
 /// Frames that are shown in full.
 const SHOWN: usize = 3;
 
@@ -369,6 +395,12 @@ fn sender(id: u16, flow: &Flow, log: &TalkerLog, ps: impl Fn(Instant<Tai>) -> Ps
         handed_over: ps(frame.handed_over),
     });
     Sender { flow: id, thread: thread_name("talker", id), sent: sent.collect() }
+}
+
+/// The numbers of this program's threads.
+fn own_threads() -> BTreeSet<u32> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The size of each CPU's buffer.
@@ -435,4 +467,17 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
         }
     };
     traced.add(time, cpu, pid, seen);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_the_trace_has_not_seen_are_counted_while_it_was_complete() {
+        let times = [(1, 5, 15), (2, 20, 30), (3, 30, 40), (4, 40, 50), (5, 50, 61)];
+        let seen = vec![(3, None)];
+        // 1 began before, 5 ended after.
+        assert_eq!(not_seen(&times, &seen, 10..=60), 2);
+    }
 }
