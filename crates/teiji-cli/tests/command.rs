@@ -109,6 +109,16 @@ fn a_table_is_as_wide_as_its_terminal_unless_columns_says_otherwise() {
 }
 
 #[test]
+fn a_file_for_real_nics_is_told_from_a_wrong_one() {
+    let file = "experiments/two-boards-one-way.toml";
+    let said = teiji(&["check", file]);
+    assert_eq!(said.code, 2, "the laboratory cannot run it");
+    assert!(said.out.contains("no mistakes for real NICs (`teiji check exp"), "{}", said.out);
+    let local = teiji(&["check", file, "--on", "local"]);
+    assert!(local.out.starts_with(&format!("{file}: no mistakes\n")), "{}", local.out);
+}
+
+#[test]
 fn mistakes_are_explained_with_their_place_and_exit_code_2() {
     let dir = tempfile::tempdir().unwrap();
     let file = write(dir.path(), "wrong.toml", &SMALL.replace("period", "perod"));
@@ -116,6 +126,7 @@ fn mistakes_are_explained_with_their_place_and_exit_code_2() {
     assert_eq!(said.code, 2, "{}", said.out);
     assert!(said.out.contains("wrong.toml:10:1"), "{}", said.out);
     assert!(said.out.contains("did you mean `period`"), "{}", said.out);
+    assert!(!said.out.contains("real NICs"), "{}", said.out);
     // `run` refuses with the same words and leaves no folder behind.
     let out = dir.path().join("runs");
     let run = teiji(&["run", &file, "--out", out.to_str().unwrap()]);

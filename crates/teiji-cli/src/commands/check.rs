@@ -51,6 +51,9 @@ struct Checked {
     /// What this machine lacks, with the cases that need it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing_here: Vec<Missing>,
+    /// Its mistakes are those of the laboratory alone.
+    #[serde(skip)]
+    fits_real_nics: bool,
 }
 
 /// Something that this machine lacks.
@@ -70,7 +73,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     for file in &args.files {
         let text = experiment_file::text(file)?;
         let name = file.display().to_string();
-        let reading = experiment_file::reader(&name, args.overrides.pairs(), cards).read(&text);
+        let read =
+            |cards| experiment_file::reader(&name, args.overrides.pairs(), cards).read(&text);
+        let reading = read(cards);
         let missing_here = match &reading.experiment {
             Some(experiment) if args.on == On::Local => missing_here(experiment),
             _ => Vec::new(),
@@ -80,17 +85,25 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         } else if !missing_here.is_empty() && exit == Exit::Success {
             exit = Exit::Failure;
         }
-        all.push(Checked { findings: reading.findings, missing_here });
+        let fits_real_nics = reading.experiment.is_none() && read(Cards::Own).experiment.is_some();
+        all.push(Checked { findings: reading.findings, missing_here, fits_real_nics });
     }
     if args.json {
         output::json(&all)?;
         return Ok(exit);
     }
-    for Checked { findings, missing_here } in &all {
+    for Checked { findings, missing_here, fits_real_nics } in &all {
         if findings.is_empty() {
             output::line(format_args!("{}: no mistakes", findings.file))?;
         } else {
             output::text(findings)?;
+        }
+        if *fits_real_nics {
+            output::line(format_args!(
+                "{0}: no mistakes for real NICs (`teiji check {0} --on local`, `teiji run {0} --bind …`), only for \
+                 the laboratory",
+                findings.file
+            ))?;
         }
         for Missing { what, cases } in missing_here {
             let cases = cases.join(", ");
