@@ -238,6 +238,22 @@ fn looked_at_from_here(desk: &Desk) {
     assert!(unknown.err.contains("try it by hand: ssh left"), "{}", unknown.err);
 }
 
+/// `teiji hosts`.
+fn names_show_their_nics(config: &Path, names: &str) {
+    let looked = ["hosts", "--hosts", names, "--ssh-config", config.to_str().unwrap()];
+    let looked = said(&common::command(&looked).output().unwrap());
+    assert_eq!(looked.code, 4, "{}{}", looked.out, looked.err);
+    for fact in [
+        "a  left/wire0   igb, up, 1000 Mbit/s; Linux ",
+        ", x86_64",
+        "b  right/wire0  e1000e, up, ",
+        ", aarch64",
+    ] {
+        assert!(looked.out.contains(fact), "{fact}: {}", looked.out);
+    }
+    assert!(looked.out.contains("! no interface wire9; there are "), "{}", looked.out);
+}
+
 /// Between two boards, each of which has a host of the experiment.
 fn an_experiment_over_ssh(desk: &Desk) {
     let config = desk.folder().join("config");
@@ -273,19 +289,7 @@ fn an_experiment_over_ssh(desk: &Desk) {
     assert!(used.err.contains("left: ") && used.err.contains("--take"), "{}", used.err);
     assert_eq!(state(), before);
 
-    let looked = ["hosts", "--hosts", names, "--ssh-config", config.to_str().unwrap()];
-    let looked = said(&common::command(&looked).output().unwrap());
-    assert_eq!(looked.code, 4, "{}{}", looked.out, looked.err);
-    for fact in [
-        "a  left/wire0   igb, up, 1000 Mbit/s; Linux ",
-        ", x86_64",
-        "b  right/wire0  e1000e, up, ",
-        ", aarch64",
-    ] {
-        assert!(looked.out.contains(fact), "{fact}: {}", looked.out);
-    }
-    assert!(looked.out.contains("! no interface wire9; there are "), "{}", looked.out);
-
+    names_show_their_nics(&config, names);
     let by_name = run("talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
     let measured = said(&by_name);
     assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);

@@ -133,8 +133,8 @@ fn names_of_ports_stand_for_them() {
         assert_eq!(said.code, 0, "{}", said.err);
         said.out
     };
-    let plain = plan("talker=ssh:root@nobody/eth5,listener=lo", &[]);
-    assert_eq!(plan("talker=left,listener=desk", &["--hosts", names]), plain);
+    let by_bind = plan("talker=ssh:root@nobody/eth5,listener=lo", &[]);
+    assert_eq!(plan("talker=left,listener=desk", &["--hosts", names]), by_bind);
 
     // A user's own file needs no option; what has no name is an interface.
     let config = folder.path().join("config");
