@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use teiji_sys::debugfs::Debugfs;
@@ -77,6 +78,12 @@ impl KernelBefore {
     /// Remembers that there are no ring buffers of this name.
     pub(crate) fn remember_trace(&mut self, name: String) {
         self.traces.push(name);
+    }
+
+    /// Files that are not there any more, and so are not put back.
+    pub(crate) fn gone(&self) -> impl Iterator<Item = &str> {
+        let paths = self.files.iter().map(|file| file.path.as_str());
+        paths.filter(|path| !Path::new(path).exists())
     }
 
     /// Puts back what differs, the last first. Doing it twice does no harm. Returns
@@ -155,8 +162,6 @@ impl ThreadBefore {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
@@ -178,8 +183,8 @@ mod tests {
         fs::create_dir(&refused).unwrap();
         fs::remove_file(&gone).unwrap();
         let left = before.put_back();
+        assert_eq!(before.gone().collect::<Vec<_>>(), [gone.as_str()]);
         assert_eq!(fs::read_to_string(&changed).unwrap(), "300");
-        assert!(!Path::new(&gone).exists());
         let [only] = &left[..] else { panic!("{left:?}") };
         assert!(only.contains("its value 1 was not put back: Is a directory"), "{only}");
         let again: KernelBefore =

@@ -191,16 +191,25 @@ pub(crate) fn put_back(
     Ok(Some(journal.profile.file))
 }
 
-/// Puts back what there was before any profile, and has none applied at the machine's start. Returns the
-/// profile's file; `None` if none was applied.
+/// What a revert has put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reverted {
+    /// The profile's file; `None` if none was applied.
+    pub file: Option<String>,
+    /// What the machine had before and has not any more, so that nothing of it was put back.
+    pub gone: Vec<String>,
+}
+
+/// Puts back what there was before any profile, and has none applied at the machine's start.
 ///
 /// # Errors
 /// See [`ProfileError`]; it can be tried again.
-pub fn revert(store: &Store) -> Result<Option<String>, ProfileError> {
+pub fn revert(store: &Store) -> Result<Reverted, ProfileError> {
     let locked = store.lock()?;
     let removed = at_boot::remove()?;
+    let gone = locked.journal()?.map(|journal| journal.before.gone()).unwrap_or_default();
     let file = put_back(&locked, None)?;
-    Ok(file.or(removed))
+    Ok(Reverted { file: file.or(removed), gone })
 }
 
 /// Keeps what was applied for good.

@@ -11,7 +11,8 @@ use teiji_core::time::Span;
 use teiji_experiment::Profile;
 use teiji_net::SshConnection;
 use teiji_net::in_place::InPlace;
-use teiji_profile::{Applied, Options, Source, Store, at_boot, machine};
+use teiji_profile::machine::{self, Reverted};
+use teiji_profile::{Applied, Options, Source, Store, at_boot};
 use teiji_run::experiment_file::toml_text;
 
 use super::quantity::span;
@@ -163,7 +164,11 @@ pub fn revert(args: &RevertArgs) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     let was_at_boot = at_boot::is_installed();
-    match machine::revert(&Store::of_machine())? {
+    let Reverted { file, gone } = machine::revert(&Store::of_machine())?;
+    for gone in gone {
+        output::line(format_args!("# {gone} is not there any more"))?;
+    }
+    match file {
         Some(file) => {
             let no_more =
                 if was_at_boot { ", and is no longer applied at the machine's start" } else { "" };

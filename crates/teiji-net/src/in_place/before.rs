@@ -119,6 +119,20 @@ impl MachineBefore {
         Self { ports, kernel }
     }
 
+    /// What is not there any more, and took its settings with it: NICs, and files such as those of an
+    /// interrupt.
+    pub fn gone(&self) -> Vec<String> {
+        let mut gone: Vec<String> = self.kernel.gone().map(str::to_owned).collect();
+        let Ok(mut netlink) = Netlink::open() else { return gone };
+        for PortBefore { card, .. } in &self.ports {
+            if card::again(&mut netlink, card).is_none() {
+                gone.push(card.ifname.clone());
+            }
+            gone.extend(card.kernel.gone().map(str::to_owned));
+        }
+        gone
+    }
+
     /// Puts back what differs, the last first. Doing it twice does no harm. Returns what could not be put
     /// back, as sentences.
     pub fn put_back(&self) -> Vec<String> {
