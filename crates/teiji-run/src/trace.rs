@@ -30,10 +30,10 @@ use crate::replay;
 use crate::report;
 use crate::run::digest;
 
-/// What a guest and its files need on the disk, and what is recorded in a second of its time: about
-/// twice of what was seen.
-const GUEST_BYTES: u64 = 50_000_000;
-const TRACE_BYTES_A_SECOND: u64 = 5_000_000;
+/// What a guest, its files and the recording of its start need on the disk, and what is recorded in a
+/// second of a case: about twice of what was seen.
+const GUEST_BYTES: u64 = 320_000_000;
+const TRACE_BYTES_A_SECOND: u64 = 12_000_000;
 
 /// A disk with less space than this is full.
 const RESERVE: u64 = 1_000_000;
