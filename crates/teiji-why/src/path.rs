@@ -321,10 +321,15 @@ impl Finder<'_> {
     }
 
     /// Whether the call that gave a frame to its qdisc gave it to the driver, too. Who waited for a timer
-    /// meanwhile has made another call.
+    /// meanwhile has made another call, and a softirq has ended if its thread itself ran.
     fn same_call(&self, queue: Passage, driver: Passage) -> bool {
+        let segments = self.segments(queue.cpu);
+        let first = segments.partition_point(|segment| segment.end <= queue.time);
+        let mut between = segments[first..].iter().take_while(|one| one.start < driver.time);
         (queue.pid, queue.layer) == (driver.pid, driver.layer)
             && self.wake(driver).is_none_or(|wake| wake.time <= queue.time)
+            && (queue.layer.is_none()
+                || between.all(|segment| segment.pid != queue.pid || segment.layer.is_some()))
     }
 
     /// From the qdisc to the driver, in another context.
@@ -593,3 +598,25 @@ const LOCK_FUNCTIONS: &[&str] = &[
     "__traceiter_",
     "mutex_lock",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_softirq_that_has_ended_meanwhile_is_another_call() {
+        let layer = Some(Layer::Softirq(0));
+        let with = |meanwhile: Segment| {
+            let softirq = |start, end| Segment { start, end, pid: 7, layer };
+            let cpus = vec![vec![softirq(0, 10), meanwhile, softirq(20, 30)]];
+            let timeline = Timeline { cpus, ..Timeline::default() };
+            let symbols = Symbols::default();
+            let [queue, driver] = [5, 25].map(|time| Passage { time, cpu: 0, pid: 7, layer });
+            Finder { timeline: &timeline, symbols: &symbols }.same_call(queue, driver)
+        };
+        let interrupted = Segment { start: 10, end: 20, pid: 7, layer: Some(Layer::Interrupt(1)) };
+        assert!(with(interrupted.clone()));
+        assert!(with(Segment { pid: 9, layer: None, ..interrupted.clone() }), "preempted");
+        assert!(!with(Segment { layer: None, ..interrupted }));
+    }
+}
