@@ -76,7 +76,7 @@ pub struct FlowStatus {
     pub table: LevelTable,
     /// Levels that the device does not send now.
     pub paused: LevelSet,
-    /// Levels that the peer is asked not to send now.
+    /// Levels that the peer is requested to pause now.
     pub requested: LevelSet,
     /// Who pauses them.
     pub held: Holders,
@@ -92,7 +92,7 @@ pub struct FlowStatus {
     pub ruled: RuleCounters,
     /// Protected packets that wait for the carrier, or were lost with it.
     pub kept: KeptCounters,
-    /// What leaves the device although its peer asks for silence.
+    /// Bounds the frames that the device still transmits after XOFF of its peer.
     pub transmit_ring: TransmitRing,
     /// PAUSE of the NIC itself (`ethtool -a`); `None` if the driver does not say.
     pub mac_pause: Option<MacPause>,

@@ -7,7 +7,7 @@
 //! teiji::flow::never_drop(&talker, 4)?; // a send waits instead
 //!
 //! let listener = std::net::UdpSocket::bind("10.0.0.2:7000")?;
-//! teiji::flow::hold_back(&listener, 4, 1200)?; // its peer waits instead
+//! teiji::flow::pause_peers(&listener, 4, 1200)?; // its peer waits instead
 //! # Ok(()) }
 //! ```
 //!
@@ -93,7 +93,7 @@ pub enum FlowError {
         /// `SO_RCVBUF`, bytes.
         buffer: u32,
     },
-    /// Nobody can be asked for silence.
+    /// No link to a peer that could be paused.
     #[error("no device here has flow control: tc qdisc add dev DEV root prioflow link mac-control")]
     NoLink,
     /// A device has no carrier, so nothing is known of its rate.
@@ -104,9 +104,9 @@ pub enum FlowError {
     Sys(#[from] SysError),
 }
 
-/// Has no `prioflow` queue drop what this UDP socket sends at `level` or below: a send that
-/// finds no room sleeps, or says `WouldBlock` if the socket does not block. Set `SO_SNDBUF`
-/// before.
+/// Protects what this UDP socket sends at `level` or below: no `prioflow` queue drops it. A send
+/// without space in the send buffer blocks, or returns `WouldBlock` on a non-blocking socket. Set
+/// `SO_SNDBUF` before.
 ///
 /// # Errors
 /// [`FlowError::NoRoom`] if the send buffer is too small for what must be kept free, otherwise why
@@ -123,15 +123,15 @@ pub fn never_drop(socket: impl AsFd, level: u8) -> Result<(), FlowError> {
     })
 }
 
-/// Asks the peers of this namespace's links to send nothing at `level` or below while this
-/// UDP socket's buffer is filled so far that what is in flight just fits. `payload` is the
-/// smallest datagram that comes, in octets: the smaller, the more room is kept. Set
+/// Pauses `level` at the peers of this namespace's links (and the levels below, on a link with
+/// `scope below`) while only the headroom for in-flight frames is left in this UDP socket's buffer.
+/// `payload` is the smallest received datagram in octets: the smaller, the larger the headroom. Set
 /// `SO_RCVBUF` before.
 ///
 /// # Errors
 /// [`FlowError::NoHeadroom`] if the receive buffer is too small for the headroom, otherwise why the
 /// kernel refuses.
-pub fn hold_back(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowError> {
+pub fn pause_peers(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowError> {
     let socket = socket.as_fd();
     let mut value = Receive::at(i32::from(level), payload);
     flow::set_receive(socket, &value).map_err(|error| match error.errno() {
@@ -143,8 +143,8 @@ pub fn hold_back(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowE
     })
 }
 
-/// What the kernel says of a socket that holds back datagrams of `payload` octets; `None` if the link
-/// or the module is gone. `fullest` is the caller's to know.
+/// The headroom of a socket that pauses its peers, for datagrams of `payload` octets; `None` if the
+/// link or the module is gone. `fullest` is known by the caller.
 pub(crate) fn room(socket: impl AsFd, payload: u32, fullest: u32) -> Option<ReceiveHeadroom> {
     let mut value = Receive::at(NO_LEVEL, payload);
     flow::receive(socket.as_fd(), &mut value).ok()?;
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn without_the_module_the_error_names_it() {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback");
-        match (never_drop(&socket, 3), hold_back(&socket, 3, 100)) {
+        match (never_drop(&socket, 3), pause_peers(&socket, 3, 100)) {
             (Err(FlowError::NoModule), Err(FlowError::NoModule)) => {}
             // Where it is loaded, it answers.
             (Ok(()) | Err(FlowError::NotOpen { .. }), _) => println!("SKIP: prioflow is loaded"),

@@ -43,8 +43,8 @@ pub struct Args {
     /// Receive raw Ethernet frames instead of UDP.
     #[arg(long, conflicts_with_all = ["port", "address"], requires = "interface")]
     ethernet: bool,
-    /// Opt in to flow control for levels up to this one: pause the peer before the socket's buffer
-    /// overflows (`teiji flow`).
+    /// Opt in to flow control: pause this level at the peer before the socket's buffer overflows
+    /// (`teiji flow`). With `scope below` on the link, the lower levels pause, too.
     #[arg(long, value_name = "LEVEL", conflicts_with = "ethernet",
           value_parser = paused_level)]
     flow_control: Option<Level>,
@@ -80,7 +80,6 @@ pub struct Args {
     json: bool,
 }
 
-/// A level that can be paused.
 /// A level that a receiver can pause.
 pub fn paused_level(text: &str) -> Result<Level, DomainError> {
     let level: Level = text.parse()?;

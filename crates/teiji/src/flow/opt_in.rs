@@ -9,7 +9,7 @@ use teiji_sys::error::SysError;
 use teiji_sys::flow::{self, NO_LEVEL, Receive, Send};
 use teiji_sys::socket::Socket;
 
-use super::{FlowError, explain, hold_back, never_drop};
+use super::{FlowError, explain, never_drop, pause_peers};
 
 /// How the sockets of a program opt in. At least one of both is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Receiving {
             // The kernel doubles it, and may grant less: the next call says if that is too little.
             socket.set_receive_buffer(wanted.div_ceil(2))?;
         }
-        hold_back(socket, level, payload)?;
+        pause_peers(socket, level, payload)?;
         Ok((level, socket.receive_buffer()?))
     }
 }
