@@ -17,6 +17,8 @@ pub(crate) mod qdisc;
 pub(crate) mod round_trips;
 mod schema;
 mod section;
+#[cfg(test)]
+mod tests;
 mod time;
 mod value;
 pub(crate) mod wire;
@@ -141,8 +143,12 @@ pub trait Declared: Sync {
     fn default(&self) -> String;
     /// What it means.
     fn meaning(&self) -> String;
+    /// What one would write for it if it is required; otherwise empty.
+    fn example(&self) -> &'static str;
     /// Whether it must not be left out.
-    fn is_required(&self) -> bool;
+    fn is_required(&self) -> bool {
+        !self.example().is_empty()
+    }
     /// What its value is, as JSON Schema.
     fn schema(&self) -> Json;
 }
@@ -168,8 +174,8 @@ impl<T: Kind + Sync> Declared for Key<T> {
         self.meaning.trim_start().to_owned()
     }
 
-    fn is_required(&self) -> bool {
-        matches!(self.absent, Absent::Required(_))
+    fn example(&self) -> &'static str {
+        self.example()
     }
 
     fn schema(&self) -> Json {

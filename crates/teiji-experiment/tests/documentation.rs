@@ -1,6 +1,6 @@
 //! docs/experiments.md says what the reader accepts, key by key, and nothing
-//! else; and each key is really read. `UPDATE=1 cargo test` writes its tables
-//! anew.
+//! else. `UPDATE=1 cargo test` writes its tables anew. That each key is really
+//! read is tested beside the declarations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,98 +80,5 @@ fn the_examples_of_the_document_are_read_without_a_finding() {
     for example in examples {
         let reading = Reader::new("example.toml").read(example);
         assert!(reading.findings.is_empty(), "{example}\n{}", reading.findings);
-    }
-}
-
-/// The lines around a key of `section`: what comes before its table, its
-/// header, and what else the table needs.
-fn surroundings(section: &str, key: &str) -> [&'static str; 3] {
-    const HEAD: &str = "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n";
-    const VTSN: &str = "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
-                        wires.line.nic = \"vtsn\"\n";
-    const FLOW: &str = "from = \"a\"\nto = \"b\"\nperiod = \"1ms\"\nframes = 9\n";
-    let qdisc = match key {
-        "map" | "queues" | "hw" => {
-            "kind = \"mqprio\"\nmap = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n\
-             queues = [\"1@0\"]\n"
-        }
-        "bands" | "classes" => "kind = \"prio\"\n",
-        "entries" | "mode" | "base-time" | "cycle" | "extension" | "txtime-delay" => {
-            "kind = \"taprio\"\nmap = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n\
-             queues = [\"1@0\"]\nmode = \"txtime-assist\"\n\
-             entries = [{ open = [0], interval = \"1ms\" }]\n"
-        }
-        "bandwidth" | "max-frame" | "idleslope" | "sendslope" | "hicredit" | "locredit" => {
-            "kind = \"cbs\"\n"
-        }
-        "limit" => "kind = \"pfifo\"\n",
-        "by" | "link" | "storm" | "reaction" | "ring" | "room" => "kind = \"prioflow\"\n",
-        _ => "kind = \"etf\"\ndelta = \"1us\"\n",
-    };
-    match section {
-        "(top of the file)" => ["", "", "name = \"demo\"\nquestion = \"?\"\n"],
-        "judge = { … } of the file" => [HEAD, "[judge]\n", ""],
-        "[wires.NAME]" => [HEAD, "[wires.other]\n", "between = [\"a\", \"b\"]\n"],
-        "[hosts.NAME]" => [HEAD, "[hosts.a]\n", ""],
-        "ptp = { … } of a host" => [VTSN, "[hosts.a.ptp]\n", ""],
-        "[hosts.NAME.system]" => [HEAD, "[hosts.a.system]\n", ""],
-        "ksoftirqd, ktimers = { … } of a system" => [HEAD, "[hosts.a.system.ksoftirqd]\n", ""],
-        "irq = { … } of a port" => [HEAD, "[hosts.a.ports.line.irq]\n", ""],
-        "napi = { … } of a port" => [HEAD, "[hosts.a.ports.line.napi]\n", ""],
-        "[hosts.NAME.ports.WIRE]" => [HEAD, "[hosts.a.ports.line]\n", ""],
-        "ring = { … } of a port" => [VTSN, "[hosts.a.ports.line.ring]\n", ""],
-        "moderation = { … } of a port" => [VTSN, "[hosts.a.ports.line.moderation]\n", ""],
-        "phc = { … } of a port" => [VTSN, "[hosts.a.ports.line.phc]\n", ""],
-        "entries = [{ … }] of taprio" => [
-            "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
-             [hosts.a.ports.line.qdisc]\nkind = \"taprio\"\nqueues = [\"1@0\"]\n\
-             map = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n",
-            // The only table whose keys have no header of their own.
-            "entries = [{",
-            "",
-        ],
-        "[hosts.NAME.ports.WIRE.qdisc]" => [HEAD, "[hosts.a.ports.line.qdisc]\n", qdisc],
-        "[hosts.NAME.ports.WIRE.qdisc.classes.NUMBER]" => [
-            "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
-             hosts.a.ports.line.qdisc.kind = \"prio\"\n",
-            "[hosts.a.ports.line.qdisc.classes.0]\n",
-            qdisc,
-        ],
-        "[flows.NAME]" => [HEAD, "[flows.other]\n", FLOW],
-        "[round-trips.NAME]" => {
-            [HEAD, "[round-trips.other]\n", "from = \"a\"\nto = \"b\"\ncount = 9\n"]
-        }
-        "vlan = { … } of a flow" => [
-            "name = \"demo\"\nquestion = \"?\"\nwires.line.between = [\"a\", \"b\"]\n\
-             flows.f = { from = \"a\", to = \"b\", period = \"1s\", frames = 9, transport = \"ethernet\" }\n\
-             [cases.one]\n",
-            "[cases.one.flows.f.vlan]\n",
-            "",
-        ],
-        "[cases.NAME]" => [HEAD, "[cases.one]\n", ""],
-        other => panic!("{other} is not covered"),
-    }
-}
-
-/// Each key gets a date, which no key accepts: one about which nothing is said
-/// is not read at all.
-#[test]
-fn every_declared_key_is_read() {
-    for section in keys::SECTIONS {
-        for key in section.keys() {
-            let [before, header, rest] = surroundings(section.header, key.name());
-            let own = format!("{} = ", key.name());
-            let others: Vec<&str> = rest.lines().filter(|line| !line.starts_with(&own)).collect();
-            let end = if header.ends_with('{') { " }]" } else { "" };
-            let text = format!("{before}{header}{own}2021-01-01{end}\n{}\n", others.join("\n"));
-            let place = format!("f:{}:", format!("{before}{header}").matches('\n').count() + 1);
-            let findings = Reader::new("f").read(&text).findings.to_string();
-            assert!(
-                findings.contains(&place),
-                "{}: `{}` is not read\n{text}\n{findings}",
-                section.header,
-                key.name()
-            );
-        }
     }
 }
