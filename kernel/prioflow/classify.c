@@ -234,10 +234,38 @@ static bool prioflow_is_flow_control(const struct sk_buff *skb)
 		ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address));
 }
 
-/* Whether this host has made it: no bridge forwards it, nor is it of another namespace. */
+/* Whether it bears the address of the device, or of what the device is a port of. RCU. */
+static bool prioflow_has_own_address(const struct net_device *dev, const struct sk_buff *skb)
+{
+	const struct net_device *master;
+	const u8 *source;
+
+	if (!skb_mac_header_was_set(skb))
+		return true;
+	source = eth_hdr(skb)->h_source;
+	if (ether_addr_equal(source, dev->dev_addr))
+		return true;
+	master = netdev_master_upper_dev_get_rcu((struct net_device *)dev);
+	return master && ether_addr_equal(source, master->dev_addr);
+}
+
+/*
+ * Whether this host has made it: no bridge forwards it, nor is it of another namespace, or of a
+ * guest behind a macvtap device. Of what has no socket only the address tells.
+ */
 static bool prioflow_is_local(const struct prioflow_sched *q, const struct sk_buff *skb)
 {
-	return !skb->skb_iif && (!skb->sk || net_eq(sock_net(skb->sk), q->port->net->net));
+	const struct sock *sk = skb->sk;
+	bool local;
+
+	if (skb->skb_iif)
+		return false;
+	if (sk)
+		return sk->sk_family != AF_UNSPEC && net_eq(sock_net(sk), q->port->net->net);
+	rcu_read_lock();
+	local = prioflow_has_own_address(q->port->dev, skb);
+	rcu_read_unlock();
+	return local;
 }
 
 /* The level of any frame, or PRIOFLOW_FOREIGN. */

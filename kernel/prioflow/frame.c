@@ -75,6 +75,8 @@ enum prioflow_verdict prioflow_frame_parse(const __u8 *octets, __u32 length,
 		.sequence = prioflow_get(octets + 16, 4),
 		.obeys = octets[7] >= 2 ? octets[20] : PRIOFLOW_LEVEL_MAX,
 		.ignores = octets[7] >= 2 && octets[21] & PRIOFLOW_IGNORES,
+		.ring = octets[7] >= 2 ? prioflow_get(octets + 22, 2) : 0,
+		.reaction_us = octets[7] >= 2 ? prioflow_get(octets + 32, 4) : 0,
 		.heard_instance = prioflow_get(octets + 24, 4),
 		.heard_sequence = prioflow_get(octets + 28, 4),
 	};
@@ -99,6 +101,8 @@ void prioflow_frame_build(const struct prioflow_frame *frame, __u8 *octets)
 	prioflow_put(octets + 16, 4, frame->sequence);
 	octets[20] = frame->obeys;
 	octets[21] = frame->ignores ? PRIOFLOW_IGNORES : 0;
+	prioflow_put(octets + 22, 2, frame->ring);
 	prioflow_put(octets + 24, 4, frame->heard_instance);
 	prioflow_put(octets + 28, 4, frame->heard_sequence);
+	prioflow_put(octets + 32, 4, frame->reaction_us);
 }

@@ -27,6 +27,8 @@ struct prioflow_frame {
 	/* version 2 */
 	__u8 obeys;		/* the sender obeys requests to pause the levels below */
 	__u8 ignores;		/* its pause-storm watchdog ignores some level */
+	__u16 ring;		/* what its headroom covers: frames in the rings of both ends, */
+	__u32 reaction_us;	/* and this time from XOFF on; 0: it does not say */
 	__u32 heard_instance;	/* of the last frame that it has received */
 	__u32 heard_sequence;
 };

@@ -4,7 +4,8 @@
  *
  * The kernel charges a frame by its truesize, which is far from proportional to its length. So
  * the worst of all sizes that may come counts: from the smallest datagram on, each size class
- * of the allocator, and fragments, of which the last may be tiny.
+ * of the allocator, and fragments, of which the last may be tiny. The datagram that crosses
+ * the mark counts, too: newer kernels accept none that goes beyond the buffer.
  */
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
@@ -77,7 +78,8 @@ static int prioflow_headroom_port(const struct prioflow_port *port, u32 payload,
 					      prioflow_headroom_wire(size), &frames);
 		if (err)
 			return err;
-		prioflow_headroom_take(need, (u64)frames * prioflow_headroom_charge(size), frames);
+		prioflow_headroom_take(need, (frames + 1ULL) * prioflow_headroom_charge(size),
+				       frames);
 	}
 	/* Datagrams of two fragments, a whole one and a tiny one. */
 	pair_wire = prioflow_headroom_wire(most) + prioflow_headroom_wire(1);
@@ -87,7 +89,7 @@ static int prioflow_headroom_port(const struct prioflow_port *port, u32 payload,
 		return err;
 	frames--;	/* pairs within the reaction time; a tiny one fits beside them */
 	prioflow_headroom_take(need, (u64)whole * prioflow_headroom_charge(most) +
-			       (u64)frames * pair_charge + prioflow_headroom_charge(1),
+			       (frames + 1ULL) * pair_charge + prioflow_headroom_charge(1),
 			       whole + 2 * frames + 1);
 	return 0;
 }

@@ -121,6 +121,8 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 		.instance = link->instance,
 		.obeys = link->obeys,
 		.ignores = !!prioflow_storm_ignored(&link->storm, now_ns),
+		.ring = link->ring,
+		.reaction_us = link->reaction_us,
 		.heard_instance = link->peer.instance,
 		.heard_sequence = link->peer.sequence,
 	};
@@ -520,5 +522,7 @@ void prioflow_link_fill(const struct prioflow_port *port, u64 now_ns,
 	stats->peer_state = prioflow_peer_state(link, port->request, now_ns);
 	stats->peer_version = peer->version;
 	stats->peer_obeys = peer->obeys;
+	stats->peer_ring = peer->ring;
+	stats->peer_reaction_us = peer->reaction_us;
 	stats->peer_silent_ns = peer->heard_ns ? now_ns - peer->heard_ns : 0;
 }

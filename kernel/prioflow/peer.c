@@ -24,6 +24,8 @@ void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns)
 	peer->confirmed_ns = now_ns;
 	peer->heard_ns = 0;
 	peer->version = 0;
+	peer->ring = 0;
+	peer->reaction_us = 0;
 	peer->defied = 0;
 	peer->defies = false;
 }
@@ -46,6 +48,8 @@ bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame 
 		peer->defied = 0;
 	peer->obeys = frame->obeys;
 	peer->ignores = frame->ignores;
+	peer->ring = frame->ring;
+	peer->reaction_us = frame->reaction_us;
 	/* Any frame since the last confirmation will do: others may be on their way. */
 	if (frame->version > 1 && frame->heard_instance == link->instance &&
 	    ((s32)(frame->heard_sequence - peer->confirmed) > 0 ||

@@ -68,10 +68,12 @@ static struct prioflow_socket *prioflow_poll_next(struct prioflow_net *net)
 static bool prioflow_poll_has_room(const struct prioflow_socket *socket)
 {
 	const struct prioflow_receiver *receiver = &socket->receiver;
+	/* The high mark may have fallen since it opted in, below the low mark of then. */
+	int low = min(receiver->low, prioflow_receive_high(socket) / 2);
 	struct sock *sk = socket->sk;
 
 	return receiver->level == PRIOFLOW_NO_LEVEL || sock_flag(sk, SOCK_DEAD) ||
-	       sk_rmem_alloc_get(sk) <= receiver->low ||
+	       sk_rmem_alloc_get(sk) <= low ||
 	       /* What fills the buffer may be another queue, as that of errors. */
 	       (skb_queue_empty_lockless(&sk->sk_receive_queue) &&
 		skb_queue_empty_lockless(&udp_sk(sk)->reader_queue));

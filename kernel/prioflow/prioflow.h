@@ -90,6 +90,8 @@ struct prioflow_peer {
 	u8 version;			/* of its protocol; 0: unknown */
 	u8 obeys;			/* pauses the levels below */
 	bool ignores;			/* its pause-storm watchdog */
+	u16 ring;			/* what its headroom covers, as the settings here */
+	u32 reaction_us;		/* 0: it does not say */
 	u32 instance;
 	u32 sequence;
 	u32 confirmed;			/* last sequence of ours that it has received */

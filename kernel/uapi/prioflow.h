@@ -101,12 +101,13 @@ struct tc_prioflow_link {
 	__u8 peer_state;	/* PRIOFLOW_PEER_* */
 	__u8 peer_version;	/* of the protocol of level frames; 0: unknown */
 	__u8 peer_obeys;	/* pauses the levels below; version 2 */
-	__u8 unused[3];
+	__u8 unused;
+	__u16 peer_ring;	/* what its headroom covers, as RING and REACTION here */
 	__u64 peer_silent_ns;	/* since the last frame; 0 without one */
 	__u64 foreign;		/* level frames that others wanted to send here: dropped */
 	__u64 no_memory;	/* frames not sent for lack of memory; repeated later */
 	__s32 thread;		/* the sending thread; 0: none */
-	__u32 unused2;
+	__u32 peer_reaction_us;	/* 0: it does not say */
 };
 
 /* What is known of the other end of the wire. */

@@ -12,15 +12,15 @@ use std::process::{Command, Stdio};
 
 /// A good frame, octet by octet, as docs/protocol.md says: levels 1 and 4 for 100 ms, instance
 /// 0x01020304, sequence 0xFFFFFFFF; its sender obeys up to level 14, ignores requests now, and has
-/// received sequence 7 of instance 0x0A0B0C0D.
+/// received sequence 7 of instance 0x0A0B0C0D; its headroom covers 64 frames in rings and 1000 µs.
 const GOOD: &str = "fffe02544a010502006400120102030\
-                    4ffffffff0f0100000a0b0c0d000000070000000000000000000000000000";
+                    4ffffffff0f0100400a0b0c0d00000007000003e800000000000000000000";
 /// What the parser says of it, after the version.
-const GOOD_READ: &str = "18 100 16909060 4294967295 15 1 168496141 7";
+const GOOD_READ: &str = "18 100 16909060 4294967295 15 1 168496141 7 64 1000";
 /// A frame of version 1, level 5: all levels below are meant.
 const OLD: &str = "fffe02544a0105000064000001020304ffffffff\
                    0000000000000000000000000000000000000000000000000000";
-const OLD_READ: &str = "1 31 100 16909060 4294967295 15 0 0 0";
+const OLD_READ: &str = "1 31 100 16909060 4294967295 15 0 0 0 0 0";
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -72,8 +72,9 @@ fn a_frame_is_as_documented_and_every_field_at_its_limits_survives() {
         for number in [0, 1, 0x8000_0000_u32, u32::MAX] {
             let (obeys, ignores) = (number & 15, number & 1);
             frames.push(format!(
-                "{mask} {lifetime_ms} {number} {other} {obeys} {ignores} {other} {number}",
-                other = !number
+                "{mask} {lifetime_ms} {number} {other} {obeys} {ignores} {other} {number} {ring} {other}",
+                other = !number,
+                ring = number & 0xffff
             ));
         }
     }

@@ -108,12 +108,17 @@ pub struct MacPause {
 }
 
 impl FlowStatus {
-    /// How many frames can be in the transmit ring, if that is more than the setting `ring`: if
-    /// the peer has the same, its receivers do not keep room for them.
+    /// How many frames can be in the transmit ring, if that is more than the peer's headroom covers.
     pub fn beyond_ring(&self) -> Option<u64> {
         let at_most = self.transmit_ring.at_most()?;
-        (self.settings.link != LinkMode::Off && at_most > self.settings.ring.into())
+        (self.settings.link != LinkMode::Off && at_most > self.covered_ring().into())
             .then_some(at_most)
+    }
+
+    /// Frames in rings that the peer's headroom covers: what it says, or, if it does not say, the setting
+    /// here, which it should have, too.
+    pub fn covered_ring(&self) -> u32 {
+        if self.peer.reaction_us > 0 { self.peer.ring.into() } else { self.settings.ring }
     }
 }
 

@@ -272,6 +272,9 @@ static int prioflow_print_stats(struct qdisc_util *util, FILE *file, struct rtat
 			stats.link.peer[3], stats.link.peer[4], stats.link.peer[5],
 			stats.link.peer_version, stats.link.peer_state <= PRIOFLOW_PEER_DEFIES ?
 			peers[stats.link.peer_state] : "?");
+	if (stats.link.peer_reaction_us)
+		fprintf(file, " peer covers: ring %u reaction %uus\n", stats.link.peer_ring,
+			stats.link.peer_reaction_us);
 	fprintf(file, " level frames: sent %llu received %llu malformed %llu stale %llu limited %llu ignored %llu storms %u foreign %llu no-memory %llu\n",
 		stats.link.frames_sent, stats.link.frames_received, stats.link.malformed,
 		stats.link.stale, stats.link.limited, stats.link.ignored, stats.link.storms,

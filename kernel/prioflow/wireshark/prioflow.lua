@@ -19,6 +19,8 @@ f.instance = ProtoField.uint32("prioflow.instance", "Instance", base.HEX)
 f.sequence = ProtoField.uint32("prioflow.sequence", "Sequence")
 f.obeys = ProtoField.uint8("prioflow.obeys", "Obeys requests to pause levels below")
 f.ignores = ProtoField.bool("prioflow.ignores", "Its pause-storm watchdog ignores requests", 8, nil, 1)
+f.ring = ProtoField.uint16("prioflow.ring", "Its headroom covers frames in rings")
+f.reaction = ProtoField.uint32("prioflow.reaction", "Its headroom covers microseconds")
 f.heard_instance = ProtoField.uint32("prioflow.heard_instance", "Has received: instance", base.HEX)
 f.heard_sequence = ProtoField.uint32("prioflow.heard_sequence", "Has received: sequence")
 local malformed = ProtoExpert.new("prioflow.malformed", "Malformed: it is not obeyed",
@@ -98,6 +100,8 @@ function prioflow.dissector(buffer, pinfo, tree)
         part:add(f.ignores, buffer(21, 1))
         part:add(f.heard_instance, buffer(24, 4))
         part:add(f.heard_sequence, buffer(28, 4))
+        part:add(f.ring, buffer(22, 2))
+        if buffer:len() >= 36 then part:add(f.reaction, buffer(32, 4)) end
     end
     local why = fault(buffer)
     if why then

@@ -22,6 +22,7 @@ paused() { a tc -s qdisc show dev v0 | sed -n 's/^ paused levels //p'; }
 is_paused() { [ "$(paused)" = "$1" ]; }
 state() { a tc -s qdisc show dev "${1:-v0}" | sed -n 's/^ peer [^ ]* version //p'; }
 is_state() { [ "$(state)" = "$1" ]; }
+peer_covers() { a tc -s qdisc show dev v0 | grep -qx " peer covers: $1"; }
 mkfifo go
 exec 3<>go
 # full_reader LEVEL OPTIONS…: a reader in B that does not read, and is full.
@@ -153,6 +154,9 @@ contains "and those above its level" "protected=0 unprotected=30" \
 # What a port knows of its peer.
 check "a peer with a link obeys" wait_for 5 is_state "2 obeys"
 check "flow check is content" a teiji flow check
+peer_change ring 99 reaction 1234
+check "its frames say what its headroom covers" wait_for 5 peer_covers "ring 99 reaction 1234us"
+peer_change ring 64 reaction 1000
 peer_change obey 3
 change receive-level 10
 check "one that obeys less says so" wait_for 5 is_state "2 obeys less"

@@ -330,7 +330,6 @@ fn check(interfaces: &[String]) -> anyhow::Result<Exit> {
         if let Some(pause) = text::mac_pause(status) {
             output::line(format_args!("  {pause}"))?;
         }
-        // The peer may have a larger `--ring`, which this end cannot see.
         if let Some(warning) = text::ring_warning(status, &glyphs) {
             output::line(format_args!("  {warning}"))?;
         }

@@ -17,7 +17,7 @@ const LEVEL_LEN: usize = 56;
 const LEVELS_AT: usize = 8;
 const LINK_AT: usize = LEVELS_AT + LEVELS * LEVEL_LEN;
 /// In the link's: `u64 …[6]; u32 storms; u8 peer[6], peer_state, peer_version, peer_obeys,
-/// unused[3]; u64 peer_silent_ns, foreign, no_memory; s32 thread; u32 unused2;`
+/// unused; u16 peer_ring; u64 peer_silent_ns, foreign, no_memory; s32 thread; u32 peer_reaction_us;`
 const PEER_AT: usize = LINK_AT + 52;
 const SILENT_AT: usize = LINK_AT + 64;
 const FORWARD_AT: usize = LINK_AT + 96;
@@ -133,6 +133,10 @@ pub struct Peer {
     pub version: u8,
     /// It obeys requests to pause the levels below. From version 2 on.
     pub obeys: u8,
+    /// Its headroom covers this many frames in the rings of both ends,
+    pub ring: u16,
+    /// and this time from XOFF to the last frame, in µs. 0: it does not say.
+    pub reaction_us: u32,
     /// Time since its last frame; 0 if there was none.
     pub silent_ns: u64,
 }
@@ -335,6 +339,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
         state: PeerState::of(state)?,
         version,
         obeys,
+        ring: u16_at(bytes, PEER_AT + 10)?,
+        reaction_us: u32_at(bytes, SILENT_AT + 28)?,
         silent_ns: u64_at(bytes, SILENT_AT)?,
     };
     let (paused, requested) = (set(0)?, set(2)?);
@@ -358,6 +364,8 @@ mod tests {
         bytes[FORWARD_AT + 24] = 5;
         bytes[PEER_AT + 5] = 9;
         bytes[PEER_AT + 6..PEER_AT + 9].copy_from_slice(&[2, 2, 14]);
+        bytes[PEER_AT + 10..PEER_AT + 12].copy_from_slice(&64_u16.to_ne_bytes());
+        bytes[SILENT_AT + 28..SILENT_AT + 32].copy_from_slice(&1000_u32.to_ne_bytes());
         bytes[BY_AT + 10..BY_AT + 12].copy_from_slice(&3_u16.to_ne_bytes());
         bytes[BY_AT + 16..BY_AT + 18].copy_from_slice(&7_u16.to_ne_bytes());
         bytes[RULED_AT + 8..RULED_AT + 16].copy_from_slice(&u64::to_ne_bytes(5));
@@ -376,6 +384,8 @@ mod tests {
             state: PeerState::ObeysLess,
             version: 2,
             obeys: 14,
+            ring: 64,
+            reaction_us: 1000,
             silent_ns: 0,
         };
         assert_eq!((found.holders, found.peer), (holders, peer));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use teiji_core::time::{Instant, Monotonic};
+use teiji_core::time::{Instant, Monotonic, Span};
 use teiji_experiment::scenario::LinkMode;
 use teiji_net::flow::{
     FlowStatus, ForwardCounters, KeptCounters, LevelCounters, LevelSet, MacPause, Peer, PeerState,
@@ -46,16 +46,15 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
 
 /// If the settings do not cover what is in the transmit ring.
 pub fn ring_warning(status: &FlowStatus, glyphs: &Glyphs) -> Option<String> {
-    let FlowStatus { interface, settings, .. } = status;
+    let interface = &status.interface;
     status.beyond_ring().map(|at_most| {
         format!(
-            "warning: nothing stops what is in the transmit ring, up to {} frames, and a peer \
-             with \
-             the same settings keeps room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
+            "warning: nothing stops what is in the transmit ring, up to {} frames, and {} keeps room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
              queues/tx-N/byte_queue_limits/limit_max for each of its queues, or --ring {at_most} at the \
              peer",
             count(at_most, glyphs),
-            settings.ring,
+            if status.peer.reaction_us > 0 { "the peer" } else { "a peer with the same settings" },
+            status.covered_ring(),
         )
     })
 }
@@ -251,7 +250,11 @@ pub fn peer(peer: &Peer, link: LinkMode) -> String {
         }
         (PeerState::Unknown, ..) => "peer: nothing has come from it yet".to_owned(),
         (PeerState::Obeys, _, version) => {
-            format!("peer: obeys, level frames of version {version}")
+            let room = match peer.reaction_us {
+                0 => String::new(),
+                us => format!(", room for {} and {} frames in rings", Span::from_micros(us.into()), peer.ring),
+            };
+            format!("peer: obeys, level frames of version {version}{room}")
         }
         (PeerState::ObeysLess, ..) => format!(
             "warning: the peer only pauses the levels below {}, fewer than requested: higher \
@@ -498,6 +501,8 @@ mod tests {
                 state: PeerState::Obeys,
                 version: 2,
                 obeys: 15,
+                ring: 60,
+                reaction_us: 2000,
                 silent_ns: 0,
             },
             levels,
@@ -523,8 +528,8 @@ mod tests {
         let (_, warning) = text.split_once('\n').unwrap();
         assert_eq!(
             warning,
-            "  warning: nothing stops what is in the transmit ring, up to 256 frames, and a peer \
-             with the same settings keeps room for 64: echo 3028 > /sys/class/net/enp3s0/queues/\
+            "  warning: nothing stops what is in the transmit ring, up to 256 frames, and the peer \
+             keeps room for 60: echo 3028 > /sys/class/net/enp3s0/queues/\
              tx-N/byte_queue_limits/limit_max for each of its queues, or --ring 256 at the peer\n"
         );
         status.settings.link = LinkMode::Off;
@@ -542,7 +547,7 @@ mod tests {
   15      0        1 204       0         -             12 us
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
   level frames: 3 sent, 2 received
-  peer: obeys, level frames of version 2
+  peer: obeys, level frames of version 2, room for 2 ms and 60 frames in rings
   802.3x PAUSE of the NIC: sent on, obeyed off
   not obeyed: 1 were older than one before
   forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
