@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::num::ParseIntError;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -35,8 +34,6 @@ macro_rules! numbers {
         pub struct $Name($Int);
 
         impl $Name {
-            /// All possible numbers.
-            pub const RANGE: RangeInclusive<$Int> = $least..=$most;
             /// The least possible one.
             pub const LEAST: Self = Self($least);
             /// The greatest possible one.
@@ -92,6 +89,8 @@ numbers! {
     Dscp(u8) 0..=63;
     /// A priority under `SCHED_FIFO` or `SCHED_RR`; 1 is the lowest.
     RtPriority(u8) 1..=99;
+    /// A priority of sent packets (`SO_PRIORITY`), as the maps of qdiscs have it.
+    SocketPriority(u8) 0..=15;
     /// A level of flow control (`prioflow`); 15 is never paused.
     Level(u8) 0..=15;
     /// A priority code point of a VLAN tag (IEEE 802.1Q).
@@ -103,6 +102,20 @@ numbers! {
 impl Level {
     /// The highest one that can be paused.
     pub const HIGHEST_PAUSED: Self = Self(14);
+}
+
+impl SocketPriority {
+    /// All of them, the lowest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (Self::LEAST.0..=Self::MOST.0).map(Self)
+    }
+}
+
+impl Default for SocketPriority {
+    /// That of a socket without `SO_PRIORITY`.
+    fn default() -> Self {
+        Self::LEAST
+    }
 }
 
 impl Default for Dscp {
@@ -122,6 +135,7 @@ mod tests {
         assert_eq!("64".parse::<Dscp>().unwrap_err().to_string(), "64 is not in 0..=63");
         assert_eq!("0".parse::<RtPriority>().unwrap_err().to_string(), "0 is not in 1..=99");
         assert_eq!("300".parse::<Level>().unwrap_err().to_string(), "300 is not in 0..=15");
+        assert_eq!("16".parse::<SocketPriority>().unwrap_err().to_string(), "16 is not in 0..=15");
         assert_eq!(VlanId::new(4_095), None);
         assert!("fast".parse::<Dscp>().is_err());
     }

@@ -6,6 +6,7 @@ pub(crate) mod networks;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use teiji_core::domain::SocketPriority;
 use teiji_core::load::LoadKind;
 use teiji_core::wire::MacAddr;
 
@@ -81,8 +82,8 @@ impl ScenarioDraft {
 
     /// What a frame from a host, sent with a priority, meets at a port on its way. A bridge
     /// sees the frame, not the priority: all that pass it have 0.
-    pub fn leaf_at(&self, host: &str, wire: &str, sent_with: u8) -> Option<&Qdisc> {
-        let priority = if self.is_bridge(host) { 0 } else { sent_with };
+    pub fn leaf_at(&self, host: &str, wire: &str, sent_with: SocketPriority) -> Option<&Qdisc> {
+        let priority = if self.is_bridge(host) { SocketPriority::LEAST } else { sent_with };
         self.port(host, wire)?.qdisc.as_value()?.leaf_of(priority)
     }
 

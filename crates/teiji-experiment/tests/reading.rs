@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use teiji_core::domain::{Level, RtPriority};
+use teiji_core::domain::{Level, RtPriority, SocketPriority};
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{
     Irq, LevelSource, LevelTable, LinkMode, PauseScope, Pfifo, Policy, Prio, Prioflow,
@@ -113,7 +113,9 @@ fn the_etf_experiment_is_the_papers_at_full_size() {
     };
     assert_eq!(margin.as_ns(), number("traffic", "margin"));
     let qdisc = etf.scenario.port("talker", "line").unwrap().qdisc.as_ref().unwrap();
-    let Some(Qdisc::Etf(leaf)) = qdisc.leaf_of(3) else { panic!("{qdisc:?}") };
+    let Some(Qdisc::Etf(leaf)) = qdisc.leaf_of(SocketPriority::new(3).unwrap()) else {
+        panic!("{qdisc:?}")
+    };
     assert_eq!(leaf.delta.as_ns(), number("qdisc", "etf_delta"));
     let Qdisc::Mqprio(Mqprio { map, queues, .. }) = &qdisc.root else { panic!("{qdisc:?}") };
     let list = |key: &str| -> Vec<String> {
@@ -228,7 +230,7 @@ fn what_is_left_out_gets_the_documented_default() {
     let flow = &scenario.flows[0];
     assert_eq!(flow.transport, Transport::Udp4 { port: 7788 });
     assert_eq!(flow.mode, SendMode::OnWakeUp);
-    assert_eq!((flow.payload, flow.priority, flow.realtime, flow.cpu), (64, 0, None, None));
+    assert_eq!((flow.payload, flow.priority.get(), flow.realtime, flow.cpu), (64, 0, None, None));
     let port = scenario.port("listener", "line").unwrap();
     assert_eq!(port.mac.to_string(), "02:74:65:6a:01:02");
     assert_eq!(port.ipv4.unwrap().to_string(), "10.1.0.2");
@@ -257,7 +259,7 @@ fn a_case_overrides_single_values_and_keeps_the_rest() {
     let experiment = read(&text);
     let of = |name| {
         let flow = &case(&experiment, name).scenario.flows[0];
-        (flow.period, flow.frames, flow.priority)
+        (flow.period, flow.frames, flow.priority.get())
     };
     assert_eq!(of("slow"), (Span::from_millis(2), 1000, 5));
     assert_eq!(of("slower"), (Span::from_millis(2), 10, 5));
@@ -337,7 +339,7 @@ fn prioflow_is_read_as_root_and_below_a_class_and_its_mistakes_name_the_possible
     let experiment = read(&format!("{PLAIN}{below}"));
     let port = experiment.cases[0].scenario.port("talker", "line").unwrap().clone();
     let tree = port.qdisc.unwrap();
-    let leaf = tree.leaf_of(0);
+    let leaf = tree.leaf_of(SocketPriority::LEAST);
     assert!(matches!(leaf, Some(Qdisc::Prioflow(Prioflow { source: LevelSource::Priority, .. }))));
 
     for (mistake, words) in [
@@ -465,7 +467,10 @@ fn offloads_that_emulated_nics_lack_are_possible_on_real_nics() {
     assert!(own.findings.is_empty(), "{}", own.findings);
     let port = own.experiment.unwrap().cases.remove(0).scenario.hosts[0].ports[0].clone();
     let tree = port.qdisc.unwrap();
-    let Some(Qdisc::Etf(Etf { offload, .. })) = tree.leaf_of(6) else { panic!() };
+    let Some(Qdisc::Etf(Etf { offload, .. })) = tree.leaf_of(SocketPriority::new(6).unwrap())
+    else {
+        panic!()
+    };
     assert!(offload);
 }
 

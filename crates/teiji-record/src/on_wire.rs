@@ -6,6 +6,7 @@ mod stations;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use teiji_core::domain::SocketPriority;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, Qdisc, QdiscTree, Scenario, SendMode, Wire};
@@ -143,8 +144,8 @@ impl<'a> Direction<'a> {
     }
 
     /// Bridges see the frame, not the priority it was sent with: all that pass them have 0.
-    fn priority(&self, flow: &Flow) -> u8 {
-        if flow.from == self.host { flow.priority } else { 0 }
+    fn priority(&self, flow: &Flow) -> SocketPriority {
+        if flow.from == self.host { flow.priority } else { SocketPriority::LEAST }
     }
 
     fn launch_resolution(&self) -> i64 {
@@ -219,7 +220,7 @@ fn qdiscs<'a>(scenario: &'a Scenario, host: &str, wire: &Wire) -> Option<&'a Qdi
 }
 
 /// When frames of `priority` may leave.
-fn windows(qdiscs: &QdiscTree, priority: u8) -> Option<Windows> {
+fn windows(qdiscs: &QdiscTree, priority: SocketPriority) -> Option<Windows> {
     let Qdisc::Taprio(taprio) = &qdiscs.root else { return None };
     let class = qdiscs.class_of(priority)?;
     let entries: Vec<(bool, i64)> = taprio
@@ -232,7 +233,10 @@ fn windows(qdiscs: &QdiscTree, priority: u8) -> Option<Windows> {
 
 /// What is reserved for the class of `priority`, and the priorities in it. Each queue
 /// of the class has a shaper.
-fn reservation(qdiscs: &QdiscTree, priority: u8) -> Option<(Reservation, Vec<u8>)> {
+fn reservation(
+    qdiscs: &QdiscTree,
+    priority: SocketPriority,
+) -> Option<(Reservation, Vec<SocketPriority>)> {
     let Some(Qdisc::Cbs(cbs)) = qdiscs.leaf_of(priority) else { return None };
     let class = qdiscs.class_of(priority);
     let shapers = qdiscs
@@ -245,7 +249,8 @@ fn reservation(qdiscs: &QdiscTree, priority: u8) -> Option<(Reservation, Vec<u8>
         idle: Rate::from_bps(idle * shapers),
         credit_bytes: u64::try_from(credit).ok()? * shapers,
     };
-    Some((reservation, (0..16).filter(|p| qdiscs.class_of(*p) == class).collect()))
+    let in_class = |priority: &SocketPriority| qdiscs.class_of(*priority) == class;
+    Some((reservation, SocketPriority::all().filter(in_class).collect()))
 }
 
 #[cfg(test)]

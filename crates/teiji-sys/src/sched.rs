@@ -20,7 +20,7 @@ pub enum SchedError {
     )]
     NoRealtimeRight {
         /// What was asked for.
-        priority: u8,
+        priority: RtPriority,
         /// The highest priority that `RLIMIT_RTPRIO` allows.
         limit: u64,
     },
@@ -31,7 +31,7 @@ pub enum SchedError {
     )]
     NoRealtimeBudget {
         /// What was asked for.
-        priority: u8,
+        priority: RtPriority,
     },
     /// The CPU does not exist, is offline, or is not allowed here.
     #[error(
@@ -133,13 +133,12 @@ impl Realtime {
     /// [`SchedError::NoRealtimeBudget`] if the thread's control group may not run real-time
     /// threads.
     pub fn enter(priority: RtPriority) -> Result<Self, SchedError> {
-        let priority = priority.get();
         let mut before = libc::sched_param { sched_priority: 0 };
         // SAFETY: pid 0 is the calling thread; no pointers.
         let policy = check("sched_getscheduler", unsafe { libc::sched_getscheduler(0) })?;
         // SAFETY: pid 0 is the calling thread; `before` is valid and writable.
         check("sched_getparam", unsafe { libc::sched_getparam(0, &raw mut before) })?;
-        let wanted = libc::sched_param { sched_priority: libc::c_int::from(priority) };
+        let wanted = libc::sched_param { sched_priority: libc::c_int::from(priority.get()) };
         match set_policy(libc::SCHED_FIFO, wanted) {
             Ok(()) => Ok(Self { policy, before, thread: PhantomData }),
             Err(error) if error.errno() != libc::EPERM => Err(error.into()),

@@ -27,7 +27,7 @@ pub use address::Address;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use teiji_core::domain::Dscp;
+use teiji_core::domain::{Dscp, SocketPriority};
 use teiji_core::time::{ClockId, Span};
 
 use crate::error::{SysError, check};
@@ -185,8 +185,8 @@ impl Socket {
     ///
     /// # Errors
     /// `EPERM` above 6 without the right.
-    pub fn set_priority(&self, priority: u8) -> Result<(), SysError> {
-        let value = libc::c_int::from(priority);
+    pub fn set_priority(&self, priority: SocketPriority) -> Result<(), SysError> {
+        let value = libc::c_int::from(priority.get());
         self.set("setsockopt SO_PRIORITY", libc::SOL_SOCKET, libc::SO_PRIORITY, &value)
     }
 

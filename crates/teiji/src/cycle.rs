@@ -19,10 +19,6 @@ pub enum CycleError {
     /// The margin is negative.
     #[error("a margin of {0} would wake after the departure; use zero or more")]
     Margin(Span),
-    /// Not a `SCHED_FIFO` priority.
-    #[error("{0} is no real-time priority; use {least} (lowest) to {most}",
-        least = RtPriority::LEAST, most = RtPriority::MOST)]
-    Priority(u8),
     /// The thread cannot be scheduled as asked.
     #[error(transparent)]
     Scheduling(#[from] SchedError),
@@ -53,8 +49,6 @@ pub struct CycleBuilder {
     base: Option<Instant<Tai>>,
     times: Option<u64>,
     scheduling: Scheduling,
-    /// As it was given; whether there is such a priority is seen at the start.
-    realtime: Option<u8>,
     stop: StopFlag,
 }
 
@@ -68,7 +62,6 @@ impl Cycle {
             base: None,
             times: None,
             scheduling: Scheduling::default(),
-            realtime: None,
             stop: StopFlag::new(),
         }
     }
@@ -91,9 +84,9 @@ impl CycleBuilder {
         self
     }
 
-    /// Runs at `SCHED_FIFO` priority 1 to 99, while the cycle lives.
-    pub fn realtime(mut self, priority: u8) -> Self {
-        self.realtime = Some(priority);
+    /// Runs at this `SCHED_FIFO` priority, while the cycle lives.
+    pub fn realtime(mut self, priority: RtPriority) -> Self {
+        self.scheduling.realtime = Some(priority);
         self
     }
 
@@ -112,7 +105,6 @@ impl CycleBuilder {
     /// Priority, CPU and memory in one.
     pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
         self.scheduling = scheduling;
-        self.realtime = None;
         self
     }
 
@@ -145,12 +137,7 @@ impl CycleBuilder {
         if self.margin.is_negative() {
             return Err(CycleError::Margin(self.margin));
         }
-        let mut scheduling = self.scheduling;
-        if let Some(priority) = self.realtime {
-            let known = RtPriority::new(priority).ok_or(CycleError::Priority(priority))?;
-            scheduling.realtime = Some(known);
-        }
-        let scheduling = scheduling.enter()?;
+        let scheduling = self.scheduling.enter()?;
         let now = clock::now();
         let base = self.base.unwrap_or_else(|| {
             Schedule::aligned_base(now + self.margin + self.period, self.period, Span::ZERO)
@@ -279,7 +266,5 @@ mod tests {
         assert!(error.starts_with("a period of 0 s never ends"), "{error}");
         let backwards = Cycle::every(Span::from_millis(1)).ahead(Span::from_ns(-1)).start();
         assert!(matches!(backwards, Err(CycleError::Margin(_))));
-        let priority = Cycle::every(Span::from_millis(1)).realtime(100).start();
-        assert!(matches!(priority, Err(CycleError::Priority(100))));
     }
 }

@@ -2,12 +2,15 @@
 //! `prioflow` (kernel/prioflow/README.md).
 //!
 //! ```no_run
+//! use teiji::domain::Level;
+//!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! const LEVEL: Level = Level::new(4).unwrap();
 //! let talker = std::net::UdpSocket::bind("10.0.0.1:0")?;
-//! teiji::flow::never_drop(&talker, 4)?; // a send waits instead
+//! teiji::flow::never_drop(&talker, LEVEL)?; // a send waits instead
 //!
 //! let listener = std::net::UdpSocket::bind("10.0.0.2:7000")?;
-//! teiji::flow::pause_peers(&listener, 4, 1200)?; // its peer waits instead
+//! teiji::flow::pause_peers(&listener, LEVEL, 1200)?; // its peer waits instead
 //! # Ok(()) }
 //! ```
 //!
@@ -24,6 +27,7 @@ pub use supervise::{SuperviseError, start as supervise_this_process};
 
 use std::os::fd::AsFd;
 
+use teiji_core::domain::Level;
 use teiji_sys::error::SysError;
 use teiji_sys::flow::{self, NO_LEVEL, Receive, Send};
 use thiserror::Error;
@@ -51,15 +55,15 @@ pub enum FlowError {
     )]
     NotOpen {
         /// The level that was wanted.
-        level: u8,
+        level: Level,
     },
     /// There is no such level, or it is never paused.
     #[error("level {level} is not possible: levels are 0 to {highest} here")]
     NoLevel {
         /// The level that was wanted.
-        level: u8,
+        level: Level,
         /// The highest there is.
-        highest: u8,
+        highest: Level,
     },
     /// Only UDP sockets can.
     #[error("only UDP sockets take part in flow control: TCP has its own")]
@@ -111,15 +115,15 @@ pub enum FlowError {
 /// # Errors
 /// [`FlowError::NoRoom`] if the send buffer is too small for what must be kept free, otherwise why
 /// the kernel refuses.
-pub fn never_drop(socket: impl AsFd, level: u8) -> Result<(), FlowError> {
+pub fn never_drop(socket: impl AsFd, level: Level) -> Result<(), FlowError> {
     let socket = socket.as_fd();
-    let mut value = Send::up_to(i32::from(level));
+    let mut value = Send::up_to(i32::from(level.get()));
     flow::set_send(socket, &value).map_err(|error| match error.errno() {
         ENOBUFS if flow::send(socket, &mut value).is_ok() => {
             let Send { buffer, reserve, reserved, room, .. } = value;
             FlowError::NoRoom { buffer, reserve, reserved, room }
         }
-        _ => explain(error, level, 15),
+        _ => explain(error, level, Level::MOST),
     })
 }
 
@@ -131,15 +135,15 @@ pub fn never_drop(socket: impl AsFd, level: u8) -> Result<(), FlowError> {
 /// # Errors
 /// [`FlowError::NoHeadroom`] if the receive buffer is too small for the headroom, otherwise why the
 /// kernel refuses.
-pub fn pause_peers(socket: impl AsFd, level: u8, payload: u32) -> Result<(), FlowError> {
+pub fn pause_peers(socket: impl AsFd, level: Level, payload: u32) -> Result<(), FlowError> {
     let socket = socket.as_fd();
-    let mut value = Receive::at(i32::from(level), payload);
+    let mut value = Receive::at(i32::from(level.get()), payload);
     flow::set_receive(socket, &value).map_err(|error| match error.errno() {
         ENOBUFS if flow::receive(socket, &mut value).is_ok() => {
             let Receive { frames, headroom, buffer, .. } = value;
             FlowError::NoHeadroom { frames, headroom, buffer }
         }
-        _ => explain(error, level, 14),
+        _ => explain(error, level, Level::HIGHEST_PAUSED),
     })
 }
 
@@ -152,7 +156,7 @@ pub(crate) fn room(socket: impl AsFd, payload: u32, fullest: u32) -> Option<Rece
     Some(ReceiveHeadroom { buffer, high, headroom, frames, asks, fullest })
 }
 
-fn explain(error: SysError, level: u8, highest: u8) -> FlowError {
+fn explain(error: SysError, level: Level, highest: Level) -> FlowError {
     match error.errno() {
         EPERM => FlowError::NotOpen { level },
         ENODEV => FlowError::NoLink,
@@ -173,7 +177,7 @@ mod tests {
     #[test]
     fn without_the_module_the_error_names_it() {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback");
-        match (never_drop(&socket, 3), pause_peers(&socket, 3, 100)) {
+        match (never_drop(&socket, Level::LEAST), pause_peers(&socket, Level::LEAST, 100)) {
             (Err(FlowError::NoModule), Err(FlowError::NoModule)) => {}
             // Where it is loaded, it answers.
             (Ok(()) | Err(FlowError::NotOpen { .. }), _) => println!("SKIP: prioflow is loaded"),
@@ -184,7 +188,8 @@ mod tests {
     #[test]
     fn error_numbers_of_the_kernel_have_an_explanation() {
         let refusal = |errno| SysError::new("setsockopt", std::io::Error::from_raw_os_error(errno));
-        let text = |errno| explain(refusal(errno), 9, 14).to_string();
+        let level = Level::new(9).unwrap();
+        let text = |errno| explain(refusal(errno), level, Level::HIGHEST_PAUSED).to_string();
         assert!(text(EPERM).contains("level 9 is not open"));
         assert!(text(ERANGE).contains("0 to 14"));
         assert!(text(ENODEV).contains("no device here"));

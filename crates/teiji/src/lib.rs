@@ -1,13 +1,17 @@
 //! Send frames on schedule and see when they arrived.
 //!
 //! ```no_run
+//! use teiji::domain::{RtPriority, SocketPriority};
 //! use teiji::{Cycle, Margin, Spans, Talker};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let frame = [0; 64];
+//! const CLASS: SocketPriority = SocketPriority::new(3).unwrap();
+//! const REALTIME: RtPriority = RtPriority::new(80).unwrap();
+//!
 //! let margin = Margin::calibrated()?; // from `teiji margin eth0`
-//! let mut talker = Talker::udp("enp3s0", "10.0.0.2:7788")?.priority(3).launch_time().open()?;
-//! for cycle in Cycle::every(1.millis()).ahead(margin).realtime(80).start()? {
+//! let mut talker = Talker::udp("enp3s0", "10.0.0.2:7788")?.priority(CLASS).launch_time().open()?;
+//! for cycle in Cycle::every(1.millis()).ahead(margin).realtime(REALTIME).start()? {
 //!     talker.send_at(cycle.departure(), &frame)?; // Err(Missed { by }) says why
 //! }
 //! # Ok(()) }
@@ -58,6 +62,7 @@ pub use teiji_core::frame::Fate;
 pub use units::Spans;
 
 pub use teiji_core::cycle::Schedule;
+pub use teiji_core::domain;
 pub use teiji_core::time::{Instant, Span, Tai};
 /// What the kernel reports about sent frames, for [`Talker::take_reports`].
 pub use teiji_sys::socket::{LaunchError, TxEvent, TxStampKind};

@@ -138,7 +138,7 @@ impl Listener {
             }
         }
         if let Some((level, payload)) = config.flow_control {
-            flow::pause_peers(&socket, level.get(), payload.into())?;
+            flow::pause_peers(&socket, level, payload.into())?;
         }
         let drops_before = socket.drops().unwrap_or(0);
         Ok(Self {

@@ -13,6 +13,7 @@ pub use watch::{Headroom, Reading, Watch};
 use std::panic::resume_unwind;
 use std::thread;
 
+use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 use teiji_sys::error::SysError;
 use thiserror::Error;
@@ -68,7 +69,7 @@ impl Margin {
     ///
     /// # Errors
     /// If the thread cannot be started, or may not have that priority.
-    pub fn estimated(priority: u8) -> Result<Self, MarginError> {
+    pub fn estimated(priority: RtPriority) -> Result<Self, MarginError> {
         let measure = || -> Result<Span, MarginError> {
             let cycle = Cycle::every(PERIOD).realtime(priority).times(WAKE_UPS).start()?;
             Ok(cycle.map(|wake| wake.late()).max().unwrap_or(Span::ZERO))
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_estimated_margin_is_longer_than_the_worst_latency() {
-        match Margin::estimated(50) {
+        match Margin::estimated(RtPriority::new(50).unwrap()) {
             Ok(margin) => assert!(margin.span() > margin.worst_latency().unwrap()),
             Err(MarginError::Cycle(CycleError::Scheduling(
                 error @ (SchedError::NoRealtimeRight { .. } | SchedError::NoRealtimeBudget { .. }),

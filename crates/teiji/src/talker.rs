@@ -16,7 +16,7 @@ pub use teiji_core::send_mode::LaunchMode;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use teiji_core::domain::{Pcp, VlanId};
+use teiji_core::domain::{Pcp, SocketPriority, VlanId};
 use teiji_core::time::{ClockId, Instant, Span, Tai};
 use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
 use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, VlanTag};
@@ -144,7 +144,7 @@ impl Talker {
             socket.request_tx_stamps(hardware.is_some()).map_err(failed)?;
         }
         if let Some(level) = config.flow_control {
-            flow::never_drop(&socket, level.get())?;
+            flow::never_drop(&socket, level)?;
         }
         let stamps = match config.stamps {
             TxStamps::Hardware if hardware.is_none() => TxStamps::Kernel,
@@ -299,7 +299,7 @@ fn ethernet_header(
 impl TalkerBuilder {
     /// `SO_PRIORITY`, which selects the traffic class; 0 unless set. Above 6
     /// it needs a right.
-    pub fn priority(mut self, priority: u8) -> Self {
+    pub fn priority(mut self, priority: SocketPriority) -> Self {
         self.0.priority = priority;
         self
     }

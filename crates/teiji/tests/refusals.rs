@@ -8,7 +8,7 @@ use std::process::Command;
 use teiji::listener::{ListenerConfig, ListenerError, Source};
 use teiji::talker::{Destination, LaunchMode, TalkerConfig, TalkerError};
 use teiji::{Listener, Schedule, Scheduling, Span, StopFlag, Talker, talker};
-use teiji_core::domain::RtPriority;
+use teiji_core::domain::{RtPriority, SocketPriority};
 use teiji_core::wire::VlanTag;
 use wire::{RX_MAC, RX_UDP4, Wire, now, schedule, udp};
 
@@ -161,7 +161,7 @@ fn as_somebody_without_rights() {
     assert_eq!(open(|_| ()), None, "plain UDP needs no right");
     let error = open(|c| c.launch = Some(LaunchMode::Exact)).unwrap();
     assert!(error.contains("CAP_NET_ADMIN"), "{error}");
-    let error = open(|c| c.priority = 7).unwrap();
+    let error = open(|c| c.priority = SocketPriority::new(7).unwrap()).unwrap();
     assert!(error.starts_with("no right to socket priority 7"), "{error}");
     let raw = open(|c| c.destination = Destination::Ethernet { to: RX_MAC, vlan: None }).unwrap();
     assert!(raw.contains("CAP_NET_RAW"), "{raw}");

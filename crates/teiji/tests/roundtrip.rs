@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use teiji::roundtrip::{ReflectorConfig, Requester, RequesterConfig, RoundTripError, request};
 use teiji::{Deadline, Reflector, RequesterLog, Scheduling, Span, StopFlag};
-use teiji_core::domain::Dscp;
+use teiji_core::domain::{Dscp, SocketPriority};
 use teiji_core::wire::{Echo, Probe};
 use wire::{Wire, now};
 
@@ -26,7 +26,7 @@ fn config(destination: &str, count: u64) -> RequesterConfig {
         timeout: Span::from_secs(5),
         payload: 122,
         flow: 7,
-        priority: 0,
+        priority: SocketPriority::default(),
         dscp: Dscp::default(),
         scheduling: Scheduling::default(),
     }
@@ -36,7 +36,7 @@ fn reflector(wire: &Wire, address: &str) -> Reflector {
     let config = ReflectorConfig {
         address: address.parse().unwrap(),
         interface: None,
-        priority: 0,
+        priority: SocketPriority::default(),
         dscp: Dscp::default(),
         busy_poll: None,
         scheduling: Scheduling::default(),
@@ -265,7 +265,7 @@ fn what_cannot_work_is_refused_with_the_next_step() {
     let config = |address: &str| ReflectorConfig {
         address: address.parse().unwrap(),
         interface: None,
-        priority: 0,
+        priority: SocketPriority::default(),
         dscp: Dscp::default(),
         busy_poll: None,
         scheduling: Scheduling::default(),

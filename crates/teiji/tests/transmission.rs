@@ -11,7 +11,7 @@ use teiji::{
     Deadline, Listener, ListenerLog, Schedule, Scheduling, Span, StopFlag, Talker, TalkerLog,
     talker,
 };
-use teiji_core::domain::RtPriority;
+use teiji_core::domain::{RtPriority, SocketPriority};
 use teiji_core::wire::VlanTag;
 use teiji_sys::sched::{self, SchedError};
 use teiji_sys::socket::{Address, Queue, Receiver, Socket};
@@ -223,7 +223,11 @@ fn the_library_sends_now_or_at_an_instant() {
     let Some(wire) = Wire::new() else { return };
     let mut listener = wire.rx(|| Listener::udp(RX_UDP4)).unwrap();
     assert_eq!(listener.local_address(), Some(RX_UDP4.parse().unwrap()));
-    let mut plain = wire.tx(|| Talker::udp("tx0", RX_UDP4).unwrap().priority(3).open()).unwrap();
+    let mut plain = wire
+        .tx(|| {
+            Talker::udp("tx0", RX_UDP4).unwrap().priority(SocketPriority::new(3).unwrap()).open()
+        })
+        .unwrap();
     plain.send(b"now").unwrap();
     let error = plain.send_at(now() + Span::from_secs(1), b"then").unwrap_err();
     assert!(matches!(error, talker::TalkerError::NoLaunchTimes), "{error}");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
-use teiji_core::domain::RtPriority;
+use teiji_core::domain::{RtPriority, SocketPriority};
 use teiji_core::time::Span;
 use teiji_experiment::reader::Cards;
 use teiji_run::machines::Places;
@@ -75,9 +75,9 @@ pub struct Args {
     /// Interface: interval between two frames.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
     period: Span,
-    /// Interface: `SO_PRIORITY`, which selects the class.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    priority: u8,
+    /// Interface: `SO_PRIORITY`, 0 to 15, which selects the class.
+    #[arg(long, value_name = "N", default_value = "3")]
+    priority: SocketPriority,
     /// Interface: `SCHED_FIFO` priority of the sending thread.
     #[arg(long, value_name = "PRIORITY", default_value = "80")]
     realtime: RtPriority,

@@ -7,7 +7,7 @@ use anyhow::bail;
 use serde::Serialize;
 use teiji::roundtrip::{RequesterConfig, RequesterLog, RoundTrip, request};
 use teiji::{Instant, Scheduling};
-use teiji_core::domain::{Dscp, RtPriority};
+use teiji_core::domain::{Dscp, RtPriority, SocketPriority};
 use teiji_core::time::Span;
 use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_stats::{Deviation, Series};
@@ -44,9 +44,8 @@ pub struct Args {
     /// Payload size.
     #[arg(long, value_name = "BYTES", default_value_t = 122)]
     payload: u16,
-    /// SO_PRIORITY of the requests, which qdiscs map to queues.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    priority: u8,
+    #[arg(long, value_name = "N", default_value_t, help = ranges::socket_priority(" of the requests"))]
+    priority: SocketPriority,
     #[arg(long, value_name = "N", default_value_t, help = ranges::dscp("of the requests"))]
     dscp: Dscp,
     #[arg(long, value_name = "PRIORITY", help = ranges::realtime())]

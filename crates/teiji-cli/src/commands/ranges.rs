@@ -1,10 +1,16 @@
 //! Help of options whose range is that of their type.
 
-use teiji_core::domain::{Dscp, RtPriority};
+use teiji_core::domain::{Dscp, RtPriority, SocketPriority};
 
 /// A code point; `of` is whose, and what else is to know.
 pub fn dscp(of: &str) -> String {
     format!("Differentiated services code point, {} to {}, {of}", Dscp::LEAST, Dscp::MOST)
+}
+
+/// What selects a queue; ` of` what is sent.
+pub fn socket_priority(of: &str) -> String {
+    let (least, most) = (SocketPriority::LEAST, SocketPriority::MOST);
+    format!("SO_PRIORITY{of}, {least} to {most}, which qdiscs map to queues")
 }
 
 /// A thread's priority, and memory that is locked because of it.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use teiji::roundtrip::{ReflectedCounts, ReflectorConfig};
 use teiji::{Deadline, Reflector, Scheduling};
-use teiji_core::domain::{Dscp, RtPriority};
+use teiji_core::domain::{Dscp, RtPriority, SocketPriority};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::TEIJI_ECHO_PORT;
 use teiji_sys::clock;
@@ -29,9 +29,8 @@ pub struct Args {
     /// UDP address to bind. Default: all addresses, IPv4 and IPv6.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<IpAddr>,
-    /// SO_PRIORITY of the replies, which qdiscs map to queues.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    priority: u8,
+    #[arg(long, value_name = "N", default_value_t, help = ranges::socket_priority(" of the replies"))]
+    priority: SocketPriority,
     #[arg(long, value_name = "N", default_value_t, help = ranges::dscp("of the replies, independent of that of the requests"))]
     dscp: Dscp,
     /// Poll the NIC for this long before waiting for a request (`SO_BUSY_POLL`), in whole

@@ -18,7 +18,7 @@ use teiji::Scheduling;
 use teiji::margin::{Reading, Watch};
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TxStamps};
 use teiji_core::cycle::Schedule;
-use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
+use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, SocketPriority, VlanId};
 use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_net::launch::{self, LaunchTimes};
@@ -76,9 +76,8 @@ pub struct Args {
     /// Payload size.
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     payload: u16,
-    /// SO_PRIORITY, which qdiscs map to queues.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    priority: u8,
+    #[arg(long, value_name = "N", default_value = "3", help = ranges::socket_priority(""))]
+    priority: SocketPriority,
     #[arg(long, value_name = "N", default_value_t, help = ranges::dscp("of UDP frames"))]
     dscp: Dscp,
     /// Opt in to flow control for levels up to this one: wait while the prioflow queue is full,

@@ -5,6 +5,7 @@ use crate::draft::ScenarioDraft;
 use crate::log::Log;
 use crate::scenario::Qdisc;
 use crate::suggest::list;
+use teiji_core::domain::SocketPriority;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for bridge in draft.hosts.iter().filter(|host| host.is_bridge()) {
@@ -39,7 +40,7 @@ fn nothing_waits_for_a_launch_time(
     log: &Log,
 ) {
     for wire in wires {
-        if let Some(Qdisc::Etf(_)) = draft.leaf_at(bridge, wire, 0) {
+        if let Some(Qdisc::Etf(_)) = draft.leaf_at(bridge, wire, SocketPriority::LEAST) {
             log.mistake(
                 places.port(bridge, wire, &["qdisc"]),
                 format!(

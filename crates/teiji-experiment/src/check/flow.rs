@@ -1,5 +1,6 @@
 //! A flow against the queueing discipline it passes.
 
+use teiji_core::domain::SocketPriority;
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 
@@ -73,7 +74,7 @@ fn can_be_controlled(
         if let Found::Wrong = port.qdisc {
             continue;
         }
-        let leaf = draft.leaf_at(host, wire, flow.priority.unwrap_or(0));
+        let leaf = draft.leaf_at(host, wire, flow.priority.unwrap_or_default());
         let linked =
             matches!(leaf, Some(Qdisc::Prioflow(prioflow)) if prioflow.link != LinkMode::Off);
         if !linked {
@@ -102,7 +103,7 @@ fn one_meaning_of_levels(
     let levels = |&(host, wire): &(&str, &str)| match draft.leaf_at(
         host,
         wire,
-        flow.priority.unwrap_or(0),
+        flow.priority.unwrap_or_default(),
     )? {
         Qdisc::Prioflow(prioflow) => Some((prioflow.source, prioflow.levels())),
         _ => None,
@@ -143,7 +144,7 @@ fn one_meaning_of_levels(
 /// A frame is sent only while its gate stays open to its end.
 fn fits_the_gate(
     flow: &FlowDraft,
-    priority: u8,
+    priority: SocketPriority,
     taprio: &Taprio,
     draft: &ScenarioDraft,
     places: &Places<'_>,
@@ -153,7 +154,7 @@ fn fits_the_gate(
     let (Some(transport), Some(payload), Some(rate)) = (flow.transport, flow.payload, rate) else {
         return;
     };
-    let class = taprio.map[usize::from(priority & 15)];
+    let class = taprio.map[usize::from(priority.get())];
     let Some(window) = longest_window(taprio, class) else { return };
     let line = line_time(transport, payload, rate);
     if line > window {
@@ -204,7 +205,7 @@ pub(super) fn own_ports(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
 
 fn drops_without_launch_time(
     flow: &FlowDraft,
-    priority: u8,
+    priority: SocketPriority,
     qdisc: Option<&QdiscTree>,
     places: &Places<'_>,
     log: &Log,
@@ -277,7 +278,7 @@ fn enough_margin(flow: &FlowDraft, margin: Span, etf: &Etf, places: &Places<'_>,
 fn nobody_honours(
     flow: &FlowDraft,
     from: &str,
-    priority: u8,
+    priority: SocketPriority,
     qdisc: Option<&QdiscTree>,
     places: &Places<'_>,
     log: &Log,
@@ -295,7 +296,7 @@ fn nobody_honours(
         );
         return;
     }
-    let list: Vec<String> = with_etf.iter().map(u8::to_string).collect();
+    let list: Vec<String> = with_etf.iter().map(SocketPriority::to_string).collect();
     log.warning(
         places.flow(&flow.name, "priority"),
         format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use teiji_core::domain::SocketPriority;
 use teiji_core::time::{ClockId, Span};
 
 use super::Places;
@@ -160,10 +161,10 @@ impl Context<'_> {
 
     /// Frames whose sender sets no priority have priority 0.
     fn ordinary_traffic(&self, tree: &QdiscTree) {
-        if tree.etf_of(0).is_none() {
+        if tree.etf_of(SocketPriority::LEAST).is_none() {
             return;
         }
-        let Some(class) = tree.class_of(0) else {
+        let Some(class) = tree.class_of(SocketPriority::LEAST) else {
             self.log.warning(
                 self.at(&["qdisc", "kind"]),
                 "ETF at the root drops every frame without a launch time, ARP and neighbour discovery too",

@@ -1,7 +1,7 @@
 //! `[flows.NAME]`: what is sent.
 
 use serde::{Deserialize, Serialize};
-use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
+use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, SocketPriority, VlanId};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Probe;
@@ -12,7 +12,8 @@ use super::{Absent, section};
 use crate::scenario::{PauseLength, SendMode, Transport};
 
 /// `SO_PRIORITY`.
-pub(crate) const PRIORITIES: Int<u8> = int(0, 15).why("The kernel's maps have 16 priorities.");
+pub(crate) const PRIORITIES: Int<SocketPriority> =
+    int(SocketPriority::LEAST, SocketPriority::MOST).why("The kernel's maps have 16 priorities.");
 /// Differentiated services code points.
 pub(crate) const CODE_POINTS: Int<Dscp> =
     int(Dscp::LEAST, Dscp::MOST).why("A code point has 6 bits.");
@@ -132,7 +133,7 @@ section! {
         /// launch-time: transmit as soon as possible, at the latest at the launch time
         const DEADLINE: bool = "deadline", (), Absent::Default(false);
         /// `SO_PRIORITY`: selects the class
-        priority: u8 = "priority", PRIORITIES, Absent::Default(0);
+        priority: SocketPriority = "priority", PRIORITIES, Absent::Default(SocketPriority::LEAST);
         /// udp4, udp6: differentiated services code point of every frame; prioflow's level is a
         /// quarter of it
         dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);

@@ -1,7 +1,7 @@
 //! `[round-trips.NAME]`: requests and their replies.
 
 use serde::{Deserialize, Serialize};
-use teiji_core::domain::{Dscp, RtPriority};
+use teiji_core::domain::{Dscp, RtPriority, SocketPriority};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
 use teiji_core::wire::Echo;
@@ -82,7 +82,7 @@ section! {
         const PORT: u16 =
             "port", UDP_PORTS, Absent::Means("`8788`, one more for each table before it");
         /// `SO_PRIORITY` of requests and replies: selects the class
-        priority: u8 = "priority", PRIORITIES, Absent::Default(0);
+        priority: SocketPriority = "priority", PRIORITIES, Absent::Default(SocketPriority::LEAST);
         /// differentiated services code point of requests and replies; prioflow's level is a
         /// quarter of it
         dscp: Dscp [serde(default)] = "dscp", CODE_POINTS, Absent::Default(Dscp::LEAST);

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value as Json, json};
-use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, VlanId};
+use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, SocketPriority, VlanId};
 use teiji_core::quantity::Rate;
 use teiji_core::wire::MacAddr;
 
@@ -81,7 +81,7 @@ macro_rules! integers {
     )* };
 }
 
-integers!(u8, u16, u32, u64, i32, Dscp, Level, Pcp, RtPriority, VlanId);
+integers!(u8, u16, u32, u64, i32, Dscp, Level, Pcp, RtPriority, SocketPriority, VlanId);
 
 /// What a file holds has 64 bits with a sign.
 fn in_a_file(number: impl TryInto<i64>) -> i64 {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji_core::domain::Dscp;
+use teiji_core::domain::{Dscp, SocketPriority};
 use teiji_core::time::Span;
 
 use super::{Flow, LevelSource, Qdisc, RoundTrips, Scenario, Wire};
@@ -46,10 +46,11 @@ impl Scenario {
         if flows.is_empty() {
             return Some(Span::ZERO);
         }
-        let table = match self.port(host, &wire.name)?.qdisc.as_ref()?.leaf_of(0)? {
-            Qdisc::Prioflow(p) if p.source == LevelSource::Dscp => p.levels(),
-            _ => return None,
-        };
+        let table =
+            match self.port(host, &wire.name)?.qdisc.as_ref()?.leaf_of(SocketPriority::LEAST)? {
+                Qdisc::Prioflow(p) if p.source == LevelSource::Dscp => p.levels(),
+                _ => return None,
+            };
         let level = |dscp: Dscp| table.levels().get(usize::from(dscp.get())).copied();
         let own = level(dscp)?;
         let time = |flow: &Flow| {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::SocketPriority;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 
@@ -61,20 +62,19 @@ impl From<Qdisc> for QdiscTree {
 
 impl QdiscTree {
     /// The traffic class or band of a priority; `None` where there are none.
-    /// The kernel looks at the lowest four bits.
-    pub fn class_of(&self, priority: u8) -> Option<u8> {
+    pub fn class_of(&self, priority: SocketPriority) -> Option<u8> {
         let (Qdisc::Mqprio(Mqprio { map, .. })
         | Qdisc::Prio(Prio { map, .. })
         | Qdisc::Taprio(Taprio { map, .. })) = &self.root
         else {
             return None;
         };
-        Some(map[usize::from(priority & 15)])
+        Some(map[usize::from(priority.get())])
     }
 
     /// The discipline without children that frames of this priority pass, if
     /// the experiment sets one.
-    pub fn leaf_of(&self, priority: u8) -> Option<&Qdisc> {
+    pub fn leaf_of(&self, priority: SocketPriority) -> Option<&Qdisc> {
         match self.class_of(priority) {
             Some(class) => self.classes.get(&class),
             None => Some(&self.root),
@@ -82,7 +82,7 @@ impl QdiscTree {
     }
 
     /// The ETF that frames of this priority pass.
-    pub fn etf_of(&self, priority: u8) -> Option<&Etf> {
+    pub fn etf_of(&self, priority: SocketPriority) -> Option<&Etf> {
         match self.leaf_of(priority) {
             Some(Qdisc::Etf(etf)) => Some(etf),
             _ => None,
@@ -105,8 +105,8 @@ impl QdiscTree {
     }
 
     /// The priorities whose frames pass an ETF.
-    pub fn priorities_with_etf(&self) -> Vec<u8> {
-        (0..16).filter(|priority| self.etf_of(*priority).is_some()).collect()
+    pub fn priorities_with_etf(&self) -> Vec<SocketPriority> {
+        SocketPriority::all().filter(|priority| self.etf_of(*priority).is_some()).collect()
     }
 
     /// The root, then each of the others.

@@ -5,7 +5,7 @@ use teiji::load::{LoadKind, Running};
 use teiji::margin::running_kernel;
 use teiji::talker::{Destination, LaunchMode, Prepared, TalkerConfig, TxStamps};
 use teiji_core::cycle::Schedule;
-use teiji_core::domain::RtPriority;
+use teiji_core::domain::{RtPriority, SocketPriority};
 use teiji_core::time::Span;
 use teiji_core::wire::MacAddr;
 use teiji_experiment::SendMode;
@@ -30,7 +30,7 @@ pub struct InterfaceBench {
     /// Frames of each run.
     pub frames: u64,
     /// `SO_PRIORITY` of the frames.
-    pub priority: u8,
+    pub priority: SocketPriority,
     /// `SCHED_FIFO` priority of the sender.
     pub realtime: RtPriority,
     /// The delta of the ETF that frames of this priority pass; without one they

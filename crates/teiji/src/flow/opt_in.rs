@@ -43,9 +43,9 @@ pub struct Receiving {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptedIn {
     /// Packets up to this level are protected.
-    pub send: Option<u8>,
+    pub send: Option<Level>,
     /// Packets of this level are paused; and the receive buffer in bytes.
-    pub receive: Option<(u8, u32)>,
+    pub receive: Option<(Level, u32)>,
 }
 
 impl OptIn {
@@ -74,17 +74,18 @@ impl OptIn {
 }
 
 impl Sending {
-    fn apply(self, socket: &Socket) -> Result<u8, FlowError> {
+    fn apply(self, socket: &Socket) -> Result<Level, FlowError> {
         let Self::UpTo(level) = self else { return apply_permitted(socket) };
-        never_drop(socket, level.get()).map(|()| level.get())
+        never_drop(socket, level).map(|()| level)
     }
 }
 
-fn apply_permitted(socket: &Socket) -> Result<u8, FlowError> {
-    match never_drop(socket, Level::MOST.get()) {
-        Ok(()) => Ok(Level::MOST.get()),
+fn apply_permitted(socket: &Socket) -> Result<Level, FlowError> {
+    match never_drop(socket, Level::MOST) {
+        Ok(()) => Ok(Level::MOST),
         Err(FlowError::NotOpen { level }) => {
-            let highest = open_levels().checked_sub(1).ok_or(FlowError::NotOpen { level })?;
+            let highest = open_levels().checked_sub(1).and_then(Level::new);
+            let highest = highest.ok_or(FlowError::NotOpen { level })?;
             never_drop(socket, highest).map(|()| highest)
         }
         Err(error) => Err(error),
@@ -98,11 +99,11 @@ fn open_levels() -> u8 {
 }
 
 impl Receiving {
-    fn apply(self, socket: &Socket, resized: bool) -> Result<(u8, u32), FlowError> {
+    fn apply(self, socket: &Socket, resized: bool) -> Result<(Level, u32), FlowError> {
         let Self { level, payload } = self;
-        let level = level.get();
         let mut found = Receive::at(NO_LEVEL, payload);
-        flow::receive(socket.as_fd(), &mut found).map_err(|error| explain(error, level, 14))?;
+        flow::receive(socket.as_fd(), &mut found)
+            .map_err(|error| explain(error, level, Level::HIGHEST_PAUSED))?;
         let wanted = buffer_with_headroom(&found, resized);
         if found.buffer < wanted {
             // The kernel doubles it, and may grant less: the next call says if that is too little.
@@ -122,8 +123,9 @@ fn buffer_with_headroom(found: &Receive, resized: bool) -> u32 {
 
 /// Opts the socket out in both directions.
 pub(super) fn opt_out(socket: &Socket) -> Result<(), FlowError> {
-    flow::set_send(socket.as_fd(), &Send::up_to(NO_LEVEL)).map_err(|e| explain(e, 0, 15))?;
-    flow::set_receive(socket.as_fd(), &Receive::at(NO_LEVEL, 1)).map_err(|e| explain(e, 0, 14))
+    let why = |highest| move |error| explain(error, Level::LEAST, highest);
+    flow::set_send(socket.as_fd(), &Send::up_to(NO_LEVEL)).map_err(why(Level::MOST))?;
+    flow::set_receive(socket.as_fd(), &Receive::at(NO_LEVEL, 1)).map_err(why(Level::HIGHEST_PAUSED))
 }
 
 #[cfg(test)]

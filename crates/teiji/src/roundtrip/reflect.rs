@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
-use teiji_core::domain::Dscp;
+use teiji_core::domain::{Dscp, SocketPriority};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
@@ -33,7 +33,7 @@ pub struct ReflectorConfig {
     /// means all.
     pub interface: Option<String>,
     /// `SO_PRIORITY` of the replies.
-    pub priority: u8,
+    pub priority: SocketPriority,
     /// Differentiated services code point of the replies.
     pub dscp: Dscp,
     /// How long to poll the card before waiting for a request, in whole microseconds

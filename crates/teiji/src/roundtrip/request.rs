@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
-use teiji_core::domain::Dscp;
+use teiji_core::domain::{Dscp, SocketPriority};
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::{Echo, Probe};
@@ -40,7 +40,7 @@ pub struct RequesterConfig {
     /// Flow identifier in the test header.
     pub flow: u16,
     /// `SO_PRIORITY` of the requests.
-    pub priority: u8,
+    pub priority: SocketPriority,
     /// Differentiated services code point of the requests.
     pub dscp: Dscp,
     /// How the asking thread is scheduled.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use teiji_core::send_mode::LaunchMode;
 
-use teiji_core::domain::{Dscp, Level};
+use teiji_core::domain::{Dscp, Level, SocketPriority};
 use teiji_core::wire::{MacAddr, VlanTag};
 
 use crate::scheduling::Scheduling;
@@ -21,7 +21,7 @@ pub struct TalkerConfig {
     /// at least [`teiji_core::wire::Probe::LEN`].
     pub payload: u16,
     /// `SO_PRIORITY`.
-    pub priority: u8,
+    pub priority: SocketPriority,
     /// Differentiated services code point of UDP frames.
     pub dscp: Dscp,
     /// Size of the socket's buffer in bytes, as `SO_SNDBUF` takes it; `None`: the kernel's default.
@@ -46,7 +46,7 @@ impl TalkerConfig {
             destination,
             flow: 0,
             payload: 64,
-            priority: 0,
+            priority: SocketPriority::default(),
             dscp: Dscp::default(),
             send_buffer: None,
             launch: None,

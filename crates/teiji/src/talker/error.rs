@@ -1,5 +1,6 @@
 //! Why a talker cannot open or send, each with the next step.
 
+use teiji_core::domain::SocketPriority;
 use teiji_core::time::Span;
 use teiji_core::wire::{Probe, VlanTag};
 use teiji_sys::error::SysError;
@@ -95,7 +96,7 @@ pub enum TalkerError {
     )]
     NoPriorityRight {
         /// What was asked for.
-        priority: u8,
+        priority: SocketPriority,
     },
     /// Raw frames need a right.
     #[error(

@@ -308,7 +308,10 @@ mod tests {
 
     #[test]
     fn a_socket_is_described_by_its_settings() {
-        let both = OptedIn { send: Some(15), receive: Some((3, 383_488)) };
+        let both = OptedIn {
+            send: Some(Level::MOST),
+            receive: Level::new(3).map(|level| (level, 383_488)),
+        };
         assert_eq!(
             has(&both, &Glyphs::ASCII),
             "sends up to level 15 are protected; pauses its peers at level 3, with a receive \

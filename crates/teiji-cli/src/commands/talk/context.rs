@@ -3,6 +3,7 @@
 use serde::Serialize;
 use teiji::margin::Reading;
 use teiji::talker::TxStamps;
+use teiji_core::domain::SocketPriority;
 use teiji_core::time::Span;
 use teiji_net::traffic::QdiscDrops;
 
@@ -12,7 +13,7 @@ use super::judge::{Counts, Criteria};
 pub(super) struct Context {
     pub(super) interface: String,
     pub(super) destination: String,
-    pub(super) priority: u8,
+    pub(super) priority: SocketPriority,
     pub(super) period: Span,
     pub(super) margin: Option<Span>,
     pub(super) criteria: Criteria,
