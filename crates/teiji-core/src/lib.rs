@@ -23,6 +23,7 @@ pub mod activity;
 pub mod cpu_time;
 pub mod cycle;
 pub mod domain;
+pub mod errno;
 pub mod figure;
 pub mod frame;
 pub mod load;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use teiji_core::errno::EPERM;
 use teiji_core::time::Span;
 use teiji_core::wire;
 use teiji_record::capture::FlowKey;
@@ -21,7 +22,6 @@ use crate::sample::Flow;
 
 /// `ETH_P_ALL`: outgoing frames, too.
 const ALL: u16 = 3;
-const EPERM: i32 = 1;
 /// Enough for the headers of a test frame: Ethernet with two tags, IPv4 with options, UDP, its own.
 const OCTETS: u16 = 128;
 const FRAMES_A_CALL: u16 = 64;

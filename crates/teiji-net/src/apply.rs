@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::errno::ENODEV;
 use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
 
@@ -34,8 +35,6 @@ use crate::threads::KernelThread;
 
 /// How long a card may take to come home; the kernel does it at once.
 const HOME_WAIT: Duration = Duration::from_secs(5);
-
-const ENODEV: i32 = 19;
 
 /// How to apply a plan.
 #[derive(Clone, Default)]

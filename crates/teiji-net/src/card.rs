@@ -13,6 +13,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use teiji_core::errno::{EEXIST, ENODEV};
 use teiji_core::wire::MacAddr;
 use teiji_sys::ethtool;
 use teiji_sys::sysfs::Sysfs;
@@ -29,9 +30,6 @@ use crate::qdisc::{Handle, ObservedQdisc};
 use crate::ssh::SshConnection;
 use crate::threads;
 use crate::usage::{self, Use};
-
-const EEXIST: i32 = 17;
-const ENODEV: i32 = 19;
 
 /// What a card had before it was taken: enough to put it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! The sentences for a failed step: what failed, the kernel's words, what to do next.
 
+use teiji_core::errno::{
+    EACCES, EADDRNOTAVAIL, EEXIST, EINVAL, EIO, ENODEV, ENOENT, EOPNOTSUPP, EPERM,
+};
 use teiji_experiment::scenario::Prioflow;
 
 use crate::cause::Cause;
@@ -9,16 +12,6 @@ use crate::processing::ProcessingSetting;
 use crate::qdisc::{self, NotOffloaded};
 use crate::system::SystemSetting;
 use crate::vtsn::Setting;
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
-const EIO: i32 = 5;
-const EACCES: i32 = 13;
-const ENODEV: i32 = 19;
-const EEXIST: i32 = 17;
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
-const EADDRNOTAVAIL: i32 = 99;
 
 /// Next step for a NIC that has fewer transmit queues than `mqprio` takes.
 const FEW_QUEUES: &str =

@@ -2,6 +2,7 @@
 //! experiments (kernel/prioflow/README.md).
 
 use serde::Serialize;
+use teiji_core::errno::{ENOENT, EPERM};
 use teiji_experiment::scenario::{LevelTable, LinkMode, Prioflow};
 use thiserror::Error;
 
@@ -15,9 +16,6 @@ pub use crate::qdisc::prioflow_counters::{
 };
 use crate::qdisc::{Handle, ROOT_HANDLE, prioflow, prioflow_counters};
 use crate::transmit_ring::TransmitRing;
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
 
 /// Why flow control cannot be set, taken away or looked at. Nothing was changed.
 #[derive(Debug, Error)]

@@ -1,13 +1,11 @@
 //! What happens to the flow control of ports and sockets, as the kernel tells it: levels that
 //! change, peers that pause for too long or do not obey, receivers that do not read.
 
+use teiji_core::errno::{ENOBUFS, ENOENT, EOPNOTSUPP};
+
 use crate::flow::{FlowError, FlowPort};
 pub use crate::netlink::prioflow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use crate::netlink::{KernelError, Netlink, prioflow_events};
-
-const ENOENT: i32 = 2;
-const EOPNOTSUPP: i32 = 95;
-const ENOBUFS: i32 = 105;
 
 /// The sockets of the calling thread's network namespace that send pause requests.
 ///

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use teiji_core::errno::ENOENT;
 use teiji_sys::netns;
 
 use crate::card;
@@ -14,8 +15,6 @@ use crate::netlink::{KernelError, Netlink, link};
 /// How long a port may take until it can send; a gigabit card negotiates for
 /// two to four seconds.
 pub(crate) const CARRIER_WAIT: Duration = Duration::from_secs(10);
-
-const ENOENT: i32 = 2;
 
 /// An anonymous namespace, held open, with a socket inside.
 #[derive(Debug)]

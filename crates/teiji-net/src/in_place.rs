@@ -11,6 +11,7 @@
 mod before;
 mod error;
 
+use teiji_core::errno::ENODEV;
 use teiji_experiment::scenario::Qdisc;
 use teiji_experiment::{PortProfile, Profile};
 use teiji_sys::ethtool;
@@ -36,8 +37,6 @@ use crate::vtsn;
 
 pub use before::MachineBefore;
 pub use error::InPlaceError;
-
-const ENODEV: i32 = 19;
 
 /// What a profile changes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

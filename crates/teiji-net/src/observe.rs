@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::errno::ENODEV;
 use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
 
@@ -21,8 +22,6 @@ use crate::processing;
 use crate::qdisc::{Handle, ObservedQdisc};
 use crate::threads::KernelThread;
 use crate::vtsn;
-
-const ENODEV: i32 = 19;
 
 /// The set-up as the kernel has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

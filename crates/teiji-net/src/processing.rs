@@ -7,6 +7,7 @@ mod command;
 use std::collections::BTreeMap;
 use std::fs;
 
+use teiji_core::errno::ENODEV;
 use teiji_experiment::scenario::{Policy, Port, Processing};
 use teiji_sys::sysfs::Sysfs;
 
@@ -49,8 +50,6 @@ pub enum ProcessingSetting {
         cpus: Option<Vec<u16>>,
     },
 }
-
-const ENODEV: i32 = 19;
 
 const INTERRUPT_CPUS: &str = "interrupts' CPUs";
 const INTERRUPT_THREADS: &str = "interrupt threads";

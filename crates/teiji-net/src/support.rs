@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
+use teiji_core::errno::ENOENT;
 use teiji_core::wire::MacAddr;
 use teiji_sys::sched::{self, Capability};
 
@@ -15,7 +16,6 @@ use crate::netlink::{KernelError, qdisc};
 use crate::plan::{Attachment, Plan};
 use crate::receive_trace;
 
-const ENOENT: i32 = 2;
 /// Any link will do to ask for a qdisc; this one is always there.
 const LOOPBACK: u32 = 1;
 

@@ -1,46 +1,15 @@
 //! How a frame's fate is written in the records.
 
 use teiji::Fate;
-
-/// Linux's names of the errors a send call plausibly fails with
-/// (`include/uapi/asm-generic/errno*.h`; the same on x86, Arm and RISC-V).
-/// Others are written as their number.
-const ERRNO_NAMES: [(i32, &str); 20] = [
-    (1, "EPERM"),
-    (4, "EINTR"),
-    (5, "EIO"),
-    (6, "ENXIO"),
-    (11, "EAGAIN"),
-    (12, "ENOMEM"),
-    (13, "EACCES"),
-    (14, "EFAULT"),
-    (19, "ENODEV"),
-    (22, "EINVAL"),
-    (32, "EPIPE"),
-    (90, "EMSGSIZE"),
-    (95, "EOPNOTSUPP"),
-    (99, "EADDRNOTAVAIL"),
-    (100, "ENETDOWN"),
-    (101, "ENETUNREACH"),
-    (105, "ENOBUFS"),
-    (110, "ETIMEDOUT"),
-    (111, "ECONNREFUSED"),
-    (113, "EHOSTUNREACH"),
-];
+use teiji_core::errno;
 
 /// `missed`, `invalid`, or `send-failed:` with the name (or number) of errno.
 pub(crate) fn emit(fate: Fate) -> String {
     match fate {
         Fate::Missed => "missed".to_owned(),
         Fate::Invalid => "invalid".to_owned(),
-        Fate::SendFailed(errno) => format!("send-failed:{}", errno_name(errno)),
+        Fate::SendFailed(errno) => format!("send-failed:{}", errno::name(errno)),
     }
-}
-
-/// Linux's name of an error, or its number.
-pub(crate) fn errno_name(errno: i32) -> String {
-    let known = ERRNO_NAMES.iter().find(|(number, _)| *number == errno);
-    known.map_or_else(|| errno.to_string(), |(_, name)| (*name).to_owned())
 }
 
 /// The fate written as `text`; `None` if it is none.
@@ -48,14 +17,8 @@ pub(crate) fn parse(text: &str) -> Option<Fate> {
     match text {
         "missed" => Some(Fate::Missed),
         "invalid" => Some(Fate::Invalid),
-        _ => errno(text.strip_prefix("send-failed:")?).map(Fate::SendFailed),
+        _ => errno::parse(text.strip_prefix("send-failed:")?).map(Fate::SendFailed),
     }
-}
-
-/// The error that [`errno_name`] wrote.
-pub(crate) fn errno(name: &str) -> Option<i32> {
-    let named = ERRNO_NAMES.iter().find(|(_, known)| *known == name).map(|(n, _)| *n);
-    named.or_else(|| name.parse().ok())
 }
 
 #[cfg(test)]

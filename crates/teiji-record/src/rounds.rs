@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use teiji::{RequesterLog, RoundTrip};
+use teiji_core::errno;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::RoundTrips;
 use teiji_stats::{RoundStatistics, RoundTerms, RoundView};
 
 use crate::columns::{Column, Kind, Row, flow, instant, seq, stamp};
-use crate::fate;
 use crate::table::{RecordsError, Table};
 
 /// Format name and version of the files this crate writes.
@@ -103,9 +103,9 @@ impl Row for RoundRow {
             name: "send_error",
             optional: true,
             kind: Kind::Text(
-                |row| row.round.send_failed.map(fate::errno_name),
+                |row| row.round.send_failed.map(errno::name),
                 |row, text| {
-                    row.round.send_failed = Some(fate::errno(text)?);
+                    row.round.send_failed = Some(errno::parse(text)?);
                     Some(())
                 },
             ),

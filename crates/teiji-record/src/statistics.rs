@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use teiji::{Fate, ReceiveHeadroom};
+use teiji_core::errno;
 use teiji_stats::{FlowStatistics, FlowTerms};
 
-use crate::fate;
 use crate::join::ListenerFacts;
 use crate::{Facts, FlowPlan, FrameRow, Records};
 
@@ -20,7 +20,7 @@ impl Records {
                 let mut statistics = FlowStatistics::from_frames(&plan.terms(&self.facts), rows);
                 for row in rows {
                     if let Some(Fate::SendFailed(errno)) = row.fate {
-                        *statistics.send_errors.entry(fate::errno_name(errno)).or_default() += 1;
+                        *statistics.send_errors.entry(errno::name(errno)).or_default() += 1;
                     }
                 }
                 (plan.name.clone(), statistics)

@@ -1,11 +1,8 @@
 //! Why a socket may not poll its card, whoever receives by it.
 
+use teiji_core::errno::{ENOPROTOOPT, EPERM};
 use teiji_sys::error::SysError;
 use thiserror::Error;
-
-// Numbers of errno(3) that mean something here.
-const EPERM: i32 = 1;
-const ENOPROTOOPT: i32 = 92;
 
 /// Why there is no busy polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -28,19 +28,12 @@ pub use supervise::{SuperviseError, start as supervise_this_process};
 use std::os::fd::AsFd;
 
 use teiji_core::domain::Level;
+use teiji_core::errno::{ENETDOWN, ENOBUFS, ENODEV, ENOPROTOOPT, EOPNOTSUPP, EPERM, ERANGE};
 use teiji_sys::error::SysError;
 use teiji_sys::flow::{self, NO_LEVEL, Receive, Send};
 use thiserror::Error;
 
 use crate::record::ReceiveHeadroom;
-
-const EPERM: i32 = 1;
-const ENODEV: i32 = 19;
-const ERANGE: i32 = 34;
-const ENOPROTOOPT: i32 = 92;
-const EOPNOTSUPP: i32 = 95;
-const ENETDOWN: i32 = 100;
-const ENOBUFS: i32 = 105;
 
 /// Why a socket could not opt in. Each text says what to do about it.
 #[derive(Debug, Error)]

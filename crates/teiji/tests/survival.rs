@@ -11,11 +11,9 @@ use std::time::Duration;
 use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
 use teiji::talker::{self, Destination, TalkerConfig};
 use teiji::{Deadline, Fate, Instant, Listener, Schedule, Span, StopFlag, TalkerLog};
+use teiji_core::errno::{EAGAIN, ENOBUFS};
 use teiji_core::wire::Probe;
 use wire::{RX_MAC, RX_UDP4, Wire, command, now, schedule, udp};
-
-const ENOBUFS: i32 = 105;
-const EAGAIN: i32 = 11;
 
 fn listen_to_flow_3(frames: u64) -> ListenerConfig {
     ListenerConfig {

@@ -1,6 +1,8 @@
 //! Generic netlink: families by their name, and their multicast groups. Numbers from
 //! `include/uapi/linux/genetlink.h`.
 
+use teiji_core::errno::ENOENT;
+
 use super::{KernelError, Netlink};
 use crate::message::{Request, attribute, attributes, text, u16_at, u32_at};
 
@@ -11,7 +13,6 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const CTRL_ATTR_MCAST_GROUPS: u16 = 7;
 const CTRL_ATTR_MCAST_GRP_NAME: u16 = 1;
 const CTRL_ATTR_MCAST_GRP_ID: u16 = 2;
-const ENOENT: i32 = 2;
 
 /// `struct genlmsghdr`
 const GENL_HEADER_LEN: usize = 4;

@@ -5,6 +5,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use serde::{Deserialize, Serialize};
+use teiji_core::errno::ENODEV;
 use teiji_core::wire::MacAddr;
 
 use super::{KernelError, Netlink};
@@ -41,8 +42,6 @@ const IFF_LOOPBACK: u32 = 1 << 3;
 const IFF_LOWER_UP: u32 = 1 << 16;
 
 const BR_STATE_FORWARDING: u8 = 3;
-
-const ENODEV: i32 = 19;
 
 /// `struct ifinfomsg { u8 family; u8 pad; u16 type; s32 index; u32 flags; u32 change; }`
 const IFINFOMSG_LEN: usize = 16;

@@ -19,6 +19,8 @@ use std::io;
 use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
 use netlink_sys::{Socket, SocketAddr};
 
+use teiji_core::errno::EAGAIN;
+
 use crate::message::{
     HEADER_LEN, NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_CAPPED, NLM_F_DUMP, NLM_F_DUMP_INTR, NLMSG_DONE,
     NLMSG_ERROR, Request, attribute, i32_at, messages, text, u32_at,
@@ -166,7 +168,6 @@ impl Netlink {
 
     /// What was told, if something was: whole messages.
     pub(crate) fn told(&self) -> Result<Option<Vec<u8>>, KernelError> {
-        const EAGAIN: i32 = 11;
         match self.receive() {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.errno == EAGAIN => Ok(None),

@@ -1,5 +1,6 @@
 //! The events of `prioflow` by generic netlink. Numbers from kernel/uapi/prioflow.h.
 
+use teiji_core::errno::ENOENT;
 use teiji_core::time::{Instant, Monotonic};
 
 use super::generic::{Family, field};
@@ -28,8 +29,6 @@ const A_QUEUED: u16 = 12;
 const A_HIGH: u16 = 13;
 const A_BUFFER: u16 = 14;
 const A_PAUSE_REQUESTS: u16 = 15;
-
-const ENOENT: i32 = 2;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 
+use teiji_core::errno::{EBADF, EINVAL, ENOSYS, ESRCH};
 use teiji_sys::error::SysError;
 use teiji_sys::pidfd::PidFd;
 use teiji_sys::socket::Socket;
@@ -12,10 +13,6 @@ use thiserror::Error;
 use super::opt_in::{self, OptIn, OptedIn};
 use super::{EPERM, FlowError};
 
-const ESRCH: i32 = 3;
-const EBADF: i32 = 9;
-const EINVAL: i32 = 22;
-const ENOSYS: i32 = 38;
 /// What `readlink` gives of a socket's descriptor.
 const SOCKET_LINK: &str = "socket:[";
 

@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use teiji_core::errno::{EACCES, EBUSY, EINVAL, ENOENT, ENOSYS};
 use teiji_sys::error::SysError;
 use teiji_sys::netns;
 use teiji_sys::pidfd::PidFd;
@@ -25,12 +26,6 @@ use super::{EPERM, FlowError};
 use caller::{Caller, Own};
 
 mod caller;
-
-const ENOENT: i32 = 2;
-const EACCES: i32 = 13;
-const EBUSY: i32 = 16;
-const EINVAL: i32 = 22;
-const ENOSYS: i32 = 38;
 
 /// The calls that the supervisor performs.
 const RULES: [Rule<'static>; 2] = [

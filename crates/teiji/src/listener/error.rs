@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use teiji_core::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EPERM};
 use teiji_sys::error::SysError;
 use teiji_sys::interface::InterfaceError;
 use teiji_sys::sched::SchedError;
@@ -90,13 +91,6 @@ pub enum ListenerError {
         error: SysError,
     },
 }
-
-// Numbers of errno(3) that mean something here.
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
-const EAFNOSUPPORT: i32 = 97;
-const EADDRINUSE: i32 = 98;
-const EADDRNOTAVAIL: i32 = 99;
 
 impl ListenerError {
     /// The sentence for a system call that failed while opening.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use teiji_core::errno::{EADDRINUSE, EADDRNOTAVAIL};
 use teiji_core::time::Span;
 use teiji_core::wire::Echo;
 use teiji_sys::error::SysError;
@@ -82,10 +83,6 @@ pub enum RoundTripError {
     #[error("cannot receive: {0}")]
     Receive(SysError),
 }
-
-// Numbers of errno(3) that mean something here.
-const EADDRINUSE: i32 = 98;
-const EADDRNOTAVAIL: i32 = 99;
 
 impl RoundTripError {
     /// The sentence for a system call that failed while opening.

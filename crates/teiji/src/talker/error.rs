@@ -1,6 +1,7 @@
 //! Why a talker cannot open or send, each with the next step.
 
 use teiji_core::domain::SocketPriority;
+use teiji_core::errno::{EAFNOSUPPORT, EINVAL, ENOPROTOOPT, EPERM};
 use teiji_core::time::Span;
 use teiji_core::wire::{Probe, VlanTag};
 use teiji_sys::error::SysError;
@@ -138,12 +139,6 @@ pub enum TalkerError {
         error: SysError,
     },
 }
-
-// Numbers of errno(3) that mean something here.
-const EPERM: i32 = 1;
-const EINVAL: i32 = 22;
-const ENOPROTOOPT: i32 = 92;
-const EAFNOSUPPORT: i32 = 97;
 
 impl TalkerError {
     /// The sentence for a system call that failed while opening.

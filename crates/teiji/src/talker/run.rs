@@ -6,6 +6,7 @@
 //! reports, which are then of dropped frames only, are taken every [`DROPS_EVERY`] frames.
 
 use teiji_core::cycle::Schedule;
+use teiji_core::errno::EAGAIN;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::Probe;
 use teiji_sys::clock;
@@ -187,7 +188,6 @@ impl Ready {
 
 /// The socket's buffer has no room.
 fn is_full(result: &Result<(), SysError>) -> bool {
-    const EAGAIN: i32 = 11;
     result.as_ref().is_err_and(|error| error.errno() == EAGAIN)
 }
 

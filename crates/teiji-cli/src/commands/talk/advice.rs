@@ -3,18 +3,11 @@
 use std::io;
 
 use teiji::talker::{LaunchMode, TxStamps};
+use teiji_core::errno::{EAGAIN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ENOBUFS, EPERM};
 use teiji_net::launch::LaunchTimes;
 
 use super::context::{Context, Counted, JudgedBy, uncounted};
 use super::judge::Counts;
-
-// Numbers of errno(3) for which there is a next step.
-const EPERM: i32 = 1;
-const EAGAIN: i32 = 11;
-const ENETDOWN: i32 = 100;
-const ENETUNREACH: i32 = 101;
-const ENOBUFS: i32 = 105;
-const EHOSTUNREACH: i32 = 113;
 
 /// The kernel's words for an errno.
 pub(super) fn errno(number: i32) -> String {
