@@ -37,6 +37,12 @@ pub struct Manifest {
     pub started: String,
     /// When it ended; `None` while it runs, and for ever if it was killed.
     pub finished: Option<String>,
+    /// It was interrupted, and has the members that were measured until then.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// The members that could not be measured. Known at the end.
+    #[serde(default)]
+    pub missing: Vec<MissingMember>,
     /// The laboratory, if it ran there.
     pub lab: Option<LabManifest>,
     /// What the kernel answered about the machine during each member.
@@ -44,6 +50,17 @@ pub struct Manifest {
     pub observed: ObservedCases,
     /// How to run a member again, identically.
     pub replay: Option<Replay>,
+}
+
+/// A member without records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingMember {
+    /// Name of its case.
+    pub case: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Why it has none: the error, with its causes.
+    pub why: String,
 }
 
 /// The laboratory a run took place in: what must be equal for its records to

@@ -17,6 +17,8 @@ fn manifest() -> Manifest {
         cases: vec!["normal".to_owned()],
         started: "2026-11-21T09:30:00Z".to_owned(),
         finished: None,
+        interrupted: false,
+        missing: Vec::new(),
         lab: None,
         observed: crate::ObservedCases::default(),
         replay: None,

@@ -138,6 +138,8 @@ mod tests {
             cases: Vec::new(),
             started: String::new(),
             finished: None,
+            interrupted: false,
+            missing: Vec::new(),
             lab,
             observed: teiji_record::ObservedCases::default(),
             replay: None,

@@ -17,7 +17,7 @@ use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_net::{Binding, KeeperProgram, SshConnection, card};
 use teiji_record::capture::CaptureTail;
-use teiji_record::manifest::{self, KernelManifest, Manifest, Replay};
+use teiji_record::manifest::{self, KernelManifest, Manifest, MissingMember, Replay};
 use teiji_record::summary::Testbed;
 use teiji_record::{LabManifest, ObservedCase, ObservedCases, RunFolder};
 use teiji_remote::SshOptions;
@@ -34,7 +34,7 @@ use crate::measure::{self, Outcome, Setup, TracedFlow, ptp};
 use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, PARTS, Progress, parts};
 use crate::report;
-use crate::summarise::{self, Remarks};
+use crate::summarise;
 
 /// What to run.
 pub struct Request {
@@ -174,22 +174,19 @@ pub fn run(
         return Err(nothing_measured(&bench, &folder, failures, stop.is_stopped()));
     }
     manifest.finished = Some(rfc3339(SystemTime::now()));
-    folder.write_manifest(&manifest)?;
-    let mut remarks = Remarks::default();
-    if stop.is_stopped() {
-        remarks
-            .warnings
-            .push("The run was interrupted: it shows the part that was measured.".to_owned());
-    }
-    let missing = |(member, error): &(&Member<'_>, anyhow::Error)| {
-        ((member.case.name.clone(), member.seed), format!("{error:#}"))
+    manifest.interrupted = stop.is_stopped();
+    let missing = |(member, error): &(&Member<'_>, anyhow::Error)| MissingMember {
+        case: member.case.name.clone(),
+        seed: member.seed,
+        why: format!("{error:#}"),
     };
-    remarks.missing = failures.iter().map(missing).collect();
-    let summary = summarise::summarise(&folder, &manifest, experiment, remarks)?;
+    manifest.missing = failures.iter().map(missing).collect();
+    folder.write_manifest(&manifest)?;
+    let summary = summarise::summarise(&folder, &manifest, experiment, None)?;
     folder.write_summary(&summary)?;
     folder.mark_latest()?;
     let members = || summary.cases.iter().flat_map(|case| &case.members);
-    let ended = if stop.is_stopped() {
+    let ended = if manifest.interrupted {
         Ended::Interrupted
     } else if !failures.is_empty() || members().any(|member| member.incomplete) {
         Ended::Incomplete
@@ -419,6 +416,8 @@ fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Mani
         cases: request.experiment.cases.iter().map(|case| case.name.clone()).collect(),
         started: rfc3339(started),
         finished: None,
+        interrupted: false,
+        missing: Vec::new(),
         lab,
         observed: ObservedCases::default(),
         replay: Some(Replay {

@@ -30,15 +30,6 @@ pub struct Found {
     pub remade: bool,
 }
 
-/// What a run knows of itself beside what is in its folder.
-#[derive(Default)]
-pub struct Remarks {
-    /// What a reader must know of the whole run, full sentences.
-    pub warnings: Vec<String>,
-    /// Why members are missing, by case and seed.
-    pub missing: BTreeMap<(String, u64), String>,
-}
-
 /// The folder's summary as this version understands it.
 ///
 /// # Errors
@@ -65,8 +56,7 @@ pub fn read(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Found> {
     let text = folder.read_experiment()?;
     let mut experiment = experiment_file::parse(&text, "experiment.toml", manifest)?;
     experiment.cases = experiment_file::choose_cases(&experiment, &manifest.cases)?;
-    let remarks = Remarks { warnings: vec![why], ..Remarks::default() };
-    let summary = summarise(folder, manifest, &experiment, remarks)?;
+    let summary = summarise(folder, manifest, &experiment, Some(why))?;
     if summary.cases.iter().all(|case| case.members.is_empty()) {
         let path = report::shown(folder.path());
         bail!(
@@ -77,7 +67,8 @@ pub fn read(folder: &RunFolder, manifest: &Manifest) -> anyhow::Result<Found> {
     Ok(Found { summary, remade: true })
 }
 
-/// The summary of what the folder's records hold. `experiment` has the cases that were to run.
+/// The summary of what the folder's records hold. `experiment` has the cases that were to run;
+/// `remade` says why the summary is not the run's own.
 ///
 /// # Errors
 /// Records cannot be read.
@@ -85,15 +76,18 @@ pub fn summarise(
     folder: &RunFolder,
     manifest: &Manifest,
     experiment: &Experiment,
-    remarks: Remarks,
+    remade: Option<String>,
 ) -> anyhow::Result<Summary> {
-    let Remarks { mut warnings, missing } = remarks;
+    let interrupted = "The run was interrupted: it shows the part that was measured.".to_owned();
+    let interrupted = manifest.interrupted.then_some(interrupted);
+    let mut warnings: Vec<String> = remade.into_iter().chain(interrupted).collect();
     let mut cases = Vec::new();
     let mut of_members = Vec::new();
     for case in &experiment.cases {
         let mut members = Vec::new();
         for &seed in &manifest.seeds {
-            let why = missing.get(&(case.name.clone(), seed)).map(String::as_str);
+            let missing = manifest.missing.iter().find(|m| m.case == case.name && m.seed == seed);
+            let why = missing.map(|missing| missing.why.as_str());
             let there = folder.path().join(RunFolder::records_name(&case.name, seed)).is_file();
             if let (None, true) = (why, there) {
                 let (member, said) = member(folder, manifest, experiment, case, seed)
