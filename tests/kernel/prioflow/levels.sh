@@ -8,6 +8,7 @@
 # package: ethtool
 # package: iputils-ping
 # package: iputils-arping
+# package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
 . /suite/lib
 . /suite/port.inc
@@ -48,6 +49,16 @@ equal "PTP over UDP is level 15" 15:1 "$(levels ptp 319 319)"
 equal "a datagram from another port is not PTP" 0:1 "$(levels ptp 0 319)"
 equal "nor is that of a program which may not have the port" 0:1 "$(levels ptp 319 320 1000)"
 equal "nor one to a single host" 0:1 "$(levels a teiji talk v0 10.0.0.2:319 --frames 1 --no-stamps)"
+# join LEVEL OPTION GROUP: A joins a multicast group and leaves it; its reports are delayed.
+join() {
+    # shellcheck disable=SC2016  # perl expands it
+    a perl -e 'my ($class, $option, $group, $index) = @ARGV;
+        socket(S, $class ? 10 : 2, 2, 0) or die $!;
+        my $set = pack("H*", $group) . ($class ? pack("i", $index) : pack("x4 i", $index));
+        setsockopt(S, $class, $option, $set) or die $!' "$1" "$2" "$3" "$(a cat /sys/class/net/v0/ifindex)"
+    sleep 3
+}
+equal "an IGMP report is level 15" 15 "$(levels join 0 35 ef010101 | sed 's/:[0-9]*//g')"
 equal "a frame that is not IP is level 0" 0:1 \
     "$(levels a teiji talk v0 "$peer" --frames 1 --no-stamps)"
 
@@ -97,6 +108,8 @@ wait_for 10 a ping -c 1 -W 1 -Q 0x30 "$local%v0"
 classes >after
 equal "IPv6 neighbour discovery is at level 15" "3 15" \
     "$(awk 'NR == FNR { sent[$1] = $2; next } $2 > sent[$1] { printf "%s%s", gap, $1; gap = " " }' before after)"
+equal "an MLD report is level 15" 15 \
+    "$(levels join 41 20 ff0e00000000000000000000000000aa | sed 's/:[0-9]*//g')"
 contains "the traffic class of IPv6 is the level" 6:1 "$(levels a ping -c 1 -W 2 -Q 0x60 "$local%v0")"
 wire_down
 end
