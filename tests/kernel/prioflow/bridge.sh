@@ -76,6 +76,10 @@ for port in "Z zy" "Y yx" "X xa" "X xb"; do
     # shellcheck disable=SC2086 # two words
     timely within "and so has bridge port $port, for its forwarded frames" 1 1000000 "$(forwarded $port pause-requests)"
 done
+at_14() { in_ns X tc -s class show dev xy | awk '$1 == "class" { on = $3 == "1:f" } on && $1 == "Sent" { print $4; exit }'; }
+before=$(at_14)
+must in_ns A arping -q -c 1 -w 2 -I a0 10.0.0.2
+equal "an ARP frame that a bridge forwards is at level 14" $((before + 1)) "$(at_14)"
 echo "most frames of one port and level in a queue: X $(forwarded X xy most) Y $(forwarded Y yz most)" \
     "Z $(forwarded Z zs most); room $(forwarded X xa room), headroom $(forwarded X xa headroom)"
 equal "no frame exceeded its port's room" "0 0 0" \
