@@ -32,7 +32,7 @@ full_reader() {
     b perl flow.pl receive level="$level" payload=1000 count=2000 hold=1 pid=reader.pid "$@" \
         <go >reader.log &
     must wait_for 10 grep -q ready reader.log
-    a perl flow.pl send level="$level" priority="$level" count=2000 pid=sender.pid >/dev/null &
+    a perl flow.pl send level="$level" priority="$level" count=2000 source=7002 pid=sender.pid >/dev/null &
 }
 end_reader() {
     kill -9 "$(cat reader.pid)" "$(cat sender.pid)" 2>/dev/null
@@ -118,6 +118,12 @@ equal "also as a port of a bridge" "3 0" "$(both)"
 end_reader
 must ip -n B link set v0p nomaster
 must ip -n B link del br0
+must ip -n B neighbour replace 10.0.0.1 dev v0p lladdr "$(a cat /sys/class/net/v0/address)" nud permanent
+full_reader 2 connect=7002
+must wait_for 10 is_at 3
+sleep 0.1
+equal "one that is connected pauses the link that leads to its peer" "3 0" "$(both)"
+end_reader
 must ip -n A link del w0
 
 # The receiver watchdog.
@@ -166,9 +172,14 @@ peer_change obey 15
 must wait_for 5 is_state "2 obeys"
 
 # Its pause-storm watchdog ends an obedience, and its frames say so.
+a teiji flow watch v0 --events --for $((20 * slow))s >events.log &
+watcher=$!
+must wait_for 5 grep -q paused events.log
 peer_change storm $((300 * slow))
 change receive-level 3
 check "a peer whose watchdog has timed out says that it ignores" wait_for 5 is_state "2 ignores"
+check "an event says so" wait_for 5 grep -q "the peer's pause-storm watchdog ignores" events.log
+kill $watcher
 refused "which is an alarm" a teiji flow check
 change receive-level 0
 peer_change storm $((10000 * slow))
