@@ -199,10 +199,23 @@ no_link() {
 }
 must ip -n A link add v0.5 link v0 type vlan id 5
 for device in lo br0 v0.5; do no_link $device; done
-if ip -n A link add bond0 type bond 2>/dev/null; then
-    no_link bond0
-else
-    skip "a link on a bond is refused: this kernel has no bonds"
-fi
+# no_link_of DEVICE TYPE…: the same of a new device.
+no_link_of() {
+    device=$1
+    shift
+    if ip -n A link add "$device" "$@" 2>made.log; then
+        no_link "$device"
+        must ip -n A link del "$device"
+    else
+        skip "a link on $device is refused: this kernel has none: $(cat made.log)"
+    fi
+}
+no_link_of bond0 type bond
+# A device beneath one of these cannot be a bridge's port.
+must ip -n A link set v0 nomaster
+no_link_of macvlan0 link v0 type macvlan
+no_link_of ipvlan0 link v0 type ipvlan
+no_link_of macsec0 link v0 type macsec
+no_link_of vxlan0 type vxlan id 7 remote 10.0.0.2 dstport 4789
 wire_down
 end
