@@ -62,6 +62,17 @@ change send-level 5 for $((300 * slow))
 check "an end that a pause gets later is kept" wait_for 30 has_come $((before + 10))
 wait "$sender"
 
+before=$(came)
+change send-level 5 for $((60000 * slow))
+send 4 10 &
+sender=$!
+wait_for 5 has_queued 10
+start=$(now_cs)
+change send-level 5 for $((300 * slow))
+must wait_for $((90 * slow)) has_come $((before + 10))
+within "so is an earlier one than before, in centiseconds" $((25 * slow)) $((75 * slow)) $(($(now_cs) - start))
+wait "$sender"
+
 # A blocking sender of 300 datagrams, more than a send buffer holds. The destination address
 # does not exist, so that there are no replies.
 must ip -n A neighbour replace 10.0.0.3 dev v0 lladdr "$peer" nud permanent
