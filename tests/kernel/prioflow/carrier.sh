@@ -113,6 +113,25 @@ must ip -n A link set v0 up
 must ip -n A neighbour replace 10.0.0.2 dev v0 lladdr "$peer" nud permanent
 plug
 
+# The same with a sender that does not stop.
+b perl -e "$numbers" >numbers.log &
+reader=$!
+must wait_for 10 grep -q ready numbers.log
+a perl -e "$numbered" 1 2000 2 <go >sender.log 2>&1 &
+sender=$!
+for round in 1 2 3; do
+    sleep 0.2
+    unplug
+    sleep 0.2
+    plug
+done
+wait_for $((60 * slow)) gone $reader
+echo >&3
+echo >&3
+wait_for 5 gone $sender
+contains "a flood goes on after the carrier was lost" 2000 "$(grep '^[0-9]' numbers.log)"
+check "and its datagrams come in order" awk '/^[0-9]/ { if ($1 <= last) exit 1; last = $1 }' numbers.log
+
 # Under load: only frames that had left when the carrier was lost do not come.
 arrived_down() { b ethtool -S v0p | awk '$1 == "rx_down:" { print $2 }'; }
 down_before=$(arrived_down)
