@@ -8,6 +8,7 @@
 # module: bridge
 # package: iproute2
 # package: ethtool
+# package: iputils-arping
 # package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
 . /suite/lib
@@ -26,6 +27,7 @@ ip netns del G 2>/dev/null
 must ip netns add G
 must ip -n B link add link v0p name guest type macvlan mode bridge
 must ip -n B link set guest netns G
+ip netns exec G sysctl -qw net.ipv6.conf.guest.disable_ipv6=1
 must ip -n G link set guest up
 # forge PROTOCOL FRAME: with what the packet socket says that the frame is, hexadecimal.
 forge() {
@@ -50,6 +52,20 @@ equal "and the peer obeys none" 0 "$(transmit_level)"
 # One of the peer's own, which come each second.
 timely within "nor receives them" 0 1 $(($(count received) - before))
 contains "status warns" "5 level frames of other senders" "$(b teiji flow status v0p)"
+
+# Its network control is as that of a bridge: the peer can pause it.
+must ip -n G address add 10.0.0.9/24 dev guest
+at_14() { b tc -s class show dev v0p | awk '$1 == "class" { on = $3 == "1:f" } on && $1 == "Sent" { print $4; exit }'; }
+# more_at_14 COMMAND…: frames at level 14 that it causes.
+more_at_14() {
+    before=$(at_14)
+    must "$@"
+    sleep 0.1
+    echo $(($(at_14) - before))
+}
+equal "a guest's frame to a link-local group address is at level 14" 1 \
+    "$(more_at_14 forge 88cc "0180c200000e$(plain "$peer")88cc$(printf '%092x' 0)")"
+equal "so is an ARP frame of its kernel" 1 "$(more_at_14 ip netns exec G perl flow.pl send count=1 host=1)"
 ip netns del G
 
 # The peer is not trusted.
