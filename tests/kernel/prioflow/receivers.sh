@@ -6,6 +6,7 @@
 # module: vtsn
 # module: prioflow
 # module: dummy
+# module: veth
 # package: iproute2
 # package: ethtool
 # package: perl-base
@@ -81,6 +82,20 @@ must ip -n B link set v0p mtu 4000
 check "a larger MTU needs more headroom: the high mark is lower" [ "$(mark)" -lt "$before" ]
 must ip -n B link set v0p mtu 1500
 equal "and a smaller one less again" "$before" "$(mark)"
+# A device that hands over the sender's own frames, of which this is of 9000 octets, but for two.
+must ip link add x0 netns A mtu 9000 type veth peer name x1 netns B
+must a ethtool -K x0 sg off
+must b tc qdisc replace dev x1 root handle 1: prioflow link mac-control reaction 1 ring 1
+must ip -n B link set x1 up
+must ip -n A link set x0 up
+must ip -n A address add 10.0.9.1/24 broadcast 10.0.9.255 dev x0
+usual=$(mark)
+# shellcheck disable=SC2016  # perl expands it
+must a perl -e 'socket(S, 2, 2, 0) or die $!; setsockopt(S, 1, 6, pack("i", 1)) or die $!;
+    send(S, "x", $_, pack("S n C4 x8", 2, 7009, 10, 0, 9, 255)) or die $! for 0x8000, 0'
+check "a driver that charges more for a frame needs more headroom" [ "$(mark)" -lt "$usual" ]
+must ip -n B link del x1
+equal "until its port is gone" "$before" "$(mark)"
 a perl flow.pl send priority=3 count=20
 equal "levels above are not paused" "20 0" "$(sent 3) $(queued 3)"
 timely equal "and no frame is lost" "0 0" "$(dropped 2) $(overflowed)"
@@ -146,6 +161,70 @@ echo >&4
 check "a full socket sends XOFF when it opts in" wait_for 5 is_at 5
 kill -9 "$(cat 7004.pid)"
 check "and XON when it is closed" wait_for 5 is_at 0
+
+# A socket whose buffer is full of errors.
+b perl flow.pl receive level=4 payload=1000 high=20000 low=10000 errors=20 hold=1 count=2 port=7004 \
+    <go >errors.log &
+reader=$!
+must wait_for 10 grep -q ready errors.log
+a perl flow.pl send priority=4 count=1 port=7004 >flow.log
+must wait_for 5 is_at 5
+echo >&3
+check "errors that nobody reads do not keep a receiver in XOFF" wait_for 2 is_at 0
+a perl flow.pl send priority=4 count=1 port=7004 >flow.log
+wait_for 10 gone $reader
+contains "they count for XOFF" "came=2 asks=2 " "$(cat errors.log)"
+
+# shellcheck disable=SC2016  # perl expands it
+equal "a socket in a BPF sockmap is refused" "busy" "$(b perl -e 'use POSIX ();
+    my $bpf = { x86_64 => 321, aarch64 => 280, armv7l => 386 }->{(POSIX::uname())[4]};
+    sub address { substr(pack("P", $_[0]) . "\0" x 8, 0, 8) }
+    socket(my $s, 2, 2, 0) or die; bind($s, pack("S n x12", 2, 7009)) or die;
+    my $map = syscall($bpf, 0, my $made = pack("L5", 15, 4, 4, 1, 0), 20);
+    my ($key, $value) = (pack("L", 0), pack("L", fileno $s));
+    my $update = pack("L2", $map, 0) . address($key) . address($value) . pack("Q", 0);
+    syscall($bpf, 2, $update, 32) == 0 or die "update: $!";
+    print setsockopt($s, 0, 0x5471, pack("l L7", 1, 1000, (0) x 6)) ? "taken" : $!{EBUSY} ? "busy" : $!' 2>&1)"
+
+# A link that gets faster: the high mark falls below the low mark that the receiver has got.
+must sysctl -qw net.core.rmem_max=4000000
+must b ethtool -s v0p speed 10 duplex full autoneg off
+lost=$(overflowed)
+pauses() { a tc -s qdisc show dev v0 | sed -n 's/^ *2 .* \([0-9]*\)x .*/\1/p'; }
+before=$(pauses)
+peer_change reaction 1000 ring 10
+b perl flow.pl receive level=2 payload=1000 rcvbuf=300000 count=1000 hold=1 <go >reader.log &
+reader=$!
+must wait_for 10 grep -q ready reader.log
+must b ethtool -s v0p speed 1000 duplex full autoneg off
+a perl flow.pl send level=2 priority=2 count=1000 >flow.log &
+sender=$!
+must wait_for 10 is_at 3
+sleep 0.3
+equal "the pause lasts while the buffer is above half of the mark" "3 $((before + 1))" "$(transmit_level) $(pauses)"
+echo >&3
+wait_for 30 gone $reader
+contains "all are received" "came=1000 " "$(cat reader.log)"
+equal "and none is lost" "$lost" "$(overflowed)"
+wait_for 5 gone $sender
+must b ethtool -s v0p speed 100 duplex full autoneg off
+
+# Small and large frames by turns.
+must ip -n A link set v0 mtu 9000
+must ip -n B link set v0p mtu 9000
+peer_change reaction 1000 ring 16
+b perl flow.pl receive level=2 payload=64 rcvbuf=1500000 count=2000 hold=1 <go >reader.log &
+reader=$!
+must wait_for 10 grep -q ready reader.log
+a perl flow.pl send level=2 priority=2 count=2000 size=64,8900 >flow.log &
+sender=$!
+must wait_for 10 is_at 3
+sleep 0.3
+echo >&3
+wait_for 30 gone $reader
+contains "of datagrams of 64 and 8900 octets all are received" "came=2000 " "$(cat reader.log)"
+equal "and none is lost" "$lost" "$(overflowed)"
+wait_for 5 gone $sender
 exec 3>&- 4>&-
 wire_down
 end
