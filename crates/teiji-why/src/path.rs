@@ -267,7 +267,7 @@ impl Finder<'_> {
         }
         if self.timeline.sees_mac {
             let mac = hop.mac?;
-            parts.until(mac.queued, Cause::Driver);
+            self.between(mac.queued, driver, &Cause::Driver, parts);
             parts.until(mac.earliest, Cause::Launch);
             parts.until(mac.start, Cause::Mac(mac.why));
         }
@@ -451,7 +451,9 @@ impl Finder<'_> {
 
     /// The same of a time in which the thread waits for no lock that sleeps.
     fn unlocked(&self, to: Ps, sent: Passage, own: &Cause, parts: &mut Parts) {
+        let context = (sent.pid, sent.layer);
         let cause = |segment: &Segment, _| match segment.layer {
+            layer if *own == Cause::Driver && (segment.pid, layer) == context => own.clone(),
             None if segment.pid == 0 => match own {
                 Cause::Switch | Cause::Release => own.clone(),
                 Cause::Receive | Cause::Bridge | Cause::Responder | Cause::Requester => Cause::Idle,
@@ -602,6 +604,40 @@ const LOCK_FUNCTIONS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::MacWait;
+
+    #[test]
+    fn who_interrupts_the_driver_is_seen() {
+        let segment = |start, end, pid, layer| Segment { start, end, pid, layer };
+        let softirq = Some(Layer::Softirq(0));
+        for layer in [None, softirq] {
+            let cpus = vec![vec![
+                segment(0, 12, 7, layer),
+                segment(12, 15, 7, Some(Layer::Interrupt(1))),
+                segment(15, 40, 9, None),
+                segment(40, 50, 7, layer),
+            ]];
+            let timeline = Timeline { cpus, sees_mac: true, ..Timeline::default() };
+            let symbols = Symbols::default();
+            let finder = Finder { timeline: &timeline, symbols: &symbols };
+            let [queue, driver] = [5, 10].map(|time| Passage { time, cpu: 0, pid: 7, layer });
+            let mac = MacWait { queued: 44, earliest: 44, start: 60, why: 1 };
+            let hop =
+                Hop { queue: Some(queue), driver: Some(driver), mac: Some(mac), ..Hop::default() };
+            let mut parts = Parts::new(queue.time);
+            finder.sent(&hop, &mut parts).unwrap();
+            let path = parts.path().unwrap();
+            let expected = [
+                (Cause::Driver, 2),
+                (Cause::Interrupt("?".to_owned()), 3),
+                (Cause::Thread("thread 9".to_owned()), 25),
+                (Cause::Driver, 4),
+                (Cause::Mac(1), 16),
+            ];
+            assert_eq!(path.parts[1..], expected);
+            assert_eq!((path.from, path.to), (5, 60));
+        }
+    }
 
     #[test]
     fn a_softirq_that_has_ended_meanwhile_is_another_call() {
