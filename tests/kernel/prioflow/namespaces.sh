@@ -21,6 +21,7 @@ gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 # A tenth of it per datagram: slower than the wire, which takes 86 us, and than a sender on a debug
 # kernel, which takes 3 ms.
 pause=0.002
+crowds="C1 C2 C3 C4 C5"
 [ "$slow" = 1 ] || pause=0.06
 # exchange: 2000 datagrams to a reader that sends XOFF again and again; ms of the whole.
 exchange() {
@@ -40,7 +41,7 @@ must a ethtool -s v0 speed 100 duplex full autoneg off
 must sysctl -qw net.core.rmem_max=2000000 net.ipv4.udp_mem="400000 400000 400000"
 link_up reaction 100 ring 16
 must b tc qdisc change dev v0p root prioflow by priority reaction 100 ring 16
-for ns in C D; do
+for ns in C D $crowds; do
     ip netns del $ns 2>/dev/null
     must ip netns add $ns
 done
@@ -55,21 +56,24 @@ must c tc qdisc replace dev w0 root handle 1: prioflow link mac-control reaction
 alone=$(exchange)
 [ -p go ] || mkfifo go
 exec 3<>go
-# Receivers whose low mark is never reached, filled over loopback.
-# shellcheck disable=SC2016  # perl expands it
-c sh -c "ulimit -n 20000; exec perl -e 'my \$count = shift; my @all; \$| = 1;
-    socket(my \$from, 2, 2, 0) or die;
-    for my \$n (0 .. \$count - 1) {
-        socket(my \$s, 2, 2, 0) or die \"socket: \$!\";
-        bind(\$s, pack(\"S n C4 x8\", 2, 10000 + \$n, 127, 0, 0, 1)) or die \"bind: \$!\";
-        setsockopt(\$s, 0, 0x5471, pack(\"l L7\", 1, 1000, 5000, 2000, (0) x 4)) or die \"opt in: \$!\";
-        send(\$from, \"x\" x 1000, 0, pack(\"S n C4 x8\", 2, 10000 + \$n, 127, 0, 0, 1)) or die for 1 .. 4;
-        push @all, \$s;
-    }
-    print \"ready\n\"; <STDIN>' $count" <go >many.log 2>&1 &
+# crowd NAMESPACE COUNT: receivers whose low mark is never reached, filled over loopback.
+crowd() {
+    # shellcheck disable=SC2016  # perl expands it
+    ip netns exec "$1" sh -c "ulimit -n 20000; exec perl -e 'my \$count = shift; my @all; \$| = 1;
+        socket(my \$from, 2, 2, 0) or die;
+        for my \$n (0 .. \$count - 1) {
+            socket(my \$s, 2, 2, 0) or die \"socket: \$!\";
+            bind(\$s, pack(\"S n C4 x8\", 2, 10000 + \$n, 127, 0, 0, 1)) or die \"bind: \$!\";
+            setsockopt(\$s, 0, 0x5471, pack(\"l L7\", 1, 1000, 5000, 2000, (0) x 4)) or die \"opt in: \$!\";
+            send(\$from, \"x\" x 1000, 0, pack(\"S n C4 x8\", 2, 10000 + \$n, 127, 0, 0, 1)) or die for 1 .. 4;
+            push @all, \$s;
+        }
+        print \"ready\n\"; <STDIN>' $2" <go >"$1.log" 2>&1 &
+    must wait_for 120 grep -q . "$1.log"
+}
+crowd C $count
 many=$!
-must wait_for 120 grep -q . many.log
-contains "they are in XOFF" "ready" "$(cat many.log)"
+contains "they are in XOFF" "ready" "$(cat C.log)"
 check "their port requests their level" sh -c "ip netns exec C tc -s qdisc show dev w0 | grep -q 'receive level 2'"
 beside=$(exchange)
 timely within "so many receivers of another namespace delay nobody" 1 $((alone * 13 / 10)) "$beside"
@@ -77,6 +81,24 @@ within "whose pauses count" 3 100000 "$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' read
 echo "alone $alone ms, beside $count receivers in XOFF $beside ms"
 echo >&3
 wait $many
+
+# A hundred in each of five namespaces, which poll their own.
+for ns in $crowds; do
+    must ip -n "$ns" link add w0 type vtsn
+    for device in lo w0 w0p; do must ip -n "$ns" link set $device up; done
+    must ip netns exec "$ns" tc qdisc replace dev w0 root handle 1: prioflow link mac-control reaction 100 ring 16
+    crowd "$ns" 100
+done
+contains "receivers of five namespaces are in XOFF" "ready ready ready ready ready" "$(for ns in $crowds; do cat "$ns.log"; done | paste -s -d ' ')"
+beside=$(exchange)
+asks=$(sed -n 's/.*asks=\([0-9]*\).*/\1/p' reader.log)
+# On a CPU that all of them share; eight poll intervals are 2 ms.
+timely within "each resume is late by eight poll intervals at most" 1 $((alone + 2 * asks)) "$beside"
+echo "beside a hundred in each of five namespaces $beside ms, $asks XOFFs"
+for ns in $crowds; do
+    echo >&3
+    ip netns del "$ns"
+done
 ip netns del C
 ip netns del D
 wire_down
