@@ -36,6 +36,12 @@ pub const PERCENTILES: [(f64, u64, u64); 7] = [
 ];
 
 impl Figure {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let percentiles = PERCENTILES.map(|(percent, ..)| Self::Percentile(percent));
+        [Self::Mean, Self::Min, Self::Max, Self::Range, Self::Stddev].into_iter().chain(percentiles)
+    }
+
     /// Whether it measures a width: a ratio of means and extremes, which are around zero,
     /// has no meaning.
     pub const fn is_width(self) -> bool {
@@ -90,9 +96,7 @@ mod tests {
 
     #[test]
     fn a_figures_name_reads_back() {
-        let percentiles = PERCENTILES.map(|(percent, ..)| Figure::Percentile(percent));
-        let plain = [Figure::Mean, Figure::Min, Figure::Max, Figure::Range, Figure::Stddev];
-        for figure in plain.into_iter().chain(percentiles) {
+        for figure in Figure::all() {
             assert_eq!(figure.to_string().parse(), Ok(figure));
         }
         for name in ["", "p", "p98", "median", "P50"] {

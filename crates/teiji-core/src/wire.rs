@@ -22,6 +22,9 @@ pub const TEIJI_UDP_PORT: u16 = 7788;
 /// (unassigned by IANA).
 pub const TEIJI_ECHO_PORT: u16 = 7789;
 
+/// Size of a listener's buffer in bytes, as `SO_RCVBUF` takes it, unless another is given.
+pub const DEFAULT_RECEIVE_BUFFER: u32 = 4 << 20;
+
 /// `EtherType` of raw test frames: IEEE 802 "Local Experimental Ethertype 2"
 /// (IEEE 802-2014, table 8-2). 1 (0x88B5) is left to flow control.
 pub const TEIJI_ETHERTYPE: EtherType = EtherType(0x88B6);

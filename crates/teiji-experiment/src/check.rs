@@ -20,6 +20,10 @@ use crate::draft::ScenarioDraft;
 use crate::log::Log;
 use crate::tree::{Origin, Table};
 
+const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
+/// Beyond this, instants would leave the range of 64 bits of nanoseconds.
+const TOO_LONG_NS: i128 = 365 * DAY_NS;
+
 /// Looks for contradictions in one case. `tree` tells where things were
 /// written.
 pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &Log) {

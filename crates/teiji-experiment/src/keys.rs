@@ -28,6 +28,7 @@ use serde_json::Value as Json;
 use crate::fields::{Fields, Found};
 pub use file::PAPERS;
 pub use profile::{PROFILE, PROFILE_PORT};
+pub use qdisc::MAX_CLASSES;
 pub use schema::json_schema;
 pub use section::{SECTIONS, Section, markdown};
 
@@ -56,6 +57,8 @@ pub(crate) enum Absent<T> {
     Default(T),
     /// This value, which has words of its own.
     Described(T, &'static str),
+    /// This value, or what its reader makes of it, as the words behind it say.
+    Computed(T, &'static str),
     /// Nothing that the key alone could tell, in words.
     Means(&'static str),
 }
@@ -118,7 +121,7 @@ impl<'a> Fields<'a> {
             Absent::Required(example) => self.required(key.name, example, found),
             Absent::Default(value) | Absent::Described(value, _) => found.or_default(value.clone()),
             // Its reader has a default of its own.
-            Absent::Means(_) => found.value(),
+            Absent::Computed(..) | Absent::Means(_) => found.value(),
         }
     }
 
@@ -166,6 +169,7 @@ impl<T: Kind + Sync> Declared for Key<T> {
         match &self.absent {
             Absent::Required(_) => "required".to_owned(),
             Absent::Default(value) => format!("`{}`", value.toml(&self.limits)),
+            Absent::Computed(value, words) => format!("`{}`{words}", value.toml(&self.limits)),
             Absent::Described(_, words) | Absent::Means(words) => (*words).to_owned(),
         }
     }

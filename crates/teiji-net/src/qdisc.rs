@@ -14,6 +14,7 @@ mod taprio;
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer, de};
+use teiji_experiment::keys;
 use teiji_experiment::scenario::{Prioflow, Qdisc, QdiscTree};
 
 use crate::message::Request;
@@ -22,7 +23,7 @@ pub use compile::{QdiscError, compile, queues_needed};
 /// `TCA_OPTIONS`
 const OPTIONS: u16 = 2;
 /// `TC_QOPT_MAX_QUEUE`
-const MAX_CLASSES: usize = 16;
+const MAX_CLASSES: usize = keys::MAX_CLASSES as usize;
 
 /// The handle Teiji gives a root qdisc, as the ETF study did.
 pub const ROOT_HANDLE: Handle = Handle(0x0100_0000);

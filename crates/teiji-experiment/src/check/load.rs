@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 use teiji_core::quantity::{Rate, grouped};
 use teiji_core::time::Span;
 
-use super::Places;
+use super::{DAY_NS, Places, TOO_LONG_NS};
 use crate::draft::{FlowDraft, ScenarioDraft};
 use crate::log::Log;
 use crate::scenario::{SendMode, Transport};
-
-const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
-/// Beyond this, instants would leave the range of 64 bits of nanoseconds.
-const TOO_LONG_NS: i128 = 365 * DAY_NS;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for flow in &draft.flows {

@@ -2,14 +2,10 @@
 
 use teiji_core::quantity::{format_span, grouped};
 
-use super::Places;
+use super::{DAY_NS, Places, TOO_LONG_NS};
 use crate::draft::{RoundTripsDraft, ScenarioDraft};
 use crate::log::Log;
 use crate::scenario::{Qdisc, Transport};
-
-const HOUR_NS: i128 = 3_600 * 1_000_000_000;
-/// Beyond this, instants would leave the range of 64 bits of nanoseconds.
-const TOO_LONG_NS: i128 = 365 * 24 * HOUR_NS;
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for (index, one) in draft.round_trips.iter().enumerate() {
@@ -69,7 +65,7 @@ fn duration(one: &RoundTripsDraft, places: &Places<'_>, log: &Log) {
     let total = i128::from(each.as_ns()) * i128::from(count);
     let at = places.round_trips(&one.name, "count");
     if total > TOO_LONG_NS {
-        let days = u64::try_from(total / (24 * HOUR_NS)).unwrap_or(u64::MAX);
+        let days = u64::try_from(total / DAY_NS).unwrap_or(u64::MAX);
         log.mistake(
             at,
             format!(
@@ -80,14 +76,14 @@ fn duration(one: &RoundTripsDraft, places: &Places<'_>, log: &Log) {
             ),
             "Use fewer requests or a shorter time-out; an experiment lasts at most a year.",
         );
-    } else if one.period.as_value().is_some() && total > 24 * HOUR_NS {
+    } else if one.period.as_value().is_some() && total > DAY_NS {
         log.warning(
             at,
             format!(
                 "{} requests every {} take {} hours",
                 grouped(count),
                 format_span(each),
-                total / HOUR_NS
+                total / (DAY_NS / 24)
             ),
             "Every request is kept: expect large records.",
         );

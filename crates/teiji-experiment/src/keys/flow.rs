@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, SocketPriority, VlanId};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
-use teiji_core::wire::Probe;
+use teiji_core::wire::{DEFAULT_RECEIVE_BUFFER, Probe, TEIJI_UDP_PORT};
 
 use super::time::{Time, not_possible, time};
 use super::value::{Choice, Int, Keys, int, name, one_of, table};
@@ -112,7 +112,7 @@ section! {
             Absent::Default(Built::Udp4);
         /// udp4, udp6: destination port
         const PORT: u16 =
-            "port", UDP_PORTS, Absent::Means("`7788`, one more for each flow before it");
+            "port", UDP_PORTS, Absent::Computed(TEIJI_UDP_PORT, ", one more for each flow before it");
         /// ethernet: 802.1Q tag
         const TAG: Keys = "vlan", table(&VLAN, "{ pcp = 5, id = 10 }"), Absent::Means("untagged");
         /// `on-wake-up`: send when the thread wakes; `back-to-back`: send one frame after the
@@ -165,7 +165,7 @@ section! {
         /// 106 496 is what a program has by default
         listener_buffer: Option<u32> [serde(default)] = "listener-buffer",
             int(2_048, 1 << 30).why("The kernel knows no smaller one."),
-            Absent::Means("4 194 304");
+            Absent::Computed(DEFAULT_RECEIVE_BUFFER, "");
         /// follow each frame through the receiving kernel, by its tracepoints: interrupt, softirq,
         /// wake-up; each of them costs time; with `flow-control` also record when its port sends
         /// XOFF

@@ -7,13 +7,13 @@ use teiji_core::time::{ClockId, Span};
 use super::list::{Item, Items, Tables, list};
 use super::prioflow::{PACKETS, PRIOFLOW};
 use super::time::{Time, out_of_range, time};
-use super::value::{Choice, Int, int, one_of, rate};
+use super::value::{Choice, Int, all_of, int, one_of, rate};
 use super::{Absent, Key, PartOf, Section, section};
 use crate::scenario::largest_frame_on_the_wire;
 
 /// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`, `TCQ_PRIO_BANDS`), one per
 /// priority.
-pub(crate) const MAX_CLASSES: u8 = 16;
+pub const MAX_CLASSES: u8 = 16;
 /// The kernel keeps ETF's delta in 32 signed bits of nanoseconds, …
 pub(crate) const DELTAS: Time =
     time("\"150us\"").within(Span::ZERO, Span::from_ns(i32::MAX as i64)).later();
@@ -41,25 +41,26 @@ pub(crate) enum QdiscKind {
 
 impl Choice for QdiscKind {}
 
-const ROOTS: [(&str, QdiscKind); 8] = [
-    ("cbs", QdiscKind::Cbs),
-    ("default", QdiscKind::Default),
-    ("etf", QdiscKind::Etf),
-    ("mqprio", QdiscKind::Mqprio),
-    ("pfifo", QdiscKind::Pfifo),
-    ("prio", QdiscKind::Prio),
-    ("prioflow", QdiscKind::Prioflow),
-    ("taprio", QdiscKind::Taprio),
-];
-
+/// Those that can hang below a class.
 const LEAVES: [(&str, QdiscKind); 4] = [
-    ("cbs", QdiscKind::Cbs),
-    ("etf", QdiscKind::Etf),
-    ("pfifo", QdiscKind::Pfifo),
-    ("prioflow", QdiscKind::Prioflow),
+    QdiscKind::Cbs.named(),
+    QdiscKind::Etf.named(),
+    QdiscKind::Pfifo.named(),
+    QdiscKind::Prioflow.named(),
 ];
 
 impl QdiscKind {
+    const ALL: [Self; 8] = [
+        Self::Cbs,
+        Self::Default,
+        Self::Etf,
+        Self::Mqprio,
+        Self::Pfifo,
+        Self::Prio,
+        Self::Prioflow,
+        Self::Taprio,
+    ];
+
     /// The keys that mean something, besides `kind`.
     pub const fn section(self) -> &'static Section {
         match self {
@@ -74,17 +75,30 @@ impl QdiscKind {
         }
     }
 
-    pub fn name(self) -> &'static str {
-        ROOTS.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cbs => "cbs",
+            Self::Default => "default",
+            Self::Etf => "etf",
+            Self::Mqprio => "mqprio",
+            Self::Pfifo => "pfifo",
+            Self::Prio => "prio",
+            Self::Prioflow => "prioflow",
+            Self::Taprio => "taprio",
+        }
+    }
+
+    const fn named(self) -> (&'static str, Self) {
+        (self.name(), self)
     }
 }
 
-const fn part(kind: &'static str, section: &'static Section) -> PartOf {
-    PartOf { kind, section, as_below: false }
+const fn part(kind: QdiscKind) -> PartOf {
+    PartOf { kind: kind.name(), section: kind.section(), as_below: false }
 }
 
-const fn below(kind: &'static str, section: &'static Section) -> PartOf {
-    PartOf { kind, section, as_below: true }
+const fn below(kind: QdiscKind) -> PartOf {
+    PartOf { as_below: true, ..part(kind) }
 }
 
 /// A root queueing discipline.
@@ -92,13 +106,13 @@ pub static QDISC: Section = Section {
     header: "[hosts.NAME.ports.WIRE.qdisc]",
     own: &[&ROOT_KIND],
     parts: &[
-        part("mqprio", &MQPRIO),
-        part("prio", &PRIO),
-        part("taprio", &TAPRIO),
-        below("etf", &ETF),
-        below("pfifo", &PFIFO),
-        below("prioflow", &PRIOFLOW),
-        below("cbs", &CBS),
+        part(QdiscKind::Mqprio),
+        part(QdiscKind::Prio),
+        part(QdiscKind::Taprio),
+        below(QdiscKind::Etf),
+        below(QdiscKind::Pfifo),
+        below(QdiscKind::Prioflow),
+        below(QdiscKind::Cbs),
     ],
 };
 
@@ -107,17 +121,17 @@ pub static CLASS: Section = Section {
     header: "[hosts.NAME.ports.WIRE.qdisc.classes.NUMBER]",
     own: &[&LEAF_KIND],
     parts: &[
-        part("etf", &ETF),
-        part("pfifo", &PFIFO),
-        part("prioflow", &PRIOFLOW),
-        part("cbs", &CBS),
+        part(QdiscKind::Etf),
+        part(QdiscKind::Pfifo),
+        part(QdiscKind::Prioflow),
+        part(QdiscKind::Cbs),
     ],
 };
 
 /// Of the root.
 pub(crate) const ROOT_KIND: Key<QdiscKind> = Key::new(
     "kind",
-    one_of(&ROOTS),
+    one_of(all_of!(QdiscKind)),
     Absent::Required("\"etf\""),
     "which one; `default` leaves or restores the kernel's own. A case that changes the kind starts \
      from an empty table",

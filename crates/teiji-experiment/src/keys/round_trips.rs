@@ -15,6 +15,11 @@ use crate::scenario::Transport;
 #[expect(clippy::cast_possible_truncation, reason = "48")]
 const LEAST_PAYLOAD: u16 = Echo::LEN as u16;
 
+/// The first of their own ports: behind those of as many flows as there may be.
+pub(crate) const FIRST_PORT: u16 = 8_788;
+/// The wait for a reply, unless the period is shorter.
+pub(crate) const LONGEST_WAIT: Span = Span::from_secs(1);
+
 /// A [`Transport`] without its settings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Built {
@@ -70,7 +75,7 @@ section! {
         /// continues
         const TIMEOUT: Span = "timeout",
             time("\"100ms\"").positive().refused(no_timeout),
-            Absent::Means("`\"1s\"`, or the period if that is shorter");
+            Absent::Computed(LONGEST_WAIT, ", or the period if that is shorter");
         /// bytes after the UDP header, of request and reply: at least the 48 of their headers, at
         /// most 1472 (udp4) or 1452 (udp6)
         const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1472), Absent::Default(64);
@@ -80,7 +85,7 @@ section! {
             Absent::Default(Built::Udp4);
         /// UDP port of the responder
         const PORT: u16 =
-            "port", UDP_PORTS, Absent::Means("`8788`, one more for each table before it");
+            "port", UDP_PORTS, Absent::Computed(FIRST_PORT, ", one more for each table before it");
         /// `SO_PRIORITY` of requests and replies: selects the class
         priority: SocketPriority = "priority", PRIORITIES, Absent::Default(SocketPriority::LEAST);
         /// differentiated services code point of requests and replies; prioflow's level is a

@@ -6,14 +6,14 @@ use teiji_core::time::Span;
 
 use super::list::{Item, Items, list};
 use super::time::time;
-use super::value::{Choice, one_of, rates};
+use super::value::{Choice, all_of, one_of, rates};
 use super::{Absent, section};
 use crate::scenario::Nic;
 
 impl Choice for Nic {}
 
-const NICS: [(&str, Nic); 4] =
-    [("e1000e", Nic::E1000e), ("igb", Nic::Igb), ("rtl8139", Nic::Rtl8139), ("vtsn", Nic::Vtsn)];
+/// The delay of a wire between `vtsn` NICs.
+pub(crate) const DEFAULT_DELAY: Span = Span::from_ns(500);
 
 section! {
     /// A wire between two hosts.
@@ -37,7 +37,7 @@ section! {
         /// NIC at both ends in the laboratory; `--on local` uses veth (for `vtsn` a vtsn pair) or
         /// your interfaces instead
         nic: Nic = "nic",
-            one_of(&NICS), Absent::Default(Nic::Igb);
+            one_of(all_of!(Nic)), Absent::Default(Nic::Igb);
         /// vtsn: bit rate of the wire, in both directions
         const RATE: Rate = "rate",
             rates("\"1Gbit/s\"", &["10Mbit/s", "100Mbit/s", "1Gbit/s", "2.5Gbit/s", "10Gbit/s"]),
@@ -46,6 +46,6 @@ section! {
         delay: Option<Span> = "delay",
             // Light takes longer to the moon: 1.3 s.
             time("\"500ns\"").within(Span::ZERO, Span::from_secs(1)),
-            Absent::Means("`\"500ns\"`");
+            Absent::Computed(DEFAULT_DELAY, "");
     }
 }

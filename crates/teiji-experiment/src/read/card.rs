@@ -5,12 +5,9 @@ use teiji_core::time::Span;
 
 use crate::fields::{Fields, Found};
 use crate::keys::port::{CARD, CardDraft};
-use crate::keys::wire::RATE;
+use crate::keys::wire::{DEFAULT_DELAY, RATE};
 use crate::log::Log;
 use crate::scenario::{Card, Nic};
-
-/// The delay of a wire between `vtsn` NICs.
-const DEFAULT_DELAY: Span = Span::from_ns(500);
 
 /// Says that a key is `vtsn`'s alone; true if it may be used here.
 fn is_vtsn(fields: &Fields<'_>, key: &str, nic: Option<Nic>, log: &Log) -> bool {

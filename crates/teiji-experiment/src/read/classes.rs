@@ -210,6 +210,9 @@ pub(super) fn read_leaf(
         Kind::Cbs => cbs::read(fields, rate, log).map(Qdisc::Cbs),
         Kind::Prioflow => prioflow::read(fields).map(Qdisc::Prioflow),
         Kind::Pfifo => Some(Qdisc::Pfifo(Pfifo { limit: fields.settled(&keys::LIMIT)? })),
-        _ => EtfDraft::read(fields).finish().map(Qdisc::Etf),
+        Kind::Etf => EtfDraft::read(fields).finish().map(Qdisc::Etf),
+        Kind::Default | Kind::Mqprio | Kind::Prio | Kind::Taprio => {
+            unreachable!("{} has a reader of its own", kind.name())
+        }
     }
 }

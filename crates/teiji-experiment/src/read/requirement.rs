@@ -10,9 +10,6 @@ use crate::scenario::{AllowedLoss, Relation, RequiredCount, RequiredFigure};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Origin, Value};
 
-const FIGURES: [&str; 9] =
-    ["mean", "min", "max", "range", "stddev", "p99.9", "lost", "late", "rate"];
-
 /// A requirement as far as it can be read without its case.
 pub(crate) struct RequirementDraft {
     pub at: Origin,
@@ -145,7 +142,9 @@ fn plain(name: &str) -> Result<RequiredFigure, Wrong> {
 
 fn measured(name: &str) -> Result<Figure, Wrong> {
     name.parse().map_err(|UnknownFigure| {
-        let guess = did_you_mean(name, FIGURES.iter().copied());
+        let figures: Vec<String> = Figure::all().map(|figure| figure.to_string()).collect();
+        let others = ["lost", "late", "dropped", "rate"];
+        let guess = did_you_mean(name, figures.iter().map(String::as_str).chain(others));
         let help = "There is mean, min, max, range, stddev, lost, late, dropped, rate, and p50, \
                     p90, p99 … p99.9999; with rtt, of round trips.";
         (format!("there is no figure `{name}`{guess}"), help.to_owned())

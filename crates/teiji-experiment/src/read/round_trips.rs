@@ -14,10 +14,6 @@ use crate::scenario::Transport;
 
 /// More make no sense in a report.
 const MOST: usize = 100;
-/// The first of their own ports: behind those of as many flows as there may be.
-const FIRST_PORT: u16 = 8_788;
-/// How long a reply is waited for, unless the file or the period says less.
-const TIMEOUT: Span = Span::from_secs(1);
 
 pub(super) fn read(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec<RoundTripsDraft> {
     let tables = file.tables("round-trips", "round trips");
@@ -31,7 +27,7 @@ pub(super) fn read(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec
     if let Some(excess) = tables.get(MOST) {
         log.mistake(excess.at, format!("there are more than {MOST} tables of round trips"), "");
     }
-    let wanted = tables.iter().take(MOST).zip(FIRST_PORT..);
+    let wanted = tables.iter().take(MOST).zip(round_trips::FIRST_PORT..);
     let kind = ("table of round trips", "round-trips");
     let wanted = wanted.filter(|(table, _)| !is_slip(table, &tables, kind, log));
     wanted.map(|(table, port)| read_one(table, port, networks, log)).collect()
@@ -73,7 +69,9 @@ fn read_transport(fields: &Fields<'_>, own_port: u16) -> Option<Transport> {
 }
 
 fn read_timeout(fields: &Fields<'_>, period: Found<Span>, log: &Log) -> Option<Span> {
-    let default = period.as_value().map_or(TIMEOUT, |period| TIMEOUT.min(*period));
+    let default = period
+        .as_value()
+        .map_or(round_trips::LONGEST_WAIT, |period| round_trips::LONGEST_WAIT.min(*period));
     let timeout = fields.take(&round_trips::TIMEOUT).or_default(default)?;
     if let Some(period) = period.as_value().filter(|period| timeout > **period) {
         log.mistake(

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use teiji_core::domain::Level;
 use teiji_core::time::Span;
+use teiji_core::wire::DEFAULT_RECEIVE_BUFFER;
 
 use crate::scheduling::Scheduling;
 
@@ -45,7 +46,7 @@ impl ListenerConfig {
             interface: None,
             flows: Vec::new(),
             hardware_stamps: false,
-            receive_buffer: 4 << 20,
+            receive_buffer: DEFAULT_RECEIVE_BUFFER,
             busy_poll: None,
             flow_control: None,
             pause: None,
