@@ -37,7 +37,7 @@ pub mod waits;
 pub mod wire;
 pub mod xoff;
 
-pub use compare::{Comparison, Ensemble, Interval, Spread};
+pub use compare::{Comparison, Ensemble, Spread};
 pub use delay::{DelayCounts, DelayStatistics, PointCounts};
 pub use deviation::{Bin, Deviation, Percentile};
 pub use envelope::{Envelope, EnvelopeBucket};

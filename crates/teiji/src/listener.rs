@@ -52,7 +52,7 @@ pub struct Listener {
     // With flow control only: the most bytes that the socket held at a look.
     fullest: u32,
     // Switches the card's stamps back when the listener goes.
-    hardware: Option<hwstamp::Enabled>,
+    _hardware: Option<hwstamp::Enabled>,
 }
 
 /// The socket and what is needed to read from it.
@@ -152,7 +152,7 @@ impl Listener {
             config: config.clone(),
             drops_before,
             fullest: 0,
-            hardware,
+            _hardware: hardware,
         })
     }
 
@@ -170,11 +170,6 @@ impl Listener {
     /// kernel chose, if it was 0.
     pub fn local_address(&self) -> Option<SocketAddr> {
         if self.inbox.raw { None } else { self.inbox.socket.local_address().ok() }
-    }
-
-    /// Whether the card stamps what arrives.
-    pub fn has_hardware_stamps(&self) -> bool {
-        self.hardware.is_some()
     }
 
     /// Gives each frame that arrived, in order; waits up to 50 ms for the

@@ -320,12 +320,6 @@ impl TalkerBuilder {
         self
     }
 
-    /// As [`TalkerBuilder::launch_time`], but frames may leave earlier.
-    pub fn launch_deadline(mut self) -> Self {
-        self.0.launch = Some(LaunchMode::Deadline);
-        self
-    }
-
     /// Asks for time stamps, to be taken by [`Talker::take_reports`].
     pub fn stamps(mut self, stamps: TxStamps) -> Self {
         self.0.stamps = stamps;
