@@ -15,10 +15,30 @@
 
 /* Poll interval; bounds the latency of a resume. */
 #define PRIOFLOW_POLL_NS	(250 * NSEC_PER_USEC)
-/* Sockets per poll: at least, at most, and otherwise a part of all. */
+/* Sockets per poll: at least, at most in all namespaces, and otherwise a part of all. */
 #define PRIOFLOW_POLL_MIN	8
 #define PRIOFLOW_POLL_MAX	64
 #define PRIOFLOW_POLL_PART	16
+
+/* Namespaces whose timer runs: they share what polling may cost. */
+static atomic_t prioflow_polling = ATOMIC_INIT(0);
+
+/* Most sockets that a namespace polls at once. */
+static u32 prioflow_poll_share(void)
+{
+	u32 polling = max(atomic_read(&prioflow_polling), 1);
+
+	return max_t(u32, PRIOFLOW_POLL_MAX / polling, PRIOFLOW_POLL_MIN);
+}
+
+/* The poll interval: longer where the share of each cannot be smaller. */
+static u64 prioflow_poll_interval_ns(void)
+{
+	u32 most = PRIOFLOW_POLL_MAX / PRIOFLOW_POLL_MIN;
+	u32 polling = max(atomic_read(&prioflow_polling), 1);
+
+	return (u64)DIV_ROUND_UP(polling, most) * PRIOFLOW_POLL_NS;
+}
 
 /* Bytes that the program has not read. The kernel returns what it has read in portions. */
 u32 prioflow_poll_fill(const struct sock *sk)
@@ -36,8 +56,11 @@ void prioflow_poll_start(struct prioflow_net *net, struct prioflow_receiver *rec
 	spin_lock(&net->poll_lock);
 	list_add_tail(&receiver->node, &net->polled);
 	net->polled_count++;
-	if (!net->timer_runs)
-		hrtimer_start(&net->timer, ns_to_ktime(PRIOFLOW_POLL_NS), HRTIMER_MODE_REL_SOFT);
+	if (!net->timer_runs) {
+		atomic_inc(&prioflow_polling);
+		hrtimer_start(&net->timer, ns_to_ktime(prioflow_poll_interval_ns()),
+			      HRTIMER_MODE_REL_SOFT);
+	}
 	net->timer_runs = true;
 	spin_unlock(&net->poll_lock);
 }
@@ -130,7 +153,8 @@ static enum hrtimer_restart prioflow_poll(struct hrtimer *timer)
 {
 	struct prioflow_net *net = container_of(timer, struct prioflow_net, timer);
 	u32 count = READ_ONCE(net->polled_count);
-	u32 looks = clamp_t(u32, count / PRIOFLOW_POLL_PART, PRIOFLOW_POLL_MIN, PRIOFLOW_POLL_MAX);
+	u32 looks = clamp_t(u32, count / PRIOFLOW_POLL_PART, PRIOFLOW_POLL_MIN,
+			    prioflow_poll_share());
 	bool again;
 
 	lockdep_assert_in_softirq();
@@ -141,7 +165,9 @@ static enum hrtimer_restart prioflow_poll(struct hrtimer *timer)
 	net->timer_runs = again;
 	/* From now on, so that the interval is free whatever the polls have taken. */
 	if (again)
-		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), PRIOFLOW_POLL_NS));
+		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), prioflow_poll_interval_ns()));
+	else
+		atomic_dec(&prioflow_polling);
 	spin_unlock(&net->poll_lock);
 	return again ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
@@ -156,4 +182,6 @@ void prioflow_poll_init(struct prioflow_net *net)
 void prioflow_poll_exit(struct prioflow_net *net)
 {
 	hrtimer_cancel(&net->timer);
+	if (net->timer_runs)
+		atomic_dec(&prioflow_polling);
 }
