@@ -82,7 +82,7 @@ impl<'a> FlowRoles<'a> {
                 lock_memory: flow.realtime.is_some(),
             },
         };
-        let plenty = ListenerConfig::new(source);
+        let defaults = ListenerConfig::new(source);
         let listener = ListenerConfig {
             interface: Some(to.ifname),
             flows: vec![ExpectedFlow { id, frames: Some(flow.frames) }],
@@ -93,13 +93,13 @@ impl<'a> FlowRoles<'a> {
                 .listener_pause
                 .map(|pause| Pause::new(pause, flow.listener_rests == PauseLength::Random)),
             nice: flow.listener_nice,
-            receive_buffer: flow.listener_buffer.unwrap_or(plenty.receive_buffer),
+            receive_buffer: flow.listener_buffer.unwrap_or(defaults.receive_buffer),
             scheduling: Scheduling {
                 realtime: flow.listener_realtime,
                 cpu: cpu(&flow.to),
                 lock_memory: false,
             },
-            ..plenty
+            ..defaults
         };
         Ok(Self {
             talker: InHost::of(applied, &flow.from, talker),
