@@ -11,14 +11,17 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/icmpv6.h>
+#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
+#include <net/bonding.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/ndisc.h>
+#include <net/rtnetlink.h>
 
 #include "classify.h"
 #include "prioflow.h"
@@ -234,38 +237,56 @@ static bool prioflow_is_flow_control(const struct sk_buff *skb)
 		ether_addr_equal(eth_hdr(skb)->h_dest, prioflow_address));
 }
 
-/* Whether it bears the address of the device, or of what the device is a port of. RCU. */
-static bool prioflow_has_own_address(const struct net_device *dev, const struct sk_buff *skb)
+/* Whether a device above, of this namespace, has the source address; a guest's does not count. */
+static int prioflow_is_of_upper(struct net_device *upper, struct netdev_nested_priv *priv)
 {
-	const struct net_device *master;
-	const u8 *source;
+	const struct sk_buff *skb = priv->data;
 
-	if (!skb_mac_header_was_set(skb))
+	return net_eq(dev_net(upper), dev_net(skb->dev)) &&
+	       !(upper->rtnl_link_ops && !strcmp(upper->rtnl_link_ops->kind, "macvtap")) &&
+	       ether_addr_equal(eth_hdr(skb)->h_source, upper->dev_addr);
+}
+
+/* A bond's slaves send LACP from the address that they had before. RCU. */
+static bool prioflow_is_of_slave(const struct net_device *dev, const struct sk_buff *skb)
+{
+	const struct slave *slave;
+
+	if (!netif_is_bond_slave(dev))
+		return false;
+	slave = bond_slave_get_rcu(dev);
+	return slave && ether_addr_equal(eth_hdr(skb)->h_source, slave->perm_hwaddr);
+}
+
+/* Whether it has the address of the device, or of one above. */
+static bool prioflow_has_own_address(struct net_device *dev, struct sk_buff *skb)
+{
+	struct netdev_nested_priv priv = { .data = skb };
+	bool own;
+
+	if (dev->type != ARPHRD_ETHER || !skb_mac_header_was_set(skb) ||
+	    ether_addr_equal(eth_hdr(skb)->h_source, dev->dev_addr))
 		return true;
-	source = eth_hdr(skb)->h_source;
-	if (ether_addr_equal(source, dev->dev_addr))
-		return true;
-	master = netdev_master_upper_dev_get_rcu((struct net_device *)dev);
-	return master && ether_addr_equal(source, master->dev_addr);
+	rcu_read_lock();
+	own = prioflow_is_of_slave(dev, skb) ||
+	      netdev_walk_all_upper_dev_rcu(dev, prioflow_is_of_upper, &priv);
+	rcu_read_unlock();
+	return own;
 }
 
 /*
  * Whether this host has made it: no bridge forwards it, nor is it of another namespace, or of a
  * guest behind a macvtap device. Of what has no socket only the address tells.
  */
-static bool prioflow_is_local(const struct prioflow_sched *q, const struct sk_buff *skb)
+static bool prioflow_is_local(const struct prioflow_sched *q, struct sk_buff *skb)
 {
 	const struct sock *sk = skb->sk;
-	bool local;
 
 	if (skb->skb_iif)
 		return false;
 	if (sk)
 		return sk->sk_family != AF_UNSPEC && net_eq(sock_net(sk), q->port->net->net);
-	rcu_read_lock();
-	local = prioflow_has_own_address(q->port->dev, skb);
-	rcu_read_unlock();
-	return local;
+	return prioflow_has_own_address(q->port->dev, skb);
 }
 
 /* The level of any frame, or PRIOFLOW_FOREIGN. */

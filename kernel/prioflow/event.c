@@ -106,17 +106,18 @@ void prioflow_event_receiver(const struct prioflow_socket *socket, u64 now_ns)
 	genlmsg_multicast_netns(&prioflow_family, net, skb, 0, 0, GFP_ATOMIC);
 }
 
-/* Dumps the receivers; args[0] is the serial of the last one that has been dumped. */
+/* Dumps the receivers; args[0] and args[1] are the serial of the last one that has been dumped. */
 static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct prioflow_net *net = prioflow_net_of(sock_net(skb->sk));
+	u64 last = (u64)(u32)cb->args[1] << 32 | (u32)cb->args[0];
 	const struct prioflow_receiver *receiver;
 	u64 now_ns = ktime_get_ns();
 	void *header;
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(receiver, &net->receivers, member) {
-		if (receiver->serial <= (unsigned long)cb->args[0])
+		if (receiver->serial <= last)
 			continue;
 		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				     &prioflow_family, NLM_F_MULTI, PRIOFLOW_CMD_GET_RECEIVERS);
@@ -128,7 +129,8 @@ static int prioflow_dump_receivers(struct sk_buff *skb, struct netlink_callback 
 			break;
 		}
 		genlmsg_end(skb, header);
-		cb->args[0] = receiver->serial;
+		cb->args[0] = lower_32_bits(receiver->serial);
+		cb->args[1] = upper_32_bits(receiver->serial);
 	}
 	spin_unlock_bh(&net->lock);
 	return skb->len;

@@ -3,9 +3,10 @@
  * prioflow: the headroom that a receiver needs above its XOFF mark, for the frames in flight.
  *
  * The kernel charges a frame by its truesize, which is far from proportional to its length. So
- * the worst of all sizes that may come counts: from the smallest datagram on, each size class
- * of the allocator, and fragments, of which the last may be tiny. The datagram that crosses
- * the mark counts, too: newer kernels accept none that goes beyond the buffer.
+ * the rings count as full of the largest frames, and within the reaction time the worst of all
+ * sizes that may come: from the smallest datagram on, each size class of the allocator, and
+ * fragments, of which the last may be tiny. The datagram that crosses the mark counts, too:
+ * newer kernels accept none that goes beyond the buffer.
  */
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
@@ -66,19 +67,23 @@ static int prioflow_headroom_port(const struct prioflow_port *port, u32 payload,
 	u32 mtu = READ_ONCE(port->dev->mtu), most, size, frames, pair_wire, pair_charge;
 	const struct prioflow_link *link = &port->link;
 	u32 around = sizeof(struct iphdr) + sizeof(struct udphdr);
-	u32 whole = link->ring + 1;
+	u32 whole = link->ring + 1, timed;
+	u64 rings;
 	int err;
 
 	most = mtu > around ? mtu - around : 1;
 	payload = clamp(payload, 1U, most);
-	/* Frames of one size: the smallest, and then the smallest of each larger class. */
+	/* Those in the rings, the one that was begun, and the one that crosses the mark. */
+	rings = (whole + 1ULL) * prioflow_headroom_charge(most);
+	/* Within the reaction time of one size: the smallest, then the smallest of each class. */
 	for (size = payload; size <= most;
 	     size = prioflow_headroom_beyond(prioflow_headroom_class(size))) {
 		err = prioflow_port_in_flight(port, link->reaction_us, link->ring,
 					      prioflow_headroom_wire(size), &frames);
 		if (err)
 			return err;
-		prioflow_headroom_take(need, (frames + 1ULL) * prioflow_headroom_charge(size),
+		timed = frames - whole;
+		prioflow_headroom_take(need, rings + (u64)timed * prioflow_headroom_charge(size),
 				       frames);
 	}
 	/* Datagrams of two fragments, a whole one and a tiny one. */

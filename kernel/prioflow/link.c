@@ -477,10 +477,10 @@ int prioflow_link_set_mode(struct prioflow_port *port, u8 mode, struct netlink_e
 	}
 	spin_lock_bh(&port->lock);
 	link->mode = mode;
-	if (!before)
+	if (mode) {
 		prioflow_peer_start(&link->peer, ktime_get_ns());
-	if (mode)
 		prioflow_link_request(port);
+	}
 	spin_unlock_bh(&port->lock);
 	if (!mode)
 		prioflow_link_stop(port, before, false);

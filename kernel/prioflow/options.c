@@ -99,6 +99,19 @@ static void prioflow_store_obeyed(struct prioflow_port *port, u8 obeys)
 	spin_unlock_bh(&port->lock);
 }
 
+/* Sets what the headroom covers. */
+static void prioflow_store_covered(struct prioflow_port *port, u32 reaction_us, u32 ring)
+{
+	struct prioflow_link *link = &port->link;
+
+	spin_lock_bh(&port->lock);
+	if (link->reaction_us != reaction_us || link->ring != ring)
+		prioflow_link_request(port);	/* the peer learns it at once */
+	link->reaction_us = reaction_us;
+	link->ring = ring;
+	spin_unlock_bh(&port->lock);
+}
+
 static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 {
 	if (tb[TCA_PRIOFLOW_STORM]) {
@@ -119,9 +132,9 @@ static void prioflow_store_port(struct prioflow_port *port, struct nlattr *tb[])
 					nla_get_u64(tb[TCA_PRIOFLOW_LIFETIME]) : 0);
 	if (tb[TCA_PRIOFLOW_RECEIVE_LEVEL])
 		prioflow_port_set_receive_level(port, nla_get_u8(tb[TCA_PRIOFLOW_RECEIVE_LEVEL]));
-	port->link.reaction_us = prioflow_u32_or(tb[TCA_PRIOFLOW_REACTION],
-						 port->link.reaction_us);
-	port->link.ring = prioflow_u32_or(tb[TCA_PRIOFLOW_RING], port->link.ring);
+	prioflow_store_covered(port, prioflow_u32_or(tb[TCA_PRIOFLOW_REACTION],
+						     port->link.reaction_us),
+			       prioflow_u32_or(tb[TCA_PRIOFLOW_RING], port->link.ring));
 	port->forward.room_config = prioflow_u32_or(tb[TCA_PRIOFLOW_ROOM],
 						    port->forward.room_config);
 	prioflow_forward_measure(port);

@@ -15,29 +15,40 @@
 
 /* Poll interval; bounds the latency of a resume. */
 #define PRIOFLOW_POLL_NS	(250 * NSEC_PER_USEC)
-/* Sockets per poll: at least, at most in all namespaces, and otherwise a part of all. */
+/* Sockets per poll: at least, at most, and otherwise a part of all. */
 #define PRIOFLOW_POLL_MIN	8
 #define PRIOFLOW_POLL_MAX	64
 #define PRIOFLOW_POLL_PART	16
 
-/* Namespaces whose timer runs: they share what polling may cost. */
+/* Namespaces that anybody can have made, and whose timer runs: they share what polling costs. */
 static atomic_t prioflow_polling = ATOMIC_INIT(0);
 
-/* Most sockets that a namespace polls at once. */
-static u32 prioflow_poll_share(void)
+/* How many share; the administrator's namespaces do not. */
+static u32 prioflow_poll_sharers(const struct prioflow_net *net)
 {
-	u32 polling = max(atomic_read(&prioflow_polling), 1);
+	if (net->net->user_ns == &init_user_ns)
+		return 1;
+	return max(atomic_read(&prioflow_polling), 1);
+}
 
-	return max_t(u32, PRIOFLOW_POLL_MAX / polling, PRIOFLOW_POLL_MIN);
+static void prioflow_poll_count(const struct prioflow_net *net, int change)
+{
+	if (net->net->user_ns != &init_user_ns)
+		atomic_add(change, &prioflow_polling);
+}
+
+/* Most sockets that a namespace polls at once. */
+static u32 prioflow_poll_share(const struct prioflow_net *net)
+{
+	return max_t(u32, PRIOFLOW_POLL_MAX / prioflow_poll_sharers(net), PRIOFLOW_POLL_MIN);
 }
 
 /* The poll interval: longer where the share of each cannot be smaller. */
-static u64 prioflow_poll_interval_ns(void)
+static u64 prioflow_poll_interval_ns(const struct prioflow_net *net)
 {
 	u32 most = PRIOFLOW_POLL_MAX / PRIOFLOW_POLL_MIN;
-	u32 polling = max(atomic_read(&prioflow_polling), 1);
 
-	return (u64)DIV_ROUND_UP(polling, most) * PRIOFLOW_POLL_NS;
+	return (u64)DIV_ROUND_UP(prioflow_poll_sharers(net), most) * PRIOFLOW_POLL_NS;
 }
 
 /* Bytes that the program has not read. The kernel returns what it has read in portions. */
@@ -57,8 +68,8 @@ void prioflow_poll_start(struct prioflow_net *net, struct prioflow_receiver *rec
 	list_add_tail(&receiver->node, &net->polled);
 	net->polled_count++;
 	if (!net->timer_runs) {
-		atomic_inc(&prioflow_polling);
-		hrtimer_start(&net->timer, ns_to_ktime(prioflow_poll_interval_ns()),
+		prioflow_poll_count(net, 1);
+		hrtimer_start(&net->timer, ns_to_ktime(prioflow_poll_interval_ns(net)),
 			      HRTIMER_MODE_REL_SOFT);
 	}
 	net->timer_runs = true;
@@ -91,12 +102,15 @@ static struct prioflow_socket *prioflow_poll_next(struct prioflow_net *net)
 static bool prioflow_poll_has_room(const struct prioflow_socket *socket)
 {
 	const struct prioflow_receiver *receiver = &socket->receiver;
-	/* The high mark may have fallen since it opted in, below the low mark of then. */
-	int low = min(receiver->low, prioflow_receive_high(socket) / 2);
+	u32 high = prioflow_receive_high(socket), low = receiver->low;
 	struct sock *sk = socket->sk;
 
+	/* It may have fallen since the socket opted in, below the low mark of then. */
+	if (high < receiver->high)
+		low = min(low, high / 2);
+
 	return receiver->level == PRIOFLOW_NO_LEVEL || sock_flag(sk, SOCK_DEAD) ||
-	       sk_rmem_alloc_get(sk) <= low ||
+	       sk_rmem_alloc_get(sk) <= (int)low ||
 	       /* What fills the buffer may be another queue, as that of errors. */
 	       (skb_queue_empty_lockless(&sk->sk_receive_queue) &&
 		skb_queue_empty_lockless(&udp_sk(sk)->reader_queue));
@@ -154,7 +168,7 @@ static enum hrtimer_restart prioflow_poll(struct hrtimer *timer)
 	struct prioflow_net *net = container_of(timer, struct prioflow_net, timer);
 	u32 count = READ_ONCE(net->polled_count);
 	u32 looks = clamp_t(u32, count / PRIOFLOW_POLL_PART, PRIOFLOW_POLL_MIN,
-			    prioflow_poll_share());
+			    prioflow_poll_share(net));
 	bool again;
 
 	lockdep_assert_in_softirq();
@@ -165,9 +179,10 @@ static enum hrtimer_restart prioflow_poll(struct hrtimer *timer)
 	net->timer_runs = again;
 	/* From now on, so that the interval is free whatever the polls have taken. */
 	if (again)
-		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(), prioflow_poll_interval_ns()));
+		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(),
+							prioflow_poll_interval_ns(net)));
 	else
-		atomic_dec(&prioflow_polling);
+		prioflow_poll_count(net, -1);
 	spin_unlock(&net->poll_lock);
 	return again ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
@@ -183,5 +198,5 @@ void prioflow_poll_exit(struct prioflow_net *net)
 {
 	hrtimer_cancel(&net->timer);
 	if (net->timer_runs)
-		atomic_dec(&prioflow_polling);
+		prioflow_poll_count(net, -1);
 }

@@ -217,7 +217,7 @@ struct prioflow_net {
 	struct list_head scopes;
 	struct list_head receivers;	/* opted-in ones, in the order of their serials; the lock */
 	u32 receiver_count;
-	unsigned long receiver_serial;	/* last one given */
+	u64 receiver_serial;		/* last one given */
 	DECLARE_HASHTABLE(users, 6);	/* by user; the lock */
 	struct prioflow_port __rcu *by_slot[PRIOFLOW_SLOTS];	/* ports with a link; RTNL */
 	DECLARE_HASHTABLE(by_index, 5);	/* the same ports; RTNL */
@@ -361,7 +361,7 @@ struct prioflow_receiver {
 	u32 pause_requests;
 	struct prioflow_scope *scope;	/* while it has a level */
 	struct list_head member;	/* of the namespace's receivers; the namespace's lock */
-	unsigned long serial;		/* of the member */
+	u64 serial;			/* of the member */
 	u64 inode;
 	u32 pid;			/* of the process that has opted it in */
 	/* while it is polled, which holds a reference */

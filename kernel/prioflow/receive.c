@@ -244,10 +244,10 @@ int prioflow_receive_set(struct prioflow_socket *socket, const struct prioflow_r
  * Computes the headroom of some receivers after the one with the serial @last, and returns that of the last
  * one; 0: there are no more.
  */
-static unsigned long prioflow_receive_measure_some(struct prioflow_net *net, unsigned long last)
+static u64 prioflow_receive_measure_some(struct prioflow_net *net, u64 last)
 {
 	struct prioflow_receiver *receiver;
-	unsigned long next = 0;
+	u64 next = 0;
 	u32 done = 0;
 
 	spin_lock_bh(&net->lock);
@@ -274,7 +274,7 @@ unlock:
 /* Computes all receivers' headroom again: a port's link rate, or what it needs, differs. */
 void prioflow_receive_measure(struct prioflow_net *net)
 {
-	unsigned long last = 0;
+	u64 last = 0;
 
 	/* None joins meanwhile. */
 	ASSERT_RTNL();
