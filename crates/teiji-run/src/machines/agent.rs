@@ -193,7 +193,7 @@ mod tests {
         let (sender, orders) = mpsc::channel();
         let current = Current::default();
         let stop = current.lock().unwrap().clone();
-        let silence = Duration::from_millis(500);
+        let silence = Duration::from_secs(2);
         let taking = thread::spawn(move || {
             take_orders(&taken, silence, &sender, &Mutex::new(std::io::stdout()), &current);
         });

@@ -123,11 +123,6 @@ impl Names {
         self.0.iter().map(|(name, place)| (name.as_str(), place))
     }
 
-    /// Where the port of this name is.
-    pub fn get(&self, name: &str) -> Option<&PortPlace> {
-        self.0.get(name)
-    }
-
     /// The bindings `HOST=NAME,…` with each name replaced by its port. What is no name stays.
     pub fn resolve(&self, bindings: &str) -> String {
         let resolve = |part: &str| match part.split_once('=') {

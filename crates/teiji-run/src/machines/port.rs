@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use teiji_lab::arch::Arch;
 use teiji_remote::{Destination, Host, RemoteError, SshOptions, shell_word};
 
@@ -68,6 +68,7 @@ impl Shell {
             Self::Here => {
                 let output =
                     Command::new("sh").arg("-c").arg(script).output().context("cannot run sh")?;
+                ensure!(output.status.success(), "a shell here failed: {}", output.status);
                 String::from_utf8_lossy(&output.stdout).into_owned()
             }
         };
@@ -90,7 +91,7 @@ impl Port {
         if !self.root {
             obstacles.push(match &place.machine {
                 Some(_) => "the user there is not root: write ssh:root@…".to_owned(),
-                None => "only root may set up interfaces: use sudo".to_owned(),
+                None => "only root may set up interfaces: use sudo, with --hosts, because root has a file of its own".to_owned(),
             });
         }
         match Arch::of_uname(&self.processor) {
@@ -110,7 +111,7 @@ fn script(interface: &str) -> String {
         "uname -r; uname -m; uname -v; id -u; cd /sys/class/net/ || exit; \
          if ! [ -e {interface} ]; then echo none; ls; exit; fi; cd {interface} || exit; \
          driver=$(readlink device/driver); echo \"driver ${{driver##*/}}\"; \
-         cat operstate; cat speed 2>/dev/null"
+         cat operstate; cat speed 2>/dev/null || :"
     )
 }
 
