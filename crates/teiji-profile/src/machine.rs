@@ -134,9 +134,6 @@ fn apply_alone(
     locked.write(&journal).map_err(Refused::of)?;
     let work = || {
         plan.apply()?;
-        if options.at_boot && options.confirm.is_none() {
-            at_boot::install(source, plan)?;
-        }
         let applied = Journal {
             state: State::Applied,
             at_boot: options.at_boot,
@@ -144,9 +141,15 @@ fn apply_alone(
             ..journal.clone()
         };
         locked.write(&applied)?;
+        // Last: who finds the journal above knows that nothing has to be put back.
+        if options.at_boot && options.confirm.is_none() {
+            at_boot::install(source, plan)?;
+        }
         Ok::<_, ProfileError>(applied)
     };
     work().map_err(|error| {
+        // It may say that all is applied. If it cannot be written, what follows is still put back.
+        let _ = locked.write(&journal);
         let left = journal.before.put_back();
         Box::new(Refused { left, ..*Refused::of(error) })
     })
