@@ -238,13 +238,14 @@ impl<'a> Builder<'a> {
     }
 
     fn exit(&mut self, event: &Event, id: u16) {
-        // An exit's hook follows that of the entry.
+        // An exit's hook follows that of the entry, so it is not the first.
         let Some(hook) = self.hooks.get(usize::from(id)) else { return };
+        let Some(entry) = id.checked_sub(1) else { return };
         match hook.point {
-            Point::Softirq => self.pop(event, |layer| *layer == Layer::Softirq(id - 1)),
+            Point::Softirq => self.pop(event, |layer| *layer == Layer::Softirq(entry)),
             Point::Spin => self.pop(event, |layer| matches!(layer, Layer::Spin(_))),
             Point::Work => {
-                let of = (self.pid(event), id - 1);
+                let of = (self.pid(event), entry);
                 if let Some(start) = self.works.remove(&of) {
                     self.made.works.entry(of).or_default().push(Work { start, end: event.time });
                 }

@@ -13,7 +13,7 @@ use teiji::StopFlag;
 use teiji_core::time::{Monotonic, Span};
 use teiji_live::{Reader, Sample, Watched, openmetrics, screen, serve, table};
 use teiji_net::nic::{self, NicError};
-use teiji_remote::{Destination, Program, follow, last_words};
+use teiji_remote::{Program, follow, last_words};
 use teiji_sys::clock;
 
 use super::quantity::span;
@@ -105,9 +105,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         serve::Server::start(address).with_context(|| format!("cannot serve metrics at {address}"))
     });
     let server = server.transpose()?;
+    // While it connects, Ctrl-C ends the command.
+    let program = args.remote.on.as_ref().map(|host| args.remote.program(host)).transpose()?;
     let stop = interrupt::stop_flag();
-    let source = match &args.remote.on {
-        Some(destination) => there(args, destination, every, stop.clone())?,
+    let source = match program {
+        Some(program) => there(args, program, every, stop.clone())?,
         None => here(args, every, stop.clone())?,
     };
     if let Some(server) = &server {
@@ -250,25 +252,19 @@ fn here(args: &Args, every: Span, stop: StopFlag) -> anyhow::Result<Source> {
 }
 
 /// Samples of another machine, by this program there.
-fn there(
-    args: &Args,
-    destination: &Destination,
-    every: Span,
-    stop: StopFlag,
-) -> anyhow::Result<Source> {
+fn there(args: &Args, program: Program, every: Span, stop: StopFlag) -> anyhow::Result<Source> {
     let every = format!("--every={}ns", every.as_ns());
     let flows = format!("--flows={}", args.flows.word());
     let count = args.count.map(|count| format!("--count={count}"));
     let options = ["top", "--json", every.as_str(), flows.as_str()].into_iter();
     let words = options.chain(count.as_deref()).chain(["--"]);
     let words = words.chain(args.interfaces.iter().map(String::as_str));
-    let program = args.remote.program(destination)?;
     let mut command = program.last_command(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut ssh = command.spawn().context("cannot run ssh")?;
     let errors = follow(ssh.stderr.take());
     let lines = ssh.stdout.take().context("ssh has no output")?;
-    let host = destination.to_string();
+    let host = program.host().to_string();
     let (sender, samples) = mpsc::sync_channel(WAITING);
     let looking = spawn(move || {
         for line in BufReader::new(lines).lines() {

@@ -30,6 +30,8 @@ impl Ptp4l {
             // One in another process namespace may answer.
             places.push(Vec::new());
         }
+        // The default one is the machine's; those of other domains serve other networks.
+        places.sort_by_key(|place| !place.is_empty());
         places.iter().find_map(|place| Self::ask(place))
     }
 
