@@ -379,10 +379,20 @@ fn one_way_figures_over_ssh(desk: &Desk) {
     command.args(["--set", "hosts.listener.ptp.within=20ms"]);
     // PTP sets it back.
     desk.on("right", "date -s \"$(date -d @$(($(date +%s) + 100)) '+%Y-%m-%d %H:%M:%S')\"");
-    let measured = said(&command.output().unwrap());
-    assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
-    let text = fs::read_to_string(out.join("latest/summary.json")).unwrap();
-    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut measure = || -> serde_json::Value {
+        let measured = said(&command.output().unwrap());
+        assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
+        let text = fs::read_to_string(out.join("latest/summary.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let mut summary = measure();
+    // On a busy host PTP of such boards can be off by more than messages permit: then there are no figures.
+    for _ in 0..2 {
+        if summary["warnings"].to_string().contains("There are no one-way figures") {
+            println!("measured again: {}", summary["warnings"]);
+            summary = measure();
+        }
+    }
     let member = &summary["cases"][0]["members"][0];
     let [clock] = member["clocks"].as_array().unwrap().as_slice() else { panic!("{member}") };
     assert_eq!(clock["clock"], "the system of right");
