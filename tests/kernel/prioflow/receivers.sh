@@ -135,7 +135,7 @@ kill -9 "$(cat 7005.pid)"
 check "until the last socket ends" wait_for 5 is_at 0
 
 # Level 14 is PFC's highest priority, which PFC cannot pause.
-b perl flow.pl receive level=14 payload=1200 count=1 hold=1 port=7014 pid=7014.pid <go >7014.log &
+b perl flow.pl receive level=14 payload=1200 rcvbuf=150000 count=1 hold=1 port=7014 pid=7014.pid <go >7014.log &
 must wait_for 10 grep -q ready 7014.log
 refused "PFC is refused while a receiver has level 14" b tc qdisc change dev v0p root prioflow link pfc
 contains "and changes nothing" "link mac-control" "$(b tc qdisc show dev v0p)"
