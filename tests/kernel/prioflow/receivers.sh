@@ -135,7 +135,7 @@ kill -9 "$(cat 7005.pid)"
 check "until the last socket ends" wait_for 5 is_at 0
 
 # Level 14 is PFC's highest priority, which PFC cannot pause.
-b perl flow.pl receive level=14 payload=1200 rcvbuf=150000 count=1 hold=1 port=7014 pid=7014.pid <go >7014.log &
+b perl flow.pl receive level=14 payload=1200 rcvbuf=106496 count=1 hold=1 port=7014 pid=7014.pid <go >7014.log &
 must wait_for 10 grep -q ready 7014.log
 refused "PFC is refused while a receiver has level 14" b tc qdisc change dev v0p root prioflow link pfc
 contains "and changes nothing" "link mac-control" "$(b tc qdisc show dev v0p)"
@@ -163,7 +163,7 @@ kill -9 "$(cat 7004.pid)"
 check "and XON when it is closed" wait_for 5 is_at 0
 
 # A socket whose buffer is full of errors.
-b perl flow.pl receive level=4 payload=1000 high=20000 low=10000 errors=20 hold=1 count=2 port=7004 \
+b perl flow.pl receive level=4 payload=1000 high=20000 low=10000 errors=20 hold=1 count=2 rcvbuf=106496 port=7004 \
     <go >errors.log &
 reader=$!
 must wait_for 10 grep -q ready errors.log
@@ -180,6 +180,7 @@ equal "a socket in a BPF sockmap is refused" "busy" "$(b perl -e 'use POSIX ();
     my $bpf = { x86_64 => 321, aarch64 => 280, armv7l => 386 }->{(POSIX::uname())[4]};
     sub address { substr(pack("P", $_[0]) . "\0" x 8, 0, 8) }
     socket(my $s, 2, 2, 0) or die; bind($s, pack("S n x12", 2, 7009)) or die;
+    setsockopt($s, 1, 8, pack("i", 106496));
     my $map = syscall($bpf, 0, my $made = pack("L5", 15, 4, 4, 1, 0), 20);
     my ($key, $value) = (pack("L", 0), pack("L", fileno $s));
     my $update = pack("L2", $map, 0) . address($key) . address($value) . pack("Q", 0);
