@@ -491,7 +491,7 @@ impl Finder<'_> {
         stays.iter().zip(next).map(|((_, end, cpu), next)| ((*end).min(next), *cpu)).collect()
     }
 
-    /// Divides the time up to `to` by what a processor did; `cause` is told how long a segment counts.
+    /// Divides the time up to `to` by what a processor did; `cause` gets the end of the part of a segment that counts.
     fn on(&self, cpu: u16, to: Ps, parts: &mut Parts, cause: impl Fn(&Segment, Ps) -> Cause) {
         let segments = self.segments(cpu);
         let first = segments.partition_point(|segment| segment.end <= parts.at);
