@@ -44,7 +44,7 @@ impl Guard {
 
     /// Nothing is to be guarded any more.
     pub(crate) fn dismiss(mut self) {
-        // A guard that was killed before cannot be told.
+        // A guard that was killed before reads nothing.
         let _ = writeln!(self.pipe, "{DONE}");
         drop(self.pipe);
         let _ = self.child.wait();

@@ -8,6 +8,9 @@ use std::str::FromStr;
 pub struct Destination(String);
 
 impl Destination {
+    /// What one begins with in options of this program.
+    pub const PREFIX: &str = "ssh:";
+
     /// What `ssh` takes.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
@@ -15,7 +18,11 @@ impl Destination {
 
     /// As it is parsed from.
     pub fn as_option(&self) -> String {
-        if self.0.starts_with("ssh://") { self.0.clone() } else { format!("ssh:{}", self.0) }
+        if self.0.starts_with("ssh://") {
+            self.0.clone()
+        } else {
+            format!("{}{}", Self::PREFIX, self.0)
+        }
     }
 }
 
@@ -34,7 +41,7 @@ impl FromStr for Destination {
                 "`{text}` is no host: {why}; write ssh:root@board, or ssh://root@board:2222"
             ))
         };
-        let Some(rest) = text.strip_prefix("ssh:") else {
+        let Some(rest) = text.strip_prefix(Self::PREFIX) else {
             return wrong("it does not begin with ssh:");
         };
         let name = rest.strip_prefix("//").unwrap_or(rest);

@@ -42,6 +42,8 @@ struct Document<'n> {
 #[derive(Serialize)]
 struct Found<'n> {
     name: &'n str,
+    #[serde(skip)]
+    place: &'n PortPlace,
     /// Missing: this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
@@ -100,6 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 fn found<'n>(name: &'n str, place: &'n PortPlace, port: Result<Port, String>) -> Found<'n> {
     let mut found = Found {
         name,
+        place,
         machine: place.machine.as_ref().map(Destination::to_string),
         interface: &place.interface,
         kernel: None,
@@ -128,10 +131,7 @@ fn found<'n>(name: &'n str, place: &'n PortPlace, port: Result<Port, String>) ->
 }
 
 fn print(hosts: &[Found<'_>]) -> anyhow::Result<()> {
-    let place = |host: &Found<'_>| match &host.machine {
-        Some(machine) => format!("{machine}/{}", host.interface),
-        None => host.interface.to_owned(),
-    };
+    let place = |host: &Found<'_>| host.place.to_string();
     let widest = |text: &dyn Fn(&Found<'_>) -> usize| hosts.iter().map(text).max().unwrap_or(0);
     let (names, places) = (widest(&|host| host.name.len()), widest(&|host| place(host).len()));
     for host in hosts {

@@ -215,6 +215,7 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
     let file = args.file.as_deref().context("no experiment file")?;
     let (mut experiment, text) = overrides::load(file, &args.overrides, args.place().cards())?;
     experiment.cases = experiment_file::choose_cases(&experiment, &args.case)?;
+    let bind = args.bind.interfaces()?;
     let testbed = match args.place() {
         Place::Lab if !args.bind.is_empty() => {
             mistake!("--bind names NICs of real machines: leave --on lab out")
@@ -230,14 +231,14 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
             mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
-        Place::Local => local(args, &args.bind.interfaces()?)?,
+        Place::Local => local(args, &bind)?,
     };
     let seeds = seeds(args, experiment.seed);
     if args.place() == Place::Local && seeds.len() > 1 {
         progress.line("  in real time a seed only shifts the start; the members repeat the case");
     }
     Ok(Request {
-        arguments: repeat_arguments(args)?,
+        arguments: repeat_arguments(args, &bind),
         experiment,
         text,
         set: args.overrides.pairs().to_vec(),
@@ -285,7 +286,7 @@ fn jobs(args: &Args) -> usize {
 }
 
 /// Options, besides the experiment file, that repeat the run.
-fn repeat_arguments(args: &Args) -> anyhow::Result<Vec<String>> {
+fn repeat_arguments(args: &Args, bind: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut pair = |key: &str, value: &str| words.extend([key.to_owned(), value.to_owned()]);
     for (path, value) in args.overrides.pairs() {
@@ -297,10 +298,10 @@ fn repeat_arguments(args: &Args) -> anyhow::Result<Vec<String>> {
     if let Some(modules) = &args.modules {
         pair("--modules", &modules.to_string_lossy());
     }
-    if !args.bind.is_empty() {
-        pair("--bind", &args.bind.interfaces()?);
+    if !bind.is_empty() {
+        pair("--bind", bind);
     }
-    Ok(words)
+    words
 }
 
 /// The request that repeats a run: its experiment, cases, seeds and kernel.

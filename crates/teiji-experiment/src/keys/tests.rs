@@ -15,7 +15,7 @@ struct Place {
     path: String,
     /// With brackets; empty for the file itself.
     header: String,
-    /// What comes before the header: the tables that have this one, with their required keys.
+    /// What precedes the header: the tables that contain this one, with their required keys.
     before: String,
 }
 

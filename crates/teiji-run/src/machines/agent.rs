@@ -205,6 +205,6 @@ mod tests {
         // `read` is there: the stream has not ended.
         taking.join().unwrap();
         assert!(stop.is_stopped());
-        assert!(orders.recv().is_err(), "whoever waits for an order is told");
+        assert!(orders.recv().is_err(), "whoever waits for an order gets an error");
     }
 }

@@ -13,8 +13,6 @@ use teiji_sys::interface::InterfaceName;
 
 use crate::Mistake;
 
-/// What a port by SSH begins with.
-pub(super) const SSH: &str = "ssh:";
 /// How one is written.
 pub(super) const FORM: &str = "ssh:root@board/INTERFACE";
 
@@ -40,7 +38,7 @@ impl FromStr for PortPlace {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (machine, interface) = match text.strip_prefix(SSH) {
+        let (machine, interface) = match text.strip_prefix(Destination::PREFIX) {
             Some(rest) => {
                 let split = by_ssh(rest);
                 let (machine, interface) =
@@ -62,7 +60,7 @@ fn by_ssh(rest: &str) -> Option<(String, &str)> {
     };
     let (host, interface) = rest.split_once('/')?;
     let named = !interface.is_empty() && !interface.contains('/');
-    named.then(|| (format!("{SSH}{slashes}{host}"), interface))
+    named.then(|| (format!("{}{slashes}{host}", Destination::PREFIX), interface))
 }
 
 /// The ports that have names.

@@ -6,7 +6,7 @@ use teiji_experiment::{Host, PtpRole, PtpTimestamps, Scenario};
 use teiji_net::Binding;
 use teiji_remote::Destination;
 
-use super::names::{FORM, PortPlace, SSH};
+use super::names::{FORM, PortPlace};
 use crate::mistake;
 
 /// The interfaces of one machine.
@@ -36,7 +36,7 @@ impl Places {
     /// [`Mistake`](crate::Mistake) for what is no binding.
     pub fn parse(text: &str) -> anyhow::Result<Option<Self>> {
         // No interface's name has a colon.
-        if !text.contains(SSH) {
+        if !text.contains(Destination::PREFIX) {
             return Ok(None);
         }
         let mut places: Vec<Place> = Vec::new();

@@ -49,7 +49,8 @@ pub fn ring_warning(status: &FlowStatus, glyphs: &Glyphs) -> Option<String> {
     let interface = &status.interface;
     status.beyond_ring().map(|at_most| {
         format!(
-            "warning: nothing stops what is in the transmit ring, up to {} frames, and {} keeps room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
+            "warning: nothing stops what is in the transmit ring, up to {} frames, and {} keeps \
+             room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
              queues/tx-N/byte_queue_limits/limit_max for each of its queues, or --ring {at_most} at the \
              peer",
             count(at_most, glyphs),
