@@ -114,5 +114,28 @@ equal "IPv6 neighbour discovery is at level 15" "3 15" \
 equal "an MLD report is level 15" 15 \
     "$(levels join 41 20 ff0e00000000000000000000000000aa | sed 's/:[0-9]*//g')"
 contains "the traffic class of IPv6 is the level" 6:1 "$(levels a ping -c 1 -W 2 -Q 0x60 "$local%v0")"
+
+# A VLAN device with an address of its own: its kernel's ARP requests, which no socket sends.
+a sysctl -qw net.ipv6.conf.v0.disable_ipv6=1
+b sysctl -qw net.ipv6.conf.v0p.disable_ipv6=1
+must ip -n A link add link v0 name v0.6 address 02:00:00:00:00:06 type vlan id 6
+a sysctl -qw net.ipv6.conf.v0/6.disable_ipv6=1
+must ip -n A address add 10.0.6.1/24 dev v0.6
+must ip -n A link set v0.6 up
+equal "ARP of a VLAN device with another address is level 15" 15 \
+    "$(levels a ping -c 1 -W 2 10.0.6.2 | sed 's/:[0-9]*//g')"
+must ip -n A link del v0.6
+
+# A bond's port has the bond's address, but sends LACP from its own.
+if ip -n A link add bond0 address 02:00:00:00:00:b0 type bond mode 802.3ad lacp_rate fast miimon 100 2>made.log; then
+    a sysctl -qw net.ipv6.conf.bond0.disable_ipv6=1
+    must ip -n A link set v0 down
+    must ip -n A link set v0 master bond0
+    must ip -n A link set bond0 up
+    equal "a bond gives its port another address" 02:00:00:00:00:b0 "$(a cat /sys/class/net/v0/address)"
+    equal "LACP is level 15" 15 "$(levels sleep 4 | sed 's/:[0-9]*//g')"
+else
+    skip "LACP is level 15: this kernel has no bonding: $(cat made.log)"
+fi
 wire_down
 end

@@ -68,6 +68,30 @@ equal "a guest's frame to a link-local group address is at level 14" 1 \
 equal "so is an ARP frame of its kernel" 1 "$(more_at_14 ip netns exec G perl flow.pl send count=1 host=1)"
 ip netns del G
 
+# A guest that writes to a macvtap device is in no namespace, and has the device's address.
+if ip -n B link add link v0p name tap0 type macvtap mode bridge 2>made.log; then
+    b sysctl -qw net.ipv6.conf.tap0.disable_ipv6=1
+    must ip -n B link set tap0 up
+    # guest_sends FRAME: hexadecimal, behind the header of virtio_net.
+    guest_sends() {
+        # shellcheck disable=SC2016  # perl expands it
+        b perl -e 'my ($frame) = @ARGV;
+            my ($number) = glob "/sys/class/net/tap0/tap*/dev" or die "no device number";
+            open(D, "<", $number) or die $!;
+            my ($major, $minor) = <D> =~ /(\d+):(\d+)/;
+            system("mknod", "tap0", "c", $major, $minor) unless -e "tap0";
+            open(T, "+<", "tap0") or die "tap0: $!";
+            syswrite(T, pack("x10 H*", $frame)) or die "write: $!"' "$1"
+    }
+    equal "network control of a guest behind macvtap is at level 14" 1 \
+        "$(more_at_14 guest_sends "0180c200000e$(plain "$(b cat /sys/class/net/tap0/address)")88cc$(printf '%092x' 0)")"
+    must ip -n B link del tap0
+    # It would hold macvlan, which this script has named.
+    must wait_for 5 rmmod macvtap
+else
+    skip "network control of a guest behind macvtap is at level 14: this kernel has none: $(cat made.log)"
+fi
+
 # The peer is not trusted.
 change obey 4
 peer_change receive-level 15

@@ -13,7 +13,7 @@ use teiji_run::lab::GuestFile;
 use crate::exit;
 
 /// What people and scripts may ask tc, ip and modprobe for in the guest.
-const AT_HAND: [&str; 23] = [
+const AT_HAND: [&str; 27] = [
     "8021q",
     "act_gact",
     "act_gate",
@@ -29,7 +29,10 @@ const AT_HAND: [&str; 23] = [
     "cls_u32",
     "dummy",
     "ifb",
+    "ipvlan",
+    "macsec",
     "macvlan",
+    "macvtap",
     "netconsole",
     "pktgen",
     "ptp",
@@ -37,6 +40,7 @@ const AT_HAND: [&str; 23] = [
     "sch_multiq",
     "sch_netem",
     "sch_tbf",
+    "vxlan",
 ];
 
 /// The kernel's qdiscs that Teiji uses.
