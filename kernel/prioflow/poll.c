@@ -19,22 +19,42 @@
 #define PRIOFLOW_POLL_MIN	8
 #define PRIOFLOW_POLL_MAX	64
 #define PRIOFLOW_POLL_PART	16
+/*
+ * After its polls a timer rests so many times as long as they took, so that a slow or overloaded CPU
+ * has time for others. What a preemption adds is limited.
+ */
+#define PRIOFLOW_POLL_REST	3
+#define PRIOFLOW_POLL_REST_MAX_NS	(10 * NSEC_PER_MSEC)
 
-/* Namespaces that anybody can have made, and whose timer runs: they share what polling costs. */
-static atomic_t prioflow_polling = ATOMIC_INIT(0);
+/* Namespaces whose timer runs: those of the administrator, and those that anybody can have made. */
+static atomic_t prioflow_polling_admin = ATOMIC_INIT(0);
+static atomic_t prioflow_polling_anybody = ATOMIC_INIT(0);
 
-/* How many share; the administrator's namespaces do not. */
+static bool prioflow_poll_is_admin(const struct prioflow_net *net)
+{
+	return net->net->user_ns == &init_user_ns;
+}
+
+static atomic_t *prioflow_poll_counter(const struct prioflow_net *net)
+{
+	return prioflow_poll_is_admin(net) ? &prioflow_polling_admin : &prioflow_polling_anybody;
+}
+
+/* How many namespaces of its kind share a CPU in the worst case. */
+static u32 prioflow_poll_alike(const struct prioflow_net *net)
+{
+	return max(atomic_read(prioflow_poll_counter(net)), 1);
+}
+
+/* How many share the number of polls; the administrator's namespaces do not. */
 static u32 prioflow_poll_sharers(const struct prioflow_net *net)
 {
-	if (net->net->user_ns == &init_user_ns)
-		return 1;
-	return max(atomic_read(&prioflow_polling), 1);
+	return prioflow_poll_is_admin(net) ? 1 : prioflow_poll_alike(net);
 }
 
 static void prioflow_poll_count(const struct prioflow_net *net, int change)
 {
-	if (net->net->user_ns != &init_user_ns)
-		atomic_add(change, &prioflow_polling);
+	atomic_add(change, prioflow_poll_counter(net));
 }
 
 /* Most sockets that a namespace polls at once. */
@@ -49,6 +69,14 @@ static u64 prioflow_poll_interval_ns(const struct prioflow_net *net)
 	u32 most = PRIOFLOW_POLL_MAX / PRIOFLOW_POLL_MIN;
 
 	return (u64)DIV_ROUND_UP(prioflow_poll_sharers(net), most) * PRIOFLOW_POLL_NS;
+}
+
+/* From the end of polls that took @took_ns until the next ones. */
+static u64 prioflow_poll_rest_ns(const struct prioflow_net *net, u64 took_ns)
+{
+	u64 rest_ns = min_t(u64, took_ns * PRIOFLOW_POLL_REST, PRIOFLOW_POLL_REST_MAX_NS);
+
+	return max(prioflow_poll_interval_ns(net), rest_ns * prioflow_poll_alike(net));
 }
 
 /* Bytes that the program has not read. The kernel returns what it has read in portions. */
@@ -169,18 +197,19 @@ static enum hrtimer_restart prioflow_poll(struct hrtimer *timer)
 	u32 count = READ_ONCE(net->polled_count);
 	u32 looks = clamp_t(u32, count / PRIOFLOW_POLL_PART, PRIOFLOW_POLL_MIN,
 			    prioflow_poll_share(net));
+	u64 start_ns = ktime_get_ns(), end_ns;
 	bool again;
 
 	lockdep_assert_in_softirq();
 	for (looks = min(looks, count); looks; looks--)
 		prioflow_poll_one(net, prioflow_poll_next(net));
+	end_ns = ktime_get_ns();
 	spin_lock(&net->poll_lock);
 	again = net->polled_count;
 	net->timer_runs = again;
-	/* From now on, so that the interval is free whatever the polls have taken. */
 	if (again)
-		hrtimer_set_expires(timer, ktime_add_ns(ktime_get(),
-							prioflow_poll_interval_ns(net)));
+		hrtimer_set_expires(timer, ns_to_ktime(end_ns +
+						       prioflow_poll_rest_ns(net, end_ns - start_ns)));
 	else
 		prioflow_poll_count(net, -1);
 	spin_unlock(&net->poll_lock);
