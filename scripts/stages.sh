@@ -29,7 +29,7 @@ check_test_tools() {
     need_command sockperf sockperf "measures round trips independently"
     need_command ssh openssh-client "reaches boards of the laboratory"
     need_command ip iproute2 "makes test networks"
-    need_command ethtool ethtool "looks at cards independently"
+    need_command ethtool ethtool "looks at NICs independently"
     need_command xz xz-utils "makes a compressed kernel module"
     need_command cpio cpio "reads the guest's file system independently"
     need_command sparse sparse "checks the kernel modules"

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use teiji_net::BindingError;
-use teiji_net::card::Refusal;
+use teiji_net::real_nic::Refusal;
 use teiji_record::RunFolderError;
 use teiji_run::{Ended, Interrupted, Mistake};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use teiji_experiment::Experiment;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 use teiji_run::experiment_file::{pair, reader, text};
 
 use crate::exit::{Exit, WithExit};
@@ -30,10 +30,10 @@ impl Overrides {
 pub fn load(
     path: &Path,
     overrides: &Overrides,
-    cards: Cards,
+    nics: NicSource,
 ) -> anyhow::Result<(Experiment, String)> {
     let text = text(path)?;
-    let reading = reader(&path.display().to_string(), overrides.pairs(), cards).read(&text);
+    let reading = reader(&path.display().to_string(), overrides.pairs(), nics).read(&text);
     if !reading.findings.is_empty() {
         // They name their own places; a word before them would shift their columns.
         output::aside(reading.findings.to_string().trim_end());

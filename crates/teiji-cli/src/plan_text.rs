@@ -32,7 +32,7 @@ pub fn script(case: &Case, plan: &Plan, undo: bool, several: bool) -> String {
     }
     let (title, mark) = if undo { ("# undo", "") } else { ("# to undo", "# ") };
     let _ = writeln!(text, "\n{title}");
-    if plan.has_cards() {
+    if plan.has_nics() {
         text.push_str(
             "# (NICs come back down and without addresses; a run puts back what they had)\n",
         );

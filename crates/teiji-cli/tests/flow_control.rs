@@ -40,11 +40,11 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     let lost = count(ordinary, "lost");
     assert!(lost > 0, "{ordinary}");
     assert_eq!(count(ordinary, "received") + lost, 1_500, "{ordinary}");
-    let cards = &summary["cases"][0]["members"][0]["cards"][0];
-    assert_eq!(cards["trouble"], "socket-full", "{cards}");
+    let nics = &summary["cases"][0]["members"][0]["cards"][0];
+    assert_eq!(nics["trouble"], "socket-full", "{nics}");
     // The sender does not wait for room in the socket's buffer: some frames are not sent at all.
     let on_the_way = lost - count(ordinary, "send_failed");
-    assert_eq!(cards["frames"], on_the_way, "each is counted where it was lost");
+    assert_eq!(nics["frames"], on_the_way, "each is counted where it was lost");
     let controlled = flow(&summary, "controlled", 0, "stream");
     assert_eq!(count(controlled, "received"), 1_500, "{controlled}");
     assert_eq!(count(controlled, "late"), 0, "back to back, nobody is late");
@@ -60,7 +60,7 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     assert!(run.out.contains("PASS controlled: lost = 0"), "{}", run.out);
 }
 
-/// QEMU's cards have no line rate, and Realtek's 8139 a ring of 64.
+/// QEMU's NICs have no line rate, and Realtek's 8139 a ring of 64.
 #[test]
 fn with_emulated_nics_only_frames_beyond_a_small_ring_are_lost() {
     // Sooner full than a flow's own.
@@ -71,9 +71,9 @@ fn with_emulated_nics_only_frames_beyond_a_small_ring_are_lost() {
     let realtek = flow(&summary, "rtl8139", 0, "stream");
     let lost = count(realtek, "lost");
     assert!((1..500).contains(&lost), "{realtek}");
-    let cards = &summary["cases"][1]["members"][0]["cards"][0];
-    assert_eq!(cards["trouble"], "rx-overrun", "{cards}");
-    assert_eq!(cards["frames"], lost, "each is counted where it was lost");
+    let nics = &summary["cases"][1]["members"][0]["cards"][0];
+    assert_eq!(nics["trouble"], "rx-overrun", "{nics}");
+    assert_eq!(nics["frames"], lost, "each is counted where it was lost");
 }
 
 /// The third study's number of frames.
@@ -90,7 +90,7 @@ fn a_hundred_thousand_frames_reach_a_reader_with_random_pauses() {
     assert!(longest > 5_000_000, "{stream}");
 }
 
-/// A ring of 4 holds what was handed to the card before XOFF; the reader's
+/// A ring of 4 holds what was handed to the NIC before XOFF; the reader's
 /// port asks once for what it reads at a time, 32 frames.
 #[test]
 fn frames_received_after_xoff_are_counted() {

@@ -105,7 +105,7 @@ fn the_main_job_gives_the_papers_table_and_its_replay_is_identical_to_the_last_b
         assert_eq!(flow["judged_at"], "wire");
         flow["vantages"]["wire"]["interval"]["range_ns"].as_i64().unwrap()
     };
-    // With offload the card keeps the launch time, to its 32 ns. Software cannot.
+    // With offload the NIC keeps the launch time, to its 32 ns. Software cannot.
     assert!(range("etf") <= 64, "{} ns", range("etf"));
     assert!(range("software") > 64 && range("normal") > 64);
     // The clocks had settled before the first frame: what is left is noise.
@@ -220,7 +220,7 @@ fn an_ensemble_has_a_member_per_seed_and_every_transport_gets_through() {
         &file,
         r#"
 name = "transports"
-question = "Do all transports get through an emulated card?"
+question = "Do all transports get through an emulated NIC?"
 [wires.line]
 between = ["a", "b"]
 nic = "e1000e"
@@ -313,7 +313,7 @@ priority = 3
 realtime = 80
 mode = "launch-time"
 margin = "45us"
-[cases.card]
+[cases.nic]
 [cases.qdisc]
 flows.cycle.margin = "11us"
 require = ["max <= 1s", "lost <= 100"]
@@ -337,9 +337,9 @@ require = ["max <= 1s", "lost <= 100"]
     let member = |case: usize, member: usize| &summary["cases"][case]["members"][member];
     let mut late = 0;
     for index in 0..2 {
-        let cards = member(0, index)["cards"].as_array().unwrap();
-        let of_card = cards.iter().find(|count| count["trouble"] == "launch-late").unwrap();
-        late += of_card["frames"].as_u64().unwrap();
+        let nics = member(0, index)["cards"].as_array().unwrap();
+        let of_nic = nics.iter().find(|count| count["trouble"] == "launch-late").unwrap();
+        late += of_nic["frames"].as_u64().unwrap();
         let departure = &member(0, index)["wire"]["cycle"]["departure"];
         assert!(departure["max_ns"].as_i64().unwrap() > 0, "the wire shows it, too: {departure}");
         let dropped = flow(&summary, "qdisc", index, "cycle");
@@ -373,7 +373,7 @@ fn colliding_launch_times_say_which_frame_waited_for_which() {
     assert!(waits.contains("first 200 816 ns 816 ns"), "{}", run.out);
     assert!(waits.contains("second 200 "), "{}", run.out);
     assert!(!run.out.contains("because the wire was busy"), "told twice:\n{}", run.out);
-    // The flow that ends first does not take the card's stamps away from the other.
+    // The flow that ends first does not take the NIC's stamps away from the other.
     assert!(run.out.contains("with apart all 400 frames"), "{}", run.out);
 }
 
@@ -398,7 +398,7 @@ fn gates_are_judged_frame_by_frame_with_and_without_them() {
     assert!(outside(0, "early") >= 95);
     assert_eq!(outside(0, "critical"), 0);
     for flow in ["critical", "early", "bulk"] {
-        assert_eq!(outside(2, flow), 0, "the card opens the gates: {flow}");
+        assert_eq!(outside(2, flow), 0, "the NIC opens the gates: {flow}");
     }
 }
 

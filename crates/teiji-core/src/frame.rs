@@ -21,15 +21,15 @@ pub struct FrameRow {
     pub handed_over: Option<Instant<Tai>>,
     /// `SOF_TIMESTAMPING_TX_SCHED`: entered the qdisc.
     pub tx_sched: Option<Instant<Tai>>,
-    /// `SOF_TIMESTAMPING_TX_SOFTWARE`: handed to the card by the driver.
+    /// `SOF_TIMESTAMPING_TX_SOFTWARE`: handed to the NIC by the driver.
     pub tx_kernel: Option<Instant<Tai>>,
-    /// `SOF_TIMESTAMPING_TX_HARDWARE`: left the card.
+    /// `SOF_TIMESTAMPING_TX_HARDWARE`: left the NIC.
     pub tx_hardware: Option<Instant<Phc>>,
     /// Seen by the analyser.
     pub wire: Option<Instant<Capture>>,
     /// Arrived in the receiving kernel (first copy).
     pub rx_kernel: Option<Instant<Tai>>,
-    /// Arrived at the receiving card (first copy).
+    /// Arrived at the receiving NIC (first copy).
     pub rx_hardware: Option<Instant<Phc>>,
     /// The receiving program had it (first copy).
     pub taken: Option<Instant<Tai>>,

@@ -63,7 +63,7 @@ clock!(
     "MONOTONIC_RAW"
 );
 clock!(
-    /// The PTP hardware clock of a network card.
+    /// The PTP hardware clock of a NIC.
     Phc,
     "PHC"
 );

@@ -15,9 +15,9 @@ pub(crate) mod requirement;
 mod round_trips;
 mod system;
 
-use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
+use crate::nic_source::NicSource;
 use crate::tree::{Origin, Table};
 
 const DAY_NS: i128 = 24 * 3_600 * 1_000_000_000;
@@ -26,19 +26,19 @@ const TOO_LONG_NS: i128 = 365 * DAY_NS;
 
 /// Looks for contradictions in one case. `tree` tells where things were
 /// written.
-pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, cards: Cards, log: &Log) {
+pub(crate) fn scenario(draft: &ScenarioDraft, tree: &Table, nics: NicSource, log: &Log) {
     let places = Places { tree };
     bridge::check(draft, &places, log);
     address::check(draft, &places, log);
     for port in &draft.ports {
-        port::check(port, draft, &places, cards, log);
+        port::check(port, draft, &places, nics, log);
     }
     for flow in &draft.flows {
         flow::check(flow, draft, &places, log);
     }
     flow::own_ports(draft, &places, log);
     round_trips::check(draft, &places, log);
-    ptp::check(draft, &places, cards, log);
+    ptp::check(draft, &places, nics, log);
     system::check(draft, &places, log);
     load::check(draft, &places, log);
     queues::check(draft, &places, log);

@@ -17,7 +17,9 @@ pub(crate) use crate::keys::round_trips::RoundTripsDraft;
 pub(crate) use crate::keys::wire::WireDraft;
 use networks::Networks;
 
-use crate::scenario::{Card, Host, Port, Processing, Ptp, Qdisc, QdiscTree, Scenario, System};
+use crate::scenario::{
+    Host, Port, Processing, Ptp, Qdisc, QdiscTree, Scenario, System, VtsnSettings,
+};
 
 pub(crate) struct PortDraft {
     pub host: String,
@@ -28,7 +30,7 @@ pub(crate) struct PortDraft {
     pub ipv6: Found<Ipv6Addr>,
     pub queues: Found<u16>,
     pub qdisc: Found<QdiscTree>,
-    pub card: Option<Card>,
+    pub vtsn: Option<VtsnSettings>,
     pub processing: Option<Processing>,
 }
 
@@ -125,7 +127,7 @@ impl PortDraft {
             ipv6: self.ipv6.settle().ok()?,
             queues: queues.or_else(|| qdisc.as_ref().and_then(QdiscTree::queues)),
             qdisc,
-            card: self.card?,
+            vtsn: self.vtsn?,
             processing: self.processing?,
         })
     }

@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod alone;
-mod cards;
 mod cases;
 mod check;
 mod draft;
@@ -27,6 +26,7 @@ mod host_profile;
 pub mod keys;
 mod log;
 pub mod mistake;
+mod nic_source;
 mod overrides;
 mod print;
 pub mod profile;
@@ -42,11 +42,11 @@ pub use host_profile::HostProfile;
 pub use keys::profile::NicSettings;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
 pub use profile::{PortProfile, Profile};
-pub use reader::{Cards, Reader, Reading};
+pub use reader::{NicSource, Reader, Reading};
 pub use scenario::{
-    AllowedLoss, Card, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge,
-    JudgeBy, Mqprio, Nic, PauseLength, Phc, Port, Ptp, PtpProfile, PtpRole, PtpTimestamps, Qdisc,
-    QdiscTree, QueueRange, Relation, RequiredCount, RequiredFigure, Requirement, RoundTrips,
-    Scenario, SendMode, Taprio, TaprioMode, Transport, Wire,
+    AllowedLoss, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge, JudgeBy,
+    Mqprio, Nic, PauseLength, Phc, Port, Ptp, PtpProfile, PtpRole, PtpTimestamps, Qdisc, QdiscTree,
+    QueueRange, Relation, RequiredCount, RequiredFigure, Requirement, RoundTrips, Scenario,
+    SendMode, Taprio, TaprioMode, Transport, VtsnSettings, Wire,
 };
 pub use threshold::Threshold;

@@ -1,13 +1,13 @@
 //! A case's tables → a [`ScenarioDraft`](crate::draft::ScenarioDraft): types,
 //! names, ranges; one submodule a kind of table.
 
-mod card;
 mod cbs;
 mod classes;
 mod flow;
 mod host;
 pub(crate) mod judge;
 mod load;
+mod nic;
 pub(crate) mod policy;
 pub(crate) mod prioflow;
 pub(crate) mod processing;

@@ -1,12 +1,12 @@
 //! From text to [`Experiment`], step by step.
 
-pub use crate::cards::Cards;
 use crate::cases::{self, ResolvedCase};
 use crate::check;
 use crate::fields::{Fields, Found, valid_name};
 use crate::keys::file::{self as keys, FILE, PAPERS};
 use crate::log::{CaseLabel, Log};
 use crate::mistake::Mistakes;
+pub use crate::nic_source::NicSource;
 use crate::overrides;
 use crate::read;
 use crate::read::judge::JudgeDraft;
@@ -30,7 +30,7 @@ use crate::tree::{Node, Origin, Value};
 pub struct Reader {
     file: String,
     overrides: Vec<(String, String)>,
-    cards: Cards,
+    nics: NicSource,
 }
 
 /// What reading a file gave.
@@ -45,7 +45,7 @@ pub struct Reading {
 impl Reader {
     /// A reader that calls the file `file` in its findings.
     pub fn new(file: impl Into<String>) -> Self {
-        Self { file: file.into(), overrides: Vec::new(), cards: Cards::Emulated }
+        Self { file: file.into(), overrides: Vec::new(), nics: NicSource::Emulated }
     }
 
     /// Overrides the value at `path` (`flows.cycle.frames`) in the file and in
@@ -57,10 +57,10 @@ impl Reader {
         self
     }
 
-    /// Whose cards the experiment will run on; emulated unless said otherwise.
+    /// Whose NICs the experiment will run on; emulated unless said otherwise.
     #[must_use]
-    pub const fn cards(mut self, cards: Cards) -> Self {
-        self.cards = cards;
+    pub const fn nics(mut self, nics: NicSource) -> Self {
+        self.nics = nics;
         self
     }
 
@@ -94,7 +94,7 @@ impl Reader {
         log.enter_case(None);
         let cases: Option<Vec<Case>> = cases.into_iter().collect();
         let labels = resolved.into_iter().map(|case| case.label).collect();
-        (head.experiment(cases, self.cards, log), labels)
+        (head.experiment(cases, self.nics, log), labels)
     }
 
     fn read_case(&self, case: &ResolvedCase, paper: &Found<String>, log: &Log) -> Option<Case> {
@@ -105,10 +105,10 @@ impl Reader {
         let label = "the case";
         let file = Fields::new(&case.table, top, &FILE, label, log);
         let draft = read::scenario(&file, log);
-        check::scenario(&draft, &case.table, self.cards, log);
+        check::scenario(&draft, &case.table, self.nics, log);
         let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
         let instruction = file.take(&keys::INSTRUCTION);
-        check::instruction::check(instruction, &draft, &case.table, self.cards, log);
+        check::instruction::check(instruction, &draft, &case.table, self.nics, log);
         Some(Case {
             name: case.label.name.clone(),
             about: case.about.clone(),
@@ -158,9 +158,14 @@ struct Head {
 }
 
 impl Head {
-    fn experiment(self, cases: Option<Vec<Case>>, cards: Cards, log: &Log) -> Option<Experiment> {
+    fn experiment(
+        self,
+        cases: Option<Vec<Case>>,
+        nics: NicSource,
+        log: &Log,
+    ) -> Option<Experiment> {
         let cases = cases?;
-        let judge = check::judge::resolve(self.judge?, &cases, cards, log);
+        let judge = check::judge::resolve(self.judge?, &cases, nics, log);
         Some(Experiment {
             name: self.name?,
             question: self.question?,

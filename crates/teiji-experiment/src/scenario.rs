@@ -1,11 +1,11 @@
 //! What an experiment says, resolved: values only, defaults filled in.
 
 mod blocking;
-mod card;
 mod instruction;
 mod judge;
 mod level_table;
 mod loaded;
+mod nic;
 mod prioflow;
 mod qdisc;
 mod requirement;
@@ -21,17 +21,17 @@ use teiji_core::wire::{MacAddr, VlanTag};
 
 pub use crate::keys::flow::Flow;
 pub use crate::keys::host::{Host, Ptp, System};
-pub use crate::keys::port::{Card, Moderation, Phc, Ring};
+pub use crate::keys::port::{Moderation, Phc, Ring, VtsnSettings};
 pub use crate::keys::prioflow::Prioflow;
 pub use crate::keys::processing::{Irq, Napi, Processing};
 pub use crate::keys::qdisc::Etf;
 pub use crate::keys::round_trips::RoundTrips;
 pub use crate::keys::wire::Wire;
-pub use card::Nic;
 pub use instruction::InstructionTime;
 pub use judge::{Judge, JudgeBy};
 pub use level_table::LevelTable;
 pub use loaded::{LoadedPorts, PortName};
+pub use nic::Nic;
 pub use prioflow::{LevelSource, LinkMode, PauseScope};
 pub use qdisc::{
     Cbs, FqCodel, Gate, Mqprio, Pfifo, Prio, Qdisc, QdiscTree, QueueRange, Taprio, TaprioMode,
@@ -274,7 +274,7 @@ pub struct Port {
     /// The wire it is on.
     pub wire: String,
     /// Its MAC address: `02:74:65:6a:<wire>:<end>` unless the file says so.
-    /// Real cards keep their own.
+    /// Real NICs keep their own.
     pub mac: MacAddr,
     /// Its IPv4 address, in a /24 per network: `10.<network>.0.<end>`, counted from 1. A
     /// network is a wire, or all that bridges join, with the number of its first wire.
@@ -288,8 +288,9 @@ pub struct Port {
     pub queues: Option<u16>,
     /// The root queueing discipline; `None` leaves the kernel's default.
     pub qdisc: Option<QdiscTree>,
-    /// Settings of a `vtsn` card.
-    pub card: Card,
+    /// Settings of a `vtsn` NIC.
+    #[serde(rename = "card")]
+    pub vtsn: VtsnSettings,
     /// Who processes its frames.
     pub processing: Processing,
 }
@@ -343,7 +344,7 @@ pub enum Transport {
 
 /// Preamble and start delimiter, FCS, inter-frame gap (IEEE 802.3).
 const AROUND_A_FRAME: u64 = 8 + 4 + 12;
-/// The shortest frame, without FCS; the card pads up to it.
+/// The shortest frame, without FCS; the NIC pads up to it.
 const SHORTEST_FRAME: u64 = 60;
 
 impl Transport {

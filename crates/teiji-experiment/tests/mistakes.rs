@@ -1,6 +1,6 @@
 //! Golden findings: every `mistakes/*.toml` and what a user is told about it,
 //! in the `.txt` beside it. A first line `# base: NAME` puts `base/NAME.toml` in its
-//! place; lines `# --set PATH=VALUE` are overrides, and `# cards: own` has real NICs. `UPDATE=1 cargo test` writes the files
+//! place; lines `# --set PATH=VALUE` are overrides, and `# nics: own` has real NICs. `UPDATE=1 cargo test` writes the files
 //! anew; read the diff.
 
 mod mistake_files;
@@ -8,14 +8,14 @@ mod mistake_files;
 use std::fs;
 
 use mistake_files::folder;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 use teiji_experiment::{Reader, Severity};
 
 fn reader(name: &str, text: &str) -> Reader {
     let overrides = text.lines().filter_map(|line| line.strip_prefix("# --set ")?.split_once('='));
-    let own = text.lines().any(|line| line == "# cards: own");
-    let cards = if own { Cards::Own } else { Cards::Emulated };
-    let reader = Reader::new(name).cards(cards);
+    let own = text.lines().any(|line| line == "# nics: own");
+    let nics = if own { NicSource::Own } else { NicSource::Emulated };
+    let reader = Reader::new(name).nics(nics);
     overrides.fold(reader, |reader, (path, value)| reader.set(path, value))
 }
 

@@ -11,7 +11,7 @@ use teiji_experiment::scenario::{
 };
 use teiji_experiment::{
     Case, Etf, Experiment, Mistakes, Mqprio, Nic, PauseLength, Qdisc, Reader, SendMode, Severity,
-    Transport, keys, reader::Cards,
+    Transport, keys, reader::NicSource,
 };
 
 const PLAIN: &str = r#"
@@ -41,7 +41,7 @@ fn repository(path: &str) -> std::path::PathBuf {
 /// A reader for an experiment of the repository: some are for machines of one's own alone.
 fn reader(name: &str, text: &str) -> Reader {
     let own = text.contains("timestamps = \"software\"");
-    Reader::new(name).cards(if own { Cards::Own } else { Cards::Emulated })
+    Reader::new(name).nics(if own { NicSource::Own } else { NicSource::Emulated })
 }
 
 #[test]
@@ -463,7 +463,7 @@ fn offloads_that_emulated_nics_lack_are_possible_on_real_nics() {
     );
     let emulated = Reader::new("test.toml").read(&text);
     assert_eq!(emulated.findings.mistakes(), 2, "{}", emulated.findings);
-    let own = Reader::new("test.toml").cards(Cards::Own).read(&text);
+    let own = Reader::new("test.toml").nics(NicSource::Own).read(&text);
     assert!(own.findings.is_empty(), "{}", own.findings);
     let port = own.experiment.unwrap().cases.remove(0).scenario.hosts[0].ports[0].clone();
     let tree = port.qdisc.unwrap();

@@ -61,7 +61,7 @@ pub enum Console {
     Terminal,
 }
 
-/// A network card of the guest.
+/// A NIC of the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NicSpec {
     /// The emulated model.
@@ -70,7 +70,7 @@ pub struct NicSpec {
     pub mac: MacAddr,
     /// What it is connected to.
     pub wire: Wire,
-    /// Record what this card sends and receives, in virtual time.
+    /// Record what this NIC sends and receives, in virtual time.
     pub capture: Option<PathBuf>,
 }
 
@@ -91,7 +91,7 @@ pub struct MachineSpec {
     /// [`SLICE_US`], and they share the instructions of one.
     pub vcpus: u16,
     /// Seed of everything random: QEMU's generators and the slot the first
-    /// card sits in. The same seed gives the same run, bit for bit.
+    /// NIC sits in. The same seed gives the same run, bit for bit.
     pub seed: u64,
     /// How time passes.
     pub clock: Clock,
@@ -101,7 +101,7 @@ pub struct MachineSpec {
     pub console: Console,
     /// Where the guest's messages go.
     pub results: PathBuf,
-    /// The cards, in the order of the bus.
+    /// The NICs, in the order of the bus.
     pub nics: Vec<NicSpec>,
     /// A further NIC, through which this host reaches the guest.
     pub management: Option<Management>,
@@ -184,8 +184,8 @@ fn add_clock(args: &mut Arguments, spec: &MachineSpec) {
     args.pair("-seed", &(spec.seed % (1 << 32)).to_string());
 }
 
-/// The slot of the first card: the layout of the bus is part of the seed,
-/// because it moves the card's interrupt and memory and with them the worst case.
+/// The slot of the first NIC: the layout of the bus is part of the seed,
+/// because it moves the NIC's interrupt and memory and with them the worst case.
 fn first_slot(seed: u64) -> usize {
     4 + (seed % 8) as usize
 }
@@ -300,7 +300,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_seed_moves_the_cards_on_the_bus() {
+    fn a_seed_moves_the_nics_on_the_bus() {
         assert_ne!(line(1).replace("-seed 1", ""), line(2).replace("-seed 2", ""));
     }
 

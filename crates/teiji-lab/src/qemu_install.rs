@@ -13,12 +13,12 @@ use crate::fetch::apt::Tools;
 use crate::fetch::sources::{self, BOOKWORM, Origin, TRIXIE};
 pub use crate::qemu_version::{MINIMUM, QemuVersion};
 
-/// The network cards that experiments may name.
+/// The NICs that experiments may name.
 const DEVICES: [&str; 3] = ["e1000e", "igb", "rtl8139"];
 /// Where Debian's packages put folders of libraries; those of Debian 12 use both.
 const LIBRARIES: [&str; 2] = ["usr/lib", "lib"];
 
-/// A QEMU that starts and has the cards.
+/// A QEMU that starts and has the NICs.
 #[derive(Debug, Clone)]
 pub struct Qemu {
     /// The program.
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_qemu_is_taken_only_if_new_enough_and_with_every_card() {
+    fn a_system_qemu_is_taken_only_if_new_enough_and_with_every_nic() {
         let dir = tempfile::tempdir().unwrap();
         let path = Some(dir.path().as_os_str());
         let all = "name \"e1000e\" name \"igb\" name \"rtl8139\"";

@@ -2,7 +2,7 @@
 //!
 //! Every host gets an anonymous network namespace, held open by [`Applied`].
 //! When the program dies, the kernel deletes the veth pairs and returns the
-//! cards; what it forgets about cards is the [`keeper`](crate::keeper)'s.
+//! NICs; what it forgets about NICs is the [`keeper`](crate::keeper)'s.
 
 mod interrupts;
 
@@ -18,7 +18,6 @@ use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
 
 use crate::before::KernelBefore;
-use crate::card::{self, Before};
 use crate::cause::Cause;
 use crate::error::{NetError, StepError};
 use crate::explain::{Failed, explain};
@@ -29,21 +28,22 @@ use crate::netlink::address::Address;
 use crate::netlink::link::{self, PairEnd};
 use crate::netlink::{KernelError, Netlink, address, neighbour, qdisc};
 use crate::plan::{Action, Attachment, BRIDGE, Plan, Step};
+use crate::real_nic::{self, Before};
 use crate::receive_trace;
 use crate::ssh::SshConnection;
 use crate::threads::KernelThread;
 
-/// How long a card may take to come home; the kernel does it at once.
+/// How long a NIC may take to come home; the kernel does it at once.
 const HOME_WAIT: Duration = Duration::from_secs(5);
 
 /// How to apply a plan.
 #[derive(Clone, Default)]
 pub struct ApplyOptions<'a> {
-    /// Who gives cards back if this program is killed.
+    /// Who gives NICs back if this program is killed.
     pub keeper: KeeperProgram,
     /// Set by a signal handler: stop and undo.
     pub interrupted: Option<&'a AtomicBool>,
-    /// Take also cards that are in use ([`crate::usage::Use`]).
+    /// Take also NICs that are in use ([`crate::usage::Use`]).
     pub take: bool,
     /// The connection that this program was started from.
     pub ssh: Option<SshConnection>,
@@ -102,7 +102,7 @@ pub struct Applied {
     /// By index into the plan's ports.
     pub(crate) attached: BTreeMap<usize, Attached>,
     pub(crate) home: OwnedFd,
-    /// The cards by port, as they were.
+    /// The NICs by port, as they were.
     before: BTreeMap<usize, Before>,
     /// The machine's settings and threads, as they were.
     kernel: KernelBefore,
@@ -130,7 +130,7 @@ impl Plan {
             receive_trace::check()?;
         }
         let kernel = self.inspect_system()?;
-        let before = self.inspect_cards(options)?;
+        let before = self.inspect_nics(options)?;
         let list = UndoList::new(before.values().cloned().collect(), kernel.clone());
         let mut applied = Applied {
             plan: self.clone(),
@@ -171,30 +171,30 @@ impl Plan {
         Ok(applied)
     }
 
-    fn inspect_cards(
+    fn inspect_nics(
         &self,
         options: &ApplyOptions<'_>,
     ) -> Result<BTreeMap<usize, Before>, NetError> {
-        let cards: Vec<_> = self
+        let nics: Vec<_> = self
             .ports
             .iter()
             .enumerate()
             .filter(|(_, port)| port.attachment == Attachment::Interface)
             .collect();
-        if cards.is_empty() {
+        if nics.is_empty() {
             return Ok(BTreeMap::new());
         }
         let observe = |error| NetError::Observe { what: "this machine's interfaces".into(), error };
         let mut netlink = Netlink::open().map_err(observe)?;
         let look = |(index, port): (usize, &crate::plan::PlannedPort)| {
             let mut before =
-                card::inspect(&mut netlink, &port.ifname, options.take, options.ssh.as_ref())?;
+                real_nic::inspect(&mut netlink, &port.ifname, options.take, options.ssh.as_ref())?;
             if !port.processing.is_empty() {
                 before.remember_processing();
             }
             Ok((index, before))
         };
-        cards.into_iter().map(look).collect()
+        nics.into_iter().map(look).collect()
     }
 }
 
@@ -222,7 +222,7 @@ impl Applied {
         &self.plan
     }
 
-    /// Takes everything back: pairs are deleted, cards come home with
+    /// Takes everything back: pairs are deleted, NICs come home with
     /// their addresses, state and queues.
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl Applied {
             }
         }
         // Closing the last handle ends a namespace; the kernel returns what is
-        // still inside, so cards are waited for only now.
+        // still inside, so NICs are waited for only now.
         self.hosts.clear();
         if !before.is_empty() {
             left.extend(restore_at(self.home.as_fd(), &before));
@@ -311,7 +311,7 @@ impl Applied {
             return self.create_pair(near, far);
         }
         if let Action::Move { port } = step.action {
-            return self.take_card(port);
+            return self.take_nic(port);
         }
         if let Action::System { setting } = &step.action {
             return netns::in_namespace(self.home.as_fd(), || setting.apply())
@@ -405,15 +405,15 @@ impl Applied {
         self.attach(far)
     }
 
-    fn take_card(&mut self, port: usize) -> Result<(), Cause> {
+    fn take_nic(&mut self, port: usize) -> Result<(), Cause> {
         let planned = &self.plan.ports[port];
         let mut home = Netlink::open()?;
-        let card = link::find(&mut home, &planned.ifname)?
+        let nic = link::find(&mut home, &planned.ifname)?
             .ok_or(Cause::Kernel(KernelError { errno: ENODEV, extack: None }))?;
         let Some(host) = self.hosts.get(&planned.host) else {
             return Err(Cause::Text(format!("host `{}` has no namespace yet", planned.host)));
         };
-        link::move_to(&mut home, card.index, host.namespace.as_fd())?;
+        link::move_to(&mut home, nic.index, host.namespace.as_fd())?;
         self.attach(port)
     }
 
@@ -461,11 +461,12 @@ impl Drop for Applied {
 
 fn restore_at(home: BorrowedFd<'_>, before: &BTreeMap<usize, Before>) -> Vec<String> {
     let work = || match Netlink::open() {
-        Ok(mut netlink) => {
-            before.values().flat_map(|card| card::restore(&mut netlink, card, HOME_WAIT)).collect()
-        }
+        Ok(mut netlink) => before
+            .values()
+            .flat_map(|nic| real_nic::restore(&mut netlink, nic, HOME_WAIT))
+            .collect(),
         Err(error) => vec![error.to_string()],
     };
-    // The thread may have wandered; the cards' home has not.
+    // The thread may have wandered; the NICs' home has not.
     netns::in_namespace(home, work).unwrap_or_else(|error| vec![error.to_string()])
 }

@@ -98,7 +98,7 @@ impl Binding {
     }
 
     /// True if some wire is a cable between interfaces.
-    pub fn has_cards(&self) -> bool {
+    pub fn has_nics(&self) -> bool {
         !self.interfaces.is_empty()
     }
 

@@ -28,12 +28,12 @@ impl Plan {
     }
 
     /// The commands that take everything back, in the shell that ran those of
-    /// [`Self::setup_script`]. Cards come back down and bare; only an applied plan knows what
+    /// [`Self::setup_script`]. NICs come back down and bare; only an applied plan knows what
     /// they had.
     pub fn undo_commands(&self) -> Vec<String> {
-        let cards = self.ports.iter().filter(|p| p.attachment == Attachment::Interface);
+        let nics = self.ports.iter().filter(|p| p.attachment == Attachment::Interface);
         // The namespace of the shell, which need not be the first process's.
-        let back = cards.map(|p| {
+        let back = nics.map(|p| {
             format!("ip -n {} link set dev {} netns $$", quote(&p.host), quote(&p.ifname))
         });
         back.chain(self.hosts.iter().map(|host| format!("ip netns del {}", quote(host))))
@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// True if the plan moves interfaces that exist.
-    pub fn has_cards(&self) -> bool {
+    pub fn has_nics(&self) -> bool {
         self.ports.iter().any(|port| port.attachment == Attachment::Interface)
     }
 
@@ -179,7 +179,7 @@ fn pair_end(port: &PlannedPort) -> String {
     }
 }
 
-/// A card's own address is not known before it is looked at.
+/// A NIC's own address is not known before it is looked at.
 fn lladdr(peer: &PlannedPort) -> String {
     match peer.mac {
         Some(mac) => mac.to_string(),

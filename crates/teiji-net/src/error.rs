@@ -6,15 +6,15 @@ use teiji_sys::netns::NetnsError;
 use teiji_sys::tracefs::TraceError;
 use thiserror::Error;
 
-use crate::card::Refusal;
 use crate::keeper::KeeperError;
 use crate::netlink::KernelError;
+use crate::real_nic::Refusal;
 use crate::system::SystemRefusal;
 
 /// Why a plan could not be applied, observed or undone.
 #[derive(Debug, Error)]
 pub enum NetError {
-    /// A card may not be taken. Nothing was changed.
+    /// A NIC may not be taken. Nothing was changed.
     #[error("{0}. Nothing was changed.")]
     Refused(#[from] Refusal),
     /// This machine lacks something that the plan changes. Nothing was changed.

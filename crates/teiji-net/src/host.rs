@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use teiji_core::errno::ENOENT;
 use teiji_sys::netns;
 
-use crate::card;
 use crate::cause::Cause;
 use crate::netlink::{KernelError, Netlink, link};
+use crate::real_nic;
 
-/// How long a port may take until it can send; a gigabit card negotiates for
+/// How long a port may take until it can send; a gigabit NIC negotiates for
 /// two to four seconds.
 pub(crate) const CARRIER_WAIT: Duration = Duration::from_secs(10);
 
@@ -54,7 +54,7 @@ impl Host {
 
     pub(crate) fn set_queues(&mut self, ifname: &str, queues: u16) -> Result<(), Cause> {
         let tx_queues = link::find(&mut self.netlink, ifname)?.map_or(0, |l| l.tx_queues);
-        self.inside(|| card::set_queues(ifname, queues, tx_queues))?.map_err(Cause::Text)
+        self.inside(|| real_nic::set_queues(ifname, queues, tx_queues))?.map_err(Cause::Text)
     }
 
     pub(crate) fn wait_for_carrier(

@@ -17,7 +17,6 @@ use teiji_experiment::{PortProfile, Profile};
 use teiji_sys::ethtool;
 use teiji_sys::sysfs::Sysfs;
 
-use crate::card;
 use crate::cause::Cause;
 use crate::command::quote;
 use crate::explain::{Failed, explain};
@@ -29,6 +28,7 @@ use crate::plan::inspect;
 use crate::plan::{Action, Attachment, PlannedPort};
 use crate::processing::{self, ProcessingSetting};
 use crate::qdisc::{self as qdiscs, Handle, PlannedQdisc};
+use crate::real_nic;
 use crate::ssh::SshConnection;
 use crate::system;
 use crate::threads::{self, KernelThread};
@@ -115,9 +115,9 @@ impl InPlace {
         let mut netlink = Netlink::open().map_err(InPlaceError::Look)?;
         let all = link::list(&mut netlink).map_err(InPlaceError::Look)?;
         for ifname in self.interfaces() {
-            let Some(card) = all.iter().find(|link| link.name == ifname) else { continue };
+            let Some(nic) = all.iter().find(|link| link.name == ifname) else { continue };
             let stacks = all.iter().map(|link| (link.index, [link.master, link.lower]));
-            let links = stacked_on(card.index, &stacks.collect::<Vec<_>>());
+            let links = stacked_on(nic.index, &stacks.collect::<Vec<_>>());
             if usage::carries(&mut netlink, &links, ssh).map_err(InPlaceError::Look)? {
                 return Ok(Some(ifname));
             }
@@ -164,7 +164,7 @@ impl InPlace {
         let Link { index, tx_queues, .. } = find(netlink, &port.ifname)?;
         match action {
             Action::Channels { queues, .. } => {
-                card::set_queues(&port.ifname, *queues, tx_queues).map_err(Cause::Text)
+                real_nic::set_queues(&port.ifname, *queues, tx_queues).map_err(Cause::Text)
             }
             Action::Setting { setting, .. } => setting.apply(&port.ifname, index),
             Action::Up { .. } => Ok(link::set_up(netlink, index, true)?),

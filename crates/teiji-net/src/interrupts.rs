@@ -8,7 +8,7 @@ use std::path::Path;
 use teiji_sys::sysfs::Sysfs;
 
 /// The interrupts of an interface of the calling thread's namespace, in ascending
-/// order: a `vtsn` port names its own, a PCI card lists them, other devices' are found by their names; what
+/// order: a `vtsn` port names its own, a PCI NIC lists them, other devices' are found by their names; what
 /// is no device has none.
 ///
 /// # Errors

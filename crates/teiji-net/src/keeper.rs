@@ -1,6 +1,6 @@
-//! The keeper: gives cards back when the program dies without doing so.
+//! The keeper: gives NICs back when the program dies without doing so.
 //!
-//! When a program is killed, the kernel returns its cards to the initial
+//! When a program is killed, the kernel returns its NICs to the initial
 //! network namespace, but bare: down, without addresses, with the experiment's
 //! number of queues. What it set of the machine itself, priorities of the kernel's
 //! threads and sysctls, stays. So before anything is changed, the program starts itself a
@@ -19,14 +19,14 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::before::KernelBefore;
-use crate::card::{self, Before};
 use crate::netlink::Netlink;
+use crate::real_nic::{self, Before};
 
 /// The hidden subcommand that must call [`main`].
 pub const SUBCOMMAND: &str = "keeper";
 
 /// A dying program's namespaces go when its last thread and its last child
-/// have; the kernel then needs a moment to return the cards.
+/// have; the kernel then needs a moment to return the NICs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const READY: &str = "ready";
@@ -37,17 +37,18 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoList {
     version: u32,
-    /// The cards, as they were.
-    pub cards: Vec<Before>,
+    /// The NICs, as they were.
+    #[serde(rename = "cards")]
+    pub nics: Vec<Before>,
     /// The machine's settings and threads, as they were.
     #[serde(default)]
     pub kernel: KernelBefore,
 }
 
 impl UndoList {
-    /// A list of these cards and settings.
-    pub fn new(cards: Vec<Before>, kernel: KernelBefore) -> Self {
-        Self { version: VERSION, cards, kernel }
+    /// A list of these NICs and settings.
+    pub fn new(nics: Vec<Before>, kernel: KernelBefore) -> Self {
+        Self { version: VERSION, nics, kernel }
     }
 }
 
@@ -59,7 +60,7 @@ pub enum KeeperProgram {
     ThisProgram,
     /// Another one, with arguments.
     Other(PathBuf, Vec<String>),
-    /// None: if the program is killed, its cards stay bare. For guests of the
+    /// None: if the program is killed, its NICs stay bare. For guests of the
     /// laboratory, which end with the program.
     None,
 }
@@ -93,7 +94,7 @@ impl Keeper {
         program: &KeeperProgram,
         list: &UndoList,
     ) -> Result<Option<Self>, KeeperError> {
-        if list.cards.is_empty() && list.kernel.is_empty() {
+        if list.nics.is_empty() && list.kernel.is_empty() {
             return Ok(None);
         }
         let mut command = match program {
@@ -206,8 +207,8 @@ fn restore(list: &UndoList) -> ExitCode {
         }
     };
     let mut left = Vec::new();
-    for before in &list.cards {
-        let problems = card::restore(&mut netlink, before, PATIENCE);
+    for before in &list.nics {
+        let problems = real_nic::restore(&mut netlink, before, PATIENCE);
         if problems.is_empty() {
             complain(format_args!(
                 "teiji ended abruptly; its keeper gave {} back as it was",
@@ -237,7 +238,7 @@ mod tests {
     use teiji_core::wire::MacAddr;
 
     fn list() -> UndoList {
-        let card = Before {
+        let nic = Before {
             ifname: "enp3s0".into(),
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             up: true,
@@ -249,7 +250,7 @@ mod tests {
             gso_max_size: None,
             kernel: KernelBefore::default(),
         };
-        UndoList::new(vec![card], KernelBefore::default())
+        UndoList::new(vec![nic], KernelBefore::default())
     }
 
     fn watch_text(text: &str) -> (Watch, String) {

@@ -1,6 +1,6 @@
 //! What an experiment changes on a machine: plan → apply → observe → undo.
 //!
-//! * [`binding`] – where each host's ports are: veth or vtsn pairs, or cards,
+//! * [`binding`] – where each host's ports are: veth or vtsn pairs, or NICs,
 //! * [`plan`] – what will be changed, step by step, with equivalent commands,
 //! * [`qdisc`] – queueing disciplines as values,
 //! * [`vtsn`] – settings of a NIC by ethtool, and what only `vtsn` has,
@@ -11,10 +11,10 @@
 //! * [`flow`] – flow control of a port outside of experiments,
 //! * [`before`] – what the kernel had before,
 //! * [`apply`] – doing it, and taking it back,
-//! * [`card`] – cards that exist before: what they had, when they are refused,
+//! * [`real_nic`] – NICs that exist before: what they had, when they are refused,
 //! * [`usage`] – what an existing interface is used for,
 //! * [`ssh`] – the SSH connection that the program was started from,
-//! * [`keeper`] – gives cards back when the program is killed,
+//! * [`keeper`] – gives NICs back when the program is killed,
 //! * [`observe`] – what the kernel says afterwards, and how it differs,
 //! * [`receive_trace`] – how packets come through the receiving kernel,
 //! * [`launch`] – what becomes of launch times on an interface,
@@ -48,7 +48,6 @@ pub mod activity;
 pub mod apply;
 pub mod before;
 pub mod binding;
-pub mod card;
 mod cause;
 pub mod command;
 pub mod cpu_time;
@@ -73,6 +72,7 @@ pub mod observe;
 pub mod plan;
 pub mod processing;
 pub mod qdisc;
+pub mod real_nic;
 pub mod receive_trace;
 mod release;
 pub mod ssh;

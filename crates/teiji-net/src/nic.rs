@@ -10,13 +10,13 @@ use teiji_sys::phc::Phc;
 use teiji_sys::sysfs::Sysfs;
 use thiserror::Error;
 
-use crate::card::Channels;
 use crate::interrupts;
 use crate::netlink::link::{self, Link};
 use crate::netlink::netdev::{self, Napi};
 use crate::netlink::{KernelError, Netlink, ethtool, qdisc};
 use crate::observe::{self, Driver, Stamps};
 use crate::qdisc::ObservedQdisc;
+use crate::real_nic::Channels;
 use crate::threads::Scheduled;
 
 /// Why an interface cannot be looked at.

@@ -12,7 +12,6 @@ use teiji_core::wire::MacAddr;
 use teiji_sys::{ethtool, netns};
 
 use crate::apply::Applied;
-use crate::card::Channels;
 use crate::error::NetError;
 use crate::flow::{FlowPort, ForwardCounters};
 use crate::free_pages;
@@ -20,6 +19,7 @@ use crate::netlink::{self, KernelError, Netlink, address, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::processing;
 use crate::qdisc::{Handle, ObservedQdisc};
+use crate::real_nic::Channels;
 use crate::threads::KernelThread;
 use crate::vtsn;
 
@@ -81,7 +81,7 @@ pub struct ObservedPort {
     pub tx_packets: u64,
     /// Frames received likewise.
     pub rx_packets: u64,
-    /// Frames that found no room in the receive ring, or in the card before it.
+    /// Frames that found no room in the receive ring, or in the NIC before it.
     #[serde(default)]
     pub rx_missed: u64,
     /// Frames that arrived damaged.
@@ -96,7 +96,7 @@ pub struct Driver {
     pub name: String,
     /// Version; drivers of the kernel tree give the kernel's.
     pub version: String,
-    /// Firmware of the card, may be empty.
+    /// Firmware of the NIC, may be empty.
     pub firmware: String,
     /// Address on its bus, may be empty.
     pub bus: String,
@@ -107,9 +107,9 @@ pub struct Driver {
 pub struct Stamps {
     /// The driver stamps frames it hands over.
     pub tx_software: bool,
-    /// The card stamps frames it sends.
+    /// The NIC stamps frames it sends.
     pub tx_hardware: bool,
-    /// The card stamps every frame it receives.
+    /// The NIC stamps every frame it receives.
     pub rx_hardware: bool,
     /// Its clock, `/dev/ptp<n>`.
     pub phc: Option<u32>,

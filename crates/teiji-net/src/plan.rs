@@ -113,7 +113,7 @@ pub struct PlannedPort {
     pub ifname: String,
     /// Made or moved.
     pub attachment: Attachment,
-    /// Its MAC address; `None` for a card, which keeps its own, and elsewhere.
+    /// Its MAC address; `None` for a NIC, which keeps its own, and elsewhere.
     pub mac: Option<MacAddr>,
     /// It belongs to its host's bridge, [`BRIDGE`].
     pub bridged: bool,
@@ -122,11 +122,11 @@ pub struct PlannedPort {
     /// Its IPv6 address, /64; `None` on a bridge, and if nothing in the experiment uses
     /// IPv6. The port then has IPv6 switched off and sends nothing by itself.
     pub ipv6: Option<Ipv6Addr>,
-    /// Number of transmit queues; `None` leaves a card as it is.
+    /// Number of transmit queues; `None` leaves a NIC as it is.
     pub queues: Option<u16>,
     /// Root qdisc and what hangs below it, in order; empty: the default.
     pub qdiscs: Vec<PlannedQdisc>,
-    /// Settings of a `vtsn` card; of its wire at the wire's first end.
+    /// Settings of a `vtsn` NIC; of its wire at the wire's first end.
     pub settings: Vec<Setting>,
     /// Who processes its frames.
     pub processing: Vec<ProcessingSetting>,

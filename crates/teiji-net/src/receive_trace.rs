@@ -7,7 +7,7 @@ use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Tai};
 use teiji_sys::tracefs::{self, Instance, Occurrence, TraceError};
 
-/// A minute of a card that interrupts a thousand times a second; more loses the oldest.
+/// A minute of a NIC that interrupts a thousand times a second; more loses the oldest.
 const KIB_A_CPU: u32 = 16 * 1024;
 
 const INTERRUPT: &str = "irq/irq_handler_entry";
@@ -15,7 +15,7 @@ const SOFTIRQ: &str = "irq/softirq_entry";
 const SOFTIRQ_ENDS: &str = "irq/softirq_exit";
 const WAKING: &str = "sched/sched_waking";
 
-/// What takes packets from cards (`include/linux/interrupt.h`).
+/// What takes packets from NICs (`include/linux/interrupt.h`).
 const NET_RX_SOFTIRQ: i32 = 3;
 
 /// Looks whether packets can be traced here.

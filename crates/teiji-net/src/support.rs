@@ -27,7 +27,7 @@ const RIGHTS: [(Capability, &str); 2] = [
 
 impl Plan {
     /// What this machine lacks, a sentence each; empty if the plan can be applied as far as
-    /// can be seen without a card. Whether a card can do in hardware what is asked of it, only
+    /// can be seen without a NIC. Whether a NIC can do in hardware what is asked of it, only
     /// applying shows.
     pub fn missing_here(&self) -> Vec<String> {
         let mut missing = Vec::new();

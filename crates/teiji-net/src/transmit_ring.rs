@@ -1,4 +1,4 @@
-//! Frames that nothing stops any more: those in a card's transmit ring, which its size and the
+//! Frames that nothing stops any more: those in a NIC's transmit ring, which its size and the
 //! kernel's byte queue limits (BQL, `lib/dynamic_queue_limits.c`) bound.
 
 use serde::Serialize;

@@ -51,10 +51,10 @@ pub(crate) fn list(uses: &[Use]) -> String {
     }
 }
 
-/// What `card` is used for, with its addresses and routes, and the bridge it belongs to.
+/// What `nic` is used for, with its addresses and routes, and the bridge it belongs to.
 pub(crate) fn of(
     netlink: &mut Netlink,
-    card: &Link,
+    nic: &Link,
     addresses: &[Address],
     routes: &[Route],
     bridge: Option<&Link>,
@@ -62,7 +62,7 @@ pub(crate) fn of(
 ) -> Result<Vec<Use>, KernelError> {
     let mut uses = Vec::new();
     let carriers: Vec<u32> =
-        [Some(card.index), bridge.map(|link| link.index)].into_iter().flatten().collect();
+        [Some(nic.index), bridge.map(|link| link.index)].into_iter().flatten().collect();
     if let Some(ssh) = ssh {
         if carries(netlink, &carriers, ssh)? {
             uses.push(Use::Ssh(ssh.client));

@@ -1,6 +1,6 @@
 //! Settings of a NIC, as a plan or a profile has them and as its driver says them.
 //!
-//! What Ethernet cards in general have is set by ethtool; what only `vtsn` has
+//! Settings that all NICs have are set by ethtool; settings that only `vtsn` has
 //! are files of its driver below `/sys/class/net/NAME/vtsn/`, here called knobs.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fs;
 
 use teiji_core::time::Span;
 use teiji_experiment::NicSettings;
-use teiji_experiment::scenario::{Card, Moderation, Nic, Port, Wire};
+use teiji_experiment::scenario::{Moderation, Nic, Port, VtsnSettings, Wire};
 use teiji_sys::sysfs::Sysfs;
 
 use crate::cause::Cause;
@@ -66,8 +66,15 @@ pub(crate) fn of_wire(wire: &Wire) -> Vec<Setting> {
 /// What a port needs.
 pub(crate) fn of_port(port: &Port) -> Vec<Setting> {
     // `dies-after` is a fault, set while frames flow.
-    let Card { ring, moderation, pause, phc, launch_resolution, stamp_slots, dies_after: _ } =
-        &port.card;
+    let VtsnSettings {
+        ring,
+        moderation,
+        pause,
+        phc,
+        launch_resolution,
+        stamp_slots,
+        dies_after: _,
+    } = &port.vtsn;
     let ring = (ring.tx.is_some() || ring.rx.is_some())
         .then_some(Setting::Ring { tx: ring.tx, rx: ring.rx });
     let knobs = [

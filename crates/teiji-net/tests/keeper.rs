@@ -1,11 +1,11 @@
-//! A program that is killed while it holds cards, and its keeper. This test
+//! A program that is killed while it holds NICs, and its keeper. This test
 //! program plays all parts: `victim` applies a plan and dies, `keeper` is what
 //! the library starts. Needs root, says SKIP without.
 //!
 //! ```text
 //!   machine: c0 ═══ c1   ── victim takes both ─→  talker[c0] ═══ listener[c1]
 //!                        ←─ victim dies ────────  namespaces and veth go
-//!   c0, c1 made anew, bare, as the kernel returns a card: the keeper restores
+//!   c0, c1 made anew, bare, as the kernel returns a NIC: the keeper restores
 //! ```
 
 mod common;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use common::{UDP4, have, in_a_machine_of_its_own, scenario, sh};
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, keeper};
 
-const CARDS: &str =
+const NICS: &str =
     "ip link add c0 address 02:00:00:00:00:c0 type veth peer name c1 address 02:00:00:00:00:c1";
 const CONFIGURED: &str = "ip addr add 192.0.2.1/24 dev c0; ip addr add 2001:db8::1/64 dev c0 nodad
     ip link set c0 up; ip link set c1 up";
@@ -61,9 +61,9 @@ fn settled() -> String {
     addresses()
 }
 
-fn a_killed_programs_cards_are_given_back() {
+fn a_killed_programs_nics_are_given_back() {
     in_a_machine_of_its_own(|| {
-        sh(&format!("{CARDS}; {CONFIGURED}"));
+        sh(&format!("{NICS}; {CONFIGURED}"));
         let before = settled();
         // The keeper keeps the victim's standard error, so that must be no pipe:
         // reading it to its end would wait for the keeper.
@@ -72,27 +72,27 @@ fn a_killed_programs_cards_are_given_back() {
         assert!(!victim.status.success(), "the victim dies");
         let said = String::from_utf8_lossy(&victim.stdout).into_owned();
         assert!(said.contains("applied"), "{said}");
-        assert!(!sh("ip -br link").contains("c0"), "its cards went with its namespaces");
-        sh(CARDS);
-        eventually("the keeper restores the cards", || addresses() == before);
+        assert!(!sh("ip -br link").contains("c0"), "its NICs went with its namespaces");
+        sh(NICS);
+        eventually("the keeper restores the NICs", || addresses() == before);
     });
 }
 
 fn a_program_that_undoes_by_itself_dismisses_its_keeper() {
     in_a_machine_of_its_own(|| {
-        sh(&format!("{CARDS}; {CONFIGURED}"));
+        sh(&format!("{NICS}; {CONFIGURED}"));
         let before = settled();
         let applied = apply(KeeperProgram::ThisProgram).unwrap();
         assert_eq!(children(), 1, "a keeper runs");
         applied.undo().unwrap();
         assert_eq!(children(), 0, "no keeper is left");
-        eventually("the cards are as before", || addresses() == before);
+        eventually("the NICs are as before", || addresses() == before);
     });
 }
 
 fn without_a_keeper_nothing_is_changed() {
     in_a_machine_of_its_own(|| {
-        sh(&format!("{CARDS}; {CONFIGURED}"));
+        sh(&format!("{NICS}; {CONFIGURED}"));
         let before = settled();
         let keeper = |path: &str| KeeperProgram::Other(path.into(), Vec::new());
         let error = apply(keeper("/bin/true")).unwrap_err().to_string();
@@ -108,7 +108,7 @@ fn without_a_keeper_nothing_is_changed() {
 type Test = (&'static str, fn());
 
 const TESTS: [Test; 3] = [
-    ("a_killed_programs_cards_are_given_back", a_killed_programs_cards_are_given_back),
+    ("a_killed_programs_nics_are_given_back", a_killed_programs_nics_are_given_back),
     (
         "a_program_that_undoes_by_itself_dismisses_its_keeper",
         a_program_that_undoes_by_itself_dismisses_its_keeper,

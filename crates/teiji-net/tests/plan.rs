@@ -55,7 +55,7 @@ ip -n listener neigh replace 10.1.0.1 lladdr 02:74:65:6a:01:01 dev line nud perm
 }
 
 #[test]
-fn cards_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
+fn nics_are_moved_get_their_queues_and_keep_their_addresses_on_the_wire() {
     let scenario = scenario(Some(paper_mqprio(true)), UDP6);
     let binding = Binding::parse("talker=enp3s0, listener=enp4s0", &scenario).unwrap();
     let script = Plan::compile(&scenario, &binding).unwrap().script();
@@ -96,7 +96,7 @@ fn a_host_on_another_machine_is_not_set_up_here() {
 }
 
 #[test]
-fn a_vtsn_wire_prints_its_card_its_gates_and_its_credits() {
+fn a_vtsn_wire_prints_its_nic_its_gates_and_its_credits() {
     let range = |count, offset| QueueRange { count, offset };
     let cbs = Cbs::for_bandwidth(
         Rate::from_bps(20_000_000),
@@ -123,10 +123,10 @@ fn a_vtsn_wire_prints_its_card_its_gates_and_its_credits() {
     wire.nic = Nic::Vtsn;
     wire.rate = Rate::from_bps(100_000_000);
     wire.delay = Some(Span::from_ns(500));
-    let card = &mut scenario.hosts[0].ports[0].card;
-    card.ring.tx = Some(64);
-    card.pause = Some(true);
-    card.phc = Phc { offset: Some(Span::from_millis(1)), drift_ppb: Some(40_000), ..card.phc };
+    let vtsn = &mut scenario.hosts[0].ports[0].vtsn;
+    vtsn.ring.tx = Some(64);
+    vtsn.pause = Some(true);
+    vtsn.phc = Phc { offset: Some(Span::from_millis(1)), drift_ppb: Some(40_000), ..vtsn.phc };
     let script = Plan::compile(&scenario, &Binding::veth()).unwrap().script();
     let expected = "\
 ip -n talker link add name line address 02:74:65:6a:01:01 type vtsn peer name line address 02:74:65:6a:01:02 netns listener
@@ -289,7 +289,7 @@ fn interface_names_a_shell_would_take_apart_are_quoted() {
     assert!(script.contains("ip link set dev '$(x)' netns listener"), "{script}");
 }
 
-/// A vtsn wire whose first host asks for everything about its kernel and its card.
+/// A vtsn wire whose first host asks for everything about its kernel and its NIC.
 fn prioritised() -> Scenario {
     let mut scenario = scenario(None, UDP4);
     scenario.wires[0].nic = Nic::Vtsn;
@@ -363,7 +363,7 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
     ] {
         assert!(script.lines().any(|line| line == expected), "{expected}\n{script}");
     }
-    // The card has its interrupt only once it is up, its NAPI threads only in threads.
+    // The NIC has its interrupt only once it is up, its NAPI threads only in threads.
     let place = |word: &str| script.find(word).unwrap_or_else(|| panic!("{word}\n{script}"));
     assert!(place("link set dev line up") < place("smp_affinity_list"));
     assert!(place("echo 1 > /sys/class/net/line/threaded") < place("chrt -r -p 40 $t"));

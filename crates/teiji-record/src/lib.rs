@@ -8,7 +8,6 @@
 pub mod atomic;
 mod bridge_headroom;
 pub mod capture;
-pub mod card;
 mod columns;
 mod fate;
 mod frame_columns;
@@ -16,6 +15,7 @@ pub mod join;
 pub mod json;
 pub mod manifest;
 mod member;
+pub mod nic_count;
 pub mod observed;
 mod on_wire;
 pub mod parquet;

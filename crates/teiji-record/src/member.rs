@@ -10,7 +10,7 @@ use teiji_core::time::Span;
 use teiji_stats::{DelayStatistics, FlowStatistics, RoundStatistics, WireStatistics};
 
 use crate::bridge_headroom::BridgeHeadroom;
-use crate::card::NicCount;
+use crate::nic_count::NicCount;
 
 /// One case at one seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,10 +44,9 @@ pub struct MemberSummary {
     /// Of each bridge's port with flow control its queue space for what it forwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bridge_rooms: Vec<BridgeHeadroom>,
-    /// Frames that did not leave or arrive as they were meant to, as the cards
-    /// counted them.
-    #[serde(default)]
-    pub cards: Vec<NicCount>,
+    /// Frames that were dropped, late or damaged, by the counters of NICs, queues and sockets.
+    #[serde(default, rename = "cards")]
+    pub nic_counts: Vec<NicCount>,
     /// What the kernel's packet processing did; empty where nobody looked.
     #[serde(default)]
     pub activity: Activity,
@@ -56,7 +55,7 @@ pub struct MemberSummary {
     pub cpu_time: BTreeMap<u16, CpuTime>,
     /// True if the run ended before all frames were sent.
     pub incomplete: bool,
-    /// The clocks that PTP kept, card by card, then the system's; empty without PTP.
+    /// The clocks that PTP kept, NIC by NIC, then the system's; empty without PTP.
     #[serde(default)]
     pub clocks: Vec<ClockSummary>,
 }
@@ -66,7 +65,7 @@ pub struct MemberSummary {
 pub struct ClockSummary {
     /// `HOST.WIRE` of the clock, or `the system`.
     pub clock: String,
-    /// `HOST.WIRE` of the grandmaster's, or of the card the system's clock follows.
+    /// `HOST.WIRE` of the grandmaster's, or of the NIC the system's clock follows.
     pub reference: String,
     /// From the start of the programs until it followed, in ns.
     pub settled_ns: i64,

@@ -132,7 +132,7 @@ impl<'a> Direction<'a> {
         .collect()
     }
 
-    /// The flows whose launch times the card keeps.
+    /// The flows whose launch times the NIC keeps.
     fn launched(&self) -> BTreeSet<u16> {
         let launched = |flow: &Flow| {
             let exact = matches!(flow.mode, SendMode::LaunchTime { deadline: false, .. });
@@ -150,7 +150,7 @@ impl<'a> Direction<'a> {
 
     fn launch_resolution(&self) -> i64 {
         let port = self.case.scenario.port(self.host, &self.wire.name);
-        port.and_then(|port| port.card.launch_resolution).map_or(1, Span::as_ns)
+        port.and_then(|port| port.vtsn.launch_resolution).map_or(1, Span::as_ns)
     }
 
     /// The wire's clock minus the schedule's, in ns: what the earliest launched frame

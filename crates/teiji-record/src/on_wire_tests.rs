@@ -174,7 +174,7 @@ fn the_stretches_of_a_frames_path_are_measured_separately() {
     let before = [
         (Station::ToWire, 20_000),
         (Station::Qdisc, 4_000),
-        (Station::Card, 5_000),
+        (Station::Nic, 5_000),
         (Station::Receive, 60_000 - end),
     ];
     let own = [(Station::Interrupt, 55_000 - end), (Station::Softirq, 2_000)];

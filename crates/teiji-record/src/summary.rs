@@ -94,7 +94,7 @@ impl Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Testbed {
-    /// The virtual laboratory: deterministic virtual time, emulated cards.
+    /// The virtual laboratory: deterministic virtual time, emulated NICs.
     Lab,
     /// This machine, real time.
     Local,

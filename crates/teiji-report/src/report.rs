@@ -242,7 +242,7 @@ pub struct Stamp {
 
 impl Outlier {
     /// An outlier with the stations whose stamps share the schedule's clock.
-    /// Stamps of a card or a capture may have a clock of their own: [`Outlier::add`]
+    /// Stamps of a NIC or a capture may have a clock of their own: [`Outlier::add`]
     /// those that are of the schedule's, or were brought to it.
     pub fn from_frame(
         case: &str,
@@ -256,7 +256,7 @@ impl Outlier {
             (station::WOKE, frame.woke),
             (station::HANDED_OVER, frame.handed_over),
             (station::QDISC, frame.tx_sched),
-            (station::CARD, frame.tx_kernel),
+            (station::NIC, frame.tx_kernel),
             (station::ARRIVED, frame.rx_kernel),
         ];
         let mut stamps: Vec<Stamp> = stations
@@ -297,8 +297,8 @@ pub mod station {
     pub const HANDED_OVER: &str = "handed over";
     /// The kernel queues it.
     pub const QDISC: &str = "entered the qdisc";
-    /// The driver has told the card.
-    pub const CARD: &str = "handed to the NIC";
+    /// The driver has told the NIC.
+    pub const NIC: &str = "handed to the NIC";
     /// The analyser sees it.
     pub const WIRE: &str = "on the wire";
     /// The same, where the analyser's clock was brought to the schedule's by an estimate.
@@ -321,7 +321,7 @@ pub mod round_station {
     pub const RECEIVED: &str = "program has it";
 }
 
-/// A part of the set-up: a host, a card, the kernel.
+/// A part of the set-up: a host, a NIC, the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetupSection {
     /// Its name.

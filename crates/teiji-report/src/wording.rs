@@ -65,7 +65,7 @@ pub const fn station(station: Station) -> &'static str {
     match station {
         Station::ToWire => "to the wire",
         Station::Qdisc => "queueing discipline",
-        Station::Card => "NIC",
+        Station::Nic => "NIC",
         Station::Receive => "received",
         Station::Interrupt => "interrupt",
         Station::Softirq => "softirq",

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use teiji_core::cpu_time::CpuTime;
 use teiji_core::time::Span;
 use teiji_experiment::JudgeBy;
-use teiji_record::card::{NicCount, NicProblem};
+use teiji_record::nic_count::{NicCount, NicProblem};
 use teiji_record::summary::{ClockSummary, PeriodicFlow, Testbed};
 use teiji_record::{MemberSummary, ReceiveHeadroom, Summary, Verdict};
 use teiji_report::terminal::{Options, compare, render};
@@ -459,9 +459,9 @@ fn on_the_wire() -> Summary {
             queues: vec![0],
             frames,
         };
-        member.cards =
+        member.nic_counts =
             vec![count(NicProblem::LaunchDelayed, 7), count(NicProblem::LaunchLate, outside)];
-        member.cards.retain(|count| count.frames > 0);
+        member.nic_counts.retain(|count| count.frames > 0);
     }
     summary
 }
@@ -476,7 +476,7 @@ fn frames_late_in_the_nic_are_added_up_over_seeds() {
     let mut summary = on_the_wire();
     let mut second = summary.cases[0].members[0].clone();
     second.seed = 2;
-    second.cards.iter_mut().for_each(|count| count.queues = vec![1]);
+    second.nic_counts.iter_mut().for_each(|count| count.queues = vec![1]);
     summary.cases[0].members.push(second);
     let told = render(&summary, &Options { width: 1_000, ..WIDE });
     let late = "talker on line: 500 frames late in the NIC: handed to it after the launch time, \

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use teiji::load::LoadKind;
-use teiji_experiment::{Case, Experiment, Reader, reader::Cards};
+use teiji_experiment::{Case, Experiment, Reader, reader::NicSource};
 use teiji_record::Manifest;
 use teiji_record::summary::Testbed;
 
@@ -25,10 +25,10 @@ pub fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// A reader with the overrides in it.
-pub fn reader(file: &str, overrides: &[(String, String)], cards: Cards) -> Reader {
+pub fn reader(file: &str, overrides: &[(String, String)], nics: NicSource) -> Reader {
     overrides
         .iter()
-        .fold(Reader::new(file).cards(cards), |reader, (path, value)| reader.set(path, value))
+        .fold(Reader::new(file).nics(nics), |reader, (path, value)| reader.set(path, value))
 }
 
 /// The text of an experiment file.
@@ -69,8 +69,8 @@ pub fn parse(text: &str, file: &str, manifest: &Manifest) -> anyhow::Result<Expe
 
 /// A reader with the overrides that a run ran with.
 pub fn reader_of(manifest: &Manifest, file: &str) -> Reader {
-    let cards = if manifest.testbed == Testbed::Lab { Cards::Emulated } else { Cards::Own };
-    reader(file, &recorded_overrides(manifest), cards)
+    let nics = if manifest.testbed == Testbed::Lab { NicSource::Emulated } else { NicSource::Own };
+    reader(file, &recorded_overrides(manifest), nics)
 }
 
 /// What the command line overrode in a run's experiment.

@@ -1,5 +1,5 @@
 //! The guest's end of the laboratory: measures one case of the job in its file system, by the
-//! same measurement as `--on local`, on the guest's emulated cards.
+//! same measurement as `--on local`, on the guest's emulated NICs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ use teiji_net::{Binding, KeeperProgram};
 pub use crate::job::Job;
 use crate::measure;
 
-/// How long the emulated cards may take to appear.
-const CARDS_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the emulated NICs may take to appear.
+const NICS_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Word for init: instead of measuring, leave the kernel's symbols.
 pub const SYMBOLS_WORD: &str = "symbols";
@@ -44,13 +44,13 @@ pub fn measure_arguments(init: &InitArgs) -> Vec<OsString> {
 pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
     let job = fs::read(format!("/{JOB_PATH}")).context("cannot read the guest's job")?;
     let job: Job = serde_json::from_slice(&job).context("cannot understand the guest's job")?;
-    let Some(experiment) = job.on_emulated_cards() else {
+    let Some(experiment) = job.on_emulated_nics() else {
         bail!("cannot understand the experiment")
     };
     let Some(case) = experiment.cases.iter().find(|known| known.name == case) else {
         bail!("the experiment has no case `{case}`");
     };
-    let binding = bind_cards(&case.scenario)?;
+    let binding = bind_nics(&case.scenario)?;
     let outcome = measure::case(
         &measure::Setup {
             scenario: &case.scenario,
@@ -69,16 +69,16 @@ pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
     fs::write(RESULT_PATH, outcome.to_bytes()?).context("cannot leave the result")
 }
 
-/// Finds the emulated cards by the MAC addresses the host gave them.
-fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
+/// Finds the emulated NICs by the MAC addresses the host gave them.
+fn bind_nics(scenario: &Scenario) -> anyhow::Result<Binding> {
     let started = Instant::now();
     loop {
-        let cards = cards();
+        let nics = nics();
         let mut binding = Binding::default();
         let mut missing = None;
         for host in &scenario.hosts {
             for port in host.ports.iter().filter(|port| emulated(scenario, &port.wire)) {
-                match cards.get(&port.mac) {
+                match nics.get(&port.mac) {
                     Some(name) => binding.bind(scenario, &host.name, Some(&port.wire), name)?,
                     None => missing = Some(format!("{}.{} ({})", host.name, port.wire, port.mac)),
                 }
@@ -86,8 +86,8 @@ fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
         }
         match missing {
             None => return Ok(binding),
-            Some(port) if started.elapsed() > CARDS_PATIENCE => {
-                let there: Vec<&String> = cards.values().collect();
+            Some(port) if started.elapsed() > NICS_PATIENCE => {
+                let there: Vec<&String> = nics.values().collect();
                 bail!("no NIC appeared for {port}; the guest has {there:?}");
             }
             Some(_) => std::thread::sleep(Duration::from_millis(50)),
@@ -95,13 +95,13 @@ fn bind_cards(scenario: &Scenario) -> anyhow::Result<Binding> {
     }
 }
 
-/// True for a wire between cards that QEMU emulates; the others are made when
+/// True for a wire between NICs that QEMU emulates; the others are made when
 /// the case is measured.
 fn emulated(scenario: &Scenario, wire: &str) -> bool {
     scenario.wire(wire).is_some_and(|wire| wire.nic != Nic::Vtsn)
 }
 
-fn cards() -> BTreeMap<MacAddr, String> {
+fn nics() -> BTreeMap<MacAddr, String> {
     let Ok(entries) = fs::read_dir("/sys/class/net") else { return BTreeMap::new() };
     entries
         .flatten()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teiji::load::LoadKind;
 use teiji_experiment::Experiment;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 
 use crate::experiment_file;
 
@@ -20,16 +20,16 @@ pub struct Job {
 
 impl Job {
     /// The experiment, on NICs that the laboratory emulates.
-    pub(crate) fn on_emulated_cards(&self) -> Option<Experiment> {
-        self.with(Cards::Emulated)
+    pub(crate) fn on_emulated_nics(&self) -> Option<Experiment> {
+        self.with(NicSource::Emulated)
     }
 
     /// The experiment, on a machine's own NICs.
-    pub(crate) fn on_own_cards(&self) -> Option<Experiment> {
-        self.with(Cards::Own)
+    pub(crate) fn on_own_nics(&self) -> Option<Experiment> {
+        self.with(NicSource::Own)
     }
 
-    fn with(&self, cards: Cards) -> Option<Experiment> {
-        experiment_file::reader("experiment", &self.set, cards).read(&self.text).experiment
+    fn with(&self, nics: NicSource) -> Option<Experiment> {
+        experiment_file::reader("experiment", &self.set, nics).read(&self.text).experiment
     }
 }

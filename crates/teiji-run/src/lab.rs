@@ -318,7 +318,7 @@ fn default_wall_limit(case: &Case) -> Duration {
 /// How long a scenario takes at most: its flows, what then waits in bridges, and clocks that
 /// settle before.
 fn virtual_time(scenario: &Scenario) -> Span {
-    // The cards' clocks and then the system's.
+    // The NICs' clocks and then the system's.
     let settling = if scenario.uses_ptp() { ptp::LIMIT * 2 } else { Span::ZERO };
     let draining = if scenario.has_bridges() { scenario.longest_wait() } else { Span::ZERO };
     scenario.duration() + settling + draining
@@ -343,7 +343,7 @@ pub fn vcpus(scenario: &Scenario) -> u16 {
         .map_or(1, |last| last.saturating_add(1))
 }
 
-/// One card per port, wire by wire; each wire is captured at its second end.
+/// One NIC per port, wire by wire; each wire is captured at its second end.
 /// The guest makes `vtsn` wires itself.
 fn nics(scenario: &Scenario, captures: &[Option<PathBuf>]) -> Vec<NicSpec> {
     let mut nics = Vec::new();

@@ -9,7 +9,7 @@ use teiji_stats::TimestampPoint;
 /// one.
 pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String> {
     let mut limits = match summary.testbed {
-        Testbed::Lab => laboratory(&cards(experiment), &instruction_times(experiment)),
+        Testbed::Lab => laboratory(&nics(experiment), &instruction_times(experiment)),
         Testbed::Local | Testbed::Machines => vec![local(summary).to_owned()],
         Testbed::Capture if summary.cases.iter().any(is_of_two_points) => vec![
             "Two captures show the wire at two points: what happens between them is inferred. A \
@@ -36,8 +36,8 @@ fn is_of_two_points(case: &CaseSummary) -> bool {
     case.members.iter().any(|member| !member.delays.is_empty())
 }
 
-/// The cards of all cases.
-fn cards(experiment: Option<&Experiment>) -> Vec<Nic> {
+/// The NICs of all cases.
+fn nics(experiment: Option<&Experiment>) -> Vec<Nic> {
     let cases = experiment.into_iter().flat_map(|experiment| &experiment.cases);
     cases.flat_map(|case| &case.scenario.wires).map(|wire| wire.nic).collect()
 }
@@ -49,16 +49,16 @@ fn instruction_times(experiment: Option<&Experiment>) -> String {
     if named.is_empty() { "equally long".to_owned() } else { named.join(" or ") }
 }
 
-fn laboratory(cards: &[Nic], instruction: &str) -> Vec<String> {
+fn laboratory(nics: &[Nic], instruction: &str) -> Vec<String> {
     let mut limits = Vec::new();
-    if cards.contains(&Nic::Vtsn) {
+    if nics.contains(&Nic::Vtsn) {
         limits.push(
             "The NICs are vtsn, software in the guest, whose MAC computes when a frame is on the \
              wire. A real NIC adds delay and jitter of its own, which no figure here contains."
                 .to_owned(),
         );
     }
-    if cards.iter().any(|nic| Nic::EMULATED.contains(nic)) {
+    if nics.iter().any(|nic| Nic::EMULATED.contains(nic)) {
         limits.push(
             "QEMU emulates the NICs: a frame is on the wire when the driver has handed it to the \
              NIC. A real NIC adds its own delay and jitter, and may support launch times."
@@ -75,8 +75,8 @@ fn laboratory(cards: &[Nic], instruction: &str) -> Vec<String> {
 fn local(summary: &Summary) -> &'static str {
     let members = summary.cases.iter().flat_map(|case| &case.members);
     let mut judged = members.flat_map(|member| member.flows.values()).map(|flow| flow.judged_at);
-    let by_cards = |at| matches!(at, Some(TimestampPoint::RxHardware | TimestampPoint::TxHardware));
-    if judged.clone().next().is_some() && judged.all(by_cards) {
+    let by_nics = |at| matches!(at, Some(TimestampPoint::RxHardware | TimestampPoint::TxHardware));
+    if judged.clone().next().is_some() && judged.all(by_nics) {
         "The timestamps are the NICs' own: delays between timestamp and wire are not included."
     } else {
         "The timestamps are taken in software by the machine under test: its own delays are \
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_limits_of_vtsn_are_not_those_of_qemus_nics() {
-        let of = |cards: &[Nic]| laboratory(cards, "2 ns").join("\n");
+        let of = |nics: &[Nic]| laboratory(nics, "2 ns").join("\n");
         assert!(of(&[Nic::Vtsn]).contains("vtsn") && !of(&[Nic::Vtsn]).contains("QEMU"));
         assert!(of(&[Nic::Igb]).contains("QEMU") && !of(&[Nic::Igb]).contains("vtsn"));
         assert!(of(&[Nic::Igb, Nic::Vtsn]).contains("QEMU"));

@@ -63,9 +63,9 @@ pub struct Setup<'a> {
     /// Shifts the start within the kernel's tick, so that an ensemble sees
     /// different phases.
     pub seed: u64,
-    /// Who gives cards back if this program is killed.
+    /// Who gives NICs back if this program is killed.
     pub keeper: KeeperProgram,
-    /// Take also cards that are in use.
+    /// Take also NICs that are in use.
     pub take: bool,
     /// The machine is the laboratory's: interrupts and timers may go where they
     /// belong, and nobody wants them back.

@@ -15,7 +15,7 @@ use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment};
 use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
-use teiji_net::{Binding, KeeperProgram, SshConnection, card};
+use teiji_net::{Binding, KeeperProgram, SshConnection, real_nic};
 use teiji_record::capture::CaptureTail;
 use teiji_record::manifest::{self, KernelManifest, Manifest, MissingMember, Replay};
 use teiji_record::summary::Testbed;
@@ -247,7 +247,7 @@ impl Bench {
                     .collect::<Result<Vec<Binding>, _>>()?;
                 let ssh = SshConnection::current();
                 for interface in bindings.iter().flat_map(Binding::interfaces) {
-                    card::look(interface, *take, ssh.as_ref())?;
+                    real_nic::look(interface, *take, ssh.as_ref())?;
                 }
                 for (case, binding) in request.experiment.cases.iter().zip(&bindings) {
                     ptp::check(&case.scenario, binding, false)?;

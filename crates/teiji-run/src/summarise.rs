@@ -2,9 +2,9 @@
 //! summed up at its end, after it was killed, and by a later Teiji, in one way.
 
 mod bridge_headroom;
-pub(crate) mod card;
 mod headroom;
 mod judgement;
+pub(crate) mod nics;
 mod saturation;
 
 use std::collections::BTreeMap;
@@ -157,7 +157,7 @@ fn member(
         delays: BTreeMap::new(),
         seed,
         records: Some(RunFolder::records_name(&case.name, seed)),
-        // Where QEMU captured its own cards, which keep no rate, nothing is known.
+        // Where QEMU captured its own NICs, which keep no rate, nothing is known.
         blocking: if capture.is_some() { BTreeMap::new() } else { case.scenario.blocking() },
         capture,
         flows: records.statistics(),
@@ -167,8 +167,8 @@ fn member(
         bridge_rooms: network.map(bridge_headroom::of).unwrap_or_default(),
         incomplete: !records.facts.interrupted.is_empty() || cut_short,
         clocks: observed.map(|seen| seen.sync.clone()).unwrap_or_default(),
-        cards: network
-            .map(|network| card::counts(network, &case.scenario, listeners))
+        nic_counts: network
+            .map(|network| nics::counts(network, &case.scenario, listeners))
             .unwrap_or_default(),
         activity: observed.map(|seen| seen.activity.clone()).unwrap_or_default(),
         cpu_time: observed.map(|seen| seen.cpu_time.clone()).unwrap_or_default(),

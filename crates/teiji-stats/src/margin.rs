@@ -3,14 +3,14 @@
 //! wanted probability.
 //!
 //! ```text
-//!  planned wake-up    woken      enters qdisc    delta before launch    card      launch
+//!  planned wake-up    woken      enters qdisc    delta before launch    NIC       launch
 //!        │  wake-up     │  hand-over   │               │                  │          │
 //!        ├──────────────┴──────────────┤  (waits)      ├──── release ─────┤          │
 //!        ├─────────────── margin ──────────────────────┼───────── delta ────────────┤
 //! ```
 //!
 //! A frame is on time if it enters the qdisc before `delta` begins and is released
-//! to the card within it. Each of the two may fail with half the probability, so
+//! to the NIC within it. Each of the two may fail with half the probability, so
 //! that both together stay below it, however they depend on each other.
 
 mod forecast;
@@ -67,10 +67,10 @@ impl Stations {
             let missed = frame.fate == Some(Fate::Missed);
             stations.cut_short += u64::from(missed);
             // A missed frame was still in the qdisc when its launch time passed.
-            let card = frame.tx_kernel.or(missed.then_some(frame.scheduled + BARELY));
-            let release = card.map(|card| {
+            let nic = frame.tx_kernel.or(missed.then_some(frame.scheduled + BARELY));
+            let release = nic.map(|nic| {
                 let due = delta.map_or(sched, |delta| sched.max(frame.scheduled - delta));
-                (card - due).as_ns()
+                (nic - due).as_ns()
             });
             stations.unstamped += u64::from(accepted && release.is_none());
             stations.passages.push(Passage {
@@ -102,7 +102,7 @@ impl Stations {
         self.passages.iter().map(|p| p.to_qdisc()).collect()
     }
 
-    /// Due → handed to the card by its driver.
+    /// Due → handed to the NIC by its driver.
     pub fn release(&self) -> Vec<i64> {
         self.passages.iter().filter_map(|p| p.release).collect()
     }

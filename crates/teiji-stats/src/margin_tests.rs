@@ -107,7 +107,7 @@ fn just_below_is_where_the_measured_frames_begin_to_be_late() {
         stations(1_000, Some(DELTA), |k| frame(k, i64::try_from(k).unwrap() * 100, 0, 1_000));
     let members = [stations.clone()];
     let (margin, delta) = just_below(&members, MARGIN, DELTA, 10).unwrap();
-    // Frame k reaches the card after k × 100 ns + 1 µs.
+    // Frame k reaches the NIC after k × 100 ns + 1 µs.
     assert_eq!((margin, delta), (Span::from_micros(99), Span::from_ns(37_125)));
     assert_eq!(stations.late_at(margin, delta), 19);
     assert_eq!(stations.late_at(margin + Span::from_micros(1), delta), 9);

@@ -43,7 +43,7 @@ pub enum Part {
     /// From the asking kernel to the asking program.
     WakeUp,
     /// Of `There`: from the interrupt at the responder to the softirq that takes the request
-    /// from the card.
+    /// from the NIC.
     Softirq,
     /// Of `There`: from that softirq's beginning to the kernel's stamp.
     Polling,

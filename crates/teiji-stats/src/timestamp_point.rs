@@ -10,9 +10,9 @@ use teiji_core::time::Instant;
 pub enum TimestampPoint {
     /// On the wire, by an analyser's capture.
     Wire,
-    /// By the receiving card.
+    /// By the receiving NIC.
     RxHardware,
-    /// By the sending card.
+    /// By the sending NIC.
     TxHardware,
     /// By the receiving kernel.
     RxKernel,

@@ -26,7 +26,7 @@ pub struct Wait {
 
 /// How long each frame waited, by (flow, flow it waited for). `frames` are those of
 /// one direction of a wire, ascending; `launched` are the flows whose launch times
-/// the card keeps.
+/// the NIC keeps.
 ///
 /// A frame waited for the one before it if it began when that one's gap ended. For
 /// how long is its lateness beyond the least of all launched frames', so that an

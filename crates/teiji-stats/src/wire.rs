@@ -21,14 +21,15 @@ pub enum Station {
     ToWire,
     /// In the qdisc: from its entry to the driver. Needs transmit stamps.
     Qdisc,
-    /// In the card: from the driver to the wire. Needs transmit stamps.
-    Card,
+    /// In the NIC: from the driver to the wire. Needs transmit stamps.
+    #[serde(rename = "card")]
+    Nic,
     /// From the frame's last bit at the receiver to its kernel's stamp.
     Receive,
-    /// Of that, to the card's interrupt. Needs a trace, as the next two, and an interrupt for
-    /// this frame: one that comes while others are taken from the card needs none.
+    /// Of that, to the NIC's interrupt. Needs a trace, as the next two, and an interrupt for
+    /// this frame: one that comes while others are taken from the NIC needs none.
     Interrupt,
-    /// From the interrupt to the softirq that takes frames from the card.
+    /// From the interrupt to the softirq that takes frames from the NIC.
     Softirq,
     /// From the softirq's beginning, or the frame's last bit if that was later, to the stamp.
     Polling,
@@ -45,7 +46,7 @@ impl Station {
     pub const ALL: [Self; 10] = [
         Self::ToWire,
         Self::Qdisc,
-        Self::Card,
+        Self::Nic,
         Self::Receive,
         Self::Interrupt,
         Self::Softirq,
@@ -64,7 +65,7 @@ pub struct WireStatistics {
     pub rate_bps: Option<u64>,
     /// Departure on the wire minus planned departure.
     pub departure: Option<Deviation>,
-    /// How finely a card keeps its launch times and the wire is stamped, in ns: a
+    /// How finely a NIC keeps its launch times and the wire is stamped, in ns: a
     /// smaller deviation from the plan is none.
     pub resolution_ns: i64,
     /// Frames that waited for the wire at their launch time, by the flow they waited

@@ -1,4 +1,4 @@
-//! What a card can do and how many queues it has: the `ethtool` requests that
+//! What a NIC can do and how many queues it has: the `ethtool` requests that
 //! Teiji needs (`include/uapi/linux/ethtool.h`).
 #![expect(unsafe_code, reason = "the request structures promise to be the kernel's")]
 
@@ -17,7 +17,7 @@ fn request<T: Request>(call: &'static str, name: &str, data: &mut T) -> Result<(
     ControlSocket::open()?.with_data(call, SIOCETHTOOL, InterfaceName::new(name)?, data)
 }
 
-/// How many queues ("channels") a card has of each kind, and may have.
+/// How many queues ("channels") a NIC has of each kind, and may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Channels {
@@ -70,14 +70,14 @@ pub fn set_channels(name: &str, channels: &Channels) -> Result<(), InterfaceErro
     request("ETHTOOL_SCHANNELS", name, &mut channels)
 }
 
-/// Which driver an interface has, and where its card sits.
+/// Which driver an interface has, and where its NIC sits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverInfo {
     /// Short name, for example `e1000e`.
     pub driver: String,
     /// Version; drivers in the kernel tree give the kernel's.
     pub version: String,
-    /// Firmware of the card, may be empty.
+    /// Firmware of the NIC, may be empty.
     pub firmware: String,
     /// Address on its bus, for example `0000:03:00.0`, may be empty.
     pub bus: String,
@@ -133,7 +133,7 @@ fn raw_driver_info(name: &str) -> Result<RawDriverInfo, InterfaceError> {
     Ok(raw)
 }
 
-/// Room for counters: twice what is read, which is more than the cards have that
+/// Room for counters: twice what is read, which is more than the NICs have that
 /// Teiji knows.
 const MAX_COUNTERS: usize = 512;
 const NAME_LEN: usize = 32;
@@ -199,7 +199,7 @@ fn text(bytes: &[u8]) -> String {
 pub struct TimestampInfo {
     /// Mask of `SOF_TIMESTAMPING_*`.
     pub so_timestamping: u32,
-    /// Index of the card's PTP hardware clock, `/dev/ptp<index>`.
+    /// Index of the NIC's PTP hardware clock, `/dev/ptp<index>`.
     pub phc_index: Option<u32>,
     /// Mask of `1 << HWTSTAMP_TX_*`.
     pub tx_types: u32,
@@ -208,19 +208,19 @@ pub struct TimestampInfo {
 }
 
 impl TimestampInfo {
-    /// The card stamps the frames it sends.
+    /// The NIC stamps the frames it sends.
     pub fn transmits_in_hardware(&self) -> bool {
         self.so_timestamping & libc::SOF_TIMESTAMPING_TX_HARDWARE != 0
             && self.tx_types & (1 << libc::HWTSTAMP_TX_ON) != 0
     }
 
-    /// The card stamps *every* frame it receives, not only those of PTP.
+    /// The NIC stamps *every* frame it receives, not only those of PTP.
     pub fn receives_all_in_hardware(&self) -> bool {
         self.so_timestamping & libc::SOF_TIMESTAMPING_RX_HARDWARE != 0
             && self.rx_filters & (1 << libc::HWTSTAMP_FILTER_ALL) != 0
     }
 
-    /// The driver stamps frames in software when it hands them to the card.
+    /// The driver stamps frames in software when it hands them to the NIC.
     pub fn transmits_in_software(&self) -> bool {
         self.so_timestamping & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
     }

@@ -1,4 +1,4 @@
-//! Switching a card's hardware time stamps on, and back to what they were.
+//! Switching a NIC's hardware time stamps on, and back to what they were.
 #![expect(unsafe_code, reason = "the request structure promises to be the kernel's")]
 
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::interface::{InterfaceError, InterfaceName};
 use crate::ioctl::{ControlSocket, Request};
 
-/// Which frames a card stamps (`struct hwtstamp_config`). One setting per
-/// card: all programs share it.
+/// Which frames a NIC stamps (`struct hwtstamp_config`). One setting per
+/// NIC: all programs share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct HardwareStamps {
@@ -80,7 +80,7 @@ struct Shared {
     changed: bool,
 }
 
-/// The interfaces whose stamps this process has switched on. A card has one setting,
+/// The interfaces whose stamps this process has switched on. A NIC has one setting,
 /// so it is the last of its guards that restores it.
 static SHARED: Mutex<BTreeMap<Key, Shared>> = Mutex::new(BTreeMap::new());
 

@@ -5,7 +5,7 @@
 //! * [`sched`] – real-time priority, CPU affinity, locked memory,
 //! * [`netns`] – network namespaces,
 //! * [`interface`] – names, indices, addresses and sizes of interfaces,
-//! * [`ethtool`] – queues, driver, counters and time stamping of a card,
+//! * [`ethtool`] – queues, driver, counters and time stamping of a NIC,
 //! * [`flow`] – what sockets ask of the kernel module prioflow,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`pass`] – passing descriptors between processes,

@@ -232,8 +232,8 @@ impl Socket {
     }
 
     /// Asks for stamps of every frame that is sent: when it entered the qdisc
-    /// and when the driver handed it to the card; with `hardware` also when it
-    /// left the card. They arrive in the error queue without the frame, with a
+    /// and when the driver handed it to the NIC; with `hardware` also when it
+    /// left the NIC. They arrive in the error queue without the frame, with a
     /// number that counts this socket's frames from 0.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl Socket {
     }
 
     /// Asks for the kernel's stamp of every frame that arrives, and with
-    /// `hardware` for the card's.
+    /// `hardware` for the NIC's.
     ///
     /// # Errors
     /// `EINVAL` if the kernel is too old for one of the flags.
@@ -319,7 +319,7 @@ impl Socket {
         check("poll", unsafe { libc::poll(&raw mut entry, 1, ms) }).map(drop)
     }
 
-    /// Lets receiving poll the card for `time`, in whole microseconds, before it
+    /// Lets receiving poll the NIC for `time`, in whole microseconds, before it
     /// waits (`SO_BUSY_POLL`). Needs `CAP_NET_ADMIN`; `ENOPROTOOPT` where the
     /// kernel cannot.
     ///

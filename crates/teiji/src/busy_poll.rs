@@ -1,4 +1,4 @@
-//! Why a socket may not poll its card, whoever receives by it.
+//! Why a socket may not poll its NIC, whoever receives by it.
 
 use teiji_core::errno::{ENOPROTOOPT, EPERM};
 use teiji_sys::error::SysError;

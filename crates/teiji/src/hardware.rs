@@ -1,22 +1,22 @@
-//! Switching a card's time stamps on, where it has them.
+//! Switching a NIC's time stamps on, where it has them.
 
 use teiji_sys::ethtool::{self, TimestampInfo};
 use teiji_sys::hwstamp::Enabled;
 use teiji_sys::interface::InterfaceError;
 
-/// Stamps of sent frames; `None` where the card has none.
+/// Stamps of sent frames; `None` where the NIC has none.
 pub(crate) fn transmit_stamps(interface: &str) -> Result<Option<Enabled>, InterfaceError> {
     switch_on(interface, true)
 }
 
-/// Stamps of all received frames; `None` where the card has none, or only for
+/// Stamps of all received frames; `None` where the NIC has none, or only for
 /// PTP's.
 pub(crate) fn receive_stamps(interface: &str) -> Result<Option<Enabled>, InterfaceError> {
     switch_on(interface, false)
 }
 
 fn switch_on(interface: &str, transmit: bool) -> Result<Option<Enabled>, InterfaceError> {
-    // Asking first needs no right, so that a card without stamps is no matter
+    // Asking first needs no right, so that a NIC without stamps is no matter
     // of rights.
     let has = |info: TimestampInfo| {
         if transmit { info.transmits_in_hardware() } else { info.receives_all_in_hardware() }

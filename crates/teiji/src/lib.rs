@@ -20,7 +20,7 @@
 //! * [`Cycle`] wakes a thread at absolute instants on `CLOCK_TAI` and says how
 //!   late it woke,
 //! * [`Talker`] sends frames, now or at an instant (`SO_TXTIME`),
-//! * [`Listener`] receives them with the kernel's and the card's time stamps,
+//! * [`Listener`] receives them with the kernel's and the NIC's time stamps,
 //! * [`roundtrip::request`] asks a [`Reflector`] for replies and records when they
 //!   came,
 //! * [`talker::run`] and [`listener::Listener::run`] are the measuring loops:

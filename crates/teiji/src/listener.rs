@@ -51,7 +51,7 @@ pub struct Listener {
     drops_before: u32,
     // With flow control only: the most bytes that the socket held at a look.
     fullest: u32,
-    // Switches the card's stamps back when the listener goes.
+    // Switches the NIC's stamps back when the listener goes.
     _hardware: Option<hwstamp::Enabled>,
 }
 
@@ -70,7 +70,7 @@ pub struct Arrival<'a> {
     pub payload: &'a [u8],
     /// The receiving kernel's stamp.
     pub rx_kernel: Option<Instant<Tai>>,
-    /// The receiving card's stamp.
+    /// The receiving NIC's stamp.
     pub rx_hardware: Option<Instant<Phc>>,
     /// When the receive call returned.
     pub taken: Instant<Tai>,
@@ -131,7 +131,7 @@ impl Listener {
             Source::Ethernet { tagged } => {
                 let index = interface.map_or(0, |(_, index)| index);
                 if tagged {
-                    // Cards drop frames of VLANs that nobody registered.
+                    // NICs drop frames of VLANs that nobody registered.
                     socket.set_promiscuous(index).map_err(failed)?;
                 }
                 socket.bind(&Address::link(index, TEIJI_ETHERTYPE.0)).map_err(failed)?;

@@ -18,9 +18,9 @@ pub struct TxRecord {
     pub handed_over: Instant<Tai>,
     /// Entered the qdisc (`SOF_TIMESTAMPING_TX_SCHED`).
     pub tx_sched: Option<Instant<Tai>>,
-    /// Handed to the card by its driver (`SOF_TIMESTAMPING_TX_SOFTWARE`).
+    /// Handed to the NIC by its driver (`SOF_TIMESTAMPING_TX_SOFTWARE`).
     pub tx_kernel: Option<Instant<Tai>>,
-    /// Left the card (`SOF_TIMESTAMPING_TX_HARDWARE`).
+    /// Left the NIC (`SOF_TIMESTAMPING_TX_HARDWARE`).
     pub tx_hardware: Option<Instant<Phc>>,
     /// Why the kernel refused or dropped it, if it said so.
     pub fate: Option<Fate>,
@@ -50,7 +50,7 @@ pub struct RxRecord {
     pub scheduled: Instant<Tai>,
     /// The receiving kernel's stamp.
     pub rx_kernel: Option<Instant<Tai>>,
-    /// The receiving card's stamp.
+    /// The receiving NIC's stamp.
     pub rx_hardware: Option<Instant<Phc>>,
     /// When the receiving program had it.
     pub taken: Instant<Tai>,

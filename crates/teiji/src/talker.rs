@@ -51,7 +51,7 @@ pub struct Talker {
     reports: Receiver,
     stamps: TxStamps,
     watch: Option<Watch>,
-    // Switches the card's stamps back when the talker goes.
+    // Switches the NIC's stamps back when the talker goes.
     _hardware: Option<hwstamp::Enabled>,
 }
 
@@ -222,7 +222,7 @@ impl Talker {
     }
 
     /// The stamps that this talker's frames can get: hardware ones only where
-    /// the card has them.
+    /// the NIC has them.
     pub fn stamps(&self) -> TxStamps {
         self.stamps
     }
@@ -314,7 +314,7 @@ impl TalkerBuilder {
     }
 
     /// Frames leave at the instant given to [`Talker::send_at`], by an ETF
-    /// qdisc or a card with launch time.
+    /// qdisc or a NIC with launch time.
     pub fn launch_time(mut self) -> Self {
         self.0.launch = Some(LaunchMode::Exact);
         self

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 use teiji_experiment::{Case, Experiment, Mistakes};
 use teiji_net::{Binding, Plan};
 use teiji_run::experiment_file;
@@ -64,18 +64,17 @@ struct Missing {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let cards = match args.on {
-        On::Lab => Cards::Emulated,
-        On::Local => Cards::Own,
+    let nics = match args.on {
+        On::Lab => NicSource::Emulated,
+        On::Local => NicSource::Own,
     };
     let mut exit = Exit::Success;
     let mut all = Vec::new();
     for file in &args.files {
         let text = experiment_file::text(file)?;
         let name = file.display().to_string();
-        let read =
-            |cards| experiment_file::reader(&name, args.overrides.pairs(), cards).read(&text);
-        let reading = read(cards);
+        let read = |nics| experiment_file::reader(&name, args.overrides.pairs(), nics).read(&text);
+        let reading = read(nics);
         let missing_here = match &reading.experiment {
             Some(experiment) if args.on == On::Local => missing_here(experiment),
             _ => Vec::new(),
@@ -87,7 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
         let fits_real_nics = args.on == On::Lab
             && reading.experiment.is_none()
-            && read(Cards::Own).experiment.is_some();
+            && read(NicSource::Own).experiment.is_some();
         all.push(Checked { findings: reading.findings, missing_here, fits_real_nics });
     }
     if args.json {

@@ -1,4 +1,4 @@
-//! `teiji keeper`, hidden: gives borrowed network cards back when the program
+//! `teiji keeper`, hidden: gives borrowed NICs back when the program
 //! that borrowed them is killed. See `teiji_net::keeper`.
 
 use crate::exit::Exit;

@@ -6,7 +6,7 @@ use teiji::load::LoadKind;
 use teiji::margin::Calibration;
 use teiji_core::domain::{RtPriority, SocketPriority};
 use teiji_core::time::Span;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 use teiji_run::machines::Places;
 use teiji_run::margin::{self, Bench, Findings, FlowBench, InterfaceBench, Wanted};
 use teiji_stats::margin::supported_by;
@@ -141,8 +141,8 @@ fn of_file(args: &Args, loads: Vec<LoadKind>, progress: &Progress) -> anyhow::Re
     if args.take && args.bind.is_empty() {
         mistake!("{TAKE_WITHOUT_BIND}");
     }
-    let cards = if local { Cards::Own } else { Cards::Emulated };
-    let (experiment, text) = overrides::load(Path::new(&args.target), &args.overrides, cards)?;
+    let nics = if local { NicSource::Own } else { NicSource::Emulated };
+    let (experiment, text) = overrides::load(Path::new(&args.target), &args.overrides, nics)?;
     let bind = args.bind.interfaces()?;
     if Places::parse(&bind)?.is_some() {
         mistake!(

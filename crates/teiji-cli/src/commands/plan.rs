@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use teiji_experiment::Case;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 use teiji_net::NO_VTSN;
-use teiji_net::card::{self, Refusal};
+use teiji_net::real_nic::{self, Refusal};
 use teiji_net::{Binding, Plan, SshConnection};
 use teiji_run::experiment_file;
 use teiji_run::machines::Places;
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let (experiment, _) = overrides::load(&args.file, &args.overrides, Cards::Own)?;
+    let (experiment, _) = overrides::load(&args.file, &args.overrides, NicSource::Own)?;
     let cases = experiment_file::choose_cases(&experiment, args.case.as_slice())?;
     if let Some(bindings) = &args.profile {
         return profile(args, bindings, &cases);
@@ -104,7 +104,7 @@ fn profile(args: &Args, bindings: &str, cases: &[Case]) -> anyhow::Result<Exit> 
         mistake!("a profile is of one host, not of {}: write HOST=INTERFACE", hosts.join(", "));
     };
     let name = args.file.display().to_string();
-    let reader = experiment_file::reader(&name, args.overrides.pairs(), Cards::Own);
+    let reader = experiment_file::reader(&name, args.overrides.pairs(), NicSource::Own);
     let text = experiment_file::text(&args.file)?;
     let found = reader.host_profile(&text, &case.name, host, |wire| binding.interface(host, wire));
     let Some(found) = found else {
@@ -133,7 +133,7 @@ fn refusals(binding: &Binding) -> Result<Vec<Refusal>, Refusal> {
     let ssh = SshConnection::current();
     let mut refusals = Vec::new();
     for interface in binding.interfaces() {
-        match card::look(interface, false, ssh.as_ref()) {
+        match real_nic::look(interface, false, ssh.as_ref()) {
             Ok(()) => {}
             Err(error) if error.is_unusable() => return Err(error),
             Err(refusal) => refusals.push(refusal),

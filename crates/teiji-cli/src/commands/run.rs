@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use teiji_core::quantity::parse_span;
 use teiji_core::time::Span;
-use teiji_experiment::reader::Cards;
+use teiji_experiment::reader::NicSource;
 use teiji_lab::kernel::KernelSpec;
 use teiji_record::summary::Testbed;
 use teiji_record::{Manifest, RunFolder};
@@ -119,10 +119,10 @@ impl Args {
 }
 
 impl Place {
-    fn cards(self) -> Cards {
+    fn nics(self) -> NicSource {
         match self {
-            Self::Lab => Cards::Emulated,
-            Self::Local => Cards::Own,
+            Self::Lab => NicSource::Emulated,
+            Self::Local => NicSource::Own,
         }
     }
 }
@@ -213,7 +213,7 @@ fn replay_note(testbed: Testbed) -> &'static str {
 
 fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
     let file = args.file.as_deref().context("no experiment file")?;
-    let (mut experiment, text) = overrides::load(file, &args.overrides, args.place().cards())?;
+    let (mut experiment, text) = overrides::load(file, &args.overrides, args.place().nics())?;
     experiment.cases = experiment_file::choose_cases(&experiment, &args.case)?;
     let bind = args.bind.interfaces()?;
     let testbed = match args.place() {

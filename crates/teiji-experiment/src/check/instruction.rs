@@ -1,26 +1,26 @@
-//! Instructions shorter than QEMU's clock can tell: which cards keep up.
+//! Instructions shorter than QEMU's clock can tell: which NICs keep up.
 
 use super::Places;
-use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::fields::Found;
 use crate::log::Log;
+use crate::nic_source::NicSource;
 use crate::scenario::{InstructionTime, Nic};
 use crate::tree::Table;
 
-/// The cards that QEMU emulates run by its clock, and so does its capture of what they send;
+/// The NICs that QEMU emulates run by its clock, and so does its capture of what they send;
 /// the guest's is slower where an instruction takes less than 1 ns.
 pub(crate) fn check(
     instruction: Found<InstructionTime>,
     draft: &ScenarioDraft,
     tree: &Table,
-    cards: Cards,
+    nics: NicSource,
     log: &Log,
 ) {
     let Some(time) = instruction.value().filter(|time| time.slowdown() > 1) else { return };
     let emulated = |nic: &Nic| *nic != Nic::Vtsn;
     let wire = draft.wires.iter().find(|wire| wire.nic.as_ref().is_some_and(emulated));
-    let (Some(wire), Cards::Emulated) = (wire, cards) else { return };
+    let (Some(wire), NicSource::Emulated) = (wire, nics) else { return };
     log.mistake(
         Places { tree }.at(&["instruction"]),
         format!(

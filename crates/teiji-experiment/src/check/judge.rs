@@ -1,13 +1,13 @@
 //! What decides about the question, against the cases.
 
-use crate::cards::Cards;
 use crate::log::Log;
+use crate::nic_source::NicSource;
 use crate::read::judge::JudgeDraft;
 use crate::scenario::{Case, Flow, Judge, JudgeBy, Nic, Qdisc, Scenario};
 use crate::suggest::{did_you_mean, list};
 
 /// The judge with its flow named where one flow decides.
-pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], cards: Cards, log: &Log) -> Judge {
+pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], nics: NicSource, log: &Log) -> Judge {
     let mut draft = draft;
     let some = |of: fn(&Scenario) -> bool| cases.iter().any(|case| of(&case.scenario));
     let only_asks = some(|s| !s.round_trips.is_empty()) && !some(|s| !s.flows.is_empty());
@@ -20,7 +20,7 @@ pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], cards: Cards, log: &Log
         (None, _) => {}
     }
     if matches!(draft.judge.by, JudgeBy::Gates | JudgeBy::Shaping) {
-        something_to_judge(&draft, cases, cards, log);
+        something_to_judge(&draft, cases, nics, log);
     }
     if let Some(pair) = &draft.judge.cases {
         known_cases(pair, &draft, cases, log);
@@ -144,7 +144,7 @@ fn unknown(what: &str, name: &str, known: &[&str], case: &Case, draft: &JudgeDra
 
 /// Gates and credits are seen on a wire whose time is computed, where a case
 /// sets them.
-fn something_to_judge(draft: &JudgeDraft, cases: &[Case], cards: Cards, log: &Log) {
+fn something_to_judge(draft: &JudgeDraft, cases: &[Case], nics: NicSource, log: &Log) {
     let judged = |flow: &&Flow| draft.judge.flow.as_ref().is_none_or(|name| *name == flow.name);
     let shapes = |case: &Case| {
         let flows = case.scenario.flows.iter().filter(judged);
@@ -162,7 +162,7 @@ fn something_to_judge(draft: &JudgeDraft, cases: &[Case], cards: Cards, log: &Lo
         );
     }
     let sampled = cases.iter().flat_map(|c| &c.scenario.wires).find(|w| w.nic != Nic::Vtsn);
-    if let (Some(wire), Cards::Emulated) = (sampled, cards) {
+    if let (Some(wire), NicSource::Emulated) = (sampled, nics) {
         log.mistake(
             draft.by_at,
             format!(

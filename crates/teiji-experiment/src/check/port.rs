@@ -6,23 +6,23 @@ use teiji_core::domain::SocketPriority;
 use teiji_core::time::{ClockId, Span};
 
 use super::Places;
-use crate::cards::Cards;
 use crate::draft::{PortDraft, ScenarioDraft};
 use crate::fields::Found;
 use crate::keys::qdisc::DELTAS;
 use crate::log::Log;
+use crate::nic_source::NicSource;
 use crate::scenario::{Cbs, Etf, Mqprio, Nic, Qdisc, QdiscTree, QueueRange, Taprio, TaprioMode};
 
 pub(super) fn check(
     port: &PortDraft,
     draft: &ScenarioDraft,
     places: &Places<'_>,
-    cards: Cards,
+    nics: NicSource,
     log: &Log,
 ) {
-    let nic = match cards {
-        Cards::Emulated => draft.wire(&port.wire).and_then(|w| w.nic),
-        Cards::Own => None,
+    let nic = match nics {
+        NicSource::Emulated => draft.wire(&port.wire).and_then(|w| w.nic),
+        NicSource::Own => None,
     };
     let port = Context { port, nic, places, log };
     port.queues();

@@ -1,14 +1,14 @@
-//! Clock synchronisation: somebody leads, nobody is led twice, and the cards have
+//! Clock synchronisation: somebody leads, nobody is led twice, and the NICs have
 //! clocks.
 
 use super::Places;
-use crate::cards::Cards;
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
+use crate::nic_source::NicSource;
 use crate::scenario::{Nic, Ptp, PtpRole, PtpTimestamps};
 use crate::tree::Origin;
 
-pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, log: &Log) {
+pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, nics: NicSource, log: &Log) {
     let roles: Vec<(&str, Ptp)> = draft
         .ptp
         .iter()
@@ -21,13 +21,13 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, lo
     {
         log.mistake(
             at(second, "system-clock"),
-            format!("the system's clock would follow the cards of both `{first}` and `{second}`"),
+            format!("the system's clock would follow the NICs of both `{first}` and `{second}`"),
             "The hosts share one system clock; write system-clock = true at one of them.",
         );
     }
     for (host, ptp) in &roles {
         if ptp.timestamps == PtpTimestamps::Software {
-            software(host, *ptp, &at, cards, log);
+            software(host, *ptp, &at, nics, log);
         }
         if let Some((other, _)) =
             roles.iter().find(|(other, of)| of.timestamps != ptp.timestamps && host > other)
@@ -57,11 +57,11 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, lo
         }
         let nic = |wire: &str| draft.wire(wire).and_then(|wire| wire.nic);
         let clockless = ports.filter_map(|port| nic(&port.wire)).find(|nic| *nic != Nic::Vtsn);
-        if let (Some(card), Cards::Emulated) = (clockless, cards) {
+        if let (Some(nic), NicSource::Emulated) = (clockless, nics) {
             log.mistake(
                 at(host, ""),
                 format!(
-                    "`ptp` needs cards with a clock, and the emulated {card} of `{host}` has none"
+                    "`ptp` needs NICs with a clock, and the emulated {nic} of `{host}` has none"
                 ),
                 "Write nic = \"vtsn\" for its wires.",
             );
@@ -70,8 +70,8 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, cards: Cards, lo
 }
 
 /// The system clock is one for all hosts of a machine, so it cannot follow itself.
-fn software(host: &str, ptp: Ptp, at: &dyn Fn(&str, &str) -> Origin, cards: Cards, log: &Log) {
-    if cards == Cards::Emulated {
+fn software(host: &str, ptp: Ptp, at: &dyn Fn(&str, &str) -> Origin, nics: NicSource, log: &Log) {
+    if nics == NicSource::Emulated {
         log.mistake(
             at(host, "timestamps"),
             format!(

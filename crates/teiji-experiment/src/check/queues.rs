@@ -1,4 +1,4 @@
-//! Transmit queues of a card: which of them a flow takes beside a load.
+//! Transmit queues of a NIC: which of them a flow takes beside a load.
 
 use teiji_core::load::LoadKind;
 

@@ -35,7 +35,7 @@ const fn part(section: &'static Section) -> PartOf {
 pub static PORT: Section = Section {
     header: "[hosts.NAME.ports.WIRE]",
     own: &[],
-    parts: &[part(&END), part(&CARD), part(&PROCESSING), part(&ROOT)],
+    parts: &[part(&END), part(&VTSN), part(&PROCESSING), part(&ROOT)],
 };
 
 section! {
@@ -68,7 +68,7 @@ section! {
 section! {
     /// Settings of a `vtsn` port. What is `None` keeps the driver's default.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    struct Card, draft CardDraft, section CARD of "[hosts.NAME.ports.WIRE]";
+    struct VtsnSettings, draft VtsnSettingsDraft, section VTSN of "[hosts.NAME.ports.WIRE]";
     keys {
         /// vtsn: sizes of the descriptor rings
         ring: Ring = "ring",

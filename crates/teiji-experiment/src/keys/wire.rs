@@ -1,4 +1,4 @@
-//! `[wires.NAME]`: which hosts are joined, by which cards.
+//! `[wires.NAME]`: which hosts are joined, by which NICs.
 
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use teiji_core::wire::MacAddr;
 
-use super::{card, qdisc};
+use super::{nic, qdisc};
 use crate::draft::networks::Networks;
 use crate::draft::{HostDraft, PortDraft, WireDraft};
 use crate::fields::{Fields, Found, Named, valid_name};
@@ -43,8 +43,8 @@ fn read_wire(wire: &Named<'_>, log: &Log) -> WireDraft {
     WireDraft {
         name: wire.name.to_owned(),
         between: read_between(wire.name, &fields, log),
-        rate: card::read_rate(&fields, draft.nic, log),
-        delay: card::delay(&fields, draft.delay, draft.nic, log),
+        rate: nic::read_rate(&fields, draft.nic, log),
+        delay: nic::delay(&fields, draft.delay, draft.nic, log),
         ..draft
     }
 }
@@ -209,7 +209,7 @@ fn read_port(
         ipv6,
         queues,
         qdisc: qdisc::read_root(&fields, &label, wire.rate, log),
-        card: card::read(&fields, nic, log),
+        vtsn: nic::read(&fields, nic, log),
         processing: ProcessingDraft::read(&fields).finish(),
     }
 }

@@ -13,7 +13,7 @@ type Hop<'a> = (&'a str, &'a Wire);
 impl Scenario {
     /// What frames under way can hold up round trips by, by their name: there and back
     /// together, one on each wire that a flow takes in the same direction, the longest there
-    /// is. The card's ring is not in it.
+    /// is. The NIC's ring is not in it.
     ///
     /// Those are left out whose way no flow takes, or where more than one frame can be before
     /// them: a flow of their own level or a higher one, a port without strict levels that all

@@ -87,7 +87,7 @@ pub enum LinkMode {
     Off,
     /// By level frames as MAC Control frames, ethertype 0x8808.
     MacControl,
-    /// With the experimental ethertype 0x88B5, for cards that keep 0x8808 to themselves.
+    /// With the experimental ethertype 0x88B5, for NICs that keep 0x8808 to themselves.
     Experimental,
     /// By PFC of IEEE 802.1Qbb, for standard equipment: two levels a priority.
     Pfc,

@@ -260,10 +260,10 @@ pub enum TaprioMode {
     /// below keeps it.
     TxtimeAssist {
         /// Added to each launch time: how long a frame may take from here to
-        /// the card.
+        /// the NIC.
         txtime_delay: Span,
     },
-    /// The card (`flags 0x2`).
+    /// The NIC (`flags 0x2`).
     Offload,
 }
 
@@ -279,7 +279,7 @@ pub struct Cbs {
     pub hicredit_bytes: i32,
     /// Least credit, in bytes; negative.
     pub locredit_bytes: i32,
-    /// The card does it.
+    /// The NIC does it.
     pub offload: bool,
 }
 

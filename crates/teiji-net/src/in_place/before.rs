@@ -7,11 +7,11 @@ use teiji_experiment::scenario::{Pfifo, Prioflow, Qdisc};
 
 use super::{InPlaceError, schedules};
 use crate::before::KernelBefore;
-use crate::card::{self, Before, Channels, Refusal};
 use crate::flow::{FlowPort, NO_LIMIT, PrioflowChange};
 use crate::netlink::{KernelError, Netlink, ethtool, link, qdisc};
 use crate::plan::PlannedPort;
 use crate::qdisc::{Handle, ObservedQdisc, PlannedQdisc, ROOT_HANDLE};
+use crate::real_nic::{self, Before, Channels, Refusal};
 use crate::vtsn::Setting;
 
 /// The machine as it was, as far as a profile changes it.
@@ -24,7 +24,8 @@ pub struct MachineBefore {
 /// A NIC as it was; `None` where the profile leaves it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PortBefore {
-    card: Before,
+    #[serde(rename = "card")]
+    nic: Before,
     /// It had the kernel's own qdisc, and gets another one.
     default_qdisc: bool,
     /// It had flow control, and gets other settings of it.
@@ -54,13 +55,13 @@ const NO_WAIT: Duration = Duration::ZERO;
 /// Remembers what the port has of what it is to get, or says why it may not be changed.
 pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefore, InPlaceError> {
     let all = link::list(netlink).map_err(InPlaceError::Look)?;
-    let card = card::find(&all, &port.ifname)?;
-    let Some(mac) = card.mac.filter(|_| !card.loopback) else {
+    let nic = real_nic::find(&all, &port.ifname)?;
+    let Some(mac) = nic.mac.filter(|_| !nic.loopback) else {
         return Err(Refusal::NotEthernet(port.ifname.clone()).into());
     };
     let mut prioflow = None;
     if !port.qdiscs.is_empty() {
-        let mut qdiscs = qdisc::list(netlink, card.index).map_err(InPlaceError::Look)?;
+        let mut qdiscs = qdisc::list(netlink, nic.index).map_err(InPlaceError::Look)?;
         let root = |one: &&ObservedQdisc| one.parent == Handle::ROOT && one.handle != Handle(0);
         let gets = port.qdiscs.first().map(|qdisc| &qdisc.settings);
         let has = qdiscs.iter().find(root).map(|root| &root.settings);
@@ -70,13 +71,13 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
         // Those for received frames stay.
         qdiscs.retain(|qdisc| qdisc.parent != Handle::INGRESS);
         if prioflow.is_none() {
-            card::refuse_by_qdiscs(card, &qdiscs)?;
+            real_nic::refuse_by_qdiscs(nic, &qdiscs)?;
         }
     }
     let mut before = Before {
         ifname: port.ifname.clone(),
         mac,
-        up: card.up,
+        up: nic.up,
         addresses: Vec::new(),
         routes: Vec::new(),
         bridge: None,
@@ -86,14 +87,14 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
         kernel: KernelBefore::default(),
     };
     if !port.processing.is_empty() {
-        before.gso_max_size = card.gso_max_size;
+        before.gso_max_size = nic.gso_max_size;
         before.remember_processing();
         if schedules(port) {
             before.remember_interrupt_threads();
         }
     }
     let changes = |wanted: fn(&Setting) -> bool| port.settings.iter().any(wanted);
-    let index = card.index;
+    let index = nic.index;
     let moderation = || {
         let [tx_us, rx_us] = ethtool::moderation(index);
         let adaptive = ethtool::adaptive_moderation(index);
@@ -110,7 +111,7 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
         moderation: changes(|one| matches!(one, Setting::Moderation { .. })).then(moderation),
         pause: changes(|one| matches!(one, Setting::Pause { .. })).then(pause).flatten(),
         eee: changes(|one| matches!(one, Setting::Eee { .. })).then(eee).flatten(),
-        card: before,
+        nic: before,
     })
 }
 
@@ -124,11 +125,11 @@ impl MachineBefore {
     pub fn gone(&self) -> Vec<String> {
         let mut gone: Vec<String> = self.kernel.gone().map(str::to_owned).collect();
         let Ok(mut netlink) = Netlink::open() else { return gone };
-        for PortBefore { card, .. } in &self.ports {
-            if card::again(&mut netlink, card).is_none() {
-                gone.push(card.ifname.clone());
+        for PortBefore { nic, .. } in &self.ports {
+            if real_nic::again(&mut netlink, nic).is_none() {
+                gone.push(nic.ifname.clone());
             }
-            gone.extend(card.kernel.gone().map(str::to_owned));
+            gone.extend(nic.kernel.gone().map(str::to_owned));
         }
         gone
     }
@@ -164,9 +165,9 @@ pub(super) fn give_prioflow(ifname: &str, settings: &Prioflow) -> Result<(), Str
 
 impl PortBefore {
     fn put_back(&self, netlink: &mut Netlink) -> Vec<String> {
-        let ifname = &self.card.ifname;
+        let ifname = &self.nic.ifname;
         // A NIC that was taken out, or whose module was unloaded, took its settings with it.
-        let Some(card) = card::again(netlink, &self.card) else { return Vec::new() };
+        let Some(nic) = real_nic::again(netlink, &self.nic) else { return Vec::new() };
         let mut left = Vec::new();
         let mut said = |what: &str, result: Result<(), String>| {
             if let Err(error) = result {
@@ -175,50 +176,50 @@ impl PortBefore {
         };
         let told = |result: Result<(), KernelError>| result.map_err(|error| error.to_string());
         if self.default_qdisc {
-            let there = qdisc::list(netlink, card.index).unwrap_or_default();
+            let there = qdisc::list(netlink, nic.index).unwrap_or_default();
             let ours = |one: &ObservedQdisc| one.parent == Handle::ROOT && one.handle != Handle(0);
             if there.iter().any(ours) {
-                said("its default qdisc", told(qdisc::delete_root(netlink, card.index)));
+                said("its default qdisc", told(qdisc::delete_root(netlink, nic.index)));
             }
         }
         if let Some(settings) = &self.prioflow {
             said("its flow control", give_prioflow(ifname, settings));
         }
         if let Some(ModerationBefore { tx_us, rx_us, adaptive }) = self.moderation {
-            if ethtool::moderation(card.index) != [tx_us, rx_us] {
-                let set = ethtool::set_moderation(card.index, tx_us, rx_us);
+            if ethtool::moderation(nic.index) != [tx_us, rx_us] {
+                let set = ethtool::set_moderation(nic.index, tx_us, rx_us);
                 said("its interrupt moderation", told(set));
             }
-            let is = ethtool::adaptive_moderation(card.index);
+            let is = ethtool::adaptive_moderation(nic.index);
             if let Some(adaptive) = adaptive.filter(|was| is != Some(*was)) {
-                let set = ethtool::set_adaptive_moderation(card.index, adaptive);
+                let set = ethtool::set_adaptive_moderation(nic.index, adaptive);
                 said("its adaptive interrupt moderation", told(set));
             }
         }
         if let Some(PauseBefore { autoneg, tx, rx }) = self.pause {
-            let same = ethtool::pause(card.index) == Some((tx, rx))
-                && ethtool::pause_is_negotiated(card.index) == Some(autoneg);
+            let same = ethtool::pause(nic.index) == Some((tx, rx))
+                && ethtool::pause_is_negotiated(nic.index) == Some(autoneg);
             if !same {
-                said("PAUSE", told(ethtool::put_pause(card.index, autoneg, tx, rx)));
+                said("PAUSE", told(ethtool::put_pause(nic.index, autoneg, tx, rx)));
             }
         }
         if let Some(on) = self.eee {
-            if ethtool::eee(card.index).map(|(enabled, _)| enabled) != Some(on) {
-                said("EEE", told(ethtool::set_eee(card.index, on)));
+            if ethtool::eee(nic.index).map(|(enabled, _)| enabled) != Some(on) {
+                said("EEE", told(ethtool::set_eee(nic.index, on)));
             }
         }
         let queues = Channels::of(ifname);
-        left.extend(card::restore(netlink, &self.card, NO_WAIT));
+        left.extend(real_nic::restore(netlink, &self.nic, NO_WAIT));
         if self.default_qdisc && Channels::of(ifname) != queues {
             // The kernel's own qdiscs were made for the queues that there were.
-            let again = qdisc::replace(netlink, card.index, &passing());
-            let again = again.and_then(|()| qdisc::delete_root(netlink, card.index));
+            let again = qdisc::replace(netlink, nic.index, &passing());
+            let again = again.and_then(|()| qdisc::delete_root(netlink, nic.index));
             if let Err(error) = again {
                 left.push(format!("{ifname}: its default qdisc was not put back: {error}"));
             }
         }
-        if !self.card.up && card.up {
-            if let Err(error) = link::set_up(netlink, card.index, false) {
+        if !self.nic.up && nic.up {
+            if let Err(error) = link::set_up(netlink, nic.index, false) {
                 left.push(format!("{ifname} was down and could not be set down again: {error}"));
             }
         }

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-use crate::card::Refusal;
 use crate::netlink::KernelError;
 use crate::qdisc::QdiscError;
+use crate::real_nic::Refusal;
 use crate::system::SystemRefusal;
 
 /// Why a profile could not be applied.

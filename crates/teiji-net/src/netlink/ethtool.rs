@@ -1,4 +1,4 @@
-//! A card's settings by generic netlink, family `ethtool` (kernel 5.6 and
+//! A NIC's settings by generic netlink, family `ethtool` (kernel 5.6 and
 //! later), which has the kernel's own sentences when it says no. sysfs would
 //! show some of it, too, but only for the namespace it was mounted in.
 //! Numbers from `include/uapi/linux/ethtool_netlink.h`.

@@ -78,7 +78,7 @@ pub(crate) struct Link {
     pub(crate) mtu: u32,
     /// `IF_OPER_*`, RFC 2863.
     pub(crate) oper_state: u8,
-    /// `veth`, `bridge`, `vlan`, …; `None` for a card.
+    /// `veth`, `bridge`, `vlan`, …; `None` for a NIC.
     pub(crate) kind: Option<String>,
     /// The bridge or bond it belongs to.
     pub(crate) master: Option<u32>,
@@ -92,7 +92,7 @@ pub(crate) struct Link {
     pub(crate) gso_max_size: Option<u32>,
     pub(crate) sent: Packets,
     pub(crate) received: Packets,
-    /// Frames that found no room in the receive ring, or in the card before it.
+    /// Frames that found no room in the receive ring, or in the NIC before it.
     pub(crate) rx_missed: u64,
     pub(crate) rx_crc_errors: u64,
 }
@@ -146,7 +146,7 @@ impl Link {
                 }
                 // struct rtnl_link_stats64 (linux/if_link.h) is u64s. Drivers that count
                 // overruns in two places count a frame once: igb's ring in rx_fifo_errors, the
-                // card's own memory in rx_missed_errors.
+                // NIC's own memory in rx_missed_errors.
                 IFLA_STATS64 => {
                     let field = |n: usize| u64_at(value, 8 * n);
                     let packets = |n: usize| {

@@ -6,10 +6,10 @@ use std::fmt;
 use super::{Observed, ObservedPort};
 use teiji_experiment::scenario::Qdisc;
 
-use crate::card::Channels;
 use crate::plan::{Action, Attachment, Plan, PlannedPort};
 use crate::processing::ProcessingSetting;
 use crate::qdisc::{ObservedQdisc, PlannedQdisc, words};
+use crate::real_nic::Channels;
 use crate::vtsn::Setting;
 
 impl Observed {
@@ -180,7 +180,7 @@ mod tests {
         })
     }
 
-    /// A plan with one card that asks for `etf` as in the ETF study.
+    /// A plan with one NIC that asks for `etf` as in the ETF study.
     fn plan() -> Plan {
         let etf =
             PlannedQdisc { parent: ROOT_HANDLE.class(1), handle: None, settings: etf(150, true) };

@@ -30,7 +30,7 @@ pub(crate) enum Action {
         near: usize,
         far: usize,
     },
-    /// Move a card into the namespace.
+    /// Move a NIC into the namespace.
     Move {
         port: usize,
     },

@@ -4,7 +4,7 @@
 //! * IP packets: what stays as it is on the way (the invariant fields of
 //!   RFC 5475, section 6.2.1) and the payload. Not compared are MAC addresses
 //!   and VLAN tags, DSCP, TTL and flow label, the checksums of IP, UDP and TCP,
-//!   which cards fill in after a sender's capture, and Ethernet's padding.
+//!   which NICs fill in after a sender's capture, and Ethernet's padding.
 //! * All others: MAC addresses, type and payload, without zeros at the end.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_the_same_after_bridges_routers_and_cards() {
+    fn a_packet_is_the_same_after_bridges_routers_and_nics() {
         let sent = ethernet(1, Some(10), EtherType::IPV4, &packet(b"one"));
         let mut changed = packet(b"one");
         // DSCP, TTL, both checksums; then padding, no tag, another sender.

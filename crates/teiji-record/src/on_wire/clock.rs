@@ -10,17 +10,17 @@ pub(super) fn is_computed(wire: &Wire, records: &Records) -> bool {
     wire.nic == Nic::Vtsn && records.facts.wire_resolution == Some(Span::from_ns(1))
 }
 
-/// Cards whose clocks are not set start at `CLOCK_TAI` and run as it does.
+/// NICs whose clocks are not set start at `CLOCK_TAI` and run as it does.
 pub(super) fn runs_on_tai(case: &Case, wire: &Wire) -> bool {
     let clock_is_set = |host: &String| {
         let port = case.scenario.port(host, &wire.name);
-        port.is_some_and(|port| port.card.phc != teiji_experiment::Phc::default())
+        port.is_some_and(|port| port.vtsn.phc != teiji_experiment::Phc::default())
     };
     let synchronised = case.scenario.hosts.iter().any(|host| host.ptp.is_some());
     !synchronised && !wire.between.iter().any(clock_is_set)
 }
 
-/// The clocks of the wire's cards and the schedule's are the same, or follow one another.
+/// The clocks of the wire's NICs and the schedule's are the same, or follow one another.
 pub(super) fn is_one(case: &Case, wire: &Wire) -> bool {
     let synchronised = |host: &String| case.scenario.host(host).is_some_and(|h| h.ptp.is_some());
     runs_on_tai(case, wire) || wire.between.iter().all(synchronised)

@@ -73,7 +73,7 @@ impl Direction<'_> {
             Some(match station {
                 Station::ToWire => start(row).filter(|_| own)? - row.woke?,
                 Station::Qdisc => row.tx_kernel? - row.tx_sched?,
-                Station::Card => start(row).filter(|_| own)? - row.tx_kernel?,
+                Station::Nic => start(row).filter(|_| own)? - row.tx_kernel?,
                 Station::Receive => row.rx_kernel? - end(row)?,
                 Station::Interrupt => own_interrupt()? - end(row)?,
                 Station::Softirq => softirq? - own_interrupt()?,

@@ -87,7 +87,7 @@ fn longest(stamps: &[Stamp]) -> Option<usize> {
 /// True if the step to this stamp is the wait for the launch time: until the
 /// schedule, or in the qdisc, which lets go shortly before it.
 fn intended(to: &Stamp) -> bool {
-    let left = [station::CARD, station::WIRE, station::WIRE_ESTIMATED, station::ARRIVED];
+    let left = [station::NIC, station::WIRE, station::WIRE_ESTIMATED, station::ARRIVED];
     let left = left.contains(&to.station.as_str());
     to.station == station::SCHEDULED || (left && to.ns <= 0)
 }
@@ -169,7 +169,7 @@ mod tests {
         let way = [
             (station::WOKE, -399_000),
             (station::HANDED_OVER, -390_000),
-            (station::CARD, -149_000),
+            (station::NIC, -149_000),
             (station::SCHEDULED, 0),
             (station::WIRE, 2_000),
         ];

@@ -1,7 +1,7 @@
 //! What NICs, queues and sockets counted of frames that were not transmitted or received as
 //! planned, in sentences.
 
-use teiji_record::card::{NicCount, NicProblem};
+use teiji_record::nic_count::{NicCount, NicProblem};
 use teiji_record::{CaseSummary, Summary};
 
 use super::waits;
@@ -38,7 +38,7 @@ fn sentences(summary: &Summary, glyphs: &Glyphs) -> Vec<(String, Vec<String>)> {
 /// The counts of a case, of all its seeds together.
 fn over_seeds(case: &CaseSummary) -> Vec<NicCount> {
     let mut all: Vec<NicCount> = Vec::new();
-    for count in case.members.iter().flat_map(|member| &member.cards) {
+    for count in case.members.iter().flat_map(|member| &member.nic_counts) {
         let same = |other: &&mut NicCount| {
             (&other.host, &other.wire, other.trouble) == (&count.host, &count.wire, count.trouble)
         };

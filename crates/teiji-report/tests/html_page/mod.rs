@@ -180,7 +180,7 @@ pub fn page_of(change: impl FnOnce(&mut Summary)) -> String {
         }],
         causes: causes(),
         setup: vec![SetupSection {
-            title: "Card".to_owned(),
+            title: "NIC".to_owned(),
             entries: vec![SetupEntry {
                 key: "queues".to_owned(),
                 observed: "8 <eight>".to_owned(),

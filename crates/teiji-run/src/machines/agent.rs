@@ -101,7 +101,7 @@ fn measure_part(
 ) -> anyhow::Result<Outcome> {
     let stop = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let PartJob { whole, bind } = part;
-    let Some(experiment) = whole.job.on_own_cards() else {
+    let Some(experiment) = whole.job.on_own_nics() else {
         bail!("cannot understand the experiment")
     };
     let Some(case) = experiment.cases.iter().find(|case| case.name == whole.case) else {

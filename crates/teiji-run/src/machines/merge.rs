@@ -180,7 +180,7 @@ mod tests {
     use teiji::{ListenerLog, TalkerLog};
     use teiji_core::time::{Instant, Tai};
     use teiji_experiment::Case;
-    use teiji_experiment::reader::{Cards, Reader};
+    use teiji_experiment::reader::{NicSource, Reader};
     use teiji_record::ObservedCase;
     use teiji_record::summary::ClockSummary;
 
@@ -244,7 +244,7 @@ mod tests {
              flows.back = {{ from = \"b\", to = \"a\", period = \"1ms\", frames = 9 }}\n\
              round-trips.ask = {{ from = \"a\", to = \"b\", period = \"1ms\", count = 1 }}\n"
         );
-        let reading = Reader::new("e.toml").cards(Cards::Own).read(&text);
+        let reading = Reader::new("e.toml").nics(NicSource::Own).read(&text);
         reading.experiment.unwrap().cases.remove(0)
     }
 
@@ -298,11 +298,11 @@ mod tests {
                 "{said}"
             );
         }
-        let cards =
+        let nics =
             case("hosts.a.ptp = { role = \"grandmaster\" }\nhosts.b.ptp = { role = \"slave\" }\n");
-        let of_cards = together(&cards, 0);
-        assert_eq!(of_cards.logs.apart, BTreeSet::from([0, 1]));
-        assert_eq!(of_cards.logs.warnings.len(), 3);
+        let of_nics = together(&nics, 0);
+        assert_eq!(of_nics.logs.apart, BTreeSet::from([0, 1]));
+        assert_eq!(of_nics.logs.warnings.len(), 3);
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn no_ptp<'a>(scenario: &Scenario, machine: impl Fn(&Host) -> &'a str) -> Option
 
 #[cfg(test)]
 mod tests {
-    use teiji_experiment::reader::{Cards, Reader};
+    use teiji_experiment::reader::{NicSource, Reader};
 
     use super::*;
 
@@ -166,7 +166,7 @@ mod tests {
                  hosts.c.ptp = {c}\n\
                  flows.f = {{ from = \"a\", to = \"b\", period = \"1ms\", frames = 1 }}\n"
             );
-            let reading = Reader::new("x.toml").cards(Cards::Own).read(&text);
+            let reading = Reader::new("x.toml").nics(NicSource::Own).read(&text);
             let experiment = reading.experiment.unwrap_or_else(|| panic!("{}", reading.findings));
             let places = Places::parse(bind).unwrap().unwrap();
             places.parts(&experiment.cases[0].scenario).err().map(|error| error.to_string())

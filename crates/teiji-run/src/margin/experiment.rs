@@ -8,9 +8,9 @@ use anyhow::{Context, bail};
 use teiji::StopFlag;
 use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
-use teiji_experiment::{Case, Experiment, Flow, SendMode, reader::Cards};
+use teiji_experiment::{Case, Experiment, Flow, SendMode, reader::NicSource};
 use teiji_lab::kernel::KernelSpec;
-use teiji_record::card::NicProblem;
+use teiji_record::nic_count::NicProblem;
 use teiji_record::{ObservedCase, RunFolder};
 use teiji_stats::{Misses, Stations};
 
@@ -20,7 +20,7 @@ use crate::experiment_file;
 use crate::progress::Progress;
 use crate::report;
 use crate::run::{self, Ended, Finished, On, Request};
-use crate::summarise::card;
+use crate::summarise::nics;
 
 /// Members of a run. One is one sample of how a machine starts and settles: its
 /// frames say little of another one's.
@@ -176,7 +176,7 @@ impl<'a> FlowBench<'a> {
         let set = self.overrides(margin, delta);
         let Wanted { name, text, .. } = &self.wanted;
         let reading =
-            experiment_file::reader(name, &set, cards(self.wanted.bind.as_deref())).read(text);
+            experiment_file::reader(name, &set, nics(self.wanted.bind.as_deref())).read(text);
         let Some(mut experiment) = reading.experiment else {
             bail!("with a margin of {margin} and a delta of {delta}:\n{}", reading.findings)
         };
@@ -232,8 +232,8 @@ impl FlowBench<'_> {
     }
 }
 
-fn cards(bind: Option<&str>) -> Cards {
-    if bind.is_some() { Cards::Own } else { Cards::Emulated }
+fn nics(bind: Option<&str>) -> NicSource {
+    if bind.is_some() { NicSource::Own } else { NicSource::Emulated }
 }
 
 impl Bench for FlowBench<'_> {
@@ -277,7 +277,7 @@ impl Bench for FlowBench<'_> {
             let stations = Stations::of(rows, margin, Some(delta));
             let mut misses = Misses::of(rows);
             if let Some(observed) = manifest.observed.get(&case.name, *seed) {
-                misses.late = misses.late.max(late_in_the_card(observed, flow));
+                misses.late = misses.late.max(late_in_the_nic(observed, flow));
                 trial.loads = together(std::mem::take(&mut trial.loads), observed.loads.clone());
                 trial.kernel.clone_from(&observed.machine.kernel_release);
             }
@@ -316,9 +316,9 @@ fn together(sum: Vec<LoadReport>, more: Vec<LoadReport>) -> Vec<LoadReport> {
     sum.into_iter().zip(more).map(|(one, other)| one.plus(other)).collect()
 }
 
-/// Frames that a `vtsn` card says came to it after their launch time.
-fn late_in_the_card(observed: &ObservedCase, flow: &Flow) -> u64 {
-    let counted = observed.network.port(&flow.from, &flow.wire).map(card::of_port);
+/// Frames that a `vtsn` NIC says came to it after their launch time.
+fn late_in_the_nic(observed: &ObservedCase, flow: &Flow) -> u64 {
+    let counted = observed.network.port(&flow.from, &flow.wire).map(nics::of_port);
     let late =
         counted.into_iter().flatten().filter(|count| count.trouble == NicProblem::LaunchLate);
     late.map(|count| count.frames).sum()

@@ -151,7 +151,7 @@ fn at_least(mut found: Recommendation, (before, delta): (Span, Span)) -> Recomme
 }
 
 /// What to try at least after a failed check: half as much again where frames were
-/// dropped or came late to the card although their stamps do not say by how much.
+/// dropped or came late to the NIC although their stamps do not say by how much.
 fn longer(tried: &Recommendation, members: &[Member]) -> (Span, Span) {
     let more = |ns: i64| Span::from_ns((ns + ns / 2 + 999) / 1_000 * 1_000);
     let own = tried.margin_ns - tried.delta_ns;
@@ -160,9 +160,9 @@ fn longer(tried: &Recommendation, members: &[Member]) -> (Span, Span) {
         .iter()
         .map(|m| m.stations.late_at(Span::from_ns(tried.margin_ns), Span::from_ns(tried.delta_ns)))
         .sum();
-    let card_alone = misses.late > stamped;
+    let nic_alone = misses.late > stamped;
     let before = if misses.invalid > 0 { more(own) } else { Span::from_ns(own) };
-    let delta = if misses.missed > 0 || card_alone {
+    let delta = if misses.missed > 0 || nic_alone {
         more(tried.delta_ns)
     } else {
         Span::from_ns(tried.delta_ns)

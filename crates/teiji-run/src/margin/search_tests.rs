@@ -8,7 +8,7 @@ use super::*;
 const FRAMES: u64 = 1_000;
 const PROBABILITY: f64 = 0.01;
 
-/// A machine whose frames take `before` to the qdisc and `way` from there to the card, in
+/// A machine whose frames take `before` to the qdisc and `way` from there to the NIC, in
 /// nanoseconds and spread over the microsecond below; the last entry lasts. As a real one
 /// it drops what comes too late.
 struct Machine {
@@ -30,17 +30,17 @@ impl Machine {
             Instant::from_ns(1_000_000_000) + self.period() * i64::try_from(seq).unwrap();
         let woke = scheduled - margin;
         let sched = woke + Span::from_ns(before - spread(619));
-        let card = sched.max(scheduled - delta) + Span::from_ns(way - spread(367));
+        let nic = sched.max(scheduled - delta) + Span::from_ns(way - spread(367));
         let fate = match () {
             () if sched > scheduled => Some(Fate::Invalid),
-            () if card > scheduled => Some(Fate::Missed),
+            () if nic > scheduled => Some(Fate::Missed),
             () => None,
         };
         FrameRow {
             woke: Some(woke),
             handed_over: Some(sched),
             tx_sched: Some(sched),
-            tx_kernel: fate.is_none().then_some(card),
+            tx_kernel: fate.is_none().then_some(nic),
             fate,
             ..FrameRow::planned(0, seq, scheduled)
         }

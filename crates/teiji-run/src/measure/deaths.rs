@@ -30,7 +30,7 @@ pub fn prepare(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Vec<Dea
     let here = |name: &str| applied.namespace(name).is_some();
     for host in scenario.hosts.iter().filter(|host| here(&host.name)) {
         for port in &host.ports {
-            let Some(after) = port.card.dies_after else { continue };
+            let Some(after) = port.vtsn.dies_after else { continue };
             let label = format!("{}.{}", host.name, port.wire);
             let missing = || format!("port {label} is not there");
             let info = applied.port(&host.name, &port.wire).with_context(missing)?;

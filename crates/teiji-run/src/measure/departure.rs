@@ -9,11 +9,11 @@ use crate::measure::Setup;
 
 /// From "everybody is ready" to the first wake-up.
 const LEAD: Span = Span::from_millis(100);
-/// What it is where a card is used. Two to three seconds after its link came up
+/// What it is where a NIC is used. Two to three seconds after its link came up
 /// igb reads its PHY in the timer softirq and busy-waits there for up to 330 µs
 /// (`igb_update_phy_info`), which delayed frames and made ETF miss some; IPv6
 /// looks for neighbours in these seconds, too.
-const LEAD_OF_CARDS: Span = Span::from_secs(4);
+const LEAD_OF_NICS: Span = Span::from_secs(4);
 /// The period of the kernel's timer tick on Debian (HZ=250): the grid against
 /// which a seed shifts the start.
 const TICK: Span = Span::from_millis(4);
@@ -27,7 +27,7 @@ pub fn grid(scenario: &Scenario) -> Span {
 /// the tick, or in the cycle of its gates, that the seed says.
 pub fn first_departure(setup: &Setup<'_>) -> Instant<Tai> {
     let margin = longest_margin(setup.scenario);
-    let lead = if setup.binding.has_cards() { LEAD_OF_CARDS } else { LEAD };
+    let lead = if setup.binding.has_nics() { LEAD_OF_NICS } else { LEAD };
     let earliest = clock::now::<Tai>() + lead + margin;
     match gates(setup.scenario) {
         // A flow's place in the cycle is part of the question, so a seed moves

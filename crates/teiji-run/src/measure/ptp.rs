@@ -149,9 +149,9 @@ pub fn start(setup: &Setup<'_>, applied: &Applied) -> anyhow::Result<Option<Sync
     let several = setup.coordinator.is_some();
     let system = program::system_clock_host(scenario, is_here, several);
     if let Some(of) = hosts.iter().find(|of| system == Some(of.host)) {
-        let card = of.clock(0)?;
-        daemons.push(phc2sys(of.host, card, applied, folder.path())?);
-        let follower = Watched::new(Follower::SystemClock { card: card.clone() }, of.ptp);
+        let nic = of.clock(0)?;
+        daemons.push(phc2sys(of.host, nic, applied, folder.path())?);
+        let follower = Watched::new(Follower::SystemClock { nic: nic.clone() }, of.ptp);
         watched.extend(settle(vec![follower], &daemons, stop)?);
     }
     let settled = clock::now::<Monotonic>() - started;
@@ -304,14 +304,14 @@ fn set_grandmaster(hosts: &[Participant<'_>], applied: &Applied) -> anyhow::Resu
     Ok(())
 }
 
-/// Starts `phc2sys`, which makes the system's clock follow a card's.
+/// Starts `phc2sys`, which makes the system's clock follow a NIC's.
 fn phc2sys(
     host: &Host,
-    card: &PortClock,
+    nic: &PortClock,
     applied: &Applied,
     folder: &std::path::Path,
 ) -> anyhow::Result<Daemon> {
-    let program = program::system_clock(host, card.ifname(), tai_offset_s(), folder);
+    let program = program::system_clock(host, nic.ifname(), tai_offset_s(), folder);
     start_one(&program, host, applied)
 }
 
@@ -357,9 +357,9 @@ fn followers(
     for of in hosts.iter().filter(|of| of.ptp.role != PtpRole::Grandmaster) {
         let here = here.filter(|_| of.ptp.timestamps == PtpTimestamps::Hardware);
         if let Some(master) = here {
-            for card in &of.clocks {
-                let (card, master) = (card.clone(), master.clock(0)?.clone());
-                followers.push(Watched::new(Follower::Card { card, master }, of.ptp));
+            for nic in &of.clocks {
+                let (nic, master) = (nic.clone(), master.clock(0)?.clone());
+                followers.push(Watched::new(Follower::Nic { nic, master }, of.ptp));
             }
             continue;
         }

@@ -160,7 +160,7 @@ fn reason(
 
 /// What to take from a wire's clock of its own to have the schedule's, in ns, by an estimate:
 /// the fastest of these frames takes no time from the wire to the receiver, or from the driver
-/// to the wire. The latter is first where a card sends at once what its driver hands over.
+/// to the wire. The latter is first where a NIC sends at once what its driver hands over.
 fn wire_offset(rows: &[FrameRow], mode: SendMode) -> Option<i64> {
     let ahead = |row: &FrameRow, of: Option<Instant<Tai>>| {
         Some(row.wire?.as_ns().saturating_sub(of?.as_ns()))
@@ -183,7 +183,7 @@ mod tests {
     const MS: i64 = 1_000_000;
     const COMPUTED: Option<Span> = Some(Span::from_ns(1));
 
-    /// A case whose wire is of cards of this kind; `more` is said beside.
+    /// A case whose wire is of NICs of this kind; `more` is said beside.
     fn case(nic: &str, more: &str) -> Case {
         let text = format!(
             "name = \"e\"\nquestion = \"?\"\n{more}\n\
@@ -295,7 +295,7 @@ mod tests {
         let after = |at: Option<i64>| Some(at? - row.scheduled.as_ns());
         let of_row = [
             (station::WOKE, row.woke.map(Instant::as_ns)),
-            (station::CARD, row.tx_kernel.map(Instant::as_ns)),
+            (station::NIC, row.tx_kernel.map(Instant::as_ns)),
             (station::WIRE, row.wire.map(Instant::as_ns)),
             (station::HANDED_OVER, row.handed_over.map(Instant::as_ns)),
             (station::ARRIVED, row.rx_kernel.map(Instant::as_ns)),
@@ -313,7 +313,7 @@ mod tests {
         let wrong = "hosts.b.ports.line.phc.offset = \"5s\"";
         let told = of(Some(&case("vtsn", wrong)), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(at(&told[0], station::WIRE_ESTIMATED), Some(9_000));
-        // What the records do not claim to be computed is not, whatever the cards are.
+        // What the records do not claim to be computed is not, whatever the NICs are.
         records.facts.wire_resolution = None;
         let told = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(at(&told[0], station::WIRE), None);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn with_launch_times_the_wires_clock_is_estimated_by_the_receiver() {
-        // Given to the card 300 µs early; 100 ns from the wire to the receiver.
+        // Given to the NIC 300 µs early; 100 ns from the wire to the receiver.
         let (records, ..) = flow(&[Some(200), Some(250)]);
         let early = |row: &FrameRow| FrameRow {
             tx_kernel: Some(row.scheduled - Span::from_ns(300_000)),

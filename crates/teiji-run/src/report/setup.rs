@@ -157,7 +157,7 @@ fn port(case: &str, port: &ObservedPort, planned: Option<&Case>) -> SetupSection
         // The channels in use; a driver allocates as many queues as it might need.
         observed: port
             .channels
-            .map_or(port.tx_queues, teiji_net::card::Channels::tx_queues)
+            .map_or(port.tx_queues, teiji_net::real_nic::Channels::tx_queues)
             .to_string(),
         planned: wanted.and_then(|port| port.queues).map(|n| n.to_string()),
     });

@@ -12,7 +12,7 @@ use crate::tail::pareto::normal_quantile;
 ///
 /// It is a bound, because the ways are added up as they were measured, with time to
 /// spare: a frame that enters the qdisc shortly before it is due finds the CPU awake,
-/// and its way to the card is shorter (docs/margin.md).
+/// and its way to the NIC is shorter (docs/margin.md).
 pub fn late_at_most(members: &[Stations], margin: Span, delta: Span, frames: u64) -> u64 {
     let share =
         |member: &Stations| member.late_at(margin, delta) as f64 / member.count().max(1) as f64;

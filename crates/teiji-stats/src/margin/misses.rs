@@ -20,7 +20,7 @@ pub struct Misses {
     pub missed: u64,
     /// The send call failed.
     pub send_failed: u64,
-    /// Came to the card after the launch time.
+    /// Came to the NIC after the launch time.
     pub late: u64,
     /// Never attempted.
     pub unsent: u64,

@@ -23,7 +23,7 @@ pub struct Recommendation {
     pub delta_ns: i64,
     /// Planned wake-up → qdisc, at half the probability, of all members together.
     pub to_qdisc: TailBound,
-    /// Due → card, at half the probability, of all members together.
+    /// Due → NIC, at half the probability, of all members together.
     pub release: TailBound,
 }
 
@@ -33,7 +33,7 @@ pub struct Recommendation {
 pub struct MemberBounds {
     /// Planned wake-up → qdisc.
     pub to_qdisc_ns: i64,
-    /// Due → card.
+    /// Due → NIC.
     pub release_ns: i64,
 }
 
@@ -68,17 +68,17 @@ impl Recommendation {
             let half = probability / 2.0;
             Some((TailBound::of(&to_qdisc, half)?, TailBound::of(&release, half)?))
         };
-        let (mut qdisc, mut card) = bounds(probability)?;
-        let reached = qdisc.upper_ns().is_some() && card.upper_ns().is_some();
-        let refused = [&qdisc, &card]
+        let (mut qdisc, mut nic) = bounds(probability)?;
+        let reached = qdisc.upper_ns().is_some() && nic.upper_ns().is_some();
+        let refused = [&qdisc, &nic]
             .into_iter()
             .filter_map(|bound| bound.fit.as_ref().err().copied())
             .find(|reason| *reason != NoFit::NotNeeded);
         let mut reachable = probability;
         if !reached {
             // A little more than the least, against rounding.
-            reachable = (2.02 * qdisc.supported.max(card.supported)).min(0.99);
-            (qdisc, card) = bounds(reachable)?;
+            reachable = (2.02 * qdisc.supported.max(nic.supported)).min(0.99);
+            (qdisc, nic) = bounds(reachable)?;
         }
         let own = |samples: Vec<i64>| {
             order_bound(&samples, reachable / 2.0).or_else(|| samples.into_iter().max())
@@ -94,7 +94,7 @@ impl Recommendation {
             let all = bound.upper_ns().map_or(bound.worst_ns, |(ns, _)| ns);
             members.iter().map(own).fold(all, i64::max).max(1)
         };
-        let delta = whole_micros(longest(&card, |own| own.release_ns));
+        let delta = whole_micros(longest(&nic, |own| own.release_ns));
         let before = whole_micros(longest(&qdisc, |own| own.to_qdisc_ns));
         Some(Self {
             probability: reachable,
@@ -103,7 +103,7 @@ impl Recommendation {
             margin_ns: before.saturating_add(delta),
             delta_ns: delta,
             to_qdisc: qdisc,
-            release: card,
+            release: nic,
             members,
         })
     }

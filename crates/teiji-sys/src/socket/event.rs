@@ -34,7 +34,7 @@ const PACKET_TX_TIMESTAMP: i32 = 16;
 pub struct Stamps {
     /// By the kernel.
     pub software: Option<Instant<Realtime>>,
-    /// By the card.
+    /// By the NIC.
     pub hardware: Option<Instant<Phc>>,
 }
 
@@ -43,7 +43,7 @@ pub struct Stamps {
 pub enum TxStampKind {
     /// The frame entered the qdisc.
     Scheduled,
-    /// The driver handed it to the card (software) or it left the card
+    /// The driver handed it to the NIC (software) or it left the NIC
     /// (hardware).
     Sent,
 }

@@ -18,12 +18,12 @@ pub struct ListenerConfig {
     pub interface: Option<String>,
     /// The flows to record. Empty: every test frame, without end.
     pub flows: Vec<ExpectedFlow>,
-    /// Ask for the card's stamps, where `interface` has them. The card's
+    /// Ask for the NIC's stamps, where `interface` has them. The NIC's
     /// stamping is switched on for the life of the listener.
     pub hardware_stamps: bool,
     /// Bytes of the socket's receive buffer.
     pub receive_buffer: u32,
-    /// Poll the card for this long before waiting for a frame, whole
+    /// Poll the NIC for this long before waiting for a frame, whole
     /// microseconds (`SO_BUSY_POLL`).
     pub busy_poll: Option<Span>,
     /// Has the peer wait before the buffer overflows: level and smallest payload in bytes
@@ -84,7 +84,7 @@ pub enum Source {
     /// Ethernet frames with [`teiji_core::wire::TEIJI_ETHERTYPE`], with or
     /// without VLAN tag.
     Ethernet {
-        /// Tagged frames are expected: the card's filters are opened for them
+        /// Tagged frames are expected: the NIC's filters are opened for them
         /// (promiscuous mode) while the listener lives.
         tagged: bool,
     },

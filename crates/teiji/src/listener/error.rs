@@ -58,7 +58,7 @@ pub enum ListenerError {
         "no right to receive Ethernet frames: CAP_NET_RAW is missing; run as root or with sudo, or use UDP"
     )]
     NoRawRight,
-    /// The card may not be polled.
+    /// The NIC may not be polled.
     #[error(transparent)]
     BusyPoll(#[from] NoBusyPoll),
     /// The kernel has no such sockets.

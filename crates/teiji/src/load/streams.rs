@@ -1,7 +1,7 @@
 //! TCP streams from one host to another, as fast as the wire and both ends allow.
 //!
 //! The sender writes 512 KB at a time, as iperf does in the second study, so that
-//! socket, queueing discipline and card always have something to send.
+//! socket, queueing discipline and NIC always have something to send.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -73,7 +73,7 @@ pub enum RoundTripError {
         /// The address.
         address: SocketAddr,
     },
-    /// The card may not be polled.
+    /// The NIC may not be polled.
     #[error(transparent)]
     BusyPoll(#[from] NoBusyPoll),
     /// Something else while opening.

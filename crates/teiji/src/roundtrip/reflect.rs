@@ -36,7 +36,7 @@ pub struct ReflectorConfig {
     pub priority: SocketPriority,
     /// Differentiated services code point of the replies.
     pub dscp: Dscp,
-    /// How long to poll the card before waiting for a request, in whole microseconds
+    /// How long to poll the NIC before waiting for a request, in whole microseconds
     /// (`SO_BUSY_POLL`).
     pub busy_poll: Option<Span>,
     /// How the answering thread is scheduled.

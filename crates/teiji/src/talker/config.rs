@@ -78,9 +78,9 @@ pub enum TxStamps {
     /// None.
     #[default]
     None,
-    /// The kernel's: entry of the qdisc, and hand-over to the card.
+    /// The kernel's: entry of the qdisc, and hand-over to the NIC.
     Kernel,
-    /// The kernel's, and the card's where it has them. The card's stamping is
+    /// The kernel's, and the NIC's where it has them. The NIC's stamping is
     /// switched on for the life of the talker.
     Hardware,
 }

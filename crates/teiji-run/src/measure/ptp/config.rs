@@ -12,7 +12,7 @@ pub(super) fn text(ptp: Ptp, ports: usize, stamps_all: bool, socket: &str) -> St
     text.push_str(match timestamps {
         PtpTimestamps::Software => "time_stamping software\n",
         PtpTimestamps::Hardware if stamps_all => {
-            "# Other listeners of this machine's cards want all frames stamped.\n\
+            "# Other listeners of this machine's NICs want all frames stamped.\n\
              hwts_filter full\n"
         }
         PtpTimestamps::Hardware => "",

@@ -27,7 +27,7 @@ pub struct Program {
 }
 
 /// `ptp4l` for all ports of a host; at a boundary clock also the `phc2sys` that keeps its
-/// cards' clocks together. None if the host takes no part. `stamps_all`: its NICs can timestamp every
+/// NICs' clocks together. None if the host takes no part. `stamps_all`: its NICs can timestamp every
 /// frame. Files lie in `folder`.
 pub fn of_host(
     host: &Host,
@@ -89,11 +89,11 @@ pub fn system_clock_host(
     here.find(named).or(first)
 }
 
-/// `phc2sys`, which makes the system's clock follow a card's; `CLOCK_TAI` is
+/// `phc2sys`, which makes the system's clock follow a NIC's; `CLOCK_TAI` is
 /// `tai_offset_s` seconds before `CLOCK_REALTIME`.
 pub fn system_clock(host: &Host, interface: &str, tai_offset_s: i64, folder: &Path) -> Program {
     // No offset between the two: CLOCK_TAI − CLOCK_REALTIME is the kernel's, and
-    // it is TAI that must show the card's time.
+    // it is TAI that must show the NIC's time.
     let offset = (-tai_offset_s).to_string();
     let arguments = ["-s", interface, "-c", "CLOCK_REALTIME", "-O", &offset, "-R", "8", "-m"];
     Program {

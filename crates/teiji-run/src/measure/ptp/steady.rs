@@ -4,7 +4,7 @@ use teiji_core::time::Span;
 
 /// Looks of half the time that is judged: 5 s, several of PTP's intervals.
 const HALF: usize = 20;
-/// What is below this is the clocks' own noise, not convergence: half of the 32 ns to which cards
+/// What is below this is the clocks' own noise, not convergence: half of the 32 ns to which NICs
 /// commonly resolve.
 const NOISE: Span = Span::from_ns(16);
 

@@ -29,9 +29,9 @@ pub(super) struct PortClock {
 #[derive(Debug)]
 pub(super) enum Follower {
     /// A NIC's, after the grandmaster's on the same machine.
-    Card { card: PortClock, master: PortClock },
+    Nic { nic: PortClock, master: PortClock },
     /// `CLOCK_TAI`, after a NIC's.
-    SystemClock { card: PortClock },
+    SystemClock { nic: PortClock },
     /// Of a NIC or the system, after one on another machine.
     Estimated { clock: String, reference: String, log: EstimateLog },
 }
@@ -110,7 +110,7 @@ fn between(before: Comparison, after: Comparison, at: Instant<Tai>) -> Span {
 impl Follower {
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Card { card, .. } => card.name.clone(),
+            Self::Nic { nic, .. } => nic.name.clone(),
             Self::SystemClock { .. } => super::SYSTEM.to_owned(),
             Self::Estimated { clock, .. } => clock.clone(),
         }
@@ -118,8 +118,8 @@ impl Follower {
 
     pub(super) fn reference(&self) -> String {
         match self {
-            Self::Card { master, .. } => master.name.clone(),
-            Self::SystemClock { card } => card.name.clone(),
+            Self::Nic { master, .. } => master.name.clone(),
+            Self::SystemClock { nic } => nic.name.clone(),
             Self::Estimated { reference, .. } => reference.clone(),
         }
     }
@@ -127,13 +127,13 @@ impl Follower {
     /// Looks at it; `None` where `ptp4l` has estimated nothing lately.
     pub(super) fn look(&mut self) -> anyhow::Result<Option<Sample>> {
         let offset = match self {
-            Self::Card { card, master } => {
+            Self::Nic { nic, master } => {
                 let before = master.compare()?;
-                let Comparison { at, offset } = card.compare()?;
+                let Comparison { at, offset } = nic.compare()?;
                 let after = master.compare()?;
                 offset.ahead - between(before, after, at)
             }
-            Self::SystemClock { card } => -card.compare()?.offset.ahead,
+            Self::SystemClock { nic } => -nic.compare()?.offset.ahead,
             Self::Estimated { log, .. } => {
                 let estimate = log.look(clock::now())?;
                 let sample = |estimate: super::estimate::Estimate| Sample {

@@ -1,11 +1,11 @@
-//! What the counters of cards, queues and sockets say became of frames.
+//! What the counters of NICs, queues and sockets say became of frames.
 
 use teiji_experiment::Scenario;
 use teiji_net::Observed;
 use teiji_net::observe::ObservedPort;
 use teiji_net::qdisc::{DropReason, drops_for};
-use teiji_record::card::{NicCount, NicProblem};
 use teiji_record::join::ListenerFacts;
+use teiji_record::nic_count::{NicCount, NicProblem};
 
 /// The trouble of a measurement: at ports, in queues, and in the sockets of the
 /// listeners, one a flow in their order.
@@ -43,7 +43,7 @@ fn count((host, wire): (&str, &str), trouble: NicProblem, frames: u64) -> Option
 
 /// The trouble that a port counted.
 pub fn of_port(port: &ObservedPort) -> Vec<NicCount> {
-    // Drivers give their own meaning to similar names; of those of other cards only the kernel's
+    // Drivers give their own meaning to similar names; of those of other NICs only the kernel's
     // own counters are told.
     if port.driver.as_ref().is_none_or(|driver| driver.name != "vtsn") {
         return [
@@ -72,7 +72,7 @@ pub fn of_port(port: &ObservedPort) -> Vec<NicCount> {
         let (host, wire) = (port.host.clone(), port.wire.clone());
         (frames > 0).then_some(NicCount { host, wire, trouble, queues, frames })
     };
-    NicProblem::OF_CARDS.into_iter().filter_map(of).collect()
+    NicProblem::OF_NICS.into_iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Taking existing interfaces and giving them back: a veth pair stands in for
-//! two cards on a cable. Needs root, says SKIP without.
+//! two NICs on a cable. Needs root, says SKIP without.
 //!
 //! ```text
 //!   before and after:   c0 ═══ c1              in the machine
@@ -20,7 +20,7 @@ fn plan(qdisc: Option<QdiscTree>) -> Plan {
     Plan::compile(&scenario, &binding).unwrap()
 }
 
-/// Takes only cards that are not in use.
+/// Takes only NICs that are not in use.
 fn apply(plan: &Plan) -> Result<Applied, NetError> {
     plan.apply_with(&ApplyOptions { keeper: KeeperProgram::None, ..ApplyOptions::default() })
 }
@@ -30,8 +30,8 @@ fn take(plan: &Plan) -> Result<Applied, NetError> {
     plan.apply_with(&ApplyOptions { keeper, take: true, ..ApplyOptions::default() })
 }
 
-/// Runs `test` on a machine with two cards; `more` is done to them first.
-fn with_cards(more: &str, test: impl FnOnce() + Send) {
+/// Runs `test` on a machine with two NICs; `more` is done to them first.
+fn with_nics(more: &str, test: impl FnOnce() + Send) {
     if !have("ip") {
         return;
     }
@@ -43,7 +43,7 @@ fn with_cards(more: &str, test: impl FnOnce() + Send) {
     });
 }
 
-/// The state of the cards as `ip` and `tc` tell it, in a fixed order.
+/// The state of the NICs as `ip` and `tc` tell it, in a fixed order.
 fn state() -> Vec<String> {
     let text = sh("ip -br addr show dev c0; ip -br addr show dev c1
                    ip -br link show dev c0; ip -br link show dev c1; ip -d route show table all
@@ -72,12 +72,12 @@ const CONFIGURED: &str = "ip addr add 192.0.2.1/24 brd + dev c0
     ip link set c0 up; ip link set c1 up; sleep 0.3";
 
 #[test]
-fn cards_are_moved_used_and_given_back_as_they_were() {
-    with_cards(CONFIGURED, || {
+fn nics_are_moved_used_and_given_back_as_they_were() {
+    with_nics(CONFIGURED, || {
         let before = state();
         let plan = plan(Some(pfifo(33)));
         let applied = take(&plan).unwrap();
-        assert!(!sh("ip -br link").contains("c0"), "the cards are away");
+        assert!(!sh("ip -br link").contains("c0"), "the NICs are away");
         assert_eq!(applied.observe().unwrap().differences(&plan), Vec::<String>::new());
         let port = applied.port("talker", "line").unwrap();
         assert_eq!((port.ifname.as_str(), port.mac.0[5]), ("c0", 0xc0));
@@ -90,8 +90,8 @@ fn cards_are_moved_used_and_given_back_as_they_were() {
 }
 
 #[test]
-fn a_card_that_was_down_comes_back_down() {
-    with_cards("true", || {
+fn a_nic_that_was_down_comes_back_down() {
+    with_nics("true", || {
         let before = state();
         drop(apply(&plan(None)).unwrap());
         assert_restored(&before);
@@ -99,8 +99,8 @@ fn a_card_that_was_down_comes_back_down() {
 }
 
 #[test]
-fn a_failure_midway_gives_the_cards_back() {
-    with_cards(CONFIGURED, || {
+fn a_failure_midway_gives_the_nics_back() {
+    with_nics(CONFIGURED, || {
         let before = state();
         let text = take(&plan(Some(etf(true).into()))).unwrap_err().to_string();
         assert!(text.ends_with("Nothing was changed."), "{text}");
@@ -109,8 +109,8 @@ fn a_failure_midway_gives_the_cards_back() {
 }
 
 #[test]
-fn too_few_queues_are_explained_and_the_cards_given_back() {
-    with_cards(CONFIGURED, || {
+fn too_few_queues_are_explained_and_the_nics_given_back() {
+    with_nics(CONFIGURED, || {
         let before = state();
         let text = take(&plan(Some(common::paper_mqprio(false)))).unwrap_err().to_string();
         assert!(
@@ -138,10 +138,10 @@ fn settled(command: &str) -> String {
     last
 }
 
-/// Applies the plan to cards made ready by `more`; it is refused with `message` and
+/// Applies the plan to NICs made ready by `more`; it is refused with `message` and
 /// nothing is touched.
 fn refused(more: &str, options: &ApplyOptions<'_>, message: &str) {
-    with_cards(more, || {
+    with_nics(more, || {
         let before = settled("ip addr; ip route; tc qdisc");
         let error = plan(None).apply_with(options).unwrap_err();
         assert!(matches!(error, NetError::Refused(_)), "{error}");
@@ -153,7 +153,7 @@ fn refused(more: &str, options: &ApplyOptions<'_>, message: &str) {
 const UP: &str = "ip addr add 192.0.2.1/24 dev c0; ip link set c0 up; ip link set c1 up;";
 
 #[test]
-fn cards_in_use_are_refused_without_take_and_left_alone() {
+fn nics_in_use_are_refused_without_take_and_left_alone() {
     let in_use = |ifname: &str, uses: &str| {
         format!(
             "{ifname} is in use: it {uses}. Choose another NIC, or give --take to take {ifname} for \
@@ -164,7 +164,7 @@ fn cards_in_use_are_refused_without_take_and_left_alone() {
     let refused = |more: &str, ifname, uses| refused(more, &options, &in_use(ifname, uses));
     // As on a board that is reached by a static address without gateway.
     refused(UP, "c0", "has the address 192.0.2.1/24");
-    // Also of a card that is down.
+    // Also of a NIC that is down.
     refused("ip addr add 2001:db8::1/64 dev c1", "c1", "has the address 2001:db8::1/64");
     refused(
         &format!("{UP} ip route add default via 192.0.2.2"),
@@ -184,7 +184,7 @@ fn cards_in_use_are_refused_without_take_and_left_alone() {
 }
 
 #[test]
-fn a_card_that_carries_the_ssh_connection_is_refused() {
+fn a_nic_that_carries_the_ssh_connection_is_refused() {
     let (client, local) = ("198.51.100.7".parse().unwrap(), "192.0.2.1".parse().unwrap());
     let options = ApplyOptions {
         keeper: KeeperProgram::None,
@@ -200,7 +200,7 @@ fn a_card_that_carries_the_ssh_connection_is_refused() {
         refused(more, &options, &message);
     };
     refused(UP, " and has the address 192.0.2.1/24");
-    // The address is another interface's, the way to the client leads over the card.
+    // The address is another interface's, the way to the client leads over the NIC.
     refused(
         "ip addr add 192.0.2.1/32 dev lo; ip link set c0 up; ip link set c1 up
             ip route add 198.51.100.0/24 dev c0",
@@ -215,7 +215,7 @@ fn a_card_that_carries_the_ssh_connection_is_refused() {
 
 #[test]
 fn an_address_that_the_kernel_made_is_no_use() {
-    with_cards("ip link set c0 up; ip link set c1 up; sleep 0.3", || {
+    with_nics("ip link set c0 up; ip link set c1 up; sleep 0.3", || {
         let before = settled("ip -br addr show dev c0");
         assert!(before.contains("fe80::"), "{before}");
         apply(&plan(None)).unwrap().undo().unwrap();
@@ -231,7 +231,7 @@ fn routes_and_bridge_of_taken_nics_are_restored() {
         ip route add default via 203.0.113.9 dev c0 onlink
         ip route add 198.51.100.0/24 dev c0 table 77 src 192.0.2.1
         ip -6 route add 2001:db8:5::/48 via 2001:db8::2 dev c0; sleep 0.3";
-    with_cards(used, || {
+    with_nics(used, || {
         let before = state();
         let applied = take(&plan(None)).unwrap();
         assert!(!sh("ip route show table all").contains("203.0.113"));
@@ -241,7 +241,7 @@ fn routes_and_bridge_of_taken_nics_are_restored() {
 }
 
 #[test]
-fn cards_with_what_cannot_be_put_back_are_refused_even_with_take() {
+fn nics_with_what_cannot_be_put_back_are_refused_even_with_take() {
     for take in [false, true] {
         let keeper = KeeperProgram::None;
         let options = ApplyOptions { keeper, take, ..ApplyOptions::default() };
@@ -272,8 +272,8 @@ fn cards_with_what_cannot_be_put_back_are_refused_even_with_take() {
 }
 
 #[test]
-fn the_loopback_device_is_no_card() {
-    with_cards("true", || {
+fn the_loopback_device_is_no_nic() {
+    with_nics("true", || {
         let scenario = scenario(None, UDP4);
         let binding = Binding::parse("talker=lo,listener=c1", &scenario).unwrap();
         let error = apply(&Plan::compile(&scenario, &binding).unwrap()).unwrap_err();

@@ -1,13 +1,13 @@
-//! What can be set on a card and its wire; all of it on `vtsn` only.
+//! What can be set on a NIC and its wire; all of it on `vtsn` only.
 
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 
 use crate::fields::{Fields, Found};
-use crate::keys::port::{CARD, CardDraft};
+use crate::keys::port::{VTSN, VtsnSettingsDraft};
 use crate::keys::wire::{DEFAULT_DELAY, RATE};
 use crate::log::Log;
-use crate::scenario::{Card, Nic};
+use crate::scenario::{Nic, VtsnSettings};
 
 /// Says that a key is `vtsn`'s alone; true if it may be used here.
 fn is_vtsn(fields: &Fields<'_>, key: &str, nic: Option<Nic>, log: &Log) -> bool {
@@ -57,10 +57,10 @@ pub(super) fn delay(
     }
 }
 
-/// The card's settings of a port.
-pub(super) fn read(port: &Fields<'_>, nic: Option<Nic>, log: &Log) -> Option<Card> {
-    // All are looked at, so that all mistakes are told.
-    let foreign = CARD.keys().filter(|key| !is_vtsn(port, key.name(), nic, log)).count();
-    let card = CardDraft::read(port).finish();
-    card.filter(|_| foreign == 0)
+/// The `vtsn` settings of a port.
+pub(super) fn read(port: &Fields<'_>, nic: Option<Nic>, log: &Log) -> Option<VtsnSettings> {
+    // All keys are looked at, so that all mistakes are reported.
+    let foreign = VTSN.keys().filter(|key| !is_vtsn(port, key.name(), nic, log)).count();
+    let settings = VtsnSettingsDraft::read(port).finish();
+    settings.filter(|_| foreign == 0)
 }

@@ -1,4 +1,4 @@
-//! What cards, queues and sockets counted of frames that did not leave or arrive as they
+//! What NICs, queues and sockets counted of frames that did not leave or arrive as they
 //! were meant to.
 
 use serde::{Deserialize, Serialize};
@@ -18,16 +18,16 @@ pub struct NicCount {
     pub frames: u64,
 }
 
-/// What became of a frame at a card, or before or behind it. Gates, credits and PAUSE make frames wait by
+/// What became of a frame at a NIC, or before or behind it. Gates, credits and PAUSE make frames wait by
 /// design and are not among it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NicProblem {
-    /// It came to the card after its launch time and left at once.
+    /// It came to the NIC after its launch time and left at once.
     LaunchLate,
     /// The wire was busy when its launch time came.
     LaunchDelayed,
-    /// Dropped: its launch time lay beyond the card's horizon.
+    /// Dropped: its launch time lay beyond the NIC's horizon.
     LaunchHorizon,
     /// It waits, and those behind it: no gate is open long enough.
     GateNever,
@@ -35,7 +35,7 @@ pub enum NicProblem {
     NoMemory,
     /// Dropped: its queue was stuck.
     Timeouts,
-    /// The receiving card's ring was full.
+    /// The receiving NIC's ring was full.
     RxOverrun,
     /// It arrived damaged.
     RxCrcErrors,
@@ -51,8 +51,8 @@ pub enum NicProblem {
 }
 
 impl NicProblem {
-    /// Those that a card counts.
-    pub const OF_CARDS: [Self; 9] = [
+    /// Those that a NIC counts.
+    pub const OF_NICS: [Self; 9] = [
         Self::LaunchLate,
         Self::LaunchDelayed,
         Self::LaunchHorizon,
@@ -64,7 +64,7 @@ impl NicProblem {
         Self::RxDown,
     ];
 
-    /// Its counter of `ethtool -S` on a `vtsn` port, if it is a card's; behind `txN_` if it
+    /// Its counter of `ethtool -S` on a `vtsn` port, if it is a NIC's; behind `txN_` if it
     /// is a queue's.
     pub const fn counter(self) -> Option<&'static str> {
         Some(match self {

@@ -1,8 +1,8 @@
 //! Whose NICs an experiment runs on.
 
-/// Whose cards the experiment will run on.
+/// Whose NICs the experiment will run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cards {
+pub enum NicSource {
     /// Those a wire names: what they cannot do is a mistake.
     #[default]
     Emulated,

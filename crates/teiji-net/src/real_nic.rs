@@ -1,9 +1,9 @@
-//! Cards that exist before the plan: what they had, whether they may be taken,
+//! NICs that exist before the plan: what they had, whether they may be taken,
 //! and giving them back.
 //!
-//! A card that changes its network namespace loses its addresses, its qdiscs,
+//! A NIC that changes its network namespace loses its addresses, its qdiscs,
 //! its routes, its bridge and its per-interface sysctls, and goes down. Addresses,
-//! routes, bridge, state and number of queues are recorded and restored; but a card
+//! routes, bridge, state and number of queues are recorded and restored; but a NIC
 //! that is used ([`Use`]) is only taken if the caller says so, and one with something
 //! that cannot be restored is always refused. Per-interface sysctls go back to the
 //! defaults of the namespace.
@@ -31,7 +31,7 @@ use crate::ssh::SshConnection;
 use crate::threads;
 use crate::usage::{self, Use};
 
-/// What a card had before it was taken: enough to put it back.
+/// What a NIC had before it was taken: enough to put it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     /// Its name.
@@ -69,14 +69,14 @@ impl Before {
         for irq in interrupts::of(&self.ifname).unwrap_or_default() {
             self.kernel.remember_file(&interrupts::affinity_file(irq));
         }
-        // Threads of interrupts end when the card goes down; these may stay.
+        // Threads of interrupts end when the NIC goes down; these may stay.
         let prefix = processing::thread_prefix(&self.ifname);
         for thread in threads::list().iter().filter(|thread| thread.name.starts_with(&prefix)) {
             self.kernel.remember_thread(thread);
         }
     }
 
-    /// Remembers how the threads of its interrupts are scheduled, for a card that stays up.
+    /// Remembers how the threads of its interrupts are scheduled, for a NIC that stays up.
     pub(crate) fn remember_interrupt_threads(&mut self) {
         let irqs = interrupts::of(&self.ifname).unwrap_or_default();
         for thread in processing::irq_threads(&irqs, &threads::list()) {
@@ -85,7 +85,7 @@ impl Before {
     }
 }
 
-/// The queues of a card, `ethtool -l`.
+/// The queues of a NIC, `ethtool -l`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
     /// Receive only.
@@ -115,7 +115,7 @@ impl fmt::Display for Channels {
     }
 }
 
-/// Why a card may not be taken. Nothing has been changed.
+/// Why a NIC may not be taken. Nothing has been changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// It is not there.
@@ -144,7 +144,7 @@ pub enum Refusal {
         }
     )]
     InUse {
-        /// The card.
+        /// The NIC.
         ifname: String,
         /// What for.
         uses: Vec<Use>,
@@ -155,7 +155,7 @@ pub enum Refusal {
          {ifname} nomaster`) or choose another NIC"
     )]
     Member {
-        /// The card.
+        /// The NIC.
         ifname: String,
         /// The bond.
         master: String,
@@ -166,7 +166,7 @@ pub enum Refusal {
          {upper}`) or choose another NIC"
     )]
     Carries {
-        /// The card.
+        /// The NIC.
         ifname: String,
         /// The VLAN, macvlan, … on it.
         upper: String,
@@ -177,7 +177,7 @@ pub enum Refusal {
          (`tc qdisc del dev {ifname} {place}`) or choose another NIC"
     )]
     Qdisc {
-        /// The card.
+        /// The NIC.
         ifname: String,
         /// Its kind.
         kind: String,
@@ -189,7 +189,7 @@ pub enum Refusal {
     /// The kernel did not answer.
     #[error("cannot look at {ifname}: {error}")]
     Look {
-        /// The card.
+        /// The NIC.
         ifname: String,
         /// What the kernel said.
         error: KernelError,
@@ -203,7 +203,7 @@ impl Refusal {
     }
 }
 
-/// Looks at the card called `ifname` and records what it has, or says why it may not
+/// Looks at the NIC called `ifname` and records what it has, or says why it may not
 /// be taken; one that is used only with `take`. Works in the calling thread's namespace.
 pub(crate) fn inspect(
     netlink: &mut Netlink,
@@ -213,16 +213,16 @@ pub(crate) fn inspect(
 ) -> Result<Before, Refusal> {
     let look = |error| Refusal::Look { ifname: ifname.to_owned(), error };
     let all = link::list(netlink).map_err(look)?;
-    let card = find(&all, ifname)?;
-    let Some(mac) = card.mac.filter(|_| !card.loopback) else {
+    let nic = find(&all, ifname)?;
+    let Some(mac) = nic.mac.filter(|_| !nic.loopback) else {
         return Err(Refusal::NotEthernet(ifname.to_owned()));
     };
-    refuse_by_upper_links(card, &all)?;
-    let bridge = bridge_of(card, &all)?;
-    refuse_by_qdiscs(card, &qdisc::list(netlink, card.index).map_err(look)?)?;
-    let addresses = address::list(netlink, card.index).map_err(look)?;
-    let mut routes = route::by_link(netlink, card.index).map_err(look)?;
-    let uses = usage::of(netlink, card, &addresses, &routes, bridge, ssh).map_err(look)?;
+    refuse_by_upper_links(nic, &all)?;
+    let bridge = bridge_of(nic, &all)?;
+    refuse_by_qdiscs(nic, &qdisc::list(netlink, nic.index).map_err(look)?)?;
+    let addresses = address::list(netlink, nic.index).map_err(look)?;
+    let mut routes = route::by_link(netlink, nic.index).map_err(look)?;
+    let uses = usage::of(netlink, nic, &addresses, &routes, bridge, ssh).map_err(look)?;
     if !take && !uses.is_empty() {
         return Err(Refusal::InUse { ifname: ifname.to_owned(), uses });
     }
@@ -230,18 +230,18 @@ pub(crate) fn inspect(
     Ok(Before {
         ifname: ifname.to_owned(),
         mac,
-        up: card.up,
+        up: nic.up,
         addresses,
         routes,
         bridge: bridge.map(|link| link.name.clone()),
         channels: Channels::of(ifname),
         files: Vec::new(),
-        gso_max_size: card.gso_max_size,
+        gso_max_size: nic.gso_max_size,
         kernel: KernelBefore::default(),
     })
 }
 
-/// Says why the card called `ifname` may not be taken; one that is used only with `take`.
+/// Says why the NIC called `ifname` may not be taken; one that is used only with `take`.
 /// Works in the calling thread's namespace and changes nothing.
 ///
 /// # Errors
@@ -258,36 +258,36 @@ pub(crate) fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusa
     all.iter().find(|link| link.name == ifname).ok_or_else(missing)
 }
 
-fn refuse_by_upper_links(card: &Link, all: &[Link]) -> Result<(), Refusal> {
+fn refuse_by_upper_links(nic: &Link, all: &[Link]) -> Result<(), Refusal> {
     // The end of a pair names the other end as its lower link; that is no burden.
     let of_pair = |link: &Link| matches!(link.kind.as_deref(), Some("veth" | "vtsn"));
     let upper =
-        all.iter().find(|l| l.lower == Some(card.index) && l.index != card.index && !of_pair(l));
+        all.iter().find(|l| l.lower == Some(nic.index) && l.index != nic.index && !of_pair(l));
     let carries =
-        |upper: &Link| Refusal::Carries { ifname: card.name.clone(), upper: upper.name.clone() };
+        |upper: &Link| Refusal::Carries { ifname: nic.name.clone(), upper: upper.name.clone() };
     upper.map_or(Ok(()), |upper| Err(carries(upper)))
 }
 
-/// The bridge that a card is a port of. Membership of anything else (bond, team, VRF)
+/// The bridge that a NIC is a port of. Membership of anything else (bond, team, VRF)
 /// has settings that could not be restored.
-fn bridge_of<'a>(card: &Link, all: &'a [Link]) -> Result<Option<&'a Link>, Refusal> {
-    let Some(index) = card.master else { return Ok(None) };
+fn bridge_of<'a>(nic: &Link, all: &'a [Link]) -> Result<Option<&'a Link>, Refusal> {
+    let Some(index) = nic.master else { return Ok(None) };
     let master = all.iter().find(|link| link.index == index);
     match master {
         Some(link) if link.kind.as_deref() == Some("bridge") => Ok(Some(link)),
         _ => {
             let master = master.map_or_else(|| format!("interface {index}"), |l| l.name.clone());
-            Err(Refusal::Member { ifname: card.name.clone(), master })
+            Err(Refusal::Member { ifname: nic.name.clone(), master })
         }
     }
 }
 
 /// The kernel's defaults have the handle `0:`; everything else was configured.
-pub(crate) fn refuse_by_qdiscs(card: &Link, qdiscs: &[ObservedQdisc]) -> Result<(), Refusal> {
+pub(crate) fn refuse_by_qdiscs(nic: &Link, qdiscs: &[ObservedQdisc]) -> Result<(), Refusal> {
     match qdiscs.iter().find(|q| q.handle != Handle(0)) {
         None => Ok(()),
         Some(q) => Err(Refusal::Qdisc {
-            ifname: card.name.clone(),
+            ifname: nic.name.clone(),
             kind: q.settings.kind().to_owned(),
             handle: q.handle,
             place: match (q.parent == Handle::INGRESS, q.settings.kind()) {
@@ -299,12 +299,12 @@ pub(crate) fn refuse_by_qdiscs(card: &Link, qdiscs: &[ObservedQdisc]) -> Result<
     }
 }
 
-/// Puts a card's queues, state, bridge, addresses and routes back, waiting up to `patience`
-/// for the card to be in the calling thread's namespace. Doing it twice does
+/// Puts a NIC's queues, state, bridge, addresses and routes back, waiting up to `patience`
+/// for the NIC to be in the calling thread's namespace. Doing it twice does
 /// no harm. Returns what could not be put back, as sentences.
 pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration) -> Vec<String> {
     let ifname = &before.ifname;
-    let Some(card) = wait_for(netlink, before, patience) else {
+    let Some(nic) = wait_for(netlink, before, patience) else {
         return vec![format!(
             "{ifname} did not come back within {} s; look for it with `ip -all netns exec ip link`",
             patience.as_secs()
@@ -312,36 +312,36 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
     };
     let mut left = Vec::new();
     if let Some(channels) = before.channels {
-        if let Err(error) = put_channels(&card.name, channels) {
+        if let Err(error) = put_channels(&nic.name, channels) {
             left.push(format!("{ifname}: its queues ({channels}) were not restored: {error}"));
         }
     }
     if before.up {
-        if let Err(error) = link::set_up(netlink, card.index, true) {
+        if let Err(error) = link::set_up(netlink, nic.index, true) {
             left.push(format!("{ifname} was up and could not be set up again: {error}"));
         }
     }
-    if let Some(bytes) = before.gso_max_size.filter(|before| card.gso_max_size != Some(*before)) {
-        if let Err(error) = link::set_gso_max_size(netlink, card.index, bytes) {
+    if let Some(bytes) = before.gso_max_size.filter(|before| nic.gso_max_size != Some(*before)) {
+        if let Err(error) = link::set_gso_max_size(netlink, nic.index, bytes) {
             left.push(format!("{ifname}: gso_max_size {bytes} was not restored: {error}"));
         }
     }
-    left.extend(restore_files(&card.name, &before.files));
+    left.extend(restore_files(&nic.name, &before.files));
     left.extend(before.kernel.put_back());
     if let Some(bridge) = &before.bridge {
-        if let Err(error) = restore_bridge(netlink, card.index, bridge) {
+        if let Err(error) = restore_bridge(netlink, nic.index, bridge) {
             left.push(format!("{ifname} was not made a port of {bridge} again: {error}"));
         }
     }
     for address in &before.addresses {
-        match address::add(netlink, card.index, address) {
+        match address::add(netlink, nic.index, address) {
             Err(error) if error.errno != EEXIST => {
                 left.push(format!("{ifname}: its address {address} was not restored: {error}"));
             }
             _ => {}
         }
     }
-    let routes = restore_routes(netlink, card.index, &before.routes);
+    let routes = restore_routes(netlink, nic.index, &before.routes);
     left.extend(routes.map(|error| format!("{ifname}: a route was not restored: {error}")));
     left
 }
@@ -385,7 +385,7 @@ fn restore_files(ifname: &str, files: &[(String, String)]) -> Vec<String> {
         let path = format!("class/net/{ifname}/{file}");
         match sysfs.read(&path) {
             Ok(is) if is == *value => return None,
-            // Some drivers (igb) count their queues when the card goes up first: what
+            // Some drivers (igb) count their queues when the NIC goes up first: what
             // was a queue before is none now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             _ => {}
@@ -396,12 +396,12 @@ fn restore_files(ifname: &str, files: &[(String, String)]) -> Vec<String> {
     files.iter().filter_map(restore).collect()
 }
 
-/// The card, if it is there.
+/// The NIC, if it is there.
 pub(crate) fn again(netlink: &mut Netlink, before: &Before) -> Option<Link> {
     wait_for(netlink, before, Duration::ZERO)
 }
 
-/// The card by its name, or by its MAC address should the name be taken.
+/// The NIC by its name, or by its MAC address should the name be taken.
 fn wait_for(netlink: &mut Netlink, before: &Before, patience: Duration) -> Option<Link> {
     const PAUSE: Duration = Duration::from_millis(20);
     let started = Instant::now();
@@ -411,8 +411,8 @@ fn wait_for(netlink: &mut Netlink, before: &Before, patience: Duration) -> Optio
         let by_name = all.iter().filter(ours).find(|l| l.name == before.ifname);
         // Uppers share the address, but they have a kind.
         let by_mac = || all.iter().filter(ours).find(|l| l.kind.is_none());
-        if let Some(card) = by_name.or_else(by_mac) {
-            return Some(card.clone());
+        if let Some(nic) = by_name.or_else(by_mac) {
+            return Some(nic.clone());
         }
         if started.elapsed() >= patience {
             return None;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::Rate;
 
-/// A network card of the laboratory: emulated by QEMU, or `vtsn`, a card in
+/// A NIC of the laboratory: emulated by QEMU, or `vtsn`, a NIC in
 /// software inside the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -16,7 +16,7 @@ pub enum Nic {
     Igb,
     /// Realtek 8139C+, one transmit queue, 100 Mbit/s (QEMU `rtl8139`).
     Rtl8139,
-    /// Teiji's own: a TSN card in software whose pairs are joined by a wire,
+    /// Teiji's own: a TSN NIC in software whose pairs are joined by a wire,
     /// with launch times, gates, credits and a clock.
     Vtsn,
 }
@@ -27,7 +27,7 @@ impl Nic {
     /// Those that QEMU emulates.
     pub const EMULATED: [Self; 3] = [Self::E1000e, Self::Igb, Self::Rtl8139];
 
-    /// The name in experiment files; of an emulated card also QEMU's device
+    /// The name in experiment files; of an emulated NIC also QEMU's device
     /// name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Nic {
 }
 
 impl Nic {
-    /// True for a card that sends frames at their launch time, opens gates and
+    /// True for a NIC that sends frames at their launch time, opens gates and
     /// counts credits itself.
     pub const fn has_offloads(self) -> bool {
         matches!(self, Self::Vtsn)
