@@ -22,9 +22,10 @@ fn options() -> Options {
 
 /// Columns: what `COLUMNS` says, else what the terminal says.
 fn width() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let seen = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
-    said.filter(|columns| *columns > 0)
+    columns
+        .filter(|columns| *columns > 0)
         .or_else(|| seen().map(usize::from).filter(|columns| *columns > 0))
         .unwrap_or(WIDTH_ELSEWHERE)
 }

@@ -9,7 +9,7 @@ mod run;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{repository, run_folder, said, teiji};
+use common::{output_of, repository, run_folder, teiji};
 use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
 
@@ -109,7 +109,7 @@ fn a_program_for_guests_that_is_missing_or_of_other_sources_is_named_with_the_ne
     let run = || {
         let mut command = std::process::Command::new(&alone);
         command.args(["run", &file, "--kernel", "debian:6.12-rt/arm64", "--out", out]);
-        said(&command.output().unwrap())
+        output_of(&command.output().unwrap())
     };
     let missing = run();
     assert_eq!(missing.code, 1);

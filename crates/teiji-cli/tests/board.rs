@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use common::{Said, said, signal};
+use common::{CommandOutput, output_of, signal};
 use machines::machines;
 
 /// The board's own limit, and what it fetches before.
@@ -79,9 +79,9 @@ impl Desk {
         if let Some(running) = self.try_start(&arm, fs::File::create(&errors).unwrap().into()) {
             return running;
         }
-        let said = fs::read_to_string(errors).unwrap();
-        assert!(said.contains("scripts/program-for arm64"), "{said}");
-        println!("SKIP: no board of arm64, but one of x86-64: {said}");
+        let result = fs::read_to_string(errors).unwrap();
+        assert!(result.contains("scripts/program-for arm64"), "{result}");
+        println!("SKIP: no board of arm64, but one of x86-64: {result}");
         self.start(arguments)
     }
 
@@ -108,25 +108,25 @@ impl Desk {
     }
 
     /// A command on a board.
-    fn ssh(&self, options: &[&str], board: &str, command: &str) -> Said {
+    fn ssh(&self, options: &[&str], board: &str, command: &str) -> CommandOutput {
         let mut ssh = Command::new("ssh");
         ssh.arg("-F").arg(self.folder().join("config")).args(options);
-        said(&ssh.args([board, command]).stdin(Stdio::null()).output().unwrap())
+        output_of(&ssh.args([board, command]).stdin(Stdio::null()).output().unwrap())
     }
 
     /// What a command on a board prints.
     fn on(&self, board: &str, command: &str) -> String {
-        let said = self.ssh(&[], board, command);
-        assert_eq!(said.code, 0, "{board}: {command}: {}{}", said.out, said.err);
-        said.out
+        let result = self.ssh(&[], board, command);
+        assert_eq!(result.code, 0, "{board}: {command}: {}{}", result.out, result.err);
+        result.out
     }
 
     /// A board that must not start: its one sentence.
     fn refused(&self, arguments: &[&str]) -> String {
-        let said = said(&self.command(arguments).output().unwrap());
-        assert!(said.code == 1 || said.code == 2, "{}{}", said.out, said.err);
-        assert!(!said.err.contains("boots"), "{}", said.err);
-        said.err
+        let result = output_of(&self.command(arguments).output().unwrap());
+        assert!(result.code == 1 || result.code == 2, "{}{}", result.out, result.err);
+        assert!(!result.err.contains("boots"), "{}", result.err);
+        result.err
     }
 
     /// The wire, from left to right.
@@ -172,13 +172,13 @@ fn known_hosts_are_enforced(desk: &Desk) {
     fs::write(&wrong, text).unwrap();
     for file in [Path::new("/dev/null"), &wrong] {
         let option = format!("UserKnownHostsFile={}", file.display());
-        let said = desk.ssh(&["-o", &option], "left", "true");
-        assert_eq!(said.code, 255, "{}", said.out);
-        assert!(said.err.contains("Host key verification failed"), "{}", said.err);
+        let result = desk.ssh(&["-o", &option], "left", "true");
+        assert_eq!(result.code, 255, "{}", result.out);
+        assert!(result.err.contains("Host key verification failed"), "{}", result.err);
     }
     // Nobody gets in without the key either.
-    let said = desk.ssh(&["-o", "PubkeyAuthentication=no"], "left", "true");
-    assert!(said.code == 255 && said.err.contains("Permission denied"), "{}", said.err);
+    let result = desk.ssh(&["-o", "PubkeyAuthentication=no"], "left", "true");
+    assert!(result.code == 255 && result.err.contains("Permission denied"), "{}", result.err);
 }
 
 /// `teiji doctor --on`, which brings its program, against the one that is on the board.
@@ -187,7 +187,7 @@ fn looked_at_from_here(desk: &Desk) {
     let config = config.to_str().unwrap();
     let look = |more: &[&str]| {
         let words = [&["doctor", "--on", "ssh:left", "--ssh-config", config], more].concat();
-        said(&common::command(&words).output().unwrap())
+        output_of(&common::command(&words).output().unwrap())
     };
     let verdicts = |text: &str| {
         let document: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -202,7 +202,7 @@ fn looked_at_from_here(desk: &Desk) {
     assert_eq!(other.code, 2, "{}", other.err);
     assert!(other.err.contains("left: there is no interface `eth9` here"), "{}", other.err);
     let top = ["top", "eth9", "--on", "ssh:left", "--ssh-config", config];
-    let top = said(&common::command(&top).output().unwrap());
+    let top = output_of(&common::command(&top).output().unwrap());
     assert_eq!(top.code, 2, "{}", top.err);
     assert!(top.err.contains("left: there is no interface `eth9` here"), "{}", top.err);
     assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
@@ -232,7 +232,7 @@ fn looked_at_from_here(desk: &Desk) {
     let line = text.lines().find(|line| line.contains("UserKnownHostsFile")).unwrap();
     fs::write(&wrong, text.replace(line, "    UserKnownHostsFile /dev/null")).unwrap();
     let words = ["doctor", "--on", "ssh:left", "--ssh-config", wrong.to_str().unwrap()];
-    let unknown = said(&common::command(&words).output().unwrap());
+    let unknown = output_of(&common::command(&words).output().unwrap());
     assert_eq!(unknown.code, 1);
     assert!(unknown.err.contains("Host key verification failed"), "{}", unknown.err);
     assert!(unknown.err.contains("try it by hand: ssh left"), "{}", unknown.err);
@@ -241,7 +241,7 @@ fn looked_at_from_here(desk: &Desk) {
 /// `teiji hosts`.
 fn names_show_their_nics(config: &Path, names: &str) {
     let looked = ["hosts", "--hosts", names, "--ssh-config", config.to_str().unwrap()];
-    let looked = said(&common::command(&looked).output().unwrap());
+    let looked = output_of(&common::command(&looked).output().unwrap());
     assert_eq!(looked.code, 4, "{}{}", looked.out, looked.err);
     for fact in [
         "a  left/wire0   igb, up, 1000 Mbit/s; Linux ",
@@ -284,7 +284,7 @@ fn an_experiment_over_ssh(desk: &Desk) {
     let before = state();
     assert!(before[0].contains("10.0.0.1/24"), "{before:?}");
 
-    let used = said(&run(both, &[]).output().unwrap());
+    let used = output_of(&run(both, &[]).output().unwrap());
     assert_eq!(used.code, 1, "{}", used.out);
     // Either machine may be the first to refuse.
     assert!(used.err.contains(": wire0 is in use") && used.err.contains("--take"), "{}", used.err);
@@ -292,7 +292,7 @@ fn an_experiment_over_ssh(desk: &Desk) {
 
     names_show_their_nics(&config, names);
     let by_name = run("talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
-    let measured = said(&by_name);
+    let measured = output_of(&by_name);
     assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
     assert_eq!(state(), before);
     let latest = |file: &str| -> serde_json::Value {
@@ -343,7 +343,7 @@ fn an_experiment_over_ssh(desk: &Desk) {
         ("talker=ssh:left,listener=ssh:right/wire0", 2, "names no interface"),
         ("talker=ssh:nobody/wire0,listener=ssh:right/wire0", 1, "cannot connect to nobody"),
     ] {
-        let refused = said(&run(bind, &["--take"]).output().unwrap());
+        let refused = output_of(&run(bind, &["--take"]).output().unwrap());
         assert_eq!(refused.code, code, "{bind}: {}{}", refused.out, refused.err);
         assert!(refused.err.contains(sentence), "{bind}: {}", refused.err);
     }
@@ -381,7 +381,7 @@ fn one_way_figures_over_ssh(desk: &Desk) {
     // PTP sets it back.
     desk.on("right", "date -s \"$(date -d @$(($(date +%s) + 100)) '+%Y-%m-%d %H:%M:%S')\"");
     let mut measure = || -> serde_json::Value {
-        let measured = said(&command.output().unwrap());
+        let measured = output_of(&command.output().unwrap());
         assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
         let text = fs::read_to_string(out.join("latest/summary.json")).unwrap();
         serde_json::from_str(&text).unwrap()
@@ -418,7 +418,7 @@ fn one_way_figures_over_ssh(desk: &Desk) {
     assert_eq!(desk.on("right", "pgrep -f '[p]tp4l -f' || true"), "");
 
     let mut here = common::command(&["run", file.to_str().unwrap(), "--on", "local"]);
-    let here = said(&here.args(["--out", out.to_str().unwrap()]).output().unwrap());
+    let here = output_of(&here.args(["--out", out.to_str().unwrap()]).output().unwrap());
     assert_eq!(here.code, 2, "{}", here.err);
     assert!(here.err.contains("different machines"), "{}", here.err);
 }
@@ -470,7 +470,7 @@ fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
     let [config, profile] = [&config, &profile].map(|path| path.to_str().unwrap());
     let on = |words: &[&str]| {
         let words = [words, &["--on", "ssh:left", "--ssh-config", config]].concat();
-        said(&common::command(&words).output().unwrap())
+        output_of(&common::command(&words).output().unwrap())
     };
     let differs = on(&["diff", profile]);
     assert_eq!(differs.code, 4, "{}", differs.err);
@@ -519,8 +519,8 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
     shell.current_dir(here).env("PATH", path).stdin(Stdio::null());
     shell.env("config", desk.folder().join("config")).args(["-e", "-c"]);
     shell.arg(format!("on() {{ ssh -n -F \"$config\" \"$@\"; }}\n{}", script.concat()));
-    let said = said(&shell.output().unwrap());
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let result = output_of(&shell.output().unwrap());
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     for part in [
         "3 packets transmitted, 3 received",
         "priorities ",
@@ -531,7 +531,7 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
         "current scheduling priority: 60",
         "drive.toml was put back",
     ] {
-        assert!(said.out.contains(part), "no {part} in {}", said.out);
+        assert!(result.out.contains(part), "no {part} in {}", result.out);
     }
 }
 
@@ -565,7 +565,7 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     assert!(off.abs() <= 5, "the board's clock is {off} s ahead");
     let mut scp = Command::new("scp");
     scp.arg("-q").arg("-F").arg(&config).arg(&file).arg("left:copied");
-    assert_eq!(said(&scp.output().unwrap()).code, 0);
+    assert_eq!(output_of(&scp.output().unwrap()).code, 0);
     assert_eq!(desk.on("left", "cat copied"), "mine");
 
     address(&desk, "left", "10.0.0.1");
@@ -636,7 +636,7 @@ fn a_board_that_cannot_be_is_refused_before_anything_is_fetched() {
     assert!(desk.refused(&["a", "--wire", "Line"]).contains("choose"));
     assert!(desk.refused(&["a", "--nic", "vtsn"]).contains("e1000e, igb"));
     let nothing = desk.runtime.path().join("nothing");
-    let without = said(&desk.command(&["a"]).env("PATH", &nothing).output().unwrap());
+    let without = output_of(&desk.command(&["a"]).env("PATH", &nothing).output().unwrap());
     assert_eq!(without.code, 1);
     assert!(without.err.contains("openssh-client"), "{}", without.err);
     assert_eq!(desk.entries(), [""; 0]);

@@ -20,16 +20,16 @@ fn write(dir: &Path, name: &str, text: &str) -> String {
 
 #[test]
 fn help_names_every_subcommand_and_exit_code() {
-    let said = teiji(&["--help"]);
-    assert_eq!(said.code, 0);
+    let result = teiji(&["--help"]);
+    assert_eq!(result.code, 0);
     for word in [
         "run", "check", "doctor", "plan", "talk", "listen", "analyze", "report", "compare", "lab",
         "130",
     ] {
-        assert!(said.out.contains(word), "{word} is missing in:\n{}", said.out);
+        assert!(result.out.contains(word), "{word} is missing in:\n{}", result.out);
     }
     for hidden in ["keeper", "guest"] {
-        assert!(!said.out.contains(hidden), "{hidden} should be hidden");
+        assert!(!result.out.contains(hidden), "{hidden} should be hidden");
     }
 }
 
@@ -111,9 +111,9 @@ fn a_table_is_as_wide_as_its_terminal_unless_columns_says_otherwise() {
 #[test]
 fn a_file_for_real_nics_is_told_from_a_wrong_one() {
     let file = "experiments/two-boards-one-way.toml";
-    let said = teiji(&["check", file]);
-    assert_eq!(said.code, 2, "the laboratory cannot run it");
-    assert!(said.out.contains("no mistakes for real NICs (`teiji check exp"), "{}", said.out);
+    let result = teiji(&["check", file]);
+    assert_eq!(result.code, 2, "the laboratory cannot run it");
+    assert!(result.out.contains("no mistakes for real NICs (`teiji check exp"), "{}", result.out);
     let local = teiji(&["check", file, "--on", "local"]);
     assert!(local.out.starts_with(&format!("{file}: no mistakes\n")), "{}", local.out);
 }
@@ -122,11 +122,11 @@ fn a_file_for_real_nics_is_told_from_a_wrong_one() {
 fn mistakes_are_explained_with_their_place_and_exit_code_2() {
     let dir = tempfile::tempdir().unwrap();
     let file = write(dir.path(), "wrong.toml", &SMALL.replace("period", "perod"));
-    let said = teiji(&["check", &file]);
-    assert_eq!(said.code, 2, "{}", said.out);
-    assert!(said.out.contains("wrong.toml:10:1"), "{}", said.out);
-    assert!(said.out.contains("did you mean `period`"), "{}", said.out);
-    assert!(!said.out.contains("real NICs"), "{}", said.out);
+    let result = teiji(&["check", &file]);
+    assert_eq!(result.code, 2, "{}", result.out);
+    assert!(result.out.contains("wrong.toml:10:1"), "{}", result.out);
+    assert!(result.out.contains("did you mean `period`"), "{}", result.out);
+    assert!(!result.out.contains("real NICs"), "{}", result.out);
     // `run` refuses with the same words and leaves no folder behind.
     let out = dir.path().join("runs");
     let run = teiji(&["run", &file, "--out", out.to_str().unwrap()]);
@@ -138,19 +138,19 @@ fn mistakes_are_explained_with_their_place_and_exit_code_2() {
 
 #[test]
 fn a_missing_file_and_an_unknown_case_are_usage_errors() {
-    let said = teiji(&["check", "nowhere.toml"]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("cannot read nowhere.toml"), "{}", said.err);
+    let result = teiji(&["check", "nowhere.toml"]);
+    assert_eq!(result.code, 2);
+    assert!(result.err.contains("cannot read nowhere.toml"), "{}", result.err);
     let dir = tempfile::tempdir().unwrap();
     let binary = dir.path().join("binary.toml");
     fs::write(&binary, [0xff, 0xfe, 0x00]).unwrap();
-    let said = teiji(&["check", binary.to_str().unwrap()]);
-    assert!(said.err.contains("it is no text"), "{}", said.err);
-    let said = teiji(&["run", "experiments/etf.toml", "--jobs", "0"]);
-    assert_eq!(said.code, 2);
-    let said = teiji(&["run", "experiments/etf.toml", "--case", "etv"]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("there are normal, software, etf"), "{}", said.err);
+    let result = teiji(&["check", binary.to_str().unwrap()]);
+    assert!(result.err.contains("it is no text"), "{}", result.err);
+    let result = teiji(&["run", "experiments/etf.toml", "--jobs", "0"]);
+    assert_eq!(result.code, 2);
+    let result = teiji(&["run", "experiments/etf.toml", "--case", "etv"]);
+    assert_eq!(result.code, 2);
+    assert!(result.err.contains("there are normal, software, etf"), "{}", result.err);
 }
 
 /// PROMISES.md: `[`test`](file)` and `[script](file)`.
@@ -183,31 +183,31 @@ fn every_published_experiment_is_without_mistakes() {
         .collect();
     assert!(!files.is_empty());
     for file in files {
-        let said = teiji(&["check", &file]);
+        let result = teiji(&["check", &file]);
         if fs::read_to_string(&file).unwrap().contains("timestamps = \"software\"") {
             // For machines of one's own.
             assert!(
-                said.code == 2 && said.out.contains("for hosts on different machines"),
+                result.code == 2 && result.out.contains("for hosts on different machines"),
                 "{}",
-                said.out
+                result.out
             );
             continue;
         }
-        assert_eq!((said.code, said.out.contains("no mistakes")), (0, true), "{}", said.out);
+        assert_eq!((result.code, result.out.contains("no mistakes")), (0, true), "{}", result.out);
     }
 }
 
 #[test]
 fn a_plan_is_a_script_of_plain_commands() {
-    let said = teiji(&["plan", "experiments/etf.toml", "--case", "etf"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let result = teiji(&["plan", "experiments/etf.toml", "--case", "etf"]);
+    assert_eq!(result.code, 0, "{}", result.err);
     for command in [
         "ip netns",
         "type vtsn peer",
         "mqprio num_tc 3 map 2 2 1 0",
         "etf clockid CLOCK_TAI delta 150000 offload",
     ] {
-        assert!(said.out.contains(command), "{command} is missing in:\n{}", said.out);
+        assert!(result.out.contains(command), "{command} is missing in:\n{}", result.out);
     }
 }
 
@@ -221,9 +221,9 @@ fn a_local_run_over_veth_leaves_records_a_summary_and_a_report() {
     let file = write(dir.path(), "small.toml", SMALL);
     let out = dir.path().join("runs");
     let out = out.to_str().unwrap();
-    let said = teiji(&["run", &file, "--on", "local", "--out", out]);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    assert!(said.out.contains("real"), "the report says that time is real: {}", said.out);
+    let result = teiji(&["run", &file, "--on", "local", "--out", out]);
+    assert_eq!(result.code, 0, "{}\n{}", result.out, result.err);
+    assert!(result.out.contains("real"), "the report says that time is real: {}", result.out);
     let folder = run_folder(Path::new(out));
     for name in ["manifest.json", "experiment.toml", "summary.json", "report.html"] {
         assert!(folder.join(name).exists(), "{name} is missing");
@@ -275,9 +275,9 @@ fn the_best_ranked_case_is_written_as_a_file_with_the_same_plan() {
     );
     let file = write(dir.path(), "small.toml", &text);
     let out = dir.path().join("runs");
-    let said = teiji(&["run", &file, "--on", "local", "--out", out.to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    assert!(said.out.contains("On this machine: "), "{}", said.out);
+    let result = teiji(&["run", &file, "--on", "local", "--out", out.to_str().unwrap()]);
+    assert_eq!(result.code, 0, "{}\n{}", result.out, result.err);
+    assert!(result.out.contains("On this machine: "), "{}", result.out);
     let folder = run_folder(&out);
     let summary = fs::read_to_string(folder.join("summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
@@ -287,9 +287,9 @@ fn the_best_ranked_case_is_written_as_a_file_with_the_same_plan() {
     let recommended = recommended.to_str().unwrap();
     assert_eq!(teiji(&["check", recommended]).code, 0);
     let plan = |arguments: &[&str]| {
-        let said = teiji(&[&["plan"], arguments].concat());
-        assert_eq!(said.code, 0, "{}", said.err);
-        let commands = said.out.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let result = teiji(&[&["plan"], arguments].concat());
+        assert_eq!(result.code, 0, "{}", result.err);
+        let commands = result.out.lines().filter(|line| !line.trim_start().starts_with('#'));
         commands.map(str::to_owned).collect::<Vec<_>>()
     };
     let planned = plan(&[recommended]);
@@ -319,13 +319,13 @@ fn a_qdisc_this_kernel_lacks_is_named_and_nothing_stays() {
         "--out",
         out.to_str().unwrap(),
     ];
-    let said = teiji(&arguments);
-    if said.code == 0 {
+    let result = teiji(&arguments);
+    if result.code == 0 {
         println!("SKIP: this kernel loads mqprio by itself");
         return;
     }
-    assert_eq!(said.code, 1);
-    assert!(said.err.contains("mqprio") && said.err.contains("--on lab"), "{}", said.err);
+    assert_eq!(result.code, 1);
+    assert!(result.err.contains("mqprio") && result.err.contains("--on lab"), "{}", result.err);
     let left = fs::read_dir(&out).map_or(0, Iterator::count);
     assert_eq!(left, 0, "a run of which nothing was measured leaves a folder");
 }
@@ -339,13 +339,13 @@ fn captures_are_analysed_and_damaged_ones_explained() {
     ] {
         let path = dir.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let said = teiji(&["analyze", path.to_str().unwrap()]);
-        assert_eq!(said.code, 1, "{}", said.out);
-        assert!(said.err.contains(words), "{}", said.err);
-        assert_eq!(said.err.trim().lines().count(), 1, "one sentence: {}", said.err);
+        let result = teiji(&["analyze", path.to_str().unwrap()]);
+        assert_eq!(result.code, 1, "{}", result.out);
+        assert!(result.err.contains(words), "{}", result.err);
+        assert_eq!(result.err.trim().lines().count(), 1, "one sentence: {}", result.err);
     }
-    let said = teiji(&["analyze", "nowhere.pcap"]);
-    assert!(said.err.contains("cannot read nowhere.pcap"), "{}", said.err);
+    let result = teiji(&["analyze", "nowhere.pcap"]);
+    assert!(result.err.contains("cannot read nowhere.pcap"), "{}", result.err);
 }
 
 #[test]
@@ -359,12 +359,12 @@ fn two_captures_of_the_same_frames_give_their_delay() {
     let first = file("first.pcap", (0..100).map(|i| i * 1_000).collect());
     let second = file("second.pcap", (5..100).map(|i| i * 1_000 + 7).collect());
     let report = dir.path().join("report.html").to_str().unwrap().to_owned();
-    let told = teiji(&["analyze", &first, &second, "--report", &report]);
-    assert_eq!(told.code, 0, "{}", told.err);
-    assert!(told.out.contains("95 of 100 frames at the first point matched"), "{}", told.out);
-    assert!(told.out.contains("5 only at the first"), "{}", told.out);
-    assert!(told.out.contains("difference between their clocks"), "{}", told.out);
-    assert!(told.out.contains("told apart by time"), "equal frames: {}", told.out);
+    let result = teiji(&["analyze", &first, &second, "--report", &report]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    assert!(result.out.contains("95 of 100 frames at the first point matched"), "{}", result.out);
+    assert!(result.out.contains("5 only at the first"), "{}", result.out);
+    assert!(result.out.contains("difference between their clocks"), "{}", result.out);
+    assert!(result.out.contains("told apart by time"), "equal frames: {}", result.out);
     let page = fs::read_to_string(&report).unwrap();
     assert!(
         page.contains("Histogram of the delays") && page.contains("Two captures show the wire")
@@ -418,9 +418,9 @@ fn a_folder_that_is_no_run_is_refused() {
     assert!(nowhere.err.contains("no such run; `ls .` shows"), "{}", nowhere.err);
     let deeper = teiji(&["report", "nowhere/at/all"]);
     assert!(deeper.err.contains("`teiji run` says where"), "{}", deeper.err);
-    let said = teiji(&["report", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("run folder"), "{}", said.err);
+    let result = teiji(&["report", dir.path().to_str().unwrap()]);
+    assert_eq!(result.code, 2);
+    assert!(result.err.contains("run folder"), "{}", result.err);
 }
 
 #[test]
@@ -428,10 +428,14 @@ fn a_silent_peer_is_counted_and_reported() {
     // A socket that answers nothing.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = silent.local_addr().unwrap().to_string();
-    let said = teiji(&["ping", &to, "--count", "3", "--period", "20ms", "--json"]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.err.contains("no reply within 20 ms: is `teiji reflect` running"), "{}", said.err);
-    let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let result = teiji(&["ping", &to, "--count", "3", "--period", "20ms", "--json"]);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(
+        result.err.contains("no reply within 20 ms: is `teiji reflect` running"),
+        "{}",
+        result.err
+    );
+    let summary: serde_json::Value = serde_json::from_str(&result.out).unwrap();
     assert_eq!((&summary["requests"], &summary["lost"]), (&3.into(), &3.into()));
 }
 
@@ -450,10 +454,10 @@ fn talk_and_listen_refuse_what_cannot_be() {
         (2, &["listen", "--pause", "0"], "--pause 5ms"),
         (2, &["listen", "--pause-random"], "--pause <DURATION>"),
     ] {
-        let said = teiji(arguments);
-        assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
-        assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
-        assert!(!said.err.contains("panicked"), "{}", said.err);
+        let result = teiji(arguments);
+        assert_eq!(result.code, code, "{arguments:?}: {}", result.err);
+        assert!(result.err.contains(words), "{arguments:?}: {}", result.err);
+        assert!(!result.err.contains("panicked"), "{}", result.err);
     }
 }
 
@@ -462,56 +466,56 @@ fn a_talker_warns_if_no_qdisc_uses_its_launch_times() {
     let arguments = ["talk", "lo", "127.0.0.1:47789", "--frames", "1"];
     let with_launch_times = [&arguments[..], &["--margin", "400us"]].concat();
     let warning = "nothing on lo keeps launch times";
-    let said = teiji(&with_launch_times);
-    assert!(said.err.contains(warning), "{}", said.err);
-    let said = teiji(&arguments);
-    assert!(!said.err.contains(warning), "{}", said.err);
+    let result = teiji(&with_launch_times);
+    assert!(result.err.contains(warning), "{}", result.err);
+    let result = teiji(&arguments);
+    assert!(!result.err.contains(warning), "{}", result.err);
 }
 
 #[test]
 fn man_pages_and_completions_are_generated() {
     let dir = tempfile::tempdir().unwrap();
-    let said = teiji(&["generate", "man", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let result = teiji(&["generate", "man", dir.path().to_str().unwrap()]);
+    assert_eq!(result.code, 0, "{}", result.err);
     let page = fs::read_to_string(dir.path().join("teiji-run.1")).unwrap();
     assert!(page.contains("replay"), "{page}");
     assert!(!dir.path().join("teiji-keeper.1").exists());
-    let said = teiji(&["generate", "completions", "bash"]);
-    assert!(said.out.contains("_teiji"));
+    let result = teiji(&["generate", "completions", "bash"]);
+    assert!(result.out.contains("_teiji"));
 }
 
 #[test]
 fn the_schema_of_experiment_files_is_generated() {
-    let said = teiji(&["generate", "schema"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let result = teiji(&["generate", "schema"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    let schema: serde_json::Value = serde_json::from_str(&result.out).unwrap();
     assert_eq!(schema["definitions"]["flows-NAME"]["properties"]["dscp"]["maximum"], 63);
 }
 
 #[test]
 fn a_machine_is_looked_at_without_rights_and_in_json() {
-    let said = teiji(&["doctor", "lo"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.starts_with("lo\n    launch times  not applicable\n"), "{}", said.out);
-    let said = teiji(&["doctor", "lo", "--json"]);
-    let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let result = teiji(&["doctor", "lo"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    assert!(result.out.starts_with("lo\n    launch times  not applicable\n"), "{}", result.out);
+    let result = teiji(&["doctor", "lo", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&result.out).unwrap();
     assert_eq!(document["version"], 1);
     assert_eq!(document["verdicts"][0]["feature"], "launch-times");
     assert_eq!(document["verdicts"][0]["readiness"], "not-applicable");
     assert_eq!(document["facts"]["nics"][0]["name"], "lo");
     // Loopback is ready for none of both.
-    let said = teiji(&["doctor", "lo", "--require", "launch-times,flow-control"]);
-    assert_eq!(said.code, 4, "{}", said.out);
+    let result = teiji(&["doctor", "lo", "--require", "launch-times,flow-control"]);
+    assert_eq!(result.code, 4, "{}", result.out);
 }
 
 #[test]
 fn what_cannot_be_looked_at_is_a_mistake() {
-    let said = teiji(&["doctor", "no-such-if0"]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("no interface `no-such-if0` here; there are lo"), "{}", said.err);
-    let said = teiji(&["doctor", "lo", "--probe", "10ms"]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("give it 200ms or more"), "{}", said.err);
-    let said = teiji(&["doctor", "lo", "--require", "everything"]);
-    assert_eq!(said.code, 2);
+    let result = teiji(&["doctor", "no-such-if0"]);
+    assert_eq!(result.code, 2);
+    assert!(result.err.contains("no interface `no-such-if0` here; there are lo"), "{}", result.err);
+    let result = teiji(&["doctor", "lo", "--probe", "10ms"]);
+    assert_eq!(result.code, 2);
+    assert!(result.err.contains("give it 200ms or more"), "{}", result.err);
+    let result = teiji(&["doctor", "lo", "--require", "everything"]);
+    assert_eq!(result.code, 2);
 }

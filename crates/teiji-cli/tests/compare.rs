@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{SMALL, repository, root, run_folder, said, teiji};
+use common::{SMALL, output_of, repository, root, run_folder, teiji};
 use serde_json::Value;
 
 /// A run on this machine; `None` without root.
@@ -115,7 +115,7 @@ fn a_failed_requirement_is_the_headline_red_on_a_terminal_and_plain_elsewhere() 
         if no_color {
             script.env("NO_COLOR", "1");
         }
-        script.output().ok().map(|output| said(&output).out)
+        script.output().ok().map(|output| output_of(&output).out)
     };
     let Some(coloured) = on_terminal(false) else {
         println!("SKIP: no `script` (util-linux) to make a terminal with");

@@ -117,8 +117,8 @@ fn a_code_point_that_cannot_be_is_refused() {
             "--dscp is for UDP; write an address",
         ),
     ] {
-        let said = teiji(arguments);
-        assert_ne!(said.code, 0, "{arguments:?}");
-        assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
+        let result = teiji(arguments);
+        assert_ne!(result.code, 0, "{arguments:?}");
+        assert!(result.err.contains(words), "{arguments:?}: {}", result.err);
     }
 }

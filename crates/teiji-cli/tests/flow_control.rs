@@ -7,12 +7,12 @@ mod run;
 
 use std::path::Path;
 
-use common::{Said, teiji};
+use common::{CommandOutput, teiji};
 use run::{count, flow};
 use serde_json::Value;
 
 /// Runs these cases of an experiment with these settings, as it has to succeed.
-fn run(experiment: &str, cases: &[&str], sets: &[&str]) -> (Said, Value) {
+fn run(experiment: &str, cases: &[&str], sets: &[&str]) -> (CommandOutput, Value) {
     let dir = tempfile::tempdir().unwrap();
     let run = run_in(dir.path(), experiment, cases, sets);
     let summary = run::summary(dir.path());
@@ -20,7 +20,7 @@ fn run(experiment: &str, cases: &[&str], sets: &[&str]) -> (Said, Value) {
 }
 
 /// The same; its folder stays.
-fn run_in(out: &Path, experiment: &str, cases: &[&str], sets: &[&str]) -> Said {
+fn run_in(out: &Path, experiment: &str, cases: &[&str], sets: &[&str]) -> CommandOutput {
     let file = common::repository().join(format!("experiments/{experiment}.toml"));
     let out = out.to_str().unwrap();
     let mut arguments = vec!["run", file.to_str().unwrap(), "--out", out];
@@ -123,12 +123,12 @@ fn a_peer_that_dies_keeps_the_wire_silent_for_a_lifetime_at_most() {
 #[test]
 fn a_bridge_with_one_way_out_loses_frames_and_with_flow_control_none() {
     let sets = ["flows.from-a.frames=1200", "flows.from-b.frames=1200"];
-    let (said, summary) = run("loss-star", &["levels", "controlled"], &sets);
+    let (result, summary) = run("loss-star", &["levels", "controlled"], &sets);
     let received = |case: &str, name: &str| count(flow(&summary, case, 0, name), "received");
     assert_eq!([received("controlled", "from-a"), received("controlled", "from-b")], [1200, 1200]);
     let arrived = received("levels", "from-a") + received("levels", "from-b");
-    assert!(arrived < 2400, "{}", said.out);
-    assert!(said.out.contains("x on s: "), "{}", said.out);
+    assert!(arrived < 2400, "{}", result.out);
+    assert!(result.out.contains("x on s: "), "{}", result.out);
     // 100 Mbit/s for 1 ms, frames of the smallest size, a ring of 64 and one under way; twice that.
     let ports = summary["cases"][1]["members"][0]["bridge_rooms"].as_array().unwrap();
     assert_eq!(ports.len(), 3, "{ports:?}");
@@ -155,12 +155,12 @@ fn xoff_passes_three_hops_and_nothing_is_lost() {
     let stream = flow(&summary, "controlled", 0, "stream");
     assert_eq!(count(stream, "received"), 1_000, "{stream}");
     let ports = summary["cases"][0]["members"][0]["bridge_rooms"].as_array().unwrap();
-    let asked: Vec<(&str, bool)> = ports
+    let pause_requests: Vec<(&str, bool)> = ports
         .iter()
         .map(|port| (port["wire"].as_str().unwrap(), port["asks"].as_u64().unwrap() > 0))
         .collect();
     let wanted = [("first", true), ("second", false), ("second", true), ("third", false)];
-    assert_eq!(asked, wanted, "each bridge asks where the frames come from: {ports:?}");
+    assert_eq!(pause_requests, wanted, "each bridge asks where the frames come from: {ports:?}");
 }
 
 /// Four hosts, each on a processor of its own, with 2 x 10^9 instructions a second while all are
@@ -180,8 +180,8 @@ fn round_trips_above_the_load_wait_for_one_of_its_frames() {
     assert!((95_000_000..=101_000_000).contains(&rate), "{rate} bit/s");
     let manifest = run::manifest(dir.path());
     let lab = &manifest["lab"];
-    let told = (&lab["cpus"], &lab["icount_shift"], &lab["slowdown"]);
-    assert_eq!(told, (&4.into(), &0.into(), &8.into()), "125 ps an instruction");
+    let settings = (&lab["cpus"], &lab["icount_shift"], &lab["slowdown"]);
+    assert_eq!(settings, (&4.into(), &0.into(), &8.into()), "125 ps an instruction");
     let again = tempfile::tempdir().unwrap();
     let first = common::run_folder(dir.path());
     let replay = ["run", "--replay", first.to_str().unwrap(), "--out"];

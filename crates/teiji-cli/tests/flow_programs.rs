@@ -27,14 +27,14 @@ fn a_program_is_not_started_without_flow_control() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("started");
-    let said = teiji(&["flow", "run", "--send", "--", "touch", file.to_str().unwrap()]);
-    assert_eq!((said.code, &said.out[..]), (1, ""), "{}", said.err);
-    assert!(said.err.contains("touch is not started"), "{}", said.err);
-    assert!(said.err.contains("teiji flow enable"), "{}", said.err);
+    let result = teiji(&["flow", "run", "--send", "--", "touch", file.to_str().unwrap()]);
+    assert_eq!((result.code, &result.out[..]), (1, ""), "{}", result.err);
+    assert!(result.err.contains("touch is not started"), "{}", result.err);
+    assert!(result.err.contains("teiji flow enable"), "{}", result.err);
     assert!(!file.exists());
-    let said = teiji(&["flow", "run", "--receive", "3", "true"]);
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("load the module prioflow"), "{}", said.err);
+    let result = teiji(&["flow", "run", "--receive", "3", "true"]);
+    assert_eq!(result.code, 1, "{}", result.err);
+    assert!(result.err.contains("load the module prioflow"), "{}", result.err);
 }
 
 #[test]
@@ -62,39 +62,39 @@ fn if_it_may_be_missing_the_program_is_as_without_teiji() {
 
 #[test]
 fn a_direction_is_required() {
-    let said = teiji(&["flow", "run", "true"]);
-    assert_eq!(said.code, 2, "{}", said.err);
-    assert!(said.err.contains("--send, --receive LEVEL, or both"), "{}", said.err);
-    let said = teiji(&["flow", "adopt", "1"]);
-    assert_eq!(said.code, 2, "{}", said.err);
+    let result = teiji(&["flow", "run", "true"]);
+    assert_eq!(result.code, 2, "{}", result.err);
+    assert!(result.err.contains("--send, --receive LEVEL, or both"), "{}", result.err);
+    let result = teiji(&["flow", "adopt", "1"]);
+    assert_eq!(result.code, 2, "{}", result.err);
 }
 
 #[test]
 fn what_cannot_be_adopted_is_explained() {
-    let said = teiji(&["flow", "adopt", "1073741823", "--send"]);
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("there is no process 1073741823"), "{}", said.err);
+    let result = teiji(&["flow", "adopt", "1073741823", "--send"]);
+    assert_eq!(result.code, 1, "{}", result.err);
+    assert!(result.err.contains("there is no process 1073741823"), "{}", result.err);
     // A process without UDP socket: a child, which this one may look at.
     let mut idle = Command::new("sleep").arg("60").spawn().unwrap();
-    let said = teiji(&["flow", "adopt", &idle.id().to_string(), "--send"]);
+    let result = teiji(&["flow", "adopt", &idle.id().to_string(), "--send"]);
     idle.kill().unwrap();
     idle.wait().unwrap();
-    if said.err.contains("no permission") {
-        return println!("SKIP: {}", said.err);
+    if result.err.contains("no permission") {
+        return println!("SKIP: {}", result.err);
     }
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("has no UDP socket now"), "{}", said.err);
+    assert_eq!(result.code, 1, "{}", result.err);
+    assert!(result.err.contains("has no UDP socket now"), "{}", result.err);
     let _tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = udp.local_addr().unwrap().port();
     let own = std::process::id().to_string();
-    let said = teiji(&["flow", "adopt", &own, "--send", "--fd", "999999"]);
-    assert!(said.err.contains("it has descriptor"), "{}", said.err);
-    assert!(said.err.contains(&format!("bound to 127.0.0.1:{port}")), "{}", said.err);
+    let result = teiji(&["flow", "adopt", &own, "--send", "--fd", "999999"]);
+    assert!(result.err.contains("it has descriptor"), "{}", result.err);
+    assert!(result.err.contains(&format!("bound to 127.0.0.1:{port}")), "{}", result.err);
     if !has_module() {
-        let said = teiji(&["flow", "adopt", &own, "--receive", "3", "--port", &port.to_string()]);
-        assert_eq!(said.code, 1, "{}", said.err);
-        assert!(said.err.contains("load the module prioflow"), "{}", said.err);
+        let result = teiji(&["flow", "adopt", &own, "--receive", "3", "--port", &port.to_string()]);
+        assert_eq!(result.code, 1, "{}", result.err);
+        assert!(result.err.contains("load the module prioflow"), "{}", result.err);
     }
 }
 

@@ -24,8 +24,8 @@ const SHORT: &[&str] = &["--short"];
 fn every_suite_passes_on(kernel: &str, extent: &[&str]) {
     for suite in suites() {
         let suite = suite.to_str().unwrap();
-        let said = teiji(&[&["lab", "suite", "--kernel", kernel, suite], extent].concat());
-        assert_eq!(said.code, 0, "{suite}:\n{}{}", said.out, said.err);
+        let result = teiji(&[&["lab", "suite", "--kernel", kernel, suite], extent].concat());
+        assert_eq!(result.code, 0, "{suite}:\n{}{}", result.out, result.err);
     }
 }
 
@@ -75,11 +75,11 @@ fn pass_on_arm(kernel: &str, guests: &[&[&str]]) {
         let paths = paths.iter().map(|path| path.to_str().unwrap());
         let arguments: Vec<&str> =
             ["lab", "suite", "--kernel", kernel, "--short"].into_iter().chain(paths).collect();
-        let said = teiji(&arguments);
-        if said.err.contains("none beside this program") {
-            return println!("SKIP: no program for ARM was built here: {}", said.err);
+        let result = teiji(&arguments);
+        if result.err.contains("none beside this program") {
+            return println!("SKIP: no program for ARM was built here: {}", result.err);
         }
-        assert_eq!(said.code, 0, "{scripts:?}:\n{}{}", said.out, said.err);
+        assert_eq!(result.code, 0, "{scripts:?}:\n{}{}", result.out, result.err);
     }
 }
 
@@ -88,12 +88,12 @@ fn the_interrupt_of_a_nic_is_handled_by_its_cpu() {
     let script = repository().join("tests/kernel/vtsn/interrupts.sh");
     for kernel in ["debian:6.1", "debian:6.12-rt"] {
         let script = script.to_str().unwrap();
-        let said = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
-        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-        assert!(!said.out.contains("another processor"), "nothing was tried:\n{}", said.out);
+        let result = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
+        assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+        assert!(!result.out.contains("another processor"), "nothing was tried:\n{}", result.out);
         for step in ["  boot …\n", "  interrupts.sh, 1 of 1 …\n", "  a look at the kernel …\n"]
         {
-            assert!(said.err.contains(step), "{}", said.err);
+            assert!(result.err.contains(step), "{}", result.err);
         }
     }
 }
@@ -103,9 +103,9 @@ fn an_overloaded_processor_does_not_end_a_pause() {
     let script = repository().join("tests/kernel/prioflow/overload.sh");
     let script = script.to_str().unwrap();
     for kernel in ["debian:6.1", "debian:6.12-rt"] {
-        let said = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
-        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-        assert!(said.out.contains("0 sentences skipped"), "nothing was tried:\n{}", said.out);
+        let result = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
+        assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+        assert!(result.out.contains("0 sentences skipped"), "nothing was tried:\n{}", result.out);
     }
 }
 
@@ -134,13 +134,13 @@ fn the_kernels_own_tests_of_qdiscs_and_launch_times_pass_over_vtsn() {
     let files = ["so_txtime", "so_txtime.sh", "taprio_wait_for_admin.sh"].map(path);
     let [program, script, wait] = &files;
     let suite = path("suite");
-    let said =
+    let result =
         teiji(&["lab", "suite", "--file", program, "--file", script, "--file", wait, &suite]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     assert!(
-        said.out.contains("in 6 scripts, 0 scripts failed, 3 sentences skipped"),
+        result.out.contains("in 6 scripts, 0 scripts failed, 3 sentences skipped"),
         "{}",
-        said.out
+        result.out
     );
 }
 
@@ -154,7 +154,7 @@ const SURVIVED: [(&str, &str); 5] = [
 ];
 
 /// Runs scripts that each make one fault; what `teiji lab suite` said.
-fn make_faults(kernel: &str, faults: &[&str]) -> common::Said {
+fn make_faults(kernel: &str, faults: &[&str]) -> common::CommandOutput {
     let dir = tempfile::tempdir().unwrap();
     for (index, fault) in faults.iter().enumerate() {
         let script = format!(
@@ -171,17 +171,21 @@ fn make_faults(kernel: &str, faults: &[&str]) -> common::Said {
 /// Positive controls: the same scripts would pass if nobody looked at the kernel.
 fn every_fault_is_found_on(kernel: &str) {
     let faults = SURVIVED.map(|(fault, _)| fault);
-    let said = make_faults(kernel, &faults);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    let result = make_faults(kernel, &faults);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
     for (fault, sentence) in SURVIVED {
-        assert!(said.out.contains(sentence), "{fault} was not found in:\n{}", said.out);
+        assert!(result.out.contains(sentence), "{fault} was not found in:\n{}", result.out);
     }
-    assert!(said.out.contains("5 sentences true in 5 scripts, 0 scripts failed"), "{}", said.out);
-    let said = make_faults(kernel, &["use-after-free"]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.out.contains("0-use-after-free.sh: "), "{}", said.out);
-    assert!(said.out.contains("KASAN: slab-use-after-free"), "{}", said.out);
-    assert!(said.err.contains("panic_on_warn set"), "{}", said.err);
+    assert!(
+        result.out.contains("5 sentences true in 5 scripts, 0 scripts failed"),
+        "{}",
+        result.out
+    );
+    let result = make_faults(kernel, &["use-after-free"]);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(result.out.contains("0-use-after-free.sh: "), "{}", result.out);
+    assert!(result.out.contains("KASAN: slab-use-after-free"), "{}", result.out);
+    assert!(result.err.contains("panic_on_warn set"), "{}", result.err);
 }
 
 // The debug kernels are built first, which takes 10 to 20 minutes each on two
@@ -204,11 +208,11 @@ fn a_kernel_panic_is_reported_with_the_script_and_the_kernels_message() {
     let dir = tempfile::tempdir().unwrap();
     let script = "#!/bin/sh\n. /suite/lib\nok 'so far'\necho c >/proc/sysrq-trigger\nend\n";
     std::fs::write(dir.path().join("crash.sh"), script).unwrap();
-    let said = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.out.contains("✗ kernel: crash.sh: "), "{}", said.out);
-    assert!(said.out.contains("sysrq_handle_crash+0x"), "the call trace: {}", said.out);
-    assert!(said.err.contains("sysrq triggered crash"), "{}", said.err);
+    let result = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(result.out.contains("✗ kernel: crash.sh: "), "{}", result.out);
+    assert!(result.out.contains("sysrq_handle_crash+0x"), "the call trace: {}", result.out);
+    assert!(result.err.contains("sysrq triggered crash"), "{}", result.err);
 }
 
 /// A script with one mistake each, and what `teiji lab suite` must say of it.
@@ -228,8 +232,8 @@ fn scripts_that_fail_leave_early_or_hang_and_kernels_that_complain_fail_the_suit
         let script = format!("#!/bin/sh\n# limit: 5\n. /suite/lib\n{text}");
         std::fs::write(dir.path().join(name), script).unwrap();
     }
-    let said = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    let result = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
     for sentence in [
         "✗ 1-false.sh: 0 true",
         "failed: one is two: `test 1 = 2` ended with 1",
@@ -245,6 +249,6 @@ fn scripts_that_fail_leave_early_or_hang_and_kernels_that_complain_fail_the_suit
         "failed: set-up: `sh -c echo no room; exit 7` ended with 7: no room",
         "5 scripts failed, 0 sentences skipped, 1 complaints of the kernel",
     ] {
-        assert!(said.out.contains(sentence), "no `{sentence}` in:\n{}", said.out);
+        assert!(result.out.contains(sentence), "no `{sentence}` in:\n{}", result.out);
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{run_folder, said, signal, teiji};
+use common::{output_of, run_folder, signal, teiji};
 use machines::machines;
 use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
@@ -71,7 +71,7 @@ fn timelines_are_the_records(folder: &Path) {
         let way = between(outlier, "<ol class=\"way\">", "</ol>");
         for step in way.split("<li").skip(1) {
             let station = between(step, "<b>", "</b>");
-            let told: i64 = between(step, "<data value=\"", "\"").parse().unwrap();
+            let shown: i64 = between(step, "<data value=\"", "\"").parse().unwrap();
             let instant = match station.as_str() {
                 "scheduled" => Some(row.scheduled.as_ns()),
                 "woke" => row.woke.map(At::as_ns),
@@ -82,7 +82,7 @@ fn timelines_are_the_records(folder: &Path) {
                 "arrived in the kernel" => row.rx_kernel.map(At::as_ns),
                 other => panic!("an instant that the records do not have: {other}"),
             };
-            assert_eq!(Some(told), instant.map(|at| at - row.scheduled.as_ns()), "{outlier}");
+            assert_eq!(Some(shown), instant.map(|at| at - row.scheduled.as_ns()), "{outlier}");
             compared += usize::from(station == "on the wire");
         }
     }
@@ -206,10 +206,10 @@ fn hosts_on_cpus_of_their_own_are_measured_and_replayed_to_the_last_bit() {
 fn more_cpus_than_the_laboratory_has_are_refused_before_anything_starts() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
-    let said =
+    let result =
         teiji(&["run", "experiments/etf.toml", "--set", "hosts.talker.cpu=16", "--out", out]);
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("CPU 16") && said.err.contains("0 to 15"), "{}", said.err);
+    assert_eq!(result.code, 1, "{}", result.err);
+    assert!(result.err.contains("CPU 16") && result.err.contains("0 to 15"), "{}", result.err);
 }
 
 #[test]
@@ -348,9 +348,9 @@ require = ["max <= 1s", "lost <= 100"]
         assert_eq!(named, count(dropped, "lost"));
         assert!(named > 0);
     }
-    let told = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains(&format!("{late} frames late in the NIC")), "{}", run.out);
-    assert!(told.contains("dropped by ETF as \"invalid\""), "{}", run.out);
+    let words = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("{late} frames late in the NIC")), "{}", run.out);
+    assert!(words.contains("dropped by ETF as \"invalid\""), "{}", run.out);
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn a_killed_machine_is_reported_and_the_other_case_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (child, machine) = long_run(dir.path());
     signal("-KILL", machine);
-    let ended = said(&child.wait_with_output().unwrap());
+    let ended = output_of(&child.wait_with_output().unwrap());
     assert_eq!(ended.code, 1, "{}", ended.err);
     assert!(ended.err.contains("QEMU ended early"), "{}", ended.err);
     assert!(machines(dir.path()).is_empty(), "QEMU is still running");
@@ -436,7 +436,7 @@ fn ctrl_c_ends_the_machine_and_the_command() {
     let dir = tempfile::tempdir().unwrap();
     let (child, _) = long_run(dir.path());
     signal("-INT", child.id());
-    let ended = said(&child.wait_with_output().unwrap());
+    let ended = output_of(&child.wait_with_output().unwrap());
     assert_eq!(ended.code, 130, "{}", ended.err);
     assert!(machines(dir.path()).is_empty(), "QEMU is still running");
 }
@@ -492,9 +492,9 @@ fn a_kernel_that_is_none_is_refused_before_anything_starts() {
         (&["--kernel", "latest"], "latest"),
         (&["--modules", "/lib"], "--kernel"),
     ] {
-        let said = teiji(&[&base[..], kernel].concat());
-        assert_eq!(said.code, 1, "{}", said.err);
-        assert!(said.err.contains(words), "{kernel:?}: {}", said.err);
+        let result = teiji(&[&base[..], kernel].concat());
+        assert_eq!(result.code, 1, "{}", result.err);
+        assert!(result.err.contains(words), "{kernel:?}: {}", result.err);
         assert!(!out.exists(), "{kernel:?} left a folder");
     }
 }
@@ -529,8 +529,8 @@ cases.hasty.round-trips.ask.timeout = "2us"
     let junit = fs::read_to_string(junit).unwrap();
     assert!(junit.contains("tests=\"5\" failures=\"1\" errors=\"0\""), "{junit}");
     assert!(junit.contains("name=\"late = 0\"><failure"), "{junit}");
-    let asked = |case: usize| &summary["cases"][case]["members"][0]["round_trips"]["ask"];
-    let (patient, hasty) = (asked(0), asked(1));
+    let round_trips_of = |case: usize| &summary["cases"][case]["members"][0]["round_trips"]["ask"];
+    let (patient, hasty) = (round_trips_of(0), round_trips_of(1));
     assert_eq!((count(patient, "answered"), count(patient, "late")), (100, 0), "{patient}");
     assert_eq!(count(hasty, "sent"), 100, "{hasty}");
     assert!(count(hasty, "late") > 0, "{hasty}");
@@ -624,9 +624,9 @@ fn a_saturated_virtual_cpu_is_recorded_shown_and_named_as_the_cause_of_dropped_f
     };
     assert!(dropped("slow") > 100 && dropped("fast") == 0);
     let warnings = summary["warnings"].as_array().unwrap().iter();
-    let said: Vec<&str> =
+    let result: Vec<&str> =
         warnings.filter_map(Value::as_str).filter(|s| s.contains("busy")).collect();
-    let [only] = said[..] else { panic!("{said:?}") };
+    let [only] = result[..] else { panic!("{result:?}") };
     assert!(only.starts_with("Case slow, seed 1: CPU 0 was busy "), "{only}");
     assert!(only.ends_with("set a shorter `instruction` than \"2ns\"."), "{only}");
     assert!(run.out.contains("CPU utilisation while frames were sent"), "{}", run.out);

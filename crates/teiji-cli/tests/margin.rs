@@ -11,7 +11,7 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
     let at = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
     let (out, save) = (at("runs"), at("margin.json"));
     // 600 frames suffice for order statistics at half of 1 %; four members share them.
-    let said = common::teiji(&[
+    let result = common::teiji(&[
         "margin",
         "experiments/etf.toml",
         "--frames",
@@ -26,8 +26,8 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
         &save,
         "--json",
     ]);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
-    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(result.code, 0, "{}\n{}", result.out, result.err);
+    let found: Value = serde_json::from_str(&result.out).unwrap();
     let number = |path: &str| found.pointer(path).and_then(Value::as_i64).unwrap();
     assert_eq!(found["confirmed"], true);
     assert_eq!(found["recommendation"]["reached"], true);
@@ -38,7 +38,7 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
     assert_eq!(number("/check/misses/frames"), 4_000);
     // A margin that was refuted is not tried again.
     for tried in refuted {
-        assert!(tried["margin_ns"].as_i64() < Some(number("/check/margin_ns")), "{}", said.out);
+        assert!(tried["margin_ns"].as_i64() < Some(number("/check/margin_ns")), "{}", result.out);
     }
     let loads: Vec<&str> =
         found["loads"].as_array().unwrap().iter().map(|l| l["kind"].as_str().unwrap()).collect();
@@ -50,7 +50,7 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
     assert!((3_200..4_400).contains(&per_s), "{flood}");
     // Below it more and more frames are late, and each has its reason.
     let below = found["below"].as_array().unwrap();
-    assert!(below.len() >= 2, "{}", said.out);
+    assert!(below.len() >= 2, "{}", result.out);
     let mut above = number("/check/margin_ns");
     for step in below {
         assert!(step["margin_ns"].as_i64() < Some(above));
@@ -64,7 +64,7 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
     // The last step is where half of the measured frames would be late, if the timer
     // took as long as with a longer delta.
     let last = late(below.last().unwrap());
-    assert!(last > late(&found["check"]) && last > 40, "{}", said.out);
+    assert!(last > late(&found["check"]) && last > 40, "{}", result.out);
     // All of it is in the report of the check, with the way to each run.
     let folder = std::path::Path::new(found["check"]["run"].as_str().unwrap());
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
@@ -95,9 +95,9 @@ fn what_cannot_be_measured_is_refused_with_the_next_step() {
         (1, &["margin", "no-such-card0"], "no-such-card0"),
         (2, &["margin", "lo", "--load", "udp"], "needs a host at the other end"),
     ] {
-        let said = common::teiji(arguments);
-        assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
-        assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
-        assert!(!said.err.contains("measuring"), "{arguments:?}: {}", said.err);
+        let result = common::teiji(arguments);
+        assert_eq!(result.code, code, "{arguments:?}: {}", result.err);
+        assert!(result.err.contains(words), "{arguments:?}: {}", result.err);
+        assert!(!result.err.contains("measuring"), "{arguments:?}: {}", result.err);
     }
 }

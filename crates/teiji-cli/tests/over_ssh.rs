@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{said, signal};
+use common::{output_of, signal};
 
 /// The connection is a process and the file of its socket; output ends with this process, as ssh's does.
 const SSH: &str = r#"#!/bin/sh
@@ -73,7 +73,7 @@ fn end(mut command: Child) -> Option<i32> {
 #[test]
 fn a_command_there_says_and_ends_as_one_here() {
     let machine = machine();
-    let doctor = |more| said(&on(&machine, &["doctor", more, "--json"]).output().unwrap());
+    let doctor = |more| output_of(&on(&machine, &["doctor", more, "--json"]).output().unwrap());
     let ready = doctor("lo");
     assert_eq!((ready.code, ready.err.as_str()), (0, ""));
     assert!(ready.out.contains("\"host\": \"here\""), "{}", ready.out);

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{SMALL, command, root, said, teiji};
+use common::{SMALL, command, output_of, root, teiji};
 
 /// Two cases whose hosts synchronise their clocks.
 fn two_cases() -> String {
@@ -40,9 +40,9 @@ fn in_a_fresh_namespace(programs: &Path, commands: &str) -> String {
         .env("PATH", format!("{path}:/usr/sbin:/sbin"))
         .output()
         .unwrap();
-    let said = said(&output);
-    assert_eq!(said.code, 0, "{commands}\n{}\n{}", said.out, said.err);
-    said.out
+    let result = output_of(&output);
+    assert_eq!(result.code, 0, "{commands}\n{}\n{}", result.out, result.err);
+    result.out
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn an_interface_that_is_not_there_is_a_mistake_in_the_command_line() {
     for arguments in
         [&["plan", file][..], &["run", file, "--on", "local", "--out", out.to_str().unwrap()]]
     {
-        let said = teiji(&[arguments, &bind].concat());
-        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
-        assert!(said.err.contains("no interface `nosuch0` here; there are lo"), "{}", said.err);
-        assert_eq!(said.out, "", "{arguments:?}");
+        let result = teiji(&[arguments, &bind].concat());
+        assert_eq!(result.code, 2, "{arguments:?}: {}", result.err);
+        assert!(result.err.contains("no interface `nosuch0` here; there are lo"), "{}", result.err);
+        assert_eq!(result.out, "", "{arguments:?}");
     }
     assert!(!out.exists(), "what is refused leaves nothing behind");
-    let said = teiji(&["run", file, "--on", "local", "--bind", "c=lo"]);
-    assert_eq!(said.code, 2, "{}", said.err);
+    let result = teiji(&["run", file, "--on", "local", "--bind", "c=lo"]);
+    assert_eq!(result.code, 2, "{}", result.err);
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn each_machine_s_part_is_printed_without_a_connection() {
     let file = common::repository().join("experiments/two-boards.toml");
     let file = file.to_str().unwrap();
     let bind = "talker=ssh:root@nobody/eth5,listener=eth7";
-    let said = teiji(&["plan", file, "--case", "ordinary", "--bind", bind]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    let (talker, listener) = said.out.split_once("# case ordinary on this machine").unwrap();
+    let result = teiji(&["plan", file, "--case", "ordinary", "--bind", bind]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    let (talker, listener) = result.out.split_once("# case ordinary on this machine").unwrap();
     assert!(talker.starts_with("# case ordinary on root@nobody\n"), "{talker}");
     assert!(talker.contains("ip link set dev eth5 netns talker"), "{talker}");
     assert!(talker.contains("lladdr MAC-of-listener.line dev eth5"), "{talker}");
@@ -129,9 +129,9 @@ fn names_of_ports_stand_for_them() {
     let file = common::repository().join("experiments/two-boards.toml");
     let plan = |bind: &str, more: &[&str]| {
         let file = file.to_str().unwrap();
-        let said = teiji(&[&["plan", file, "--case", "ordinary", "--bind", bind], more].concat());
-        assert_eq!(said.code, 0, "{}", said.err);
-        said.out
+        let result = teiji(&[&["plan", file, "--case", "ordinary", "--bind", bind], more].concat());
+        assert_eq!(result.code, 0, "{}", result.err);
+        result.out
     };
     let by_bind = plan("talker=ssh:root@nobody/eth5,listener=lo", &[]);
     assert_eq!(plan("talker=left,listener=desk", &["--hosts", names]), by_bind);
@@ -142,7 +142,7 @@ fn names_of_ports_stand_for_them() {
     fs::write(config.join("teiji/hosts.toml"), "here = \"lo\"\ngone = \"nowhere0\"\n").unwrap();
     let hosts = |more: &[&str]| {
         let mut command = command(&["hosts"]);
-        said(&command.args(more).env("XDG_CONFIG_HOME", &config).output().unwrap())
+        output_of(&command.args(more).env("XDG_CONFIG_HOME", &config).output().unwrap())
     };
     let found = hosts(&[]);
     assert_eq!(found.code, 4, "{}{}", found.out, found.err);
@@ -179,10 +179,10 @@ fn each_machine_s_part_synchronises_its_own_clocks() {
     let parts = |file: &str| {
         let file = common::repository().join("experiments").join(file);
         let bind = "talker=ssh:a/eth5,listener=ssh:b/eth6";
-        let said = teiji(&["plan", file.to_str().unwrap(), "--bind", bind]);
-        assert_eq!(said.code, 0, "{}", said.err);
+        let result = teiji(&["plan", file.to_str().unwrap(), "--bind", bind]);
+        assert_eq!(result.code, 0, "{}", result.err);
         let of = |machine: &str| {
-            let parts = said.out.split("# case ").filter(|part| {
+            let parts = result.out.split("# case ").filter(|part| {
                 part.lines().next().is_some_and(|line| line.ends_with(&format!(" on {machine}")))
             });
             parts.last().unwrap().to_owned()
@@ -226,13 +226,13 @@ fn what_this_machine_lacks_is_named_by_check() {
          hosts.a.ports.line.qdisc = {{ kind = \"prioflow\", link = \"mac-control\" }}\n"
     );
     fs::write(&file, text).unwrap();
-    let said = teiji(&["check", path, "--on", "local"]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    let result = teiji(&["check", path, "--on", "local"]);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
     for expected in [
         "this machine lacks for plain, levels: there is no `ptp4l` here",
         "this machine lacks for levels: This kernel has no `prioflow` module",
     ] {
-        assert!(said.out.contains(expected), "{expected} is missing in:\n{}", said.out);
+        assert!(result.out.contains(expected), "{expected} is missing in:\n{}", result.out);
     }
     let json = teiji(&["check", path, "--on", "local", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
@@ -258,9 +258,9 @@ fn missing_files_are_mistakes_in_the_command_line_before_anything_is_fetched() {
         &["diff", "nowhere.toml"],
     ] {
         let output = command(arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
-        let said = said(&output);
-        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
-        assert_eq!(said.err.trim().lines().count(), 1, "{arguments:?}: {}", said.err);
+        let result = output_of(&output);
+        assert_eq!(result.code, 2, "{arguments:?}: {}", result.err);
+        assert_eq!(result.err.trim().lines().count(), 1, "{arguments:?}: {}", result.err);
     }
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "something was fetched");
 }
@@ -272,9 +272,9 @@ fn where_no_run_folder_can_be_made_nothing_is_fetched() {
     fs::write(&file, "").unwrap();
     let out = file.join("runs");
     let arguments = ["run", "experiments/etf.toml", "--out", out.to_str().unwrap()];
-    let said = said(&command(&arguments).env("XDG_CACHE_HOME", &cache).output().unwrap());
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("cannot create the folder"), "{}", said.err);
+    let result = output_of(&command(&arguments).env("XDG_CACHE_HOME", &cache).output().unwrap());
+    assert_eq!(result.code, 1, "{}", result.err);
+    assert!(result.err.contains("cannot create the folder"), "{}", result.err);
     assert!(!cache.exists(), "something was fetched");
 }
 
@@ -283,10 +283,10 @@ fn a_mistyped_subcommand_is_guessed() {
     for (arguments, guess) in
         [(&["rnu"][..], "'run'"), (&["lab", "sehll"], "'shell'"), (&["flow", "statsu"], "'status'")]
     {
-        let said = teiji(arguments);
-        assert_eq!(said.code, 2, "{arguments:?}");
+        let result = teiji(arguments);
+        assert_eq!(result.code, 2, "{arguments:?}");
         let tip = format!("a similar subcommand exists: {guess}");
-        assert!(said.err.contains(&tip), "{arguments:?}: {}", said.err);
+        assert!(result.err.contains(&tip), "{arguments:?}: {}", result.err);
     }
     assert!(!teiji(&["colour"]).err.contains("similar"));
 }
@@ -296,12 +296,12 @@ fn what_an_experiment_gives_a_host_is_a_profile() {
     let file = common::repository().join("experiments/etf.toml");
     let file = file.to_str().unwrap();
     let plan = ["plan", file, "--profile", "talker=enp3s0"];
-    let said = teiji(&[&plan[..], &["--case", "etf"]].concat());
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("# Not in a profile: "), "{}", said.out);
+    let result = teiji(&[&plan[..], &["--case", "etf"]].concat());
+    assert_eq!(result.code, 0, "{}", result.err);
+    assert!(result.out.contains("# Not in a profile: "), "{}", result.out);
     let dir = tempfile::tempdir().unwrap();
     let drive = dir.path().join("drive.toml");
-    fs::write(&drive, &said.out).unwrap();
+    fs::write(&drive, &result.out).unwrap();
     let commands = teiji(&["diff", drive.to_str().unwrap(), "--commands"]);
     assert_eq!(commands.code, 0, "{}", commands.err);
     for part in ["tc qdisc replace dev enp3s0 root handle 100: mqprio", "etf clockid CLOCK_TAI"] {
@@ -309,12 +309,12 @@ fn what_an_experiment_gives_a_host_is_a_profile() {
     }
     let no_case = teiji(&plan);
     let of = |profile| teiji(&["plan", file, "--case", "etf", "--profile", profile]);
-    for (said, sentence) in [
+    for (result, sentence) in [
         (no_case, "a profile is of one case: --case with one of normal"),
         (of("nobody=enp3s0"), "the experiment has no host `nobody`; it has talker"),
         (of("talker=enp3s0,listener=enp4s0"), "a profile is of one host, not of listener, talker"),
     ] {
-        assert_eq!(said.code, 2, "{}", said.out);
-        assert!(said.err.contains(sentence), "{}", said.err);
+        assert_eq!(result.code, 2, "{}", result.out);
+        assert!(result.err.contains(sentence), "{}", result.err);
     }
 }

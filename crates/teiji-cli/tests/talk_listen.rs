@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use common::{Said, signal, teiji};
+use common::{CommandOutput, signal, teiji};
 use serde_json::Value;
 
 /// A listener with pipes, which says that it listens before this returns.
@@ -19,14 +19,14 @@ fn listener(port: &str, arguments: &[&str]) -> (Child, BufReader<std::process::C
         .spawn()
         .unwrap();
     let mut err = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    err.read_line(&mut said).unwrap();
-    assert!(said.contains("listening on 127.0.0.1"), "{said}");
+    let mut result = String::new();
+    err.read_line(&mut result).unwrap();
+    assert!(result.contains("listening on 127.0.0.1"), "{result}");
     (child, err)
 }
 
 /// Frames to `port`, ten a second for so many; when they leave does not matter here.
-fn talk(port: &str, frames: &str, more: &[&str]) -> Said {
+fn talk(port: &str, frames: &str, more: &[&str]) -> CommandOutput {
     let to = format!("127.0.0.1:{port}");
     let fixed = ["talk", "lo", &to, "--frames", frames, "--period", "10ms", "--tolerance", "10s"];
     teiji(&[&fixed[..], more].concat())
@@ -35,9 +35,9 @@ fn talk(port: &str, frames: &str, more: &[&str]) -> Said {
 #[test]
 fn a_listener_prints_each_interval_while_it_runs_and_ends_with_130() {
     let (mut child, mut err) = listener("47801", &["--every", "200ms", "--deadline", "0"]);
-    let said = talk("47801", "20", &[]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.out.starts_with("20 frames transmitted on time"), "{}", said.out);
+    let result = talk("47801", "20", &[]);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+    assert!(result.out.starts_with("20 frames transmitted on time"), "{}", result.out);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     // It runs still, and its output is a pipe.
     let (mut frames, mut line) = (0, String::new());
@@ -57,9 +57,9 @@ fn a_listener_prints_each_interval_while_it_runs_and_ends_with_130() {
     assert!(rest.contains("flow 0: 20 frames, 0 missing"), "{rest}");
     assert!(rest.contains("Latency assumes that"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let mut told = String::new();
-    err.read_to_string(&mut told).unwrap();
-    assert!(told.contains("stopping; Ctrl-C again"), "nothing was set: {told}");
+    let mut rest = String::new();
+    err.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("stopping; Ctrl-C again"), "nothing was set: {rest}");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn rows_of_a_running_listener_arrive_and_are_joined_with_the_talkers() {
         path.to_str().unwrap().to_owned()
     };
     let (talker, listener) = (file("talk.csv", &sent.out), file("listen.csv", &received));
-    let said = teiji(&["join", &talker, &listener, "--json", "--deadline", "10s"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    let joined: Value = serde_json::from_str(&said.out).unwrap();
+    let result = teiji(&["join", &talker, &listener, "--json", "--deadline", "10s"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    let joined: Value = serde_json::from_str(&result.out).unwrap();
     let counts = ["attempted", "received", "lost", "after_deadline"].map(|count| &joined[count]);
     assert_eq!(counts, [5, 5, 0, 0], "{joined}");
     // Another run's rows, the wrong file, and none.
@@ -93,23 +93,23 @@ fn rows_of_a_running_listener_arrive_and_are_joined_with_the_talkers() {
         (&listener, &talker, "no output of `teiji talk --csv`"),
         (&talker, &"nowhere.csv".to_owned(), "cannot read nowhere.csv"),
     ] {
-        let said = teiji(&["join", talker, listener]);
-        assert_eq!(said.code, 2, "{}", said.err);
-        assert!(said.err.contains(words), "{}", said.err);
+        let result = teiji(&["join", talker, listener]);
+        assert_eq!(result.code, 2, "{}", result.err);
+        assert!(result.err.contains(words), "{}", result.err);
     }
 }
 
 #[test]
 fn a_listener_that_received_nothing_has_failed() {
     let arguments = ["listen", "--address", "127.0.0.1", "--port", "47803", "--for", "300ms"];
-    let said = teiji(&[&arguments[..], &["--json", "--every", "100ms"]].concat());
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.err.contains("no test frames arrived: does `teiji talk`"), "{}", said.err);
+    let result = teiji(&[&arguments[..], &["--json", "--every", "100ms"]].concat());
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(result.err.contains("no test frames arrived: does `teiji talk`"), "{}", result.err);
     let objects: Vec<Value> =
-        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(objects.len() > 1, "{}", said.out);
+        result.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(objects.len() > 1, "{}", result.out);
     let (last, intervals) = objects.split_last().unwrap();
-    assert!(intervals.iter().all(|line| line["type"] == "interval"), "{}", said.out);
+    assert!(intervals.iter().all(|line| line["type"] == "interval"), "{}", result.out);
     assert_eq!((&last["type"], &last["version"]), (&"summary".into(), &1.into()));
 }
 
@@ -122,14 +122,18 @@ fn frames_that_are_not_on_time_are_no_success() {
     // Nothing on loopback keeps launch times: each frame leaves 20 ms early.
     let arguments = ["--margin", "20ms", "--tolerance", "1ms", "--json"];
     let to = ["talk", "lo", "127.0.0.1:47804", "--frames", "5", "--period", "10ms"];
-    let said = teiji(&[&to[..], &arguments].concat());
-    let report: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(said.code, 3, "{report}");
+    let result = teiji(&[&to[..], &arguments].concat());
+    let report: Value = serde_json::from_str(&result.out).unwrap();
+    assert_eq!(result.code, 3, "{report}");
     assert_eq!((&report["format"], &report["exit"]), (&"teiji-talk".into(), &3.into()));
     assert_eq!(report["judged_by"], "driver-timestamp");
     // A busy machine may have one late instead.
     assert_eq!(report["frames"]["on_time"], 0, "{report}");
-    assert!(said.err.contains("no etf or taprio qdisc of lo keeps launch times"), "{}", said.err);
+    assert!(
+        result.err.contains("no etf or taprio qdisc of lo keeps launch times"),
+        "{}",
+        result.err
+    );
     // Nobody can be in time for a tolerance of nothing.
     let late = teiji(&[&to[..], &["--tolerance", "0"]].concat());
     assert_eq!(late.code, 3, "{}", late.out);
@@ -150,15 +154,15 @@ fn a_destination_that_cannot_be_reached_is_a_failure() {
         return;
     }
     let shell = |command: &str| {
-        let said = Command::new("unshare").args(["--net", "sh", "-c", command]).output().unwrap();
-        common::said(&said)
+        let result = Command::new("unshare").args(["--net", "sh", "-c", command]).output().unwrap();
+        common::output_of(&result)
     };
     let talk = format!("{} talk", common::IN_SHELL);
     // Down, and without any route.
-    let said = shell(&format!("{talk} lo 127.0.0.1 --frames 3"));
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.out.contains("3 refused by the send call: "), "{}", said.out);
-    assert!(said.out.contains("(errno "), "{}", said.out);
+    let result = shell(&format!("{talk} lo 127.0.0.1 --frames 3"));
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(result.out.contains("3 refused by the send call: "), "{}", result.out);
+    assert!(result.out.contains("(errno "), "{}", result.out);
     // Up, and no host answers ARP for the address.
     let pair = "ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up && \
                 ip address add 10.9.9.1/24 dev v0";
@@ -166,14 +170,18 @@ fn a_destination_that_cannot_be_reached_is_a_failure() {
         println!("SKIP: no `ip` to make a veth pair with");
         return;
     }
-    let said = shell(&format!("{pair} && {talk} v0 10.9.9.9 --frames 3"));
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.out.contains("3 without transmit timestamp: they did not enter"), "{}", said.out);
-    assert!(said.out.contains("10.9.9.9 does not answer ARP"), "{}", said.out);
+    let result = shell(&format!("{pair} && {talk} v0 10.9.9.9 --frames 3"));
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(
+        result.out.contains("3 without transmit timestamp: they did not enter"),
+        "{}",
+        result.out
+    );
+    assert!(result.out.contains("10.9.9.9 does not answer ARP"), "{}", result.out);
     // Nor is it a success without timestamps: the interface counts its ARP requests alone.
-    let said = shell(&format!("{pair} && {talk} v0 10.9.9.9 --frames 30 --no-stamps"));
-    assert_eq!(said.code, 3, "{}{}", said.out, said.err);
-    assert!(said.out.contains("v0 counted only "), "{}", said.out);
+    let result = shell(&format!("{pair} && {talk} v0 10.9.9.9 --frames 30 --no-stamps"));
+    assert_eq!(result.code, 3, "{}{}", result.out, result.err);
+    assert!(result.out.contains("v0 counted only "), "{}", result.out);
 }
 
 #[test]
@@ -187,8 +195,8 @@ fn waiting_for_synchronisation_needs_a_clock_that_can_be_read() {
         (&["listen", "--deadline=-1s"], "--deadline 500us"),
         (&["listen", "--sync-limit", "1s"], "--sync-within"),
     ] {
-        let said = teiji(arguments);
-        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
-        assert!(said.err.contains(words), "{arguments:?}: {}", said.err);
+        let result = teiji(arguments);
+        assert_eq!(result.code, 2, "{arguments:?}: {}", result.err);
+        assert!(result.err.contains(words), "{arguments:?}: {}", result.err);
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{root, said, signal, teiji};
+use common::{output_of, root, signal, teiji};
 use serde_json::Value;
 
 const PERIOD: &str = "5ms";
@@ -166,7 +166,7 @@ fn metrics_are_what_others_read() {
     };
     // One that lacks its module has ended already.
     let _ = reader.stdin.take().unwrap().write_all(text.as_bytes());
-    let read = said(&reader.wait_with_output().unwrap());
+    let read = output_of(&reader.wait_with_output().unwrap());
     if read.code == 77 {
         println!("SKIP: {python}: {}", read.out);
     } else {
@@ -270,8 +270,8 @@ fn what_cannot_be_shown_is_refused_in_a_sentence() {
         (&["top", "lo", "--metrics", &taken], 1, "cannot serve metrics at 127.0.0.1:"),
         (&["top", "lo", "--metrics", "127.0.0.1:0", "--json"], 2, "cannot be used with"),
     ] {
-        let said = teiji(arguments);
-        assert_eq!(said.code, code, "{arguments:?}: {}", said.err);
-        assert!(said.err.contains(sentence), "{arguments:?}: {}", said.err);
+        let result = teiji(arguments);
+        assert_eq!(result.code, code, "{arguments:?}: {}", result.err);
+        assert!(result.err.contains(sentence), "{arguments:?}: {}", result.err);
     }
 }

@@ -49,10 +49,10 @@ fn every_command_of_the_readme_works() {
     assert!(commands.len() >= 15, "{commands:#?}");
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("readme.sh"), script(&commands)).unwrap();
-    let said = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let result = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     let found = format!("readme.sh: {} true", commands.len());
-    assert!(said.out.contains(&found), "no `{found}` in {}", said.out);
+    assert!(result.out.contains(&found), "no `{found}` in {}", result.out);
 }
 
 #[test]
@@ -63,16 +63,16 @@ fn a_command_that_fails_is_noticed() {
     let text = script(&commands(readme));
     assert!(text.contains("check 'ip link set none up' ip link set none up\n"), "{text}");
     std::fs::write(dir.path().join("readme.sh"), text).unwrap();
-    let said = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
-    assert!(said.out.contains("failed: ip link set none up: "), "{}", said.out);
+    let result = teiji(&["lab", "suite", dir.path().to_str().unwrap()]);
+    assert_eq!(result.code, 1, "{}{}", result.out, result.err);
+    assert!(result.out.contains("failed: ip link set none up: "), "{}", result.out);
 }
 
 /// The newest cached build tree of a kernel, and the kernel's release.
 fn build_tree() -> (PathBuf, String) {
     // Fetches it, if it is not there.
-    let said = teiji(&["lab", "build", "--module", "vtsn", "--kernel", "debian:6.12"]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let result = teiji(&["lab", "build", "--module", "vtsn", "--kernel", "debian:6.12"]);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
         || PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache"),
         PathBuf::from,

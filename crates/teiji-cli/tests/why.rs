@@ -106,9 +106,9 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_100_ns(
         (&to, "--perfetto is of one case; choose it with --case (normal, etf)"),
         (&["--frame", "cycle:7"], "--frame is of one case; choose it with --case (normal, etf)"),
     ] {
-        let said = teiji(&[&["why", latest], wrong].concat());
-        assert_ne!(said.code, 0);
-        assert!(said.err.contains(sentence), "{wrong:?}: {}", said.err);
+        let result = teiji(&[&["why", latest], wrong].concat());
+        assert_ne!(result.code, 0);
+        assert!(result.err.contains(sentence), "{wrong:?}: {}", result.err);
     }
 }
 
@@ -120,12 +120,12 @@ fn trace_has_every_frame(trace: &Path, flow: &Value) {
         Ok(read) => read,
         Err(error) => return println!("SKIP: cannot start {python}: {error}"),
     };
-    let said = String::from_utf8_lossy(&read.stdout);
+    let result = String::from_utf8_lossy(&read.stdout);
     if read.status.code() == Some(77) {
-        return println!("SKIP: {python}: {said}");
+        return println!("SKIP: {python}: {result}");
     }
-    assert!(read.status.success(), "{said}{}", String::from_utf8_lossy(&read.stderr));
-    let read: Value = serde_json::from_str(&said).unwrap();
+    assert!(read.status.success(), "{result}{}", String::from_utf8_lossy(&read.stderr));
+    let read: Value = serde_json::from_str(&result).unwrap();
     assert!(read["cpus"]["CPU 0"].as_u64().unwrap() > 1_000, "{read}");
     for frame in flow["shown"].as_array().unwrap() {
         let [whole_ns, parts_ns] = [0, 1].map(|index| {
@@ -271,9 +271,9 @@ fn what_cannot_be_traced_is_refused() {
         (&["run", file, "--on", "local", "--why=0us"], "0us is not a limit"),
         (&["run", file, "--on", "local", "--why=soon"], "soon"),
     ] {
-        let said = teiji(words);
-        assert_eq!((said.code, said.out.as_str()), (2, ""), "{words:?}");
-        assert!(said.err.contains(sentence), "{words:?}: {}", said.err);
+        let result = teiji(words);
+        assert_eq!((result.code, result.out.as_str()), (2, ""), "{words:?}");
+        assert!(result.err.contains(sentence), "{words:?}: {}", result.err);
     }
 }
 
@@ -339,9 +339,9 @@ fn a_run_of_another_program_is_refused_before_anything_is_repeated() {
     let mut value: Value = serde_json::from_str(&text).unwrap();
     value["lab"]["program_sha256"] = "00".into();
     std::fs::write(&manifest, value.to_string()).unwrap();
-    let said = teiji(&["why", latest.to_str().unwrap()]);
-    assert_eq!(said.code, 1);
-    assert!(said.err.contains("another build of teiji"), "{}", said.err);
+    let result = teiji(&["why", latest.to_str().unwrap()]);
+    assert_eq!(result.code, 1);
+    assert!(result.err.contains("another build of teiji"), "{}", result.err);
     // The same as above, but the records tell.
     std::fs::write(&manifest, text).unwrap();
     let records = latest.join("records/normal-s1.parquet");
@@ -349,7 +349,7 @@ fn a_run_of_another_program_is_refused_before_anything_is_repeated() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&records, bytes).unwrap();
-    let said = teiji(&["why", latest.to_str().unwrap()]);
-    assert_eq!(said.code, 1);
-    assert!(said.err.contains("has other records than"), "{}", said.err);
+    let result = teiji(&["why", latest.to_str().unwrap()]);
+    assert_eq!(result.code, 1);
+    assert!(result.err.contains("has other records than"), "{}", result.err);
 }

@@ -41,7 +41,7 @@ pub struct FrameRow {
     /// Copies that arrived; 0 for a lost frame.
     pub copies: u32,
     /// Why the kernel refused or dropped it, if it said so.
-    pub fate: Option<Fate>,
+    pub tx_error: Option<TxError>,
 }
 
 impl FrameRow {
@@ -63,25 +63,25 @@ impl FrameRow {
             reception: Reception::UNKNOWN,
             arrival: None,
             copies: 0,
-            fate: None,
+            tx_error: None,
         }
     }
 
     /// The kernel took it.
     pub fn was_sent(&self) -> bool {
-        self.handed_over.is_some() && !matches!(self.fate, Some(Fate::SendFailed(_)))
+        self.handed_over.is_some() && !matches!(self.tx_error, Some(TxError::SendFailed(_)))
     }
 
     /// The kernel took it and did not report that it dropped it.
     pub fn should_have_left(&self) -> bool {
-        self.handed_over.is_some() && self.fate.is_none()
+        self.handed_over.is_some() && self.tx_error.is_none()
     }
 }
 
 /// Why a frame did not get through, as the sending kernel reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum TxError {
     /// ETF: its launch time had passed (`SO_EE_CODE_TXTIME_MISSED`).
     Missed,
     /// ETF: its launch time was unusable (`SO_EE_CODE_TXTIME_INVALID_PARAM`).

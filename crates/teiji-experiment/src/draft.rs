@@ -61,11 +61,11 @@ impl ScenarioDraft {
         &'a self,
         from: &'a str,
         wire: &'a str,
-        beyond: &'a [String],
+        downstream: &'a [String],
     ) -> Vec<(&'a str, &'a str)> {
         let mut at = from;
         let mut ports = Vec::new();
-        for wire in std::iter::once(wire).chain(beyond.iter().map(String::as_str)) {
+        for wire in std::iter::once(wire).chain(downstream.iter().map(String::as_str)) {
             let ends = self.wire(wire).and_then(|wire| wire.between.as_ref());
             let Some(far) = ends.and_then(|ends| ends.iter().find(|end| *end != at)) else { break };
             ports.extend([(at, wire), (far.as_str(), wire)]);

@@ -57,9 +57,13 @@ fn value(node: &Node) -> String {
     match &node.value {
         Value::Table(table) => {
             let entries = table.entries.iter();
-            let said: Vec<String> =
+            let entries: Vec<String> =
                 entries.map(|e| format!("{} = {}", key(&e.key), value(&e.node))).collect();
-            if said.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", said.join(", ")) }
+            if entries.is_empty() {
+                "{}".to_owned()
+            } else {
+                format!("{{ {} }}", entries.join(", "))
+            }
         }
         Value::Array(items) => {
             let long = items.iter().any(|item| matches!(item.value, Value::Table(_)));

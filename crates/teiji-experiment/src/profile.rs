@@ -217,11 +217,11 @@ mod tests {
 
     #[test]
     fn all_mistakes_are_reported_with_their_places() {
-        let said = Profile::parse(
+        let message = Profile::parse(
             "[system]\nksoftirq = 1\n[ports.eth0]\nee = true\nqueues = 0\n[ports.\"a/b\"]\n\n[ports]\nlo = 3\n[port.x]\n",
             "drive.toml",
         );
-        let said = said.unwrap_err().to_string();
+        let message = message.unwrap_err().to_string();
         for part in [
             "drive.toml:2:1",
             "did you mean `ksoftirqd`?",
@@ -230,7 +230,7 @@ mod tests {
             "`a/b` cannot be the name of an interface",
             "unknown key `port`",
         ] {
-            assert!(said.contains(part), "no {part} in\n{said}");
+            assert!(message.contains(part), "no {part} in\n{message}");
         }
         let nothing = Profile::parse("", "drive.toml").unwrap_err().to_string();
         assert!(nothing.contains("the profile sets nothing"), "{nothing}");

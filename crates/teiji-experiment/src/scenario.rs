@@ -309,7 +309,7 @@ pub enum PauseLength {
 impl Flow {
     /// The wire it arrives by.
     pub fn last_wire(&self) -> &str {
-        self.beyond.last().unwrap_or(&self.wire)
+        self.downstream_wires.last().unwrap_or(&self.wire)
     }
 
     /// How long it takes, from the experiment's first instant to the end of the

@@ -79,13 +79,13 @@ fn validate(files: &[PathBuf]) -> Option<Vec<(String, String)>> {
             return None;
         }
     };
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(NOT_INSTALLED) {
-        println!("SKIP: {python}: {said}");
+        println!("SKIP: {python}: {stdout}");
         return None;
     }
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let pairs = said.lines().filter_map(|line| line.split_once('\t'));
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    let pairs = stdout.lines().filter_map(|line| line.split_once('\t'));
     Some(pairs.map(|(file, verdict)| (file.to_owned(), verdict.to_owned())).collect())
 }
 

@@ -32,7 +32,7 @@ fn every_mistake_has_the_message_of_its_golden_file() {
         let name = path.file_name().unwrap().to_str().unwrap();
         let text = mistake_files::read(&path);
         let reading = reader(name, &text).read(&text);
-        let told = reading.findings.to_string();
+        let text = reading.findings.to_string();
         assert!(!reading.findings.is_empty(), "{name} has no mistake at all");
         assert_eq!(
             reading.experiment.is_none(),
@@ -41,11 +41,11 @@ fn every_mistake_has_the_message_of_its_golden_file() {
         );
         let golden = path.with_extension("txt");
         if std::env::var_os("UPDATE").is_some() {
-            fs::write(&golden, &told).unwrap();
+            fs::write(&golden, &text).unwrap();
         }
         let expected = fs::read_to_string(&golden).unwrap_or_default();
-        if told != expected {
-            wrong.push(format!("--- {name}: expected\n{expected}--- told\n{told}"));
+        if text != expected {
+            wrong.push(format!("--- {name}: expected\n{expected}--- told\n{text}"));
         }
     }
     assert!(seen >= 60, "only {seen} files found: is the folder complete?");

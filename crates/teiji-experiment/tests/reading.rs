@@ -274,12 +274,12 @@ fn each_case_may_have_a_processor_of_its_own_speed() {
         "instruction = \"4ns\"\n{PLAIN}\n[cases.one]\n[cases.two]\ninstruction = \"1ns\"\n\
          [cases.three]\ninherits = \"two\"\n"
     );
-    let told = |experiment: &Experiment| {
+    let texts = |experiment: &Experiment| {
         let times = experiment.instruction_times();
         times.iter().map(|(time, cases)| format!("{time}: {}", cases.join(" "))).collect::<Vec<_>>()
     };
-    assert_eq!(told(&read(&text)), ["4 ns: one", "1 ns: two three"]);
-    assert_eq!(told(&read(PLAIN)), ["2 ns: default"]);
+    assert_eq!(texts(&read(&text)), ["4 ns: one", "1 ns: two three"]);
+    assert_eq!(texts(&read(PLAIN)), ["2 ns: default"]);
 }
 
 #[test]
@@ -537,7 +537,7 @@ fn bridges_join_wires_to_one_network_and_flows_find_their_way() {
     assert_eq!(scenario.longest_wait(), Span::from_ns(2 * 130 * 8));
     let over = &scenario.flows[0];
     assert_eq!((over.wire.as_str(), over.last_wire(), over.dscp.get()), ("left", "right", 46));
-    assert_eq!(over.beyond, ["middle", "right"]);
+    assert_eq!(over.downstream_wires, ["middle", "right"]);
     let direct = &scenario.flows[1];
     assert_eq!((direct.wire.as_str(), direct.last_wire()), ("aside", "aside"));
     let ask = &scenario.round_trips[0];

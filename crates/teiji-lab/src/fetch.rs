@@ -378,7 +378,7 @@ impl Fetcher {
         });
         match unpacked {
             Ok(_) => Ok(()),
-            Err(CacheError::Tool { said, .. }) if said.contains("No space left") => {
+            Err(CacheError::Tool { message, .. }) if message.contains("No space left") => {
                 Err(StoreError::Full { what: what.to_owned(), path: root.to_owned() }.into())
             }
             Err(error) => {
@@ -430,8 +430,8 @@ fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
     let sha256 = item::sha256_of(&path).map_err(|e| CacheError::io("read", &path, e))?;
     if sha256 != remote.sha256 {
         item::remove(&path)?;
-        let said = format!("{} has digest {sha256} instead of {}", remote.file, remote.sha256);
-        return Err(CacheError::MirrorChanging { said });
+        let message = format!("{} has digest {sha256} instead of {}", remote.file, remote.sha256);
+        return Err(CacheError::MirrorChanging { message });
     }
     let mut parts = remote.file.split('_');
     let name = parts.next().unwrap_or_default().to_owned();

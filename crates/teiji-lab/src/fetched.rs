@@ -146,14 +146,14 @@ pub(crate) fn send(list: &str, port: &mut impl Write) -> io::Result<()> {
 
 /// A regular file's contents; files of procfs and the like have no length.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let said = |error: io::Error| error.to_string();
-    if !fs::metadata(path).map_err(said)?.is_file() {
+    let message = |error: io::Error| error.to_string();
+    if !fs::metadata(path).map_err(message)?.is_file() {
         return Err("it is no regular file; pack a folder with `tar` first".to_owned());
     }
     let mut contents = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MOST + 1).read_to_end(&mut contents))
-        .map_err(said)?;
+        .map_err(message)?;
     if contents.len() as u64 > MOST {
         return Err(format!("it has more than {} MiB; pack it with `gzip` first", MOST >> 20));
     }

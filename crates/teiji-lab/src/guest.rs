@@ -91,8 +91,8 @@ pub fn init(measure: impl FnOnce(&InitArgs) -> Vec<OsString>) -> ! {
             Some(port) => Ok(port),
             none => open_port().map(|opened| none.insert(opened)),
         };
-        let tell = |port| protocol::send(port, Kind::Failure, sentence.as_bytes()).is_ok();
-        if port.is_ok_and(tell) {
+        let send = |port| protocol::send(port, Kind::Failure, sentence.as_bytes()).is_ok();
+        if port.is_ok_and(send) {
             wait_for_the_host();
         }
     }
@@ -167,12 +167,12 @@ fn wait_for(mut child: Child, args: &InitArgs, watchdog: &mut Watchdog) -> Resul
         match ended.recv_timeout(wait) {
             Ok(Ok(status)) if status.success() => return Ok(()),
             Ok(Ok(status)) => {
-                let said = fs::read_to_string(CHILD_STDERR).unwrap_or_default();
-                let said = said.trim();
-                return Err(if said.is_empty() {
+                let stderr = fs::read_to_string(CHILD_STDERR).unwrap_or_default();
+                let stderr = stderr.trim();
+                return Err(if stderr.is_empty() {
                     format!("the measurement ended with {status}")
                 } else {
-                    said.to_owned()
+                    stderr.to_owned()
                 });
             }
             Ok(Err(error)) => return Err(format!("cannot wait for the measurement: {error}")),

@@ -90,14 +90,14 @@ impl Qemu {
     ) -> Result<Self, String> {
         let mut qemu =
             Self { program, version: MINIMUM, package_version: None, env, data_dirs, lease: None };
-        let text = qemu.ask(&["--version"])?;
+        let text = qemu.run(&["--version"])?;
         let shown = qemu.program.display();
         qemu.version = QemuVersion::parse(&text)
             .ok_or_else(|| format!("{shown} does not tell its version"))?;
         if qemu.version < MINIMUM {
             return Err(format!("{shown} is {}", qemu.version));
         }
-        let devices = qemu.ask(&["-M", "none", "-device", "help"])?;
+        let devices = qemu.run(&["-M", "none", "-device", "help"])?;
         for device in DEVICES {
             if !devices.contains(&format!("name \"{device}\"")) {
                 return Err(format!("{shown} {} has no NIC {device}", qemu.version));
@@ -106,7 +106,7 @@ impl Qemu {
         Ok(qemu)
     }
 
-    fn ask(&self, args: &[&str]) -> Result<String, String> {
+    fn run(&self, args: &[&str]) -> Result<String, String> {
         let shown = self.program.display();
         let mut command = self.command();
         teiji_sys::process::die_with_parent(&mut command);
@@ -118,8 +118,8 @@ impl Qemu {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{shown} does not start ({})", said.lines().next().unwrap_or("no message")))
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{shown} does not start ({})", stderr.lines().next().unwrap_or("no message")))
     }
 }
 

@@ -42,7 +42,7 @@ pub enum VmError {
         source: std::io::Error,
     },
     /// QEMU refused the machine or died.
-    #[error("QEMU ended early ({status}){}{}{}", said(.stderr), memory(*.status, .stderr), quoted(.console))]
+    #[error("QEMU ended early ({status}){}{}{}", quote_stderr(.stderr), memory(*.status, .stderr), quoted(.console))]
     QemuEnded {
         /// How it ended.
         status: ExitStatus,
@@ -100,7 +100,7 @@ pub enum VmError {
     Protocol(std::io::Error),
 }
 
-fn said(stderr: &str) -> String {
+fn quote_stderr(stderr: &str) -> String {
     let text = stderr.trim();
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
@@ -303,8 +303,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (console, stderr) = (dir.path().join("console"), dir.path().join("stderr"));
         fs::write(&console, "booting").unwrap();
-        let ended = |said: &str| {
-            fs::write(&stderr, said).unwrap();
+        let ended = |stderr_text: &str| {
+            fs::write(&stderr, stderr_text).unwrap();
             why_ended(ExitStatus::from_raw(0), &console, &stderr).to_string()
         };
         let by = "qemu-system-x86_64: terminating on signal 2 from pid 7 (<unknown process>)";
@@ -316,14 +316,14 @@ mod tests {
 
     #[test]
     fn a_machine_that_found_no_memory_says_what_to_do() {
-        let said = |raw: i32, stderr: &str| {
+        let message = |raw: i32, stderr: &str| {
             let (status, stderr) = (ExitStatus::from_raw(raw), stderr.to_owned());
             VmError::QemuEnded { status, stderr, console: Vec::new() }.to_string()
         };
         let short =
-            said(1 << 8, "-accel tcg: allocate 1 bytes for jit buffer: Cannot allocate memory");
+            message(1 << 8, "-accel tcg: allocate 1 bytes for jit buffer: Cannot allocate memory");
         assert!(short.contains("too little free memory for a guest: end other"), "{short}");
-        assert!(said(libc::SIGKILL, "").contains("lack of memory"));
-        assert!(!said(1 << 8, "no such device").contains("memory"));
+        assert!(message(libc::SIGKILL, "").contains("lack of memory"));
+        assert!(!message(1 << 8, "no such device").contains("memory"));
     }
 }

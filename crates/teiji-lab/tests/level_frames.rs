@@ -189,8 +189,8 @@ fn dissect(payloads: &[String], ethertype: &str, fields: &[&str]) -> Vec<String>
     tshark.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-nr").arg(&capture);
     tshark.args(["-T", "fields"]).args(fields.iter().flat_map(|field| ["-e", field]));
     let output = tshark.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && !said.contains("Lua"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && !stderr.contains("Lua"), "{stderr}");
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -223,8 +223,8 @@ fn wireshark_reads_a_frame_as_the_module_does() {
         .filter(|(_, verdict)| *verdict == "malformed")
         .map(|(hex, _)| hex)
         .collect();
-    for (payload, said) in malformed.iter().zip(dissect(&malformed, "8808", &["_ws.col.Info"])) {
-        assert!(said.starts_with("Level frame, malformed: "), "{payload}: {said}");
+    for (payload, info) in malformed.iter().zip(dissect(&malformed, "8808", &["_ws.col.Info"])) {
+        assert!(info.starts_with("Level frame, malformed: "), "{payload}: {info}");
     }
     // PAUSE stays Wireshark's own.
     let pause = format!("0001ffff{}", "00".repeat(42));

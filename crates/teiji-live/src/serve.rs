@@ -97,7 +97,7 @@ fn answer(mut stream: TcpStream, text: &Mutex<String>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn ask(server: &Server, request: &str) -> String {
+    fn request_of(server: &Server, request: &str) -> String {
         let mut stream = TcpStream::connect(server.address()).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -111,17 +111,19 @@ mod tests {
         let server = Server::start("127.0.0.1:0".parse().unwrap()).unwrap();
         server.set("first\n".to_owned());
         server.set("second\n".to_owned());
-        let got = ask(&server, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let got = request_of(&server, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
         assert!(got.contains("\r\nContent-Length: 7\r\n") && got.contains(CONTENT_TYPE), "{got}");
         assert!(got.ends_with("\r\n\r\nsecond\n"), "{got}");
-        assert!(ask(&server, "HEAD /metrics HTTP/1.0\r\n\r\n").ends_with("close\r\n\r\n"));
-        assert!(ask(&server, "GET /metrics?x=1 HTTP/1.1\r\n\r\n").ends_with("second\n"));
-        assert!(ask(&server, "GET /../etc/passwd HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-        assert!(ask(&server, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+        assert!(request_of(&server, "HEAD /metrics HTTP/1.0\r\n\r\n").ends_with("close\r\n\r\n"));
+        assert!(request_of(&server, "GET /metrics?x=1 HTTP/1.1\r\n\r\n").ends_with("second\n"));
+        assert!(
+            request_of(&server, "GET /../etc/passwd HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404")
+        );
+        assert!(request_of(&server, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
         // No request, and one without end.
         drop(TcpStream::connect(server.address()).unwrap());
-        assert_eq!(ask(&server, &"x".repeat(2 * HEAD)), "");
+        assert_eq!(request_of(&server, &"x".repeat(2 * HEAD)), "");
     }
 
     #[test]

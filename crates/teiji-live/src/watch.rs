@@ -79,7 +79,7 @@ struct Shared {
 struct AllSeen {
     intervals: Intervals<Key>,
     flows: BTreeMap<Key, Total>,
-    beyond: u64,
+    unrecorded: u64,
     dropped: u64,
 }
 
@@ -112,7 +112,7 @@ impl Watch {
         let seen = AllSeen {
             intervals: Intervals::new(None),
             flows: BTreeMap::new(),
-            beyond: 0,
+            unrecorded: 0,
             dropped: 0,
         };
         let shared = Arc::new(Shared { ended: AtomicBool::new(false), seen: Mutex::new(seen) });
@@ -179,7 +179,7 @@ impl AllSeen {
         let key = (outgoing, FlowKey::new(0, &frame, probe.as_ref()));
         if !self.flows.contains_key(&key) {
             if self.flows.len() >= FLOWS {
-                self.beyond += 1;
+                self.unrecorded += 1;
                 return;
             }
             self.flows.insert(key, Total::default());
@@ -215,6 +215,6 @@ impl AllSeen {
             });
             true
         });
-        (flows, self.beyond + self.dropped)
+        (flows, self.unrecorded + self.dropped)
     }
 }

@@ -155,8 +155,8 @@ impl Plan {
                 }
                 _ => Ok(()),
             };
-            if let Err(said) = exchanged {
-                return Err(NetError::Elsewhere { said, left: applied.take_back() });
+            if let Err(message) = exchanged {
+                return Err(NetError::Elsewhere { message, left: applied.take_back() });
             }
             if let Err(cause) = applied.execute(step, &interrupted) {
                 let mut error = applied.step_error(step, &cause);
@@ -280,8 +280,8 @@ impl Applied {
         let command = self.plan.command(step);
         let driver = port.and_then(|port| {
             let host = self.hosts.get(&step.host)?;
-            let ask = || ethtool::driver_info(&port.ifname).ok();
-            netns::in_namespace(host.namespace.as_fd(), ask).ok()?
+            let look = || ethtool::driver_info(&port.ifname).ok();
+            netns::in_namespace(host.namespace.as_fd(), look).ok()?
         });
         let failed = Failed {
             action: &step.action,
@@ -353,8 +353,8 @@ impl Applied {
             Action::Bridge => Ok(link::create_bridge(&mut host.netlink, BRIDGE)?),
             Action::Enslave { port } => {
                 let port = attached(*port)?.index;
-                let gone = Cause::Kernel(KernelError { errno: ENODEV, extack: None });
-                let bridge = link::find(&mut host.netlink, BRIDGE)?.ok_or(gone)?;
+                let missing = Cause::Kernel(KernelError { errno: ENODEV, extack: None });
+                let bridge = link::find(&mut host.netlink, BRIDGE)?.ok_or(missing)?;
                 Ok(link::set_master(&mut host.netlink, port, bridge.index)?)
             }
             Action::Forward { port, to } => {
@@ -430,7 +430,8 @@ impl Applied {
             if port.attachment != Attachment::Elsewhere {
                 continue;
             }
-            let same = |told: &&PortAddress| told.host == port.host && told.wire == port.wire;
+            let same =
+                |received: &&PortAddress| received.host == port.host && received.wire == port.wire;
             let missing = || format!("no machine has the port {}.{}", port.host, port.wire);
             let PortAddress { mac, .. } = *all.iter().find(same).ok_or_else(missing)?;
             // It has no index here, and is never asked for.

@@ -81,7 +81,7 @@ impl KernelBefore {
     }
 
     /// Files that are not there any more, and so are not put back.
-    pub(crate) fn gone(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &str> {
         let paths = self.files.iter().map(|file| file.path.as_str());
         paths.filter(|path| !Path::new(path).exists())
     }
@@ -168,12 +168,12 @@ mod tests {
     fn files_are_put_back_where_they_differ_and_the_rest_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let [changed, refused, gone] = ["changed", "refused", "gone"].map(path);
+        let [changed, refused, deleted] = ["changed", "refused", "gone"].map(path);
         fs::write(&changed, "300\n").unwrap();
         fs::write(&refused, "1\n").unwrap();
-        fs::write(&gone, "2\n").unwrap();
+        fs::write(&deleted, "2\n").unwrap();
         let mut before = KernelBefore::default();
-        for file in [&changed, &refused, &gone, &path("missing")] {
+        for file in [&changed, &refused, &deleted, &path("missing")] {
             before.remember_file(file);
         }
         fs::write(&changed, "64\n").unwrap();
@@ -181,9 +181,9 @@ mod tests {
         before.remember_file(&changed);
         fs::remove_file(&refused).unwrap();
         fs::create_dir(&refused).unwrap();
-        fs::remove_file(&gone).unwrap();
+        fs::remove_file(&deleted).unwrap();
         let left = before.put_back();
-        assert_eq!(before.gone().collect::<Vec<_>>(), [gone.as_str()]);
+        assert_eq!(before.missing().collect::<Vec<_>>(), [deleted.as_str()]);
         assert_eq!(fs::read_to_string(&changed).unwrap(), "300");
         let [only] = &left[..] else { panic!("{left:?}") };
         assert!(only.contains("its value 1 was not put back: Is a directory"), "{only}");

@@ -33,10 +33,10 @@ pub enum NetError {
     #[error("interrupted while the network was being set up.{}", aftermath(.0))]
     Interrupted(Vec<String>),
     /// Another machine of the experiment is not ready; what had been done here was undone.
-    #[error("{said}.{}", aftermath(.left))]
+    #[error("{message}.{}", aftermath(.left))]
     Elsewhere {
         /// Why.
-        said: String,
+        message: String,
         /// What could not be undone here.
         left: Vec<String>,
     },

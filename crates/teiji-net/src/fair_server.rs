@@ -52,15 +52,15 @@ pub fn sentence(servers: &BTreeMap<u16, FairServer>) -> Option<String> {
         alike.entry(*server).or_default().push(*cpu);
     }
     let several = alike.values().map(Vec::len).sum::<usize>() < servers.len() || alike.len() > 1;
-    let told = alike.iter().map(|(server, on)| {
+    let values = alike.iter().map(|(server, on)| {
         let place = if several { format!(" on CPU {}", cpus::list(on)) } else { String::new() };
         format!("{} of every {}{place}", server.runtime, server.period)
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| {
+    let values: Vec<String> = values.collect();
+    (!values.is_empty()).then(|| {
         format!(
             "ordinary threads that starve get {} (fair server, debugfs {FOLDER})",
-            told.join(", ")
+            values.join(", ")
         )
     })
 }
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn equal_servers_share_a_sentence_and_inactive_ones_have_none() {
         let server = |ms| FairServer { runtime: Span::from_millis(ms), period: Span::from_secs(1) };
-        let said = |servers: &[(u16, i64)]| {
+        let shown = |servers: &[(u16, i64)]| {
             sentence(&servers.iter().map(|(cpu, ms)| (*cpu, server(*ms))).collect())
         };
         assert_eq!(
-            said(&[(0, 50), (1, 50)]).unwrap(),
+            shown(&[(0, 50), (1, 50)]).unwrap(),
             "ordinary threads that starve get 50 ms of every 1 s (fair server, debugfs \
              sched/fair_server)"
         );
-        let mixed = said(&[(0, 50), (1, 0), (2, 50), (3, 300)]).unwrap();
+        let mixed = shown(&[(0, 50), (1, 0), (2, 50), (3, 300)]).unwrap();
         assert!(mixed.contains("50 ms of every 1 s on CPU 0,2, 300 ms of every 1 s on CPU 3"));
-        assert_eq!(said(&[(0, 0), (1, 0)]), None);
-        assert_eq!(said(&[]), None);
+        assert_eq!(shown(&[(0, 0), (1, 0)]), None);
+        assert_eq!(shown(&[]), None);
     }
 
     #[test]

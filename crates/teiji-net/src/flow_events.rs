@@ -46,11 +46,11 @@ impl FlowEvents {
     pub fn take(&mut self) -> Taken {
         let mut taken = Taken::default();
         loop {
-            match self.netlink.told() {
-                Ok(Some(told)) => {
-                    taken.receivers.extend(prioflow_events::parse_receivers(&told));
+            match self.netlink.notification() {
+                Ok(Some(message)) => {
+                    taken.receivers.extend(prioflow_events::parse_receivers(&message));
                     taken.events.extend(
-                        prioflow_events::parse(&told).filter(|event| event.index == self.index),
+                        prioflow_events::parse(&message).filter(|event| event.index == self.index),
                     );
                 }
                 Err(KernelError { errno: ENOBUFS, .. }) => taken.lost = true,

@@ -164,8 +164,8 @@ mod tests {
             fair_servers: Some([(0, FairServer { runtime, ..server })].into()),
             ..machine.clone()
         };
-        let said = with(server.runtime).rt_throttling().unwrap();
-        assert!(said.contains("starve get 50 ms of every 1 s"), "{said}");
+        let text = with(server.runtime).rt_throttling().unwrap();
+        assert!(text.contains("starve get 50 ms of every 1 s"), "{text}");
         assert_eq!(with(Span::ZERO).rt_throttling(), None);
         let machine = Machine { kernel_release: Some("6.1.0-56-rt-amd64".to_owned()), ..machine };
         let throttling = machine.rt_throttling().unwrap();

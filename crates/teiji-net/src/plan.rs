@@ -201,7 +201,7 @@ impl Plan {
         for (port, planned) in ports.iter().enumerate().filter(|(_, port)| here(port)) {
             let step = |action| Step { host: planned.host.clone(), action };
             steps.push(step(Action::Carrier { port }));
-            for peer in ends::beyond(port, &ports, &wires) {
+            for peer in ends::reached_hosts(port, &ports, &wires) {
                 if planned.bridged {
                     steps.push(step(Action::Forward { port, to: peer }));
                     continue;

@@ -247,23 +247,23 @@ impl ProcessingSetting {
 
     /// What [`observe`] should say afterwards, by its keys.
     pub(crate) fn expected(&self) -> Vec<(String, String)> {
-        let said = |key: &str, value: String| (key.to_owned(), value);
+        let entry = |key: &str, value: String| (key.to_owned(), value);
         match self {
-            Self::File { name, value } => vec![said(name, value.to_string())],
-            Self::Rps(cpus) => vec![said(RPS, cpus::list(cpus))],
+            Self::File { name, value } => vec![entry(name, value.to_string())],
+            Self::Rps(cpus) => vec![entry(RPS, cpus::list(cpus))],
             Self::Xps(lists) => (0_u16..)
                 .zip(lists)
                 .map(|(queue, cpus)| (format!("{XPS} of tx-{queue}"), cpus::list(cpus)))
                 .collect(),
-            Self::Bql(bytes) => vec![said(BQL, bytes.to_string())],
-            Self::GsoMaxSize(bytes) => vec![said(GSO_MAX_SIZE, bytes.to_string())],
-            Self::IrqCpus(cpus) => vec![said(INTERRUPT_CPUS, cpus::list(cpus))],
-            Self::IrqPolicy(policy) => vec![said(INTERRUPT_THREADS, policy.to_string())],
+            Self::Bql(bytes) => vec![entry(BQL, bytes.to_string())],
+            Self::GsoMaxSize(bytes) => vec![entry(GSO_MAX_SIZE, bytes.to_string())],
+            Self::IrqCpus(cpus) => vec![entry(INTERRUPT_CPUS, cpus::list(cpus))],
+            Self::IrqPolicy(policy) => vec![entry(INTERRUPT_THREADS, policy.to_string())],
             Self::Napi { threaded, policy, cpus } => {
                 let on = if *threaded { "on" } else { "off" };
-                let policy = policy.map(|policy| said(NAPI_THREADS, policy.to_string()));
-                let cpus = cpus.as_ref().map(|cpus| said(NAPI_CPUS, cpus::list(cpus)));
-                [Some(said(NAPI_THREADED, on.to_owned())), policy, cpus]
+                let policy = policy.map(|policy| entry(NAPI_THREADS, policy.to_string()));
+                let cpus = cpus.as_ref().map(|cpus| entry(NAPI_CPUS, cpus::list(cpus)));
+                [Some(entry(NAPI_THREADED, on.to_owned())), policy, cpus]
                     .into_iter()
                     .flatten()
                     .collect()
@@ -349,9 +349,9 @@ pub(crate) fn byte_limit(ifname: &str) -> Option<u64> {
 /// namespace, which `pollers` poll. What it does not say is not there.
 pub(crate) fn observe(link: &Link, pollers: &[KernelThread]) -> BTreeMap<String, String> {
     let ifname = link.name.as_str();
-    let mut said = BTreeMap::new();
+    let mut values = BTreeMap::new();
     let mut say = |key: &str, value: Option<String>| {
-        value.map(|value| said.insert(key.to_owned(), value));
+        value.map(|value| values.insert(key.to_owned(), value));
     };
     if let Ok(irqs) = interrupts::of(ifname) {
         let numbers: Vec<String> = irqs.iter().map(u32::to_string).collect();
@@ -383,5 +383,5 @@ pub(crate) fn observe(link: &Link, pollers: &[KernelThread]) -> BTreeMap<String,
             None => say(&file, Some(value)),
         }
     }
-    said
+    values
 }

@@ -347,8 +347,8 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
 }
 
 fn restore_bridge(netlink: &mut Netlink, index: u32, bridge: &str) -> Result<(), KernelError> {
-    let gone = KernelError { errno: ENODEV, extack: None };
-    let bridge = link::find(netlink, bridge)?.ok_or(gone)?;
+    let missing = KernelError { errno: ENODEV, extack: None };
+    let bridge = link::find(netlink, bridge)?.ok_or(missing)?;
     link::set_master(netlink, index, bridge.index)
 }
 

@@ -208,9 +208,10 @@ fn real_time_now() -> Option<String> {
             1_000_000 - runtime.as_ns().saturating_mul(1_000_000) / period_ns
         }
     };
-    let mut told: Vec<String> = servers.values().map(|server| limit(server).to_string()).collect();
-    told.dedup();
-    Some(told.join(", "))
+    let mut limits: Vec<String> =
+        servers.values().map(|server| limit(server).to_string()).collect();
+    limits.dedup();
+    Some(limits.join(", "))
 }
 
 impl SystemSetting {

@@ -142,15 +142,17 @@ pub(crate) fn places(threads: &[KernelThread]) -> Option<String> {
 
 fn common(
     threads: &[KernelThread],
-    ask: impl Fn(&KernelThread) -> Option<String>,
+    value_of: impl Fn(&KernelThread) -> Option<String>,
 ) -> Option<String> {
-    let said: Vec<(&str, String)> =
-        threads.iter().filter_map(|t| Some((t.name.as_str(), ask(t)?))).collect();
-    let (_, first) = said.first()?;
-    if said.iter().all(|(_, value)| value == first) {
+    let values: Vec<(&str, String)> =
+        threads.iter().filter_map(|t| Some((t.name.as_str(), value_of(t)?))).collect();
+    let (_, first) = values.first()?;
+    if values.iter().all(|(_, value)| value == first) {
         return Some(first.clone());
     }
-    Some(said.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", "))
+    Some(
+        values.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", "),
+    )
 }
 
 fn name_of(is: ThreadPolicy) -> String {

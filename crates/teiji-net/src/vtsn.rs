@@ -157,16 +157,16 @@ impl Setting {
     /// What [`observe`] should say afterwards, by its keys. The offset of a
     /// clock is not among it: it changes as the clock runs.
     pub(crate) fn expected(&self) -> Vec<(String, String)> {
-        let said = |key: &str, value: Option<u32>| Some((key.to_owned(), value?.to_string()));
+        let entry = |key: &str, value: Option<u32>| Some((key.to_owned(), value?.to_string()));
         match *self {
-            Self::Speed { mbps } => said(SPEED, Some(mbps)).into_iter().collect(),
+            Self::Speed { mbps } => entry(SPEED, Some(mbps)).into_iter().collect(),
             // The driver rounds the transmit ring up.
-            Self::Ring { tx, rx } => said(RING_TX, tx.map(u32::next_power_of_two))
+            Self::Ring { tx, rx } => entry(RING_TX, tx.map(u32::next_power_of_two))
                 .into_iter()
-                .chain(said(RING_RX, rx))
+                .chain(entry(RING_RX, rx))
                 .collect(),
             Self::Moderation { tx_us, rx_us } => {
-                said(MODERATION_TX, tx_us).into_iter().chain(said(MODERATION_RX, rx_us)).collect()
+                entry(MODERATION_TX, tx_us).into_iter().chain(entry(MODERATION_RX, rx_us)).collect()
             }
             Self::Pause { on } => {
                 [PAUSE_TX, PAUSE_RX].map(|key| (key.to_owned(), on_off(on).to_owned())).to_vec()
@@ -227,9 +227,9 @@ const EEE: &str = "EEE";
 /// What the driver of a link in the calling thread's namespace says of all
 /// this. What it does not say is not there.
 pub(crate) fn observe(ifname: &str, index: u32) -> BTreeMap<String, String> {
-    let mut said = BTreeMap::new();
+    let mut values = BTreeMap::new();
     let mut say = |key: &str, value: &dyn fmt::Display| {
-        said.insert(key.to_owned(), value.to_string());
+        values.insert(key.to_owned(), value.to_string());
     };
     if let Some(mbps) = ethtool::mbps(index) {
         say(SPEED, &mbps);
@@ -259,7 +259,7 @@ pub(crate) fn observe(ifname: &str, index: u32) -> BTreeMap<String, String> {
             }
         }
     }
-    said
+    values
 }
 
 #[cfg(test)]

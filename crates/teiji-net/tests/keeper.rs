@@ -70,8 +70,8 @@ fn a_killed_programs_nics_are_given_back() {
         let mut victim = Command::new(std::env::current_exe().unwrap());
         let victim = victim.arg("victim").stderr(Stdio::inherit()).output().unwrap();
         assert!(!victim.status.success(), "the victim dies");
-        let said = String::from_utf8_lossy(&victim.stdout).into_owned();
-        assert!(said.contains("applied"), "{said}");
+        let stdout = String::from_utf8_lossy(&victim.stdout).into_owned();
+        assert!(stdout.contains("applied"), "{stdout}");
         assert!(!sh("ip -br link").contains("c0"), "its NICs went with its namespaces");
         sh(NICS);
         eventually("the keeper restores the NICs", || addresses() == before);

@@ -173,12 +173,12 @@ pub(crate) fn remove() -> Result<Option<String>, ProfileError> {
 }
 
 fn systemctl(words: &[&str]) -> Result<(), String> {
-    let said = Command::new("systemctl").args(words).output();
-    let said = said.map_err(|error| format!("cannot run systemctl: {error}"))?;
-    if said.status.success() {
+    let output = Command::new("systemctl").args(words).output();
+    let output = output.map_err(|error| format!("cannot run systemctl: {error}"))?;
+    if output.status.success() {
         return Ok(());
     }
-    let text = String::from_utf8_lossy(&said.stderr);
+    let text = String::from_utf8_lossy(&output.stderr);
     Err(format!("`systemctl {}` failed: {}", words.join(" "), text.trim()))
 }
 
@@ -244,8 +244,8 @@ mod tests {
     #[test]
     fn systemd_escapes_names_in_the_same_way() {
         for name in ["enp3s0", "enp3s0.5", "br-lan", ".a", "a b"] {
-            let Ok(said) = Command::new("systemd-escape").arg(name).output() else { return };
-            assert_eq!(String::from_utf8_lossy(&said.stdout).trim_end(), escaped(name));
+            let Ok(output) = Command::new("systemd-escape").arg(name).output() else { return };
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), escaped(name));
         }
     }
 }

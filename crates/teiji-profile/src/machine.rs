@@ -200,7 +200,7 @@ pub struct Reverted {
     /// The profile's file; `None` if none was applied.
     pub file: Option<String>,
     /// What the machine had before and has not any more, so that nothing of it was put back.
-    pub gone: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 /// Puts back what there was before any profile, and has none applied at the machine's start.
@@ -210,9 +210,9 @@ pub struct Reverted {
 pub fn revert(store: &Store) -> Result<Reverted, ProfileError> {
     let locked = store.lock()?;
     let removed = at_boot::remove()?;
-    let gone = locked.journal()?.map(|journal| journal.before.gone()).unwrap_or_default();
+    let missing = locked.journal()?.map(|journal| journal.before.missing()).unwrap_or_default();
     let file = put_back(&locked, None)?;
-    Ok(Reverted { file: file.or(removed), gone })
+    Ok(Reverted { file: file.or(removed), missing })
 }
 
 /// Keeps what was applied for good.

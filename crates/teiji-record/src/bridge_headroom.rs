@@ -15,9 +15,11 @@ pub struct BridgeHeadroom {
     /// Of it the headroom for in-flight frames after XOFF.
     pub headroom: u32,
     /// XOFFs that the port sent because of them.
-    pub asks: u64,
+    #[serde(rename = "asks")]
+    pub pause_requests: u64,
     /// The most frames that waited for this port.
     pub most: u32,
     /// Frames that this port received and that exceeded the space, so they could be dropped.
-    pub beyond: u64,
+    #[serde(rename = "beyond")]
+    pub over_limit: u64,
 }

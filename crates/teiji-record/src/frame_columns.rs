@@ -4,7 +4,7 @@ use teiji_core::time::Instant;
 
 use crate::columns::{Column, Kind, Row, as_counted, as_stored, flow, instant, seq, stamp};
 use crate::parquet::FORMAT;
-use crate::{FrameRow, fate};
+use crate::{FrameRow, tx_error};
 
 impl Row for FrameRow {
     const FORMAT: &'static str = FORMAT;
@@ -47,9 +47,9 @@ impl Row for FrameRow {
             name: "fate",
             optional: true,
             kind: Kind::Text(
-                |row| row.fate.map(fate::emit),
+                |row| row.tx_error.map(tx_error::emit),
                 |row, text| {
-                    row.fate = Some(fate::parse(text)?);
+                    row.tx_error = Some(tx_error::parse(text)?);
                     Some(())
                 },
             ),

@@ -45,7 +45,7 @@ pub struct Facts {
 /// What is known of one listener beside the frames it heard.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerFacts {
-    /// The planned flows it heard at least once.
+    /// The planned flows of which it received a frame.
     pub flows: BTreeSet<u16>,
     /// Packets that were not frames of a planned flow.
     pub foreign: u64,
@@ -55,17 +55,17 @@ pub struct ListenerFacts {
     #[serde(default, rename = "silences")]
     pub pauses: Vec<PeerPause>,
     /// With flow control: its headroom.
-    #[serde(default)]
-    pub room: Option<ReceiveHeadroom>,
+    #[serde(default, rename = "room")]
+    pub headroom: Option<ReceiveHeadroom>,
 }
 
 impl Facts {
     /// Foreign packets on the socket that `flow` came in by: those of the
-    /// listeners that heard it, or of all if none did.
+    /// listeners that received its frames, or of all if none did.
     pub fn foreign(&self, flow: u16) -> u64 {
-        let heard = |l: &&ListenerFacts| l.flows.contains(&flow);
-        let by_nobody = !self.listeners.iter().any(|l| heard(&l));
-        self.listeners.iter().filter(|l| by_nobody || heard(l)).map(|l| l.foreign).sum()
+        let received = |l: &&ListenerFacts| l.flows.contains(&flow);
+        let by_nobody = !self.listeners.iter().any(|l| received(&l));
+        self.listeners.iter().filter(|l| by_nobody || received(l)).map(|l| l.foreign).sum()
     }
 }
 
@@ -153,7 +153,7 @@ impl Table {
             row.tx_sched = tx.tx_sched;
             row.tx_kernel = tx.tx_kernel;
             row.tx_hardware = tx.tx_hardware;
-            row.fate = tx.fate;
+            row.tx_error = tx.tx_error;
         }
         unplanned
     }
@@ -164,7 +164,7 @@ impl Table {
             foreign: log.foreign,
             socket_drops: log.socket_drops,
             pauses: log.pauses.clone(),
-            room: log.room,
+            headroom: log.headroom,
         };
         for (arrival, rx) in (0..).zip(&log.arrivals) {
             let row = self.row(rx.flow, rx.seq).filter(|row| row.scheduled == rx.scheduled);

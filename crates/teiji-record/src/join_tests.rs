@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use teiji::{Fate, ReceiveHeadroom, TxRecord};
+use teiji::{ReceiveHeadroom, TxError, TxRecord};
 use teiji_core::reception::Reception;
 use teiji_core::time::Tai;
 use teiji_experiment::SendMode;
@@ -29,7 +29,7 @@ fn tx(plan: &FlowPlan, seq: u64) -> TxRecord {
         tx_sched: None,
         tx_kernel: Some(scheduled + Span::from_micros(2)),
         tx_hardware: None,
-        fate: None,
+        tx_error: None,
     }
 }
 
@@ -64,8 +64,8 @@ fn listener(arrivals: Vec<RxRecord>) -> ListenerLog {
 fn a_frame_is_one_row_with_all_that_was_seen_of_it() {
     let plan = plan(0, 2);
     let sighting = Sighting { flow: 0, seq: 1, at: Instant::from_ns(77) };
-    let heard = listener(vec![rx(&plan, 1, 5), rx(&plan, 0, 6)]);
-    let joined = join(std::slice::from_ref(&plan), &[talker(&plan, [0, 1])], &[heard], [sighting]);
+    let log = listener(vec![rx(&plan, 1, 5), rx(&plan, 0, 6)]);
+    let joined = join(std::slice::from_ref(&plan), &[talker(&plan, [0, 1])], &[log], [sighting]);
     let row = &joined.rows[1];
     assert_eq!((row.flow, row.seq, row.scheduled), (0, 1, plan.departure(1)));
     assert_eq!(row.woke, Some(plan.departure(1)));
@@ -98,9 +98,9 @@ fn a_flow_without_talker_log_still_has_all_its_rows() {
 #[test]
 fn duplicates_are_counted_and_the_first_copy_kept() {
     let plan = plan(0, 1);
-    let heard = listener(vec![rx(&plan, 0, 5), rx(&plan, 0, 9)]);
+    let log = listener(vec![rx(&plan, 0, 5), rx(&plan, 0, 9)]);
     let sighting = |ns| Sighting { flow: 0, seq: 0, at: Instant::from_ns(ns) };
-    let joined = join(&[plan], &[], &[heard], [sighting(1), sighting(2)]);
+    let joined = join(&[plan], &[], &[log], [sighting(1), sighting(2)]);
     assert_eq!((joined.rows[0].copies, joined.rows[0].rx_kernel), (2, Some(Instant::from_ns(5))));
     assert_eq!(joined.rows[0].wire, Some(Instant::from_ns(1)));
     assert_eq!(joined.facts.wire_copies, 1);
@@ -113,26 +113,26 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
     let beyond_the_end = rx(&ours, 2, 5);
     let straggler = RxRecord { scheduled: Instant::from_ns(3), ..rx(&ours, 1, 5) };
     let pause = PeerPause { requested: Instant::from_ns(7), released: Instant::from_ns(8) };
-    let heard = ListenerLog {
+    let log = ListenerLog {
         arrivals: vec![other_flow, beyond_the_end, straggler],
         foreign: 10,
         socket_drops: 4,
         pauses: vec![pause],
-        room: Some(ReceiveHeadroom {
+        headroom: Some(ReceiveHeadroom {
             buffer: 9,
             high: 5,
             headroom: 4,
             frames: 1,
-            asks: 2,
+            pause_requests: 2,
             fullest: 7,
         }),
     };
     let late_talker = talker(&ours, [0, 1, 2]);
-    let joined = join(&[ours], &[late_talker], &[heard], []);
+    let joined = join(&[ours], &[late_talker], &[log], []);
     assert_eq!((joined.facts.foreign(0), joined.facts.unplanned), (13, 1));
     let listener = &joined.facts.listeners[0];
     assert_eq!((listener.socket_drops, &listener.pauses[..]), (4, &[pause][..]));
-    assert_eq!(listener.room.map(|room| room.fullest), Some(7));
+    assert_eq!(listener.headroom.map(|headroom| headroom.fullest), Some(7));
     let written = serde_json::to_value(listener).unwrap();
     assert_eq!(written["silences"][0]["asked"], 7, "as docs/records.md has it");
     assert!(joined.rows.iter().all(|row| row.copies == 0));
@@ -150,9 +150,9 @@ fn foreign_packets_count_for_the_flows_of_that_socket() {
 fn the_senders_complaint_is_kept() {
     let plan = plan(0, 1);
     let mut log = talker(&plan, [0]);
-    log.frames[0].fate = Some(Fate::Missed);
+    log.frames[0].tx_error = Some(TxError::Missed);
     let joined = join(&[plan], &[log], &[], []);
-    assert_eq!(joined.rows[0].fate, Some(Fate::Missed));
+    assert_eq!(joined.rows[0].tx_error, Some(TxError::Missed));
 }
 
 proptest! {
@@ -161,12 +161,12 @@ proptest! {
         arrivals in proptest::collection::vec((0_u16..4, 0_u64..12), 0..100), frames in 0_u64..10,
     ) {
         let plans = [plan(2, frames), plan(0, frames)];
-        let heard = arrivals
+        let log = arrivals
             .iter()
             .zip(0..)
             .map(|((flow, seq), at)| rx(&plan(*flow, 0), *seq, at))
             .collect();
-        let joined = join(&plans, &[], &[listener(heard)], []);
+        let joined = join(&plans, &[], &[listener(log)], []);
         prop_assert_eq!(joined.rows.len() as u64, 2 * frames);
         prop_assert!(joined.rows.is_sorted_by_key(|r| (r.flow, r.seq)));
         let copies: u64 = joined.rows.iter().map(|r| u64::from(r.copies)).sum();

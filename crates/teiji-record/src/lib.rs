@@ -9,7 +9,6 @@ pub mod atomic;
 mod bridge_headroom;
 pub mod capture;
 mod columns;
-mod fate;
 mod frame_columns;
 pub mod join;
 pub mod json;
@@ -26,6 +25,7 @@ pub mod run_folder;
 mod statistics;
 pub mod summary;
 mod table;
+mod tx_error;
 pub mod verdict;
 
 pub use bridge_headroom::BridgeHeadroom;

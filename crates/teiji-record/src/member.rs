@@ -35,15 +35,15 @@ pub struct MemberSummary {
     #[serde(default)]
     pub wire: BTreeMap<String, WireStatistics>,
     /// Of each flow with flow control its listener's headroom, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub rooms: BTreeMap<String, ReceiveHeadroom>,
-    /// What frames of lower levels that are under way can hold up round trips by, by their
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", rename = "rooms")]
+    pub headrooms: BTreeMap<String, ReceiveHeadroom>,
+    /// The longest delay of round trips by in-flight frames of lower levels, by the round trips'
     /// name ([`teiji_experiment::Scenario::blocking`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub blocking: BTreeMap<String, Span>,
     /// Of each bridge's port with flow control its queue space for what it forwards.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bridge_rooms: Vec<BridgeHeadroom>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "bridge_rooms")]
+    pub bridge_headrooms: Vec<BridgeHeadroom>,
     /// Frames that were dropped, late or damaged, by the counters of NICs, queues and sockets.
     #[serde(default, rename = "cards")]
     pub nic_counts: Vec<NicCount>,

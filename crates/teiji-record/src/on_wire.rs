@@ -115,7 +115,7 @@ impl<'a> Direction<'a> {
                 waits: self.waits_of(*id, &waits),
                 gates: self.gates(flow, &frames),
                 shaping: self.shaping(flow),
-                silence: self.after_xoff(*id, flow),
+                xoffs: self.after_xoff(*id, flow),
                 stations: self.stations(*id, flow),
             };
             (flow.name.clone(), statistics)

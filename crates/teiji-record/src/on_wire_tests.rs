@@ -51,7 +51,7 @@ priority = 2
 const BASE: i64 = 1_000_000_000;
 
 /// Frame `seq` of each flow leaves `late(flow, seq)` ns after its plan.
-fn told(
+fn wire_statistics(
     experiment: &Experiment,
     case: usize,
     late: impl Fn(u16, i64) -> i64,
@@ -88,8 +88,8 @@ fn a_launched_frame_that_follows_another_waited_for_it_and_its_departure_is_know
         ),
     );
     // 42 + 24 + 4 bytes, preamble and gap: 90 bytes of 8 ns.
-    let told = told(&experiment, 0, |flow, _| i64::from(flow) * 720);
-    let (a, b) = (&told["a"], &told["b"]);
+    let statistics = wire_statistics(&experiment, 0, |flow, _| i64::from(flow) * 720);
+    let (a, b) = (&statistics["a"], &statistics["b"]);
     assert_eq!(a.waits, []);
     let wait = Wait { waited_for: "a".to_owned(), count: 3, median_ns: 720, longest_ns: 720 };
     assert_eq!(b.waits, [wait]);
@@ -112,14 +112,14 @@ fn frames_are_judged_by_their_own_gates_or_by_those_of_the_first_case_that_has_s
     );
     // The last frame of each flow is outside; 624 ns pass until the end of its FCS.
     let late = |flow, seq| if (flow == 0) == (seq == 2) { 310_000 } else { 20_000 };
-    let gated = told(&experiment, 1, late);
-    let outside = |told: &BTreeMap<String, WireStatistics>, flow: &str| {
-        let judged = told[flow].gates.clone().unwrap();
+    let gated = wire_statistics(&experiment, 1, late);
+    let outside = |statistics: &BTreeMap<String, WireStatistics>, flow: &str| {
+        let judged = statistics[flow].gates.clone().unwrap();
         (judged.outside, judged.frames, judged.worst_ns, judged.gates_of)
     };
     assert_eq!(outside(&gated, "a"), (1, 3, 10_624, None));
     assert_eq!(outside(&gated, "b"), (1, 3, 20_624, None));
-    let none = told(&experiment, 0, late);
+    let none = wire_statistics(&experiment, 0, late);
     assert_eq!(outside(&none, "a"), (1, 3, 10_624, Some("gated".to_owned())));
 }
 
@@ -130,9 +130,9 @@ fn a_class_is_judged_by_what_is_reserved_for_it_and_another_by_nothing() {
         "[cases.none]\n[cases.shaped]\nhosts.talker.ports.line.qdisc.classes.0 = \
          { kind = \"cbs\", bandwidth = \"1Mbit/s\" }\n",
     );
-    let told = told(&experiment, 0, |_, _| 0);
-    assert_eq!(told["b"].shaping, None);
-    let shaping = told["a"].shaping.clone().unwrap();
+    let statistics = wire_statistics(&experiment, 0, |_, _| 0);
+    assert_eq!(statistics["b"].shaping, None);
+    let shaping = statistics["a"].shaping.clone().unwrap();
     // 90 bytes a millisecond; hiCredit 2, loCredit −1537 (rounded away from zero).
     assert_eq!((shaping.bandwidth_bps, shaping.reserved_bps), (720_000, 1_000_000));
     assert_eq!((shaping.burst_bytes, shaping.bound_bytes), (89, 2 + 1_537));
@@ -161,7 +161,7 @@ fn the_stretches_of_a_frames_path_are_measured_separately() {
         },
         ..FrameRow::EMPTY
     };
-    let told = |resolution: i64, interrupt: i64| {
+    let stations = |resolution: i64, interrupt: i64| {
         let facts = Facts { wire_resolution: Some(Span::from_ns(resolution)), ..Facts::default() };
         let flows = vec![FlowPlan::new(0, flow, at(0))];
         let (experiment_name, name) = ("demo".to_owned(), case.name.clone());
@@ -180,9 +180,9 @@ fn the_stretches_of_a_frames_path_are_measured_separately() {
     let own = [(Station::Interrupt, 55_000 - end), (Station::Softirq, 2_000)];
     let polling = (Station::Polling, 3_000);
     let after = [(Station::Deliver, 15_000), (Station::Socket, 8_000), (Station::WakeUp, 7_000)];
-    assert_eq!(told(1, 55_000), [&before[..], &own, &[polling], &after].concat());
+    assert_eq!(stations(1, 55_000), [&before[..], &own, &[polling], &after].concat());
     // An interrupt before the frame came was another's.
-    assert_eq!(told(1, 51_000), [&before[..], &[polling], &after].concat());
+    assert_eq!(stations(1, 51_000), [&before[..], &[polling], &after].concat());
     // A wire whose time is not computed has a clock of its own.
-    assert_eq!(told(1_000, 55_000), [&[(Station::Qdisc, 4_000)][..], &after].concat());
+    assert_eq!(stations(1_000, 55_000), [&[(Station::Qdisc, 4_000)][..], &after].concat());
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::columns::Row;
 use crate::table::ROW_GROUP;
 use proptest::prelude::*;
-use teiji::Fate;
+use teiji::TxError;
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::SendMode;
@@ -28,17 +28,17 @@ fn stamp<C: teiji_core::time::Clock>() -> impl Strategy<Value = Option<Instant<C
     proptest::option::of(any::<i64>().prop_map(Instant::from_ns))
 }
 
-fn fate() -> impl Strategy<Value = Option<Fate>> {
+fn tx_error() -> impl Strategy<Value = Option<TxError>> {
     proptest::option::of(prop_oneof![
-        Just(Fate::Missed),
-        Just(Fate::Invalid),
-        any::<i32>().prop_map(Fate::SendFailed)
+        Just(TxError::Missed),
+        Just(TxError::Invalid),
+        any::<i32>().prop_map(TxError::SendFailed)
     ])
 }
 
 fn row() -> impl Strategy<Value = FrameRow> {
     let tx = (stamp(), stamp(), stamp(), stamp(), stamp());
-    let rx = (stamp(), stamp(), stamp(), any::<Option<u64>>(), any::<u32>(), fate());
+    let rx = (stamp(), stamp(), stamp(), any::<Option<u64>>(), any::<u32>(), tx_error());
     let inside = (stamp(), stamp(), stamp(), stamp());
     (any::<u16>(), any::<u64>(), any::<i64>(), tx, rx, inside).prop_map(
         |(flow, seq, scheduled, tx, rx, inside)| FrameRow {
@@ -57,7 +57,7 @@ fn row() -> impl Strategy<Value = FrameRow> {
             reception: Reception { interrupt: inside.1, softirq: inside.2, woken: inside.3 },
             arrival: rx.3,
             copies: rx.4,
-            fate: rx.5,
+            tx_error: rx.5,
         },
     )
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji::{Fate, ReceiveHeadroom};
+use teiji::{ReceiveHeadroom, TxError};
 use teiji_core::errno;
 use teiji_stats::{FlowStatistics, FlowTerms};
 
@@ -19,7 +19,7 @@ impl Records {
                 let rows = self.rows_of(plan.flow);
                 let mut statistics = FlowStatistics::from_frames(&plan.terms(&self.facts), rows);
                 for row in rows {
-                    if let Some(Fate::SendFailed(errno)) = row.fate {
+                    if let Some(TxError::SendFailed(errno)) = row.tx_error {
                         *statistics.send_errors.entry(errno::name(errno)).or_default() += 1;
                     }
                 }
@@ -29,9 +29,9 @@ impl Records {
     }
 
     /// Of each flow with flow control its listener's headroom, by name.
-    pub fn rooms(&self) -> BTreeMap<String, ReceiveHeadroom> {
+    pub fn headrooms(&self) -> BTreeMap<String, ReceiveHeadroom> {
         let of = |(plan, listener): (&FlowPlan, &ListenerFacts)| {
-            Some((plan.name.clone(), listener.room?))
+            Some((plan.name.clone(), listener.headroom?))
         };
         self.about.flows.iter().zip(&self.facts.listeners).filter_map(of).collect()
     }

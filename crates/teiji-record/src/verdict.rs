@@ -73,7 +73,7 @@ impl Found {
     }
 
     /// In words: the value, and what is not in it.
-    fn said(&self, requirement: &Requirement, seed: &str) -> String {
+    fn statement(&self, requirement: &Requirement, seed: &str) -> String {
         let value = self.value.map_or_else(
             || missing(requirement.figure).to_owned(),
             |value| show(requirement.figure, value),
@@ -106,25 +106,26 @@ fn verdict(
             found.entry(name).or_default().push(one);
         }
     }
-    let mut said: Vec<(bool, String)> = Vec::new();
+    let mut statements: Vec<(bool, String)> = Vec::new();
     for (name, members) in &found {
         // Of equals the first.
         let Some(worst) = members.iter().rev().max_by(|a, b| a.compare(b, requirement)) else {
             continue;
         };
-        let told = worst.said(requirement, "");
-        let all_alike = members.iter().all(|one| one.said(requirement, "") == told);
+        let same = worst.statement(requirement, "");
+        let all_alike = members.iter().all(|one| one.statement(requirement, "") == same);
         let seed = if all_alike { String::new() } else { format!(", seed {}", worst.seed) };
-        said.push((
+        statements.push((
             worst.holds(requirement),
-            format!("{name}: {}", worst.said(requirement, &seed)),
+            format!("{name}: {}", worst.statement(requirement, &seed)),
         ));
     }
-    let holds = !said.is_empty() && said.iter().all(|(kept, _)| *kept);
-    // Where something does not hold, that is all that is told.
-    let told = said.iter().filter(|(kept, _)| *kept == holds);
-    let told: Vec<&str> = told.map(|(_, said)| said.as_str()).take(4).collect();
-    let measured = if told.is_empty() { "not measured".to_owned() } else { told.join("; ") };
+    let holds = !statements.is_empty() && statements.iter().all(|(kept, _)| *kept);
+    // If a condition is not met, only the conditions that are not met are reported.
+    let reported = statements.iter().filter(|(kept, _)| *kept == holds);
+    let reported: Vec<&str> = reported.map(|(_, statement)| statement.as_str()).take(4).collect();
+    let measured =
+        if reported.is_empty() { "not measured".to_owned() } else { reported.join("; ") };
     Verdict { case: case.name.clone(), requirement: requirement.text.clone(), holds, measured }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use teiji::Fate;
+use teiji::TxError;
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::SendMode;
@@ -20,12 +20,12 @@ fn row(seq: u64, pattern: u32) -> FrameRow {
         let value = 1_800_000_000_000_000_000 + i64::from(pattern) * 1_000_003 + i64::from(bit);
         (pattern & (1 << bit) != 0).then_some(value)
     };
-    let fates = [
+    let tx_errors = [
         None,
-        Some(Fate::Missed),
-        Some(Fate::Invalid),
-        Some(Fate::SendFailed(105)),
-        Some(Fate::SendFailed(-7)),
+        Some(TxError::Missed),
+        Some(TxError::Invalid),
+        Some(TxError::SendFailed(105)),
+        Some(TxError::SendFailed(-7)),
     ];
     FrameRow {
         flow: u16::MAX - u16::try_from(pattern % 3).unwrap(),
@@ -47,17 +47,17 @@ fn row(seq: u64, pattern: u32) -> FrameRow {
         },
         arrival: (pattern & 0x100 != 0).then_some(u64::MAX - seq),
         copies: if pattern == 7 { u32::MAX } else { pattern },
-        fate: fates[(pattern % 5) as usize],
+        tx_error: tx_errors[(pattern % 5) as usize],
     }
 }
 
 /// The row as another reader must see it, by column.
 fn expected(row: &FrameRow) -> Value {
-    let fate = row.fate.map(|fate| match fate {
-        Fate::Missed => "missed",
-        Fate::Invalid => "invalid",
-        Fate::SendFailed(105) => "send-failed:ENOBUFS",
-        Fate::SendFailed(_) => "send-failed:-7",
+    let tx_error = row.tx_error.map(|tx_error| match tx_error {
+        TxError::Missed => "missed",
+        TxError::Invalid => "invalid",
+        TxError::SendFailed(105) => "send-failed:ENOBUFS",
+        TxError::SendFailed(_) => "send-failed:-7",
     });
     json!({
         "flow": row.flow,
@@ -77,7 +77,7 @@ fn expected(row: &FrameRow) -> Value {
         "rx_taken_tai_ns": row.taken,
         "arrival": row.arrival,
         "copies": row.copies,
-        "fate": fate,
+        "fate": tx_error,
     })
 }
 
@@ -128,11 +128,11 @@ fn pyarrow_reads_every_column_value_and_null() {
         Ok(output) => output,
         Err(error) => return println!("SKIP: cannot start {python}: {error}"),
     };
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(NOT_INSTALLED) {
-        return println!("SKIP: {python}: {said}");
+        return println!("SKIP: {python}: {stdout}");
     }
     let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{complained}");
-    assert_eq!(said.trim(), "agree: 70000 rows, SNAPPY");
+    assert!(output.status.success(), "{stdout}{complained}");
+    assert_eq!(stdout.trim(), "agree: 70000 rows, SNAPPY");
 }

@@ -61,14 +61,14 @@ impl Host {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // Also if this program is killed.
         let mut master = start(process::die_with_parent(&mut command))?;
-        let said = follow(master.stderr.take());
+        let message = follow(master.stderr.take());
         loop {
             if socket.exists() {
                 return Ok(Self { destination, options, folder, master });
             }
             if master.try_wait()?.is_some() {
-                let said = last_words(&said.join().unwrap_or_default());
-                return Err(RemoteError::Connect { host: destination, said });
+                let message = last_words(&message.join().unwrap_or_default());
+                return Err(RemoteError::Connect { host: destination, message });
             }
             thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -95,7 +95,7 @@ impl Host {
         let file = File::open(program)?;
         let kib = file.metadata()?.len().div_ceil(1024);
         let folder = self.text(&placing(kib), file.into()).map_err(|error| match error {
-            RemoteError::Failed { host, said, .. } => RemoteError::Push { host, said },
+            RemoteError::Failed { host, message, .. } => RemoteError::Push { host, message },
             other => other,
         })?;
         Ok(Program { host: Arc::clone(self), folder: folder.trim().to_owned() })
@@ -110,8 +110,8 @@ impl Host {
         let output = self.output(line, input)?;
         let code = output.status.code().unwrap_or(OWN_FAILURE);
         if code != 0 {
-            let said = last_words(&String::from_utf8_lossy(&output.stderr));
-            return Err(RemoteError::Failed { host: self.destination.clone(), said, code });
+            let message = last_words(&String::from_utf8_lossy(&output.stderr));
+            return Err(RemoteError::Failed { host: self.destination.clone(), message, code });
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -130,8 +130,8 @@ impl Host {
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = start(&mut command)?.wait_with_output()?;
         if output.status.code().is_none_or(|code| code == OWN_FAILURE) {
-            let said = last_words(&String::from_utf8_lossy(&output.stderr));
-            return Err(RemoteError::Lost { host: self.destination.clone(), said });
+            let message = last_words(&String::from_utf8_lossy(&output.stderr));
+            return Err(RemoteError::Lost { host: self.destination.clone(), message });
         }
         Ok(output)
     }
@@ -180,9 +180,9 @@ impl Program {
     ) -> Result<String, RemoteError> {
         self.host.text(&self.last_line(arguments), Stdio::null()).map_err(|error| match error {
             // Its own name is no news.
-            RemoteError::Failed { host, said, code } => {
-                let said = said.strip_prefix("teiji: ").unwrap_or(&said).to_owned();
-                RemoteError::Failed { host, said, code }
+            RemoteError::Failed { host, message, code } => {
+                let message = message.strip_prefix("teiji: ").unwrap_or(&message).to_owned();
+                RemoteError::Failed { host, message, code }
             }
             other => other,
         })
@@ -356,10 +356,10 @@ mod tests {
         assert!(Path::new(folder.trim()).join("teiji").exists(), "{folder}");
         // More than any disk has: nothing stays behind.
         let refused = place(u64::from(u32::MAX) << 20);
-        let said = String::from_utf8(refused.stderr).unwrap();
+        let message = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(1));
-        assert!(said.contains(&format!("{}: ", dir.path().display())), "{said}");
-        assert!(said.contains("KiB are free of") && !said.contains("unknown"), "{said}");
+        assert!(message.contains(&format!("{}: ", dir.path().display())), "{message}");
+        assert!(message.contains("KiB are free of") && !message.contains("unknown"), "{message}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -16,36 +16,36 @@ pub enum RemoteError {
     #[error("cannot run ssh: {0}")]
     Start(#[from] io::Error),
     /// No connection.
-    #[error("cannot connect to {host}: {said}; try it by hand: ssh {}", .host.as_str())]
+    #[error("cannot connect to {host}: {message}; try it by hand: ssh {}", .host.as_str())]
     Connect {
         /// The host.
         host: Destination,
         /// `ssh`'s own words.
-        said: String,
+        message: String,
     },
     /// The connection ended meanwhile.
-    #[error("the connection to {host} was lost: {said}")]
+    #[error("the connection to {host} was lost: {message}")]
     Lost {
         /// The host.
         host: Destination,
         /// `ssh`'s own words.
-        said: String,
+        message: String,
     },
     /// The program could not be put there.
-    #[error("cannot put the program on {host}: {said}")]
+    #[error("cannot put the program on {host}: {message}")]
     Push {
         /// The host.
         host: Destination,
         /// What the host said.
-        said: String,
+        message: String,
     },
     /// A command there failed.
-    #[error("{host}: {said}")]
+    #[error("{host}: {message}")]
     Failed {
         /// The host.
         host: Destination,
         /// The end of what it wrote to standard error.
-        said: String,
+        message: String,
         /// Its exit code.
         code: i32,
     },

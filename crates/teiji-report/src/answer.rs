@@ -78,7 +78,7 @@ struct Finding {
     /// Whether it holds; `None` if the case is there to be compared with.
     holds: Option<bool>,
     /// `none of 5 000 frames …`, to stand behind `with CASE`.
-    said: String,
+    sentence: String,
 }
 
 /// The answer of several cases: "Yes" if it holds in all that count, "No" if in none.
@@ -99,8 +99,10 @@ fn over_cases(question: &str, mut findings: Vec<Finding>) -> Answer {
         ([], _) => Some("No".to_owned()),
         (cases, _) => Some(format!("Only with {}", cases.join(" and "))),
     };
-    let parts: Vec<String> =
-        findings.iter().map(|finding| format!("with {} {}", finding.case, finding.said)).collect();
+    let parts: Vec<String> = findings
+        .iter()
+        .map(|finding| format!("with {} {}", finding.case, finding.sentence))
+        .collect();
     let mut sentence = parts.join("; ") + ".";
     if lead.is_none() {
         sentence.replace_range(..1, "W");
@@ -124,15 +126,15 @@ mod tests {
         let finding = |case: &str, holds| Finding {
             case: case.to_owned(),
             holds,
-            said: format!("said of {case}"),
+            sentence: format!("said of {case}"),
         };
         let findings = || {
             vec![finding("none", None), finding("soft", Some(false)), finding("hard", Some(true))]
         };
-        let told = over_cases("Do they?", findings());
-        assert_eq!(told.lead.as_deref(), Some("Only with hard"));
+        let answer = over_cases("Do they?", findings());
+        assert_eq!(answer.lead.as_deref(), Some("Only with hard"));
         assert_eq!(
-            told.sentence,
+            answer.sentence,
             "with hard said of hard; with soft said of soft; with none said of none."
         );
         let lead = |n: usize| over_cases("Do they?", findings().split_off(n)).lead;

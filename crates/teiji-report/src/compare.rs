@@ -141,13 +141,13 @@ pub fn verdict(comparison: &Comparison<'_>, glyphs: &Glyphs) -> String {
 
 /// What a reader must know before believing the difference. Full sentences.
 pub fn remarks(before: &Summary, after: &Summary, glyphs: &Glyphs) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut remarks = Vec::new();
     for (which, one, other) in [(BEFORE, before, after), (AFTER, after, before)] {
         let only = one.cases.iter().map(|case| case.name.as_str());
         let only: Vec<&str> =
             only.filter(|name| other.cases.iter().all(|case| case.name != *name)).collect();
         if !only.is_empty() {
-            said.push(format!("Only in {which}: {}.", only.join(", ")));
+            remarks.push(format!("Only in {which}: {}.", only.join(", ")));
         }
     }
     let pairs = pairs(before, after);
@@ -160,10 +160,10 @@ pub fn remarks(before: &Summary, after: &Summary, glyphs: &Glyphs) -> Vec<String
     let compared: Vec<(Comparison<'_>, [Spread; 2])> =
         all.filter_map(|comparison| ranges(&comparison).map(|both| (comparison, both))).collect();
     if compared.is_empty() {
-        said.push("The two runs have no case in common that can be compared.".to_owned());
+        remarks.push("The two runs have no case in common that can be compared.".to_owned());
     }
     if before.testbed != after.testbed {
-        said.push(format!(
+        remarks.push(format!(
             "The runs were made in different places ({BEFORE}: {}; {AFTER}: {}): a difference \
              may be theirs.",
             wording::testbed(before.testbed),
@@ -171,27 +171,27 @@ pub fn remarks(before: &Summary, after: &Summary, glyphs: &Glyphs) -> Vec<String
         ));
     }
     if compared.iter().flat_map(|(_, both)| both).any(|range| range.members < 2) {
-        said.push(
+        remarks.push(
             "One sample has no spread: how far apart two equal runs would be is not known. Run \
              several seeds (--seeds 1..16) to know it."
                 .to_owned(),
         );
     }
     for caveat in compared.iter().flat_map(|(one, _)| wording::point_caveats(one, glyphs)) {
-        if !said.contains(&caveat) {
-            said.push(caveat);
+        if !remarks.contains(&caveat) {
+            remarks.push(caveat);
         }
     }
     for (which, summary) in [(BEFORE, before), (AFTER, after)] {
         for warning in &summary.warnings {
             if before.warnings.contains(warning) && after.warnings.contains(warning) {
                 if which == BEFORE {
-                    said.push(warning.clone());
+                    remarks.push(warning.clone());
                 }
             } else {
-                said.push(format!("{which}: {warning}"));
+                remarks.push(format!("{which}: {warning}"));
             }
         }
     }
-    said
+    remarks
 }

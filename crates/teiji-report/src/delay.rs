@@ -26,7 +26,7 @@ pub fn counts(delay: &DelayStatistics, glyphs: &Glyphs) -> String {
     let counts = &delay.counts;
     let n = |value: u64| count(value, glyphs);
     let frames = if counts.first.frames == 1 { "frame" } else { "frames" };
-    let mut said = vec![match counts.matched {
+    let mut parts = vec![match counts.matched {
         0 => "No frame matched".to_owned(),
         matched => {
             format!(
@@ -36,15 +36,15 @@ pub fn counts(delay: &DelayStatistics, glyphs: &Glyphs) -> String {
             )
         }
     }];
-    let mut tell = |what: &str, of: fn(&PointCounts) -> u64| {
+    let mut add = |what: &str, of: fn(&PointCounts) -> u64| {
         for (point, name) in [(&counts.first, "first"), (&counts.second, "second")] {
             if of(point) > 0 {
-                said.push(format!("{} {what} the {name}", n(of(point))));
+                parts.push(format!("{} {what} the {name}", n(of(point))));
             }
         }
     };
-    tell("only at", |point| point.alone);
-    tell("more copies at", |point| point.copies);
-    tell("not told apart from equal ones at", |point| point.unclear);
-    format!("{}.", said.join("; "))
+    add("only at", |point| point.alone);
+    add("more copies at", |point| point.copies);
+    add("not told apart from equal ones at", |point| point.unclear);
+    format!("{}.", parts.join("; "))
 }

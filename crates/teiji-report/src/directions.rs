@@ -37,7 +37,7 @@ struct Direction<'a> {
     /// `max`, `σ` or `mean`.
     figure: Figure,
     /// What the paper says, in its own words where it gives no figures.
-    said: String,
+    text: String,
     /// Where the paper's figure goes.
     paper: Course,
     /// The measured figure of both cases, over the members.
@@ -83,8 +83,9 @@ pub fn block(comparison: &Comparison<'_>, paper: Option<&Paper>, glyphs: &Glyphs
     let row = |row: &Direction<'_>| {
         let [before, after] = row.cases;
         let word = row.paper.word();
-        let is_said = row.said.ends_with(word);
-        let published = if is_said { row.said.clone() } else { format!("{}, {word}", row.said) };
+        let ends_with_word = row.text.ends_with(word);
+        let published =
+            if ends_with_word { row.text.clone() } else { format!("{}, {word}", row.text) };
         let cells = [
             after.to_owned(),
             row.figure(glyphs).to_owned(),
@@ -117,7 +118,7 @@ fn directions<'a>(
         for after in &comparison.cases[index + 1..] {
             let Some(place) = common_place(before, after) else { continue };
             for figure in [Figure::Mean, Figure::Max, Figure::Stddev] {
-                let Some((paper, said)) = published(before, after, place, figure, paper, glyphs)
+                let Some((paper, text)) = published(before, after, place, figure, paper, glyphs)
                 else {
                     continue;
                 };
@@ -131,7 +132,7 @@ fn directions<'a>(
                 };
                 let cases = [before.case.name.as_str(), after.case.name.as_str()];
                 let measured = [one, two];
-                found.push(Direction { cases, figure, said, paper, measured, course });
+                found.push(Direction { cases, figure, text, paper, measured, course });
             }
         }
     }
@@ -162,8 +163,8 @@ fn published(
         };
         let scale = Scale::quoting([one, two]);
         let arrow = if glyphs.ellipsis == "..." { "->" } else { "→" };
-        let said = format!("{} {arrow} {}", scale.number(one, glyphs), scale.text(two, glyphs));
-        return Some((course, said));
+        let text = format!("{} {arrow} {}", scale.number(one, glyphs), scale.text(two, glyphs));
+        return Some((course, text));
     }
     let word = paper.word(
         place,
@@ -193,7 +194,7 @@ mod tests {
     }
 
     /// A case whose deviations reach `max_us`, in each of its members.
-    fn told(cases: [(&CaseSummary, &[i64]); 2]) -> Vec<(Figure, Course, Course)> {
+    fn courses(cases: [(&CaseSummary, &[i64]); 2]) -> Vec<(Figure, Course, Course)> {
         let paper = Paper::load("ksoftirqd").unwrap();
         let deviations = cases.map(|(_, maxima)| {
             let of = |max: &i64| [0, max * 1_000].into_iter().collect::<teiji_stats::Series>();
@@ -228,7 +229,7 @@ mod tests {
     fn figures_of_the_paper_and_its_words_have_a_direction() {
         let jitter = [case("none", "jitter.none.not_rt"), case("rt1", "jitter.none.rt1")];
         assert_eq!(
-            told([(&jitter[0], &[10]), (&jitter[1], &[20])]),
+            courses([(&jitter[0], &[10]), (&jitter[1], &[20])]),
             [
                 (Figure::Max, Course::Worse, Course::Worse),
                 (Figure::Stddev, Course::Alike, Course::Worse),
@@ -236,16 +237,16 @@ mod tests {
         );
         let rtt = [case("none", "rtt.none.not_rt"), case("rt1", "rtt.none.rt1")];
         assert_eq!(
-            told([(&rtt[0], &[20]), (&rtt[1], &[10])]),
+            courses([(&rtt[0], &[20]), (&rtt[1], &[10])]),
             [(Figure::Max, Course::Better, Course::Better)]
         );
-        assert_eq!(told([(&jitter[0], &[10]), (&rtt[1], &[20])]), []);
+        assert_eq!(courses([(&jitter[0], &[10]), (&rtt[1], &[20])]), []);
     }
 
     #[test]
     fn ensembles_that_overlap_have_no_direction() {
         let rtt = [case("none", "rtt.none.not_rt"), case("rt1", "rtt.none.rt1")];
-        let course = |after: &[i64]| told([(&rtt[0], &[10, 20]), (&rtt[1], after)])[0].2;
+        let course = |after: &[i64]| courses([(&rtt[0], &[10, 20]), (&rtt[1], after)])[0].2;
         assert_eq!(course(&[5, 15]), Course::Alike);
         assert_eq!(course(&[5, 9]), Course::Better);
     }

@@ -20,8 +20,8 @@ pub fn junit(summary: &Summary) -> String {
             own.len() + 1,
             u8::from(missing)
         );
-        let said = "not measured to its end";
-        let error = if missing { format!("<error message=\"{said}\"/>") } else { String::new() };
+        let message = "not measured to its end";
+        let error = if missing { format!("<error message=\"{message}\"/>") } else { String::new() };
         let _ = writeln!(
             suites,
             "    <testcase classname=\"{name}\" name=\"measured\">{error}</testcase>"

@@ -149,20 +149,21 @@ impl Paper {
             return None;
         }
         let unit = table.get("unit").and_then(Value::as_str);
-        let said: Vec<String> = table
+        let values: Vec<String> = table
             .iter()
             .filter(|(name, _)| *name != "unit")
             .map(|(name, value)| format!("{} {}", name.replace('_', " "), span(value)))
             .collect();
         let unit = unit.map_or(String::new(), |unit| format!(" ({unit})"));
-        (!said.is_empty()).then(|| format!("{}{unit}: {}", key.replace('_', " "), said.join(", ")))
+        (!values.is_empty())
+            .then(|| format!("{}{unit}: {}", key.replace('_', " "), values.join(", ")))
     }
 
     /// The same of all cases that stand beside it, each once.
     pub fn beside(&self, summary: &Summary) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for key in summary.cases.iter().filter_map(|case| case.paper_result.as_deref()) {
-            all.extend(self.published(key).filter(|said| !all.contains(said)));
+            all.extend(self.published(key).filter(|figure| !all.contains(figure)));
         }
         all
     }

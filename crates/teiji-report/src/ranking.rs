@@ -48,7 +48,7 @@ fn columns<'a>(ranking: &'a Ranking, glyphs: &'a Glyphs) -> Vec<Column<'a>> {
     let cost = move |c: &RankedCase| c.throughput.as_ref().map(|t| percent(t.lost, glyphs));
     let against = |c: &RankedCase| {
         let words: Vec<&str> = c.against.iter().map(|what| word(*what)).collect();
-        Some(words.join(", ")).filter(|said| !said.is_empty())
+        Some(words.join(", ")).filter(|words| !words.is_empty())
     };
     all.push(("round trips p99".to_owned(), Box::new(p99)));
     all.push(("longest".to_owned(), Box::new(longest)));
@@ -94,12 +94,12 @@ pub fn sentences(summary: &Summary, ranking: &Ranking, glyphs: &Glyphs) -> Vec<S
         let about = found.map(|case: &CaseSummary| case.about.as_str()).unwrap_or_default();
         if about.is_empty() { name.to_owned() } else { format!("{name}: {about}") }
     };
-    let mut said = vec![format!("{}.", about(&best.case))];
+    let mut sentences = vec![format!("{}.", about(&best.case))];
     if best.case == ranking.baseline {
-        said.push("Each other case is better in one figure and worse in another.".to_owned());
+        sentences.push("Each other case is better in one figure and worse in another.".to_owned());
     } else {
         let figures = figures(best, before(ranking), glyphs);
-        said.push(format!("Against {}: {}.", ranking.baseline, figures.join("; ")));
+        sentences.push(format!("Against {}: {}.", ranking.baseline, figures.join("; ")));
     }
     let first = |rank: &dyn Fn(&RankedCase) -> Option<usize>| {
         let other = ranking.cases.iter().find(|case| rank(case) == Some(1))?;
@@ -115,9 +115,9 @@ pub fn sentences(summary: &Summary, ranking: &Ranking, glyphs: &Glyphs) -> Vec<S
         .filter_map(|(what, other)| Some(format!("{} has {what}", (*other)?)))
         .collect();
     if !better.is_empty() {
-        said.push(format!("Trade-off: {}.", better.join("; ")));
+        sentences.push(format!("Trade-off: {}.", better.join("; ")));
     }
-    said
+    sentences
 }
 
 fn chosen(ranking: &Ranking) -> Option<&RankedCase> {
@@ -137,12 +137,12 @@ fn figures(best: &RankedCase, before: Option<&RankedCase>, glyphs: &Glyphs) -> V
     };
     let longest = |c: &RankedCase| c.round_trips.as_ref()?.longest_ns.map(ns);
     let p99 = |c: &RankedCase| c.round_trips.as_ref()?.p99_ns.map(ns);
-    let told = [
+    let figures = [
         both("range", &|c| c.jitter.as_ref().map(|jitter| ns(jitter.range_ns))),
         both("round trips p99", &p99).or_else(|| both("longest round trip", &longest)),
         both("TCP", &|c| c.throughput.as_ref().map(|t| bit_rate(t.bps, glyphs))),
     ];
-    told.into_iter().flatten().collect()
+    figures.into_iter().flatten().collect()
 }
 
 const fn word(against: Against) -> &'static str {

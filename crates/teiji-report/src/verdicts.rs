@@ -20,14 +20,15 @@ pub struct Headline {
 pub fn headline(verdicts: &[Verdict], many: &str, glyphs: &Glyphs) -> Option<Headline> {
     let failing: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
     let all = count(verdicts.len() as u64, glyphs);
-    let quoted: Vec<String> = failing.iter().take(QUOTED).map(|verdict| said(verdict)).collect();
+    let quoted: Vec<String> =
+        failing.iter().take(QUOTED).map(|verdict| sentence(verdict)).collect();
     let more = match failing.len().saturating_sub(QUOTED) {
         0 => String::new(),
         n => format!("; and {} more", count(n as u64, glyphs)),
     };
     let sentence = match (failing.len(), verdicts) {
         (_, []) => return None,
-        (0, [only]) => format!("{}.", said(only)),
+        (0, [only]) => format!("{}.", sentence(only)),
         (0, _) => format!("all {all} {many} hold."),
         (1, [_]) => format!("{}.", quoted[0]),
         (n, _) => {
@@ -55,7 +56,7 @@ pub const fn heading(holds: bool) -> &'static str {
 }
 
 /// `normal: range <= 20us (cycle: 62 µs)`.
-pub fn said(verdict: &Verdict) -> String {
+pub fn sentence(verdict: &Verdict) -> String {
     format!("{}: {} ({})", verdict.case, verdict.requirement, verdict.measured)
 }
 
@@ -72,7 +73,7 @@ mod tests {
         }
     }
 
-    fn told(holds: &[bool]) -> Option<String> {
+    fn headline_of(holds: &[bool]) -> Option<String> {
         let verdicts: Vec<Verdict> = holds.iter().map(|holds| verdict("etf", *holds)).collect();
         headline(&verdicts, REQUIREMENTS, &Glyphs::UNICODE)
             .map(|headline| format!("{}: {}", heading(headline.holds), headline.sentence))
@@ -81,12 +82,15 @@ mod tests {
     #[test]
     fn the_headline_quotes_what_fails_and_counts_what_holds() {
         let one = "etf: range <= 20us (cycle: 2 µs)";
-        assert_eq!(told(&[]), None);
-        assert_eq!(told(&[true]).unwrap(), format!("PASS: {one}."));
-        assert_eq!(told(&[true, true]).unwrap(), "PASS: all 2 requirements hold.");
-        assert_eq!(told(&[false]).unwrap(), format!("FAIL: {one}."));
-        assert_eq!(told(&[true, false]).unwrap(), format!("FAIL: 1 of 2 requirements: {one}."));
+        assert_eq!(headline_of(&[]), None);
+        assert_eq!(headline_of(&[true]).unwrap(), format!("PASS: {one}."));
+        assert_eq!(headline_of(&[true, true]).unwrap(), "PASS: all 2 requirements hold.");
+        assert_eq!(headline_of(&[false]).unwrap(), format!("FAIL: {one}."));
+        assert_eq!(
+            headline_of(&[true, false]).unwrap(),
+            format!("FAIL: 1 of 2 requirements: {one}.")
+        );
         let many = format!("FAIL: 5 of 6 requirements: {one}; {one}; {one}; and 2 more.");
-        assert_eq!(told(&[false, false, true, false, false, false]).unwrap(), many);
+        assert_eq!(headline_of(&[false, false, true, false, false, false]).unwrap(), many);
     }
 }

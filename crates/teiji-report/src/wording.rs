@@ -177,8 +177,8 @@ pub fn lost(testbed: Testbed) -> &'static str {
 
 /// `3 of 500`, where anything was lost.
 pub fn lost_of(counts: &Counts, glyphs: &Glyphs) -> Option<String> {
-    let said = || format!("{} of {}", count(counts.lost, glyphs), count(counts.planned, glyphs));
-    (counts.lost > 0).then(said)
+    let text = || format!("{} of {}", count(counts.lost, glyphs), count(counts.planned, glyphs));
+    (counts.lost > 0).then(text)
 }
 
 /// What figures beside lost frames or requests are of; empty if nothing was lost.

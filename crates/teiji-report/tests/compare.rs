@@ -18,7 +18,7 @@ fn judge(before: &Summary, after: &Summary, conditions: &[&str]) -> Result<Vec<V
 
 /// `pass normal: cycle: 62 µs → 31 µs, 0.50×`, a line for each verdict.
 #[track_caller]
-fn told(before: &Summary, after: &Summary, conditions: &[&str]) -> Vec<String> {
+fn compared(before: &Summary, after: &Summary, conditions: &[&str]) -> Vec<String> {
     let verdicts = judge(before, after, conditions).unwrap();
     let word = |verdict: &Verdict| if verdict.holds { "pass" } else { "FAIL" };
     verdicts.iter().map(|v| format!("{} {}: {}", word(v), v.case, v.measured)).collect()
@@ -41,10 +41,16 @@ fn a_figure_may_grow_to_the_limit_and_no_further() {
     let before = run(vec![seen(20_000)]);
     let after = |high| run(vec![seen(high)]);
     let limit = ["range > 1.2x"];
-    assert_eq!(told(&before, &after(28_000), &limit), ["pass normal: cycle: 40 µs → 48 µs, 1.20×"]);
-    assert_eq!(told(&before, &after(29_000), &limit), ["FAIL normal: cycle: 40 µs → 49 µs, 1.23×"]);
     assert_eq!(
-        told(&before, &after(28_000), &["range >= 1.2x"]),
+        compared(&before, &after(28_000), &limit),
+        ["pass normal: cycle: 40 µs → 48 µs, 1.20×"]
+    );
+    assert_eq!(
+        compared(&before, &after(29_000), &limit),
+        ["FAIL normal: cycle: 40 µs → 49 µs, 1.23×"]
+    );
+    assert_eq!(
+        compared(&before, &after(28_000), &["range >= 1.2x"]),
         ["FAIL normal: cycle: 40 µs → 48 µs, 1.20×"]
     );
     assert_eq!(judge(&before, &before, &[]).unwrap(), []);
@@ -59,8 +65,8 @@ fn of_several_seeds_the_median_counts() {
     let flows = wider.map(|(low, high)| flow(TimestampPoint::Wire, &between(low, high))).to_vec();
     after.cases[0] = case("normal", flows);
     after.cases.truncate(1);
-    let told = told(&ensemble(), &after, &["range > 1.3x"]);
-    assert_eq!(told, ["FAIL normal: cycle: 25 µs → 34 µs, 1.36×"]);
+    let text = compared(&ensemble(), &after, &["range > 1.3x"]);
+    assert_eq!(text, ["FAIL normal: cycle: 25 µs → 34 µs, 1.36×"]);
 }
 
 #[test]
@@ -68,11 +74,11 @@ fn what_the_stamps_cannot_tell_apart_is_not_worse() {
     let of =
         |high| run(vec![case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, high))])]);
     assert_eq!(
-        told(&of(1_000), &of(3_000), &["range > 1.2x", "stddev > 1.2x"]),
+        compared(&of(1_000), &of(3_000), &["range > 1.2x", "stddev > 1.2x"]),
         ["pass etf: cycle: 2 µs → 4 µs, 2.00×", "FAIL etf: cycle: 44.7 ns → 832.8 ns, 18.6×"]
     );
     assert_eq!(
-        told(&of(1_000), &of(4_000), &["range > 1.2x"]),
+        compared(&of(1_000), &of(4_000), &["range > 1.2x"]),
         ["FAIL etf: cycle: 2 µs → 5 µs, 2.50×"]
     );
 }
@@ -81,22 +87,25 @@ fn what_the_stamps_cannot_tell_apart_is_not_worse() {
 fn a_time_of_the_frames_that_are_left_proves_nothing() {
     let (whole, lost) = (lossy(0), lossy(3));
     assert_eq!(
-        told(&whole, &lost, &["range > 1.2x"]),
+        compared(&whole, &lost, &["range > 1.2x"]),
         [
             "FAIL normal: cycle: lost 0 of 1 000 → 3 of 1 000, and the figure is of the rest; a limit on \
           `lost` allows for that"
         ]
     );
-    assert_eq!(told(&lost, &lost, &["range > 1.2x"]), ["pass normal: cycle: 40 µs → 40 µs, 1.00×"]);
     assert_eq!(
-        told(&whole, &lost, &["range > 1.2x", "lost > 1x"]),
+        compared(&lost, &lost, &["range > 1.2x"]),
+        ["pass normal: cycle: 40 µs → 40 µs, 1.00×"]
+    );
+    assert_eq!(
+        compared(&whole, &lost, &["range > 1.2x", "lost > 1x"]),
         ["pass normal: cycle: 40 µs → 40 µs, 1.00×", "FAIL normal: cycle: 0 of 1 000 → 3 of 1 000"]
     );
     assert_eq!(
-        told(&lost, &lossy(4), &["lost > 1.5x"]),
+        compared(&lost, &lossy(4), &["lost > 1.5x"]),
         ["pass normal: cycle: 3 of 1 000 → 4 of 1 000"]
     );
-    assert_eq!(told(&whole, &whole, &["lost > 1x", "late > 1x", "dropped > 1x"]).len(), 3);
+    assert_eq!(compared(&whole, &whole, &["lost > 1x", "late > 1x", "dropped > 1x"]).len(), 3);
 }
 
 #[test]
@@ -111,22 +120,25 @@ fn what_cannot_be_compared_fails() {
         run(vec![case("taprio", vec![flow(TimestampPoint::Wire, &between(-9_000, 9_000))])]);
     let limit = ["range > 1.2x"];
     assert_eq!(
-        told(&before, &unseen, &limit),
+        compared(&before, &unseen, &limit),
         ["FAIL normal: cycle: not measured in both runs, or too little for it"]
     );
     assert_eq!(
-        told(&before, &elsewhere, &limit),
+        compared(&before, &elsewhere, &limit),
         ["FAIL normal: cycle: not seen at the same place in both runs"]
     );
-    assert_eq!(told(&before, &failed, &limit), ["FAIL normal: cycle: not measured in both runs"]);
-    assert_eq!(told(&failed, &failed, &limit), ["FAIL normal: not measured"]);
-    assert_eq!(told(&before, &other, &limit), ["FAIL all: the runs have no case in common"]);
     assert_eq!(
-        told(&before, &before, &["p99.9999 > 2x"]),
+        compared(&before, &failed, &limit),
+        ["FAIL normal: cycle: not measured in both runs"]
+    );
+    assert_eq!(compared(&failed, &failed, &limit), ["FAIL normal: not measured"]);
+    assert_eq!(compared(&before, &other, &limit), ["FAIL all: the runs have no case in common"]);
+    assert_eq!(
+        compared(&before, &before, &["p99.9999 > 2x"]),
         ["FAIL normal: cycle: not measured in both runs, or too little for it"]
     );
     assert_eq!(
-        told(&before, &before, &["rate < 0.9x"]),
+        compared(&before, &before, &["rate < 0.9x"]),
         ["FAIL normal: cycle: no two frames were seen on the wire in both runs"]
     );
 }
@@ -155,10 +167,10 @@ fn background_is_compared_where_it_is_named() {
     };
     let (before, after) = (with_rate(94_000_000), with_rate(47_000_000));
     assert_eq!(
-        told(&before, &after, &["rate of load < 0.9x"]),
+        compared(&before, &after, &["rate of load < 0.9x"]),
         ["FAIL normal: load: 94 Mbit/s → 47 Mbit/s, 0.50×"]
     );
-    assert_eq!(told(&before, &after, &["range > 1x"]).len(), 1, "the load has no say");
+    assert_eq!(compared(&before, &after, &["range > 1x"]).len(), 1, "the load has no say");
 }
 
 #[test]

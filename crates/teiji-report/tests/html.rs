@@ -124,9 +124,9 @@ fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
 #[test]
 fn an_outlier_has_an_address_and_leads_to_its_chart() {
     let page = markup(&page());
-    let told = section(&page, "outliers");
-    assert_eq!(told.matches("id=\"7\"").count(), 1, "{told}");
-    assert!(told.contains("<a href=\"#7\" data-seq=\"7\" data-case="), "{told}");
+    let text = section(&page, "outliers");
+    assert_eq!(text.matches("id=\"7\"").count(), 1, "{text}");
+    assert!(text.contains("<a href=\"#7\" data-seq=\"7\" data-case="), "{text}");
 }
 
 #[test]
@@ -214,20 +214,20 @@ fn a_setting_that_differs_from_the_plan_is_marked_at_the_top_too() {
 fn a_bridges_queue_space_is_shown_without_receivers_with_flow_control() {
     assert!(!page().contains("Headroom of"));
     let page = markup(&page_of(|summary| {
-        summary.cases[0].members[0].bridge_rooms = vec![BridgeHeadroom {
+        summary.cases[0].members[0].bridge_headrooms = vec![BridgeHeadroom {
             host: "<x>".to_owned(),
             wire: "s".to_owned(),
             room: 426,
             headroom: 213,
-            asks: 5,
+            pause_requests: 5,
             most: 203,
-            beyond: 0,
+            over_limit: 0,
         }];
     }));
     assert!(page.contains("href=\"#bridge-headroom\""));
-    let told = section(&page, "bridge-headroom");
-    assert!(told.contains("s of &lt;x&gt;") && told.contains("203"), "{told}");
-    assert!(!told.contains("fullest"), "no sockets: {told}");
+    let text = section(&page, "bridge-headroom");
+    assert!(text.contains("s of &lt;x&gt;") && text.contains("203"), "{text}");
+    assert!(!text.contains("fullest"), "no sockets: {text}");
 }
 
 #[test]
@@ -255,9 +255,9 @@ fn several_periodic_flows_of_a_capture_are_a_table() {
     let of = |flows: Vec<PeriodicFlow>| markup(&page_of(move |summary| summary.periodic = flows));
     let page = of(vec![flow("one", true), flow("<two>", false)]);
     assert!(page.contains("href=\"#periodic\""));
-    let told = section(&page, "periodic");
-    assert!(told.contains("&lt;two&gt;") && told.contains("2.5\u{a0}ms"), "{told}");
-    assert!(told.contains("<code>--flow 3</code>"), "{told}");
+    let text = section(&page, "periodic");
+    assert!(text.contains("&lt;two&gt;") && text.contains("2.5\u{a0}ms"), "{text}");
+    assert!(text.contains("<code>--flow 3</code>"), "{text}");
     assert!(!of(vec![flow("one", true)]).contains("id=\"periodic\""));
 }
 
@@ -275,11 +275,11 @@ fn the_delay_between_two_captures_has_figures_and_plots() {
             summary.cases[0].members.truncate(1);
         }))
     };
-    let told = of(4_420);
-    let told = section(&told, "results");
-    assert!(told.contains("Delay from the first capture to the second"), "{told}");
-    assert!(told.contains("&lt;flow&gt;") && told.contains("Histogram of the delays"));
-    assert!(told.contains("Tail of the delays") && told.contains("<th>p90</th>"));
+    let text = of(4_420);
+    let text = section(&text, "results");
+    assert!(text.contains("Delay from the first capture to the second"), "{text}");
+    assert!(text.contains("&lt;flow&gt;") && text.contains("Histogram of the delays"));
+    assert!(text.contains("Tail of the delays") && text.contains("<th>p90</th>"));
     let below = of(-400);
     assert!(!section(&below, "results").contains("Tail of"), "no tail of absolute values");
 }
@@ -307,13 +307,13 @@ fn section(page: &str, id: &str) -> String {
 
 /// Compares with `tests/golden/<name>`; `TEIJI_BLESS=1` writes it anew.
 #[track_caller]
-fn golden(name: &str, told: &str) {
+fn golden(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("TEIJI_BLESS").is_some() {
-        std::fs::write(&path, told).unwrap();
+        std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    assert!(told == expected, "{name} reads otherwise now:\n{told}");
+    assert!(text == expected, "{name} reads otherwise now:\n{text}");
 }
 
 #[test]

@@ -26,16 +26,16 @@ const NARROW: Options = Options { width: 60, color: false, unicode: true };
 
 /// Compares with `tests/golden/<name>.txt`, and holds every line to `options`.
 #[track_caller]
-fn golden(name: &str, told: &str, options: Options) {
+fn golden(name: &str, text: &str, options: Options) {
     let path: PathBuf =
         [env!("CARGO_MANIFEST_DIR"), "tests", "golden", &format!("{name}.txt")].iter().collect();
     if std::env::var_os("TEIJI_BLESS").is_some() {
-        fs::write(&path, told).unwrap();
+        fs::write(&path, text).unwrap();
     }
     let expected = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; see this file's head", path.display()));
-    assert!(told == expected, "{name} reads otherwise now:\n{told}");
-    for line in told.lines() {
+    assert!(text == expected, "{name} reads otherwise now:\n{text}");
+    for line in text.lines() {
         let columns = line.chars().filter(|c| !c.is_control()).count();
         assert!(options.color || columns <= options.width, "{columns} columns in `{line}`");
         assert_eq!(line, line.trim_end(), "spaces at the end");
@@ -84,21 +84,21 @@ fn without_unicode_everything_is_ascii() {
     let options = Options { unicode: false, ..WIDE };
     let mut summary = lossy();
     summary.warnings.push("A margin ≥ 200 µs → fine.".to_owned());
-    let told = render(&summary, &options);
-    assert!(told.is_ascii(), "{told}");
-    golden("run-ascii", &told, options);
+    let text = render(&summary, &options);
+    assert!(text.is_ascii(), "{text}");
+    golden("run-ascii", &text, options);
 }
 
 #[test]
 fn colours_change_nothing_but_colours() {
     let options = Options { color: true, ..WIDE };
-    let told = render(&lossy(), &options);
-    let mut plain = told.clone();
+    let text = render(&lossy(), &options);
+    let mut plain = text.clone();
     for code in ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"] {
         plain = plain.replace(code, "");
     }
     assert_eq!(plain, render(&lossy(), &WIDE));
-    golden("run-colour", &told, options);
+    golden("run-colour", &text, options);
 }
 
 fn required(summary: &mut Summary, verdicts: &[(&str, &str, bool, &str)]) {
@@ -130,31 +130,31 @@ fn requirements_determine_the_answer_instead_of_other_criteria() {
     let before = render(&summary, &WIDE);
     assert!(before.contains("\nNo: with etf"), "{before}");
     required(&mut summary, &[("etf", "lost = 0", true, "cycle: 0")]);
-    let told = render(&summary, &WIDE);
-    assert!(told.contains("\n  PASS etf: lost = 0 (cycle: 0).\n"), "{told}");
-    assert!(told.contains("\nWith etf 20.41") && !told.contains("No: "), "{told}");
+    let text = render(&summary, &WIDE);
+    assert!(text.contains("\n  PASS etf: lost = 0 (cycle: 0).\n"), "{text}");
+    assert!(text.contains("\nWith etf 20.41") && !text.contains("No: "), "{text}");
 }
 
 #[test]
 fn a_ratio_is_shown_for_real_nics_only() {
     let mut summary = two_cases();
-    let told = |summary: &Summary| render(summary, &Options { width: 1_000, ..WIDE });
+    let text = |summary: &Summary| render(summary, &Options { width: 1_000, ..WIDE });
     let emulated = "Yes: with etf the interval on the wire stays within 2 µs (range; the stamps \
                     resolve 1 µs), against 62 µs with normal: the software's jitter is gone, as \
                     far as the stamps resolve it.";
-    assert!(told(&summary).contains(emulated), "{}", told(&summary));
+    assert!(text(&summary).contains(emulated), "{}", text(&summary));
     // On this machine only `vtsn` shows frames on the wire.
     summary.testbed = Testbed::Local;
-    assert!(told(&summary).contains(emulated), "{}", told(&summary));
+    assert!(text(&summary).contains(emulated), "{}", text(&summary));
     let real = |low, high| flow(TimestampPoint::RxHardware, &between(low, high));
     summary.cases =
         vec![case("normal", vec![real(-43_000, 19_000)]), case("etf", vec![real(-4_000, 4_000)])];
     let ratio = "stays within 8 µs (range), 7.8 times tighter than with normal (62 µs).";
-    assert!(told(&summary).contains(ratio), "{}", told(&summary));
+    assert!(text(&summary).contains(ratio), "{}", text(&summary));
     // What is left in the laboratory is the software's own, and is not called gone.
     summary.testbed = Testbed::Lab;
     let left = "stays within 8 µs (range), against 62 µs with normal.\n";
-    assert!(told(&summary).contains(left), "{}", told(&summary));
+    assert!(text(&summary).contains(left), "{}", text(&summary));
 }
 
 #[test]
@@ -188,9 +188,9 @@ fn a_case_without_figures_was_seen_nowhere_else() {
     single.vantages.clear();
     let others = flow(TimestampPoint::Wire, &between(-43_000, 19_000));
     let summary = run(vec![case("single", vec![single]), case("others", vec![others])]);
-    let told = render(&summary, &WIDE);
-    assert!(!told.contains("same place"), "{told}");
-    assert!(told.contains("on the wire"), "{told}");
+    let text = render(&summary, &WIDE);
+    assert!(!text.contains("same place"), "{text}");
+    assert!(text.contains("on the wire"), "{text}");
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn clocks_that_ptp_kept_have_a_table_with_the_worst_seed() {
         vec![clock("talker.line", 2.1, -17), clock("the system", 9.0, 40)];
     summary.cases[0].members[1].clocks =
         vec![clock("talker.line", 4.1, 12), clock("the system", 3.5, 23)];
-    let told = render(&summary, &WIDE);
-    let rows = told.lines().skip_while(|line| !line.contains("kept by PTP")).skip(2).take(4);
+    let text = render(&summary, &WIDE);
+    let rows = text.lines().skip_while(|line| !line.contains("kept by PTP")).skip(2).take(4);
     let rows: Vec<String> =
         rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
@@ -324,7 +324,7 @@ fn clocks_that_ptp_kept_have_a_table_with_the_worst_seed() {
             "the system, following listener.line",
             "normal 9 ns 40 ns 3 s"
         ],
-        "{told}"
+        "{text}"
     );
 }
 
@@ -335,8 +335,8 @@ fn files_cannot_command_the_terminal() {
     summary.question = "\x1b[31mred?".to_owned();
     summary.cases[0].name = "a\rb".to_owned();
     summary.warnings = vec!["\x1b[8mhidden\nnext\x1b[0m".to_owned()];
-    for told in [render(&summary, &WIDE), compare(&summary, &summary, &[], &WIDE)] {
-        assert!(told.chars().all(|c| c == '\n' || !c.is_control()), "{told:?}");
+    for text in [render(&summary, &WIDE), compare(&summary, &summary, &[], &WIDE)] {
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     }
 }
 
@@ -447,10 +447,10 @@ fn on_the_wire() -> Summary {
             high: 42_496,
             headroom: 170_496,
             frames: 74,
-            asks: 3,
+            pause_requests: 3,
             fullest: 53_000,
         };
-        member.rooms = [("cycle".to_owned(), room)].into();
+        member.headrooms = [("cycle".to_owned(), room)].into();
         // Of the delayed ones the waits tell; of the late ones only the NIC.
         let count = |trouble, frames| NicCount {
             host: "talker".to_owned(),
@@ -478,14 +478,14 @@ fn frames_late_in_the_nic_are_added_up_over_seeds() {
     second.seed = 2;
     second.nic_counts.iter_mut().for_each(|count| count.queues = vec![1]);
     summary.cases[0].members.push(second);
-    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let text = render(&summary, &Options { width: 1_000, ..WIDE });
     let late = "talker on line: 500 frames late in the NIC: handed to it after the launch time, \
                 transmitted at once (queues 0, 1).";
-    assert!(told.contains(late), "{told}");
+    assert!(text.contains(late), "{text}");
     let waits =
-        told.lines().skip_while(|line| !line.contains("waited for the wire")).nth(3).unwrap();
+        text.lines().skip_while(|line| !line.contains("waited for the wire")).nth(3).unwrap();
     let waits: Vec<&str> = waits.split_whitespace().collect();
-    assert_eq!(waits.join(" "), "normal load 14 752 ns 752 ns", "{told}");
+    assert_eq!(waits.join(" "), "normal load 14 752 ns 752 ns", "{text}");
 }
 
 #[test]
@@ -501,34 +501,34 @@ fn round_trips_above_all_flows_are_held_against_their_bound() {
     let mut summary = two_cases();
     remedies::remedies(&mut summary);
     summary.cases[0].members[0].blocking = [("ask".to_owned(), Span::from_micros(900))].into();
-    let told = render(&summary, &Options { width: 1_000, ..WIDE });
-    let told = told.replace(['\u{a0}', '\u{202f}'], " ");
-    let said = "may be in transmission on each wire of the path, 900 µs in all. With the shortest round \
+    let text = render(&summary, &Options { width: 1_000, ..WIDE });
+    let text = text.replace(['\u{a0}', '\u{202f}'], " ");
+    let sentence = "may be in transmission on each wire of the path, 900 µs in all. With the shortest round \
                 trip of all cases, 112 µs, the bound is 1.01 ms; the longest round trip took 5.1 ms, \
                 5.04 times the bound.";
-    assert!(told.contains(said), "{told}");
-    assert_eq!(told.matches("in transmission").count(), 1, "of the other case nothing is known");
+    assert!(text.contains(sentence), "{text}");
+    assert_eq!(text.matches("in transmission").count(), 1, "of the other case nothing is known");
 }
 
 #[test]
 fn the_answer_by_shaping_or_schedule_names_every_case() {
     let mut summary = on_the_wire();
     summary.judge.by = JudgeBy::Shaping;
-    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let text = render(&summary, &Options { width: 1_000, ..WIDE });
     let shaping = "No: with etf 20.41 Mbit/s of the 20 Mbit/s reserved, in bursts of 58 046 bytes \
                    (bound 1 539); with normal 20.41 Mbit/s where etf reserves 20 Mbit/s, in bursts \
                    of 58 046 bytes (bound 1 539).";
-    assert!(told.replace(['\u{a0}', '\u{202f}'], " ").contains(shaping), "{told}");
+    assert!(text.replace(['\u{a0}', '\u{202f}'], " ").contains(shaping), "{text}");
     summary.judge.by = JudgeBy::Schedule;
     for (case, departures) in summary.cases.iter_mut().zip([[0, 816], [-2, 3]]) {
         let wire = case.members[0].wire.get_mut("cycle").unwrap();
         wire.departure = departures.into_iter().collect::<Series>().finish();
         wire.resolution_ns = 3;
     }
-    let told = render(&summary, &Options { width: 1_000, ..WIDE });
+    let text = render(&summary, &Options { width: 1_000, ..WIDE });
     let schedule = "Only with etf: with etf all 2 frames leave within 3 ns of their planned \
                     departure; with normal 7 of 2 frames wait for another one, for up to 752 ns.";
-    assert!(told.replace(['\u{a0}', '\u{202f}'], " ").contains(schedule), "{told}");
+    assert!(text.replace(['\u{a0}', '\u{202f}'], " ").contains(schedule), "{text}");
 }
 
 #[test]
@@ -536,9 +536,9 @@ fn two_named_cases_are_compared_and_no_other() {
     let mut summary = two_cases();
     summary.cases.push(case("other", vec![flow(TimestampPoint::Wire, &between(-20_000, 19_000))]));
     summary.judge.cases = Some(["normal".to_owned(), "other".to_owned()]);
-    let told = render(&summary, &Options { width: 1_000, ..WIDE });
-    assert!(told.contains("with other the interval on the wire"), "{told}");
-    assert!(told.contains("against 62 µs with normal"), "{told}");
+    let text = render(&summary, &Options { width: 1_000, ..WIDE });
+    assert!(text.contains("with other the interval on the wire"), "{text}");
+    assert!(text.contains("against 62 µs with normal"), "{text}");
 }
 
 #[test]
@@ -550,6 +550,6 @@ fn how_busy_each_cpu_was_has_a_row_for_each_case_and_of_many_cpus_the_busiest() 
     golden("cpu-time", &render(&summary, &WIDE), WIDE);
     let many = (0..64).map(|cpu| (cpu, time(2_000 - i64::from(cpu % 10) * 100)));
     summary.cases[0].members[0].cpu_time = many.collect();
-    let told = render(&summary, &WIDE);
-    assert!(told.contains("The busiest 8 of 64 CPUs; all of them: the report."), "{told}");
+    let text = render(&summary, &WIDE);
+    assert!(text.contains("The busiest 8 of 64 CPUs; all of them: the report."), "{text}");
 }

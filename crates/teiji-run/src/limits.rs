@@ -175,7 +175,7 @@ mod tests {
     fn one_way_figures_between_machines_are_explained() {
         let ptp = "hosts.a.ptp = { role = \"grandmaster\" }\n\
                    hosts.b.ptp = { role = \"slave\", system-clock = true }\n";
-        let said = |file: &str, of_case: &str| {
+        let limit = |file: &str, of_case: &str| {
             let text = format!(
                 "name = \"x\"\nquestion = \"?\"\n\
                  wires.line = {{ between = [\"a\", \"b\"], nic = \"vtsn\" }}\n{file}\
@@ -185,8 +185,8 @@ mod tests {
             let experiment = Experiment::parse(&text, "x.toml").unwrap();
             caveat(Testbed::Machines, &experiment, false)
         };
-        assert!(said("", "").contains("does not synchronise: there are no one-way"));
-        assert!(said(ptp, "").contains("follow one by PTP"));
-        assert!(said("", ptp).contains("in some cases only"));
+        assert!(limit("", "").contains("does not synchronise: there are no one-way"));
+        assert!(limit(ptp, "").contains("follow one by PTP"));
+        assert!(limit("", ptp).contains("in some cases only"));
     }
 }

@@ -119,7 +119,7 @@ impl Machines {
         let clocks = self.read_clocks(&mut stopping)?;
         let bases = begin(&ready, &clocks, departure::grid(scenario));
         for (machine, &base) in self.all.iter().zip(&bases) {
-            machine.tell(Order::Start(base))?;
+            machine.send(Order::Start(base))?;
         }
         let (began, lasts) = (WallInstant::now(), scenario.duration());
         let mut watch = || {
@@ -128,7 +128,7 @@ impl Machines {
         };
         let until = PATIENCE + lasts.to_std().unwrap_or_default();
         self.gather(until, &mut stopping, &mut watch, Report::senders_ended)?;
-        self.tell(&Order::SendersEnded)?;
+        self.send(&Order::SendersEnded)?;
         let drain = scenario.flows.iter().map(|flow| time_to_drain(scenario, flow));
         let drain = drain.max().and_then(Span::to_std).unwrap_or_default();
         let parts = self.gather(PATIENCE + drain, &mut stopping, &mut nothing, Report::outcome)?;
@@ -149,14 +149,14 @@ impl Machines {
         scenario: &Scenario,
         stopping: &mut Stopping<'_>,
     ) -> anyhow::Result<()> {
-        let told = self.gather(PATIENCE, stopping, &mut || {}, Report::ports)?;
-        let (ports, leads): (Vec<_>, Vec<Span>) = told.into_iter().unzip();
+        let reports = self.gather(PATIENCE, stopping, &mut || {}, Report::ports)?;
+        let (ports, leads): (Vec<_>, Vec<Span>) = reports.into_iter().unzip();
         let machines = self.all.iter().map(|machine| machine.name.as_str());
         let leads: Vec<(&str, Span)> = machines.zip(leads).collect();
         if let Some(sentence) = two_scales(&leads).filter(|_| scenario.uses_ptp()) {
             bail!(sentence);
         }
-        self.tell(&Order::Ports(ports.concat()))
+        self.send(&Order::Ports(ports.concat()))
     }
 
     /// Something from each machine, in their order.
@@ -187,15 +187,17 @@ impl Machines {
         stopping: &mut Stopping<'_>,
     ) -> anyhow::Result<Option<(usize, Report)>> {
         if stopping.begins() {
-            self.tell(&Order::Stop)?;
+            self.send(&Order::Stop)?;
         }
         match self.reports.recv_timeout(LOOK_EVERY) {
             Ok((index, report)) => {
                 let machine = &mut self.all[index];
                 machine.note(&report);
                 match report {
-                    Report::Failed(said) => bail!("{}: {said}", machine.name),
-                    Report::Gone(said) => bail!("the connection to {} ended{said}", machine.name),
+                    Report::Failed(message) => bail!("{}: {message}", machine.name),
+                    Report::Gone(message) => {
+                        bail!("the connection to {} ended{message}", machine.name)
+                    }
                     report => Ok(Some((index, report))),
                 }
             }
@@ -209,8 +211,8 @@ impl Machines {
         }
     }
 
-    fn tell(&self, order: &Order) -> anyhow::Result<()> {
-        self.all.iter().try_for_each(|machine| machine.tell(order.clone()))
+    fn send(&self, order: &Order) -> anyhow::Result<()> {
+        self.all.iter().try_for_each(|machine| machine.send(order.clone()))
     }
 
     /// How far each machine's clock is from this one's.
@@ -221,7 +223,7 @@ impl Machines {
             let mut best: Option<ClockDifference> = None;
             for _ in 0..READINGS {
                 let asked = teiji_sys::clock::now();
-                self.all[index].tell(Order::Clock)?;
+                self.all[index].send(Order::Clock)?;
                 let there = loop {
                     if let Some((from, Report::Clock(there))) = self.next(until, stopping)? {
                         if from == index {
@@ -242,7 +244,7 @@ impl Machines {
         let until = WallInstant::now() + PATIENCE;
         for machine in self.all.iter().filter(|machine| machine.busy()) {
             // A machine whose connection has ended needs no order.
-            let _ = machine.tell(Order::Abandon);
+            let _ = machine.send(Order::Abandon);
         }
         while self.all.iter().any(Machine::busy) && WallInstant::now() < until {
             if let Ok((index, report)) = self.reports.recv_timeout(LOOK_EVERY) {
@@ -316,8 +318,8 @@ mod tests {
         let (none, all) = (Span::ZERO, Span::from_secs(37));
         assert_eq!(two_scales(&[("a", all), ("b", all)]), None);
         assert_eq!(two_scales(&[]), None);
-        let said = two_scales(&[("a", all), ("b", all), ("c", none)]).unwrap();
-        assert!(said.contains("37 s ahead of the wall clock on a, and 0 s on c"), "{said}");
+        let message = two_scales(&[("a", all), ("b", all), ("c", none)]).unwrap();
+        assert!(message.contains("37 s ahead of the wall clock on a, and 0 s on c"), "{message}");
     }
 
     #[test]

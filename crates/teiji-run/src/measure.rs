@@ -242,7 +242,7 @@ fn run_flows(
             threads.talk(talk, scope, [gate(), gate()], stop)?;
         }
         for ((id, _), roles) in setup.scenario.numbered_round_trips().zip(&round_trips) {
-            threads.ask(id, roles, scope, [gate(), gate()], stop)?;
+            threads.start_requester(id, roles, scope, [gate(), gate()], stop)?;
         }
         drop(ready);
         let all = threads.count();

@@ -111,7 +111,7 @@ pub fn record(
     write_sync(folder, &name, &outcome.sync)?;
     let Outcome { logs, mut observed, differences, .. } = outcome;
     warnings.extend(logs.warnings);
-    warnings.extend(differences.into_iter().map(|said| said + "."));
+    warnings.extend(differences.into_iter().map(|difference| difference + "."));
     observed.warnings = warnings;
     Ok(observed)
 }

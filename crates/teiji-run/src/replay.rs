@@ -166,8 +166,8 @@ mod tests {
         let before = manifest(Some(lab.clone()));
         assert!(why(&before, &before).contains("please report"), "{}", why(&before, &before));
         let mut other = LabManifest { initramfs_sha256: Some("66".to_owned()), ..lab };
-        let said = why(&before, &manifest(Some(other.clone())));
-        assert!(said.contains("in the guest's file system"), "{said}");
+        let reason = why(&before, &manifest(Some(other.clone())));
+        assert!(reason.contains("in the guest's file system"), "{reason}");
         other.program_sha256 = Some("33".to_owned());
         other.kernel.sha256 = "44".to_owned();
         other.kernel.release = "6.12.2-rt".to_owned();

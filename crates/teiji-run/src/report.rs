@@ -71,9 +71,9 @@ fn recommended(
     let Some(best) = &ranking.best else { return Ok(None) };
     let reader = experiment_file::reader_of(manifest, "experiment.toml");
     let Some(case) = reader.alone(&folder.read_experiment()?, best) else { return Ok(None) };
-    let said = ranking::sentences(summary, ranking, &Glyphs::UNICODE);
+    let sentences = ranking::sentences(summary, ranking, &Glyphs::UNICODE);
     let mut text = String::new();
-    for line in said.iter().chain([&ranking::rule(ranking, &Glyphs::UNICODE)]) {
+    for line in sentences.iter().chain([&ranking::rule(ranking, &Glyphs::UNICODE)]) {
         let _ = writeln!(text, "# {line}");
     }
     let _ = writeln!(

@@ -90,10 +90,10 @@ pub fn summarise(
             let why = missing.map(|missing| missing.why.as_str());
             let there = folder.path().join(RunFolder::records_name(&case.name, seed)).is_file();
             if let (None, true) = (why, there) {
-                let (member, said) = member(folder, manifest, experiment, case, seed)
+                let (member, warnings_of_member) = member(folder, manifest, experiment, case, seed)
                     .with_context(|| format!("case {} seed {seed}", case.name))?;
                 members.push(member);
-                of_members.extend(said);
+                of_members.extend(warnings_of_member);
             } else {
                 let why = why.unwrap_or("no records");
                 // Some errors are several sentences.
@@ -163,8 +163,8 @@ fn member(
         flows: records.statistics(),
         round_trips: rounds.map(|rounds| rounds.statistics()).unwrap_or_default(),
         wire: on_wire(experiment, case, &records),
-        rooms: records.rooms(),
-        bridge_rooms: network.map(bridge_headroom::of).unwrap_or_default(),
+        headrooms: records.headrooms(),
+        bridge_headrooms: network.map(bridge_headroom::of).unwrap_or_default(),
         incomplete: !records.facts.interrupted.is_empty() || cut_short,
         clocks: observed.map(|seen| seen.sync.clone()).unwrap_or_default(),
         nic_counts: network
@@ -176,13 +176,13 @@ fn member(
     let mut warnings: Vec<String> = (0..)
         .zip(&case.scenario.flows)
         .filter_map(|(id, flow)| {
-            let said = headroom::warning(&case.scenario, flow, records.rows_of(id))?;
-            Some(format!("Case {}, seed {seed}: {said}", case.name))
+            let warning = headroom::warning(&case.scenario, flow, records.rows_of(id))?;
+            Some(format!("Case {}, seed {seed}: {warning}", case.name))
         })
         .collect();
     let loads = observed.map_or(&[][..], |seen| &seen.loads);
     warnings.extend(saturation::warning(case, &member, loads, manifest.testbed));
-    let said = observed.into_iter().flat_map(|ObservedCase { warnings, .. }| warnings);
-    warnings.extend(said.map(|said| format!("Case {}: {said}", case.name)));
+    let of_observation = observed.into_iter().flat_map(|ObservedCase { warnings, .. }| warnings);
+    warnings.extend(of_observation.map(|warning| format!("Case {}: {warning}", case.name)));
     Ok((member, warnings))
 }

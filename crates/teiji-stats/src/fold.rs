@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use teiji_core::frame::{Fate, FrameRow};
+use teiji_core::frame::{FrameRow, TxError};
 use teiji_core::time::{Instant, Span, Tai};
 
 use crate::flow::{Counts, FlowStatistics, PointStatistics};
@@ -127,11 +127,11 @@ fn counts(terms: &FlowTerms, frames: &[FrameRow]) -> Counts {
         let deadline = terms.deadline(frame.scheduled);
         let late = |at: Instant<Tai>| deadline.is_some_and(|deadline| at > deadline);
         counts.late += u64::from(frame.handed_over.is_some_and(late));
-        match frame.fate {
+        match frame.tx_error {
             None => {}
-            Some(Fate::Missed) => counts.dropped_missed += 1,
-            Some(Fate::Invalid) => counts.dropped_invalid += 1,
-            Some(Fate::SendFailed(_)) => counts.send_failed += 1,
+            Some(TxError::Missed) => counts.dropped_missed += 1,
+            Some(TxError::Invalid) => counts.dropped_invalid += 1,
+            Some(TxError::SendFailed(_)) => counts.send_failed += 1,
         }
     }
     counts.reordered = reordered(frames);

@@ -103,9 +103,9 @@ fn every_frame_is_counted_once_for_what_became_of_it() {
     let frames = [
         frame(0, 0),
         lost(&frame(1, 0)),
-        FrameRow { fate: Some(Fate::Missed), ..lost(&frame(2, 0)) },
-        FrameRow { fate: Some(Fate::Invalid), ..lost(&frame(3, 0)) },
-        FrameRow { fate: Some(Fate::SendFailed(105)), ..lost(&frame(4, 0)) },
+        FrameRow { tx_error: Some(TxError::Missed), ..lost(&frame(2, 0)) },
+        FrameRow { tx_error: Some(TxError::Invalid), ..lost(&frame(3, 0)) },
+        FrameRow { tx_error: Some(TxError::SendFailed(105)), ..lost(&frame(4, 0)) },
         FrameRow { copies: 3, ..frame(5, 0) },
         unsent(6),
     ];
@@ -203,7 +203,7 @@ fn missing_transmit_stamps_are_counted_by_the_kinds_that_came() {
     let frames = [
         stamped(frame(0, 0)),
         FrameRow { tx_kernel: None, ..stamped(frame(1, 0)) },
-        FrameRow { fate: Some(Fate::Missed), ..lost(&frame(2, 0)) },
+        FrameRow { tx_error: Some(TxError::Missed), ..lost(&frame(2, 0)) },
         frame(3, 0),
     ];
     let missing = |stamps_requested| {

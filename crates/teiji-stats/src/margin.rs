@@ -21,7 +21,7 @@ pub use forecast::{just_below, late_at_most};
 pub use misses::{Misses, refuted};
 pub use recommendation::{MemberBounds, Recommendation, supported_by};
 
-use teiji_core::frame::{Fate, FrameRow};
+use teiji_core::frame::{FrameRow, TxError};
 use teiji_core::time::Span;
 
 /// By how much a missed frame was late, at least.
@@ -58,13 +58,13 @@ impl Stations {
     pub fn of(frames: &[FrameRow], margin: Span, delta: Option<Span>) -> Self {
         let mut stations = Self::default();
         for frame in frames {
-            let accepted = frame.fate.is_none();
+            let accepted = frame.tx_error.is_none();
             stations.dropped += u64::from(!accepted);
             let (Some(woke), Some(sched)) = (frame.woke, frame.tx_sched) else {
                 stations.unstamped += u64::from(accepted && frame.handed_over.is_some());
                 continue;
             };
-            let missed = frame.fate == Some(Fate::Missed);
+            let missed = frame.tx_error == Some(TxError::Missed);
             stations.cut_short += u64::from(missed);
             // A missed frame was still in the qdisc when its launch time passed.
             let nic = frame.tx_kernel.or(missed.then_some(frame.scheduled + BARELY));

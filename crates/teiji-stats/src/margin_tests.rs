@@ -44,13 +44,13 @@ fn each_stretch_is_measured_from_where_it_begins() {
 
 #[test]
 fn every_miss_has_its_reason() {
-    let with = |fate| FrameRow { fate, ..frame(0, 1, 1, 1) };
+    let with = |tx_error| FrameRow { tx_error, ..frame(0, 1, 1, 1) };
     let frames = [
         frame(0, 1_000, 1_000, 1_000),
         frame(1, 1_000, 1_000, 150_001),
-        with(Some(Fate::Invalid)),
-        with(Some(Fate::Missed)),
-        with(Some(Fate::SendFailed(105))),
+        with(Some(TxError::Invalid)),
+        with(Some(TxError::Missed)),
+        with(Some(TxError::SendFailed(105))),
         FrameRow {
             woke: None,
             handed_over: None,
@@ -67,7 +67,7 @@ fn every_miss_has_its_reason() {
 #[test]
 fn frames_without_stamps_are_counted_not_guessed() {
     let without = FrameRow { tx_kernel: None, ..frame(0, 5, 5, 5) };
-    let dropped = FrameRow { fate: Some(Fate::Missed), ..without };
+    let dropped = FrameRow { tx_error: Some(TxError::Missed), ..without };
     let stations = Stations::of(&[without, dropped], MARGIN, Some(DELTA));
     assert_eq!((stations.count(), stations.unstamped, stations.dropped), (2, 1, 1));
     // The dropped one waited for at least the whole of delta.

@@ -1,7 +1,7 @@
 //! How frames missed their time: told by those frames alone.
 
 use serde::{Deserialize, Serialize};
-use teiji_core::frame::{Fate, FrameRow};
+use teiji_core::frame::{FrameRow, TxError};
 
 use crate::terms::FlowTerms;
 
@@ -39,7 +39,7 @@ impl Missed {
                 woke_ns: (woke - planned).as_ns(),
                 handed_over_ns: (handed_over - planned).as_ns(),
             });
-            let dropped = matches!(frame.fate, Some(Fate::Missed | Fate::Invalid));
+            let dropped = matches!(frame.tx_error, Some(TxError::Missed | TxError::Invalid));
             let left = (latest.is_none() && dropped).then(|| (deadline - handed_over).as_ns());
             (latest.is_some() || left.is_some()).then_some(Self {
                 margin_ns: margin.as_ns(),
@@ -72,14 +72,14 @@ mod tests {
     use super::*;
 
     /// Woken and handed over so long after the planned wake-up, 600 µs before its departure.
-    fn frame(woke_us: i64, handed_over_us: i64, fate: Option<Fate>) -> FrameRow {
+    fn frame(woke_us: i64, handed_over_us: i64, tx_error: Option<TxError>) -> FrameRow {
         let scheduled = Instant::from_ns(1_000_000);
         let after = |us: i64| Some(scheduled - Span::from_micros(600 - us));
         let (woke, handed_over) = (after(woke_us), after(handed_over_us));
-        FrameRow { woke, handed_over, fate, ..FrameRow::planned(0, 0, scheduled) }
+        FrameRow { woke, handed_over, tx_error, ..FrameRow::planned(0, 0, scheduled) }
     }
 
-    fn told(frames: &[FrameRow]) -> Option<Missed> {
+    fn missed(frames: &[FrameRow]) -> Option<Missed> {
         let terms = FlowTerms {
             period: Span::from_millis(1),
             mode: SendMode::LaunchTime { margin: Span::from_micros(600), deadline: false },
@@ -95,15 +95,15 @@ mod tests {
     fn the_reason_is_computed_from_frames_that_missed_their_time() {
         // The longest wake-up is of a frame that was on time.
         let on_time = frame(90, 100, None);
-        assert_eq!(told(&[on_time]), None);
-        let late = [frame(20, 612, Some(Fate::Invalid)), frame(27, 640, None)];
-        let in_time = [frame(5, 200, Some(Fate::Missed)), frame(5, 250, Some(Fate::Missed))];
+        assert_eq!(missed(&[on_time]), None);
+        let late = [frame(20, 612, Some(TxError::Invalid)), frame(27, 640, None)];
+        let in_time = [frame(5, 200, Some(TxError::Missed)), frame(5, 250, Some(TxError::Missed))];
         let expected = Missed {
             margin_ns: 600_000,
             latest: Some(HandOver { woke_ns: 27_000, handed_over_ns: 640_000 }),
             dropped_in_time: 2,
             least_left_ns: Some(350_000),
         };
-        assert_eq!(told(&[&[on_time], &late[..], &in_time].concat()), Some(expected));
+        assert_eq!(missed(&[&[on_time], &late[..], &in_time].concat()), Some(expected));
     }
 }

@@ -228,14 +228,14 @@ mod tests {
     #[test]
     fn parts_of_the_responders_trace_are_within_the_parts_of_the_round_trip() {
         let at = |us: i64| Some(Instant::from_ns(us * 1_000));
-        let told = |interrupt: i64| {
+        let parts = |interrupt: i64| {
             let responder_reception =
                 Reception { interrupt: at(interrupt), softirq: at(5), woken: at(13) };
             let one = RoundView { responder_reception, ..round(Some([10, 30, 60, 100])) };
             Part::WITHIN.map(|part| one.part(part).map(|took| took.as_ns() / 1_000))
         };
-        assert_eq!(told(2), [Some(3), Some(5), Some(3), Some(17)]);
-        assert_eq!(told(-1), [None, Some(5), Some(3), Some(17)], "an earlier packet's interrupt");
+        assert_eq!(parts(2), [Some(3), Some(5), Some(3), Some(17)]);
+        assert_eq!(parts(-1), [None, Some(5), Some(3), Some(17)], "an earlier packet's interrupt");
         let untraced = round(Some([10, 30, 60, 100]));
         assert_eq!(Part::WITHIN.map(|part| untraced.part(part)), [None; 4]);
     }

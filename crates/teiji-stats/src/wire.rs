@@ -76,8 +76,8 @@ pub struct WireStatistics {
     /// Its class against the bandwidth and burst reserved for it.
     pub shaping: Option<ShapingStatistics>,
     /// Its frames that arrived after XOFF of its receiver's port, where that was traced.
-    #[serde(default)]
-    pub silence: Option<XoffStatistics>,
+    #[serde(default, rename = "silence")]
+    pub xoffs: Option<XoffStatistics>,
     /// How long the stretches of its frames' way took, where both ends have stamps of one clock.
     #[serde(default)]
     pub stations: BTreeMap<Station, Deviation>,

@@ -8,7 +8,8 @@ use crate::{Deviation, Series};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct XoffStatistics {
     /// Number of XOFFs.
-    pub asks: u64,
+    #[serde(rename = "asks")]
+    pub pause_requests: u64,
     /// The most frames after one of them.
     pub most_frames: u64,
     /// Frames after one of them, on average.
@@ -17,25 +18,25 @@ pub struct XoffStatistics {
     pub time: Option<Deviation>,
 }
 
-/// `asks` are from XOFF to XON, `ends` the end of each frame, in the order of time; all in ns of
+/// `xoffs` are from XOFF to XON, `ends` the end of each frame, in the order of time; all in ns of
 /// one clock. `None` without XOFF.
-pub fn judge(asks: &[(i64, i64)], ends: &[i64]) -> Option<XoffStatistics> {
+pub fn of(xoffs: &[(i64, i64)], ends: &[i64]) -> Option<XoffStatistics> {
     let mut all = 0;
     let mut most = 0;
     let mut time = Series::default();
-    for (asked, released) in asks {
-        let first = ends.partition_point(|end| end <= asked);
-        let after = ends.partition_point(|end| end <= released);
+    for (xoff, xon) in xoffs {
+        let first = ends.partition_point(|end| end <= xoff);
+        let after = ends.partition_point(|end| end <= xon);
         let frames = after.saturating_sub(first) as u64;
         all += frames;
         most = most.max(frames);
         if let Some(last) = ends.get(first..after).and_then(<[i64]>::last) {
-            time.push(last - asked);
+            time.push(last - xoff);
         }
     }
-    let count = asks.len() as u64;
+    let count = xoffs.len() as u64;
     (count > 0).then(|| XoffStatistics {
-        asks: count,
+        pause_requests: count,
         most_frames: most,
         mean_frames: all as f64 / count as f64,
         time: time.finish(),
@@ -49,13 +50,13 @@ mod tests {
     #[test]
     fn frames_between_xoff_and_xon_are_counted() {
         let ends = [90, 100, 110, 120, 300, 310, 505];
-        let told = judge(&[(100, 250), (305, 400), (410, 500)], &ends).unwrap();
-        assert_eq!((told.asks, told.most_frames), (3, 2));
-        assert!((told.mean_frames - 1.0).abs() < 1e-9);
-        let time = told.time.unwrap();
+        let statistics = of(&[(100, 250), (305, 400), (410, 500)], &ends).unwrap();
+        assert_eq!((statistics.pause_requests, statistics.most_frames), (3, 2));
+        assert!((statistics.mean_frames - 1.0).abs() < 1e-9);
+        let time = statistics.time.unwrap();
         // 120 after 100, 310 after 305; nothing came after 410.
         assert_eq!((time.count, time.min_ns, time.max_ns), (2, 5, 20));
-        assert_eq!(judge(&[], &ends), None);
-        assert_eq!(judge(&[(1_000, 2_000)], &ends).unwrap().time, None);
+        assert_eq!(of(&[], &ends), None);
+        assert_eq!(of(&[(1_000, 2_000)], &ends).unwrap().time, None);
     }
 }

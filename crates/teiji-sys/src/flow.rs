@@ -54,7 +54,7 @@ pub struct Receive {
     /// `SO_RCVBUF` in bytes. From the kernel.
     pub buffer: u32,
     /// How often the socket has asked. From the kernel.
-    pub asks: u32,
+    pub pause_requests: u32,
 }
 
 impl Send {
@@ -67,7 +67,16 @@ impl Send {
 impl Receive {
     /// At this level, with marks that follow from the buffer.
     pub const fn at(level: i32, payload: u32) -> Self {
-        Self { level, payload, high: 0, low: 0, headroom: 0, frames: 0, buffer: 0, asks: 0 }
+        Self {
+            level,
+            payload,
+            high: 0,
+            low: 0,
+            headroom: 0,
+            frames: 0,
+            buffer: 0,
+            pause_requests: 0,
+        }
     }
 }
 

@@ -32,8 +32,8 @@ impl ThreadPolicy {
 
 /// A thread's number as the calls want it; 0 would be the calling thread.
 fn number(tid: u32) -> Result<libc::pid_t, SysError> {
-    let gone = || SysError::new("thread number", std::io::Error::from_raw_os_error(libc::ESRCH));
-    libc::pid_t::try_from(tid).ok().filter(|tid| *tid > 0).ok_or_else(gone)
+    let missing = || SysError::new("thread number", std::io::Error::from_raw_os_error(libc::ESRCH));
+    libc::pid_t::try_from(tid).ok().filter(|tid| *tid > 0).ok_or_else(missing)
 }
 
 /// How a thread is scheduled.
@@ -90,14 +90,14 @@ mod tests {
     /// Runs `test` with the number of another thread, which waits meanwhile.
     fn with_other_thread(test: impl FnOnce(u32)) {
         thread::scope(|scope| {
-            let (say, said) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             let (end, ended) = mpsc::channel::<()>();
             scope.spawn(move || {
                 let link = std::fs::read_link("/proc/thread-self").unwrap();
-                say.send(link.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
+                sender.send(link.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
                 let _ = ended.recv();
             });
-            test(said.recv().unwrap());
+            test(receiver.recv().unwrap());
             drop(end);
         });
     }

@@ -198,12 +198,12 @@ fn ranks(known: &[(u64, &Path)], causes: &[&Cause]) -> Vec<Rank> {
 /// Parts of a path. A cause that comes several times is above its median where it comes first.
 fn parts(path: &Path, median: &impl Fn(&Cause) -> Ps) -> Vec<Part> {
     let sums = path.by_cause();
-    let mut told: Vec<&Cause> = Vec::new();
+    let mut named: Vec<&Cause> = Vec::new();
     path.parts
         .iter()
         .map(|(cause, time)| {
-            let first = !told.contains(&cause);
-            told.push(cause);
+            let first = !named.contains(&cause);
+            named.push(cause);
             let sum = sums.iter().find(|(known, _)| known == cause).map_or(0, |(_, sum)| *sum);
             let above_median_ps = if first { sum - median(cause) } else { 0 };
             Part { cause: cause.to_string(), time_ps: *time, above_median_ps }

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let base = talker.first_departure(period, margin);
     let log = talker.run(&Schedule { base, period, margin }, &StopFlag::new())?;
 
-    let refused = log.frames.iter().filter(|frame| frame.fate.is_some()).count();
+    let refused = log.frames.iter().filter(|frame| frame.tx_error.is_some()).count();
     let late = log.frames.iter().map(|f| f.woke - (f.scheduled - margin)).max();
     println!(
         "{} frames, {refused} refused; the latest wake-up was {late:?} late",

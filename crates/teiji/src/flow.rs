@@ -142,11 +142,15 @@ pub fn pause_peers(socket: impl AsFd, level: Level, payload: u32) -> Result<(), 
 
 /// The headroom of a socket that pauses its peers, for datagrams of `payload` octets; `None` if the
 /// link or the module is gone. `fullest` is known by the caller.
-pub(crate) fn room(socket: impl AsFd, payload: u32, fullest: u32) -> Option<ReceiveHeadroom> {
+pub(crate) fn headroom_of(
+    socket: impl AsFd,
+    payload: u32,
+    fullest: u32,
+) -> Option<ReceiveHeadroom> {
     let mut value = Receive::at(NO_LEVEL, payload);
     flow::receive(socket.as_fd(), &mut value).ok()?;
-    let Receive { buffer, high, headroom, frames, asks, .. } = value;
-    Some(ReceiveHeadroom { buffer, high, headroom, frames, asks, fullest })
+    let Receive { buffer, high, headroom, frames, pause_requests, .. } = value;
+    Some(ReceiveHeadroom { buffer, high, headroom, frames, pause_requests, fullest })
 }
 
 fn explain(error: SysError, level: Level, highest: Level) -> FlowError {

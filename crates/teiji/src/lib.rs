@@ -58,7 +58,7 @@ pub use roundtrip::{Reflector, Requester, RequesterLog, RoundTrip};
 pub use scheduling::{Scheduled, Scheduling};
 pub use stop::{Deadline, StopFlag};
 pub use talker::Talker;
-pub use teiji_core::frame::Fate;
+pub use teiji_core::frame::TxError;
 pub use units::Spans;
 
 pub use teiji_core::cycle::Schedule;

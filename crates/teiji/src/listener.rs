@@ -260,12 +260,11 @@ impl Listener {
 
     fn into_log(self) -> ListenerLog {
         let drops = self.inbox.socket.drops().unwrap_or(self.drops_before);
-        let room = self
-            .config
-            .flow_control
-            .and_then(|(_, payload)| flow::room(&self.inbox.socket, payload.into(), self.fullest));
+        let headroom = self.config.flow_control.and_then(|(_, payload)| {
+            flow::headroom_of(&self.inbox.socket, payload.into(), self.fullest)
+        });
         let mut log = self.tally.into_log();
-        log.room = room;
+        log.headroom = headroom;
         log.socket_drops = u64::from(drops.wrapping_sub(self.drops_before));
         log
     }

@@ -1,7 +1,7 @@
 //! What a talker and a listener remember of each frame.
 
 use serde::{Deserialize, Serialize};
-use teiji_core::frame::Fate;
+use teiji_core::frame::TxError;
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Phc, Tai};
 
@@ -23,7 +23,7 @@ pub struct TxRecord {
     /// Left the NIC (`SOF_TIMESTAMPING_TX_HARDWARE`).
     pub tx_hardware: Option<Instant<Phc>>,
     /// Why the kernel refused or dropped it, if it said so.
-    pub fate: Option<Fate>,
+    pub tx_error: Option<TxError>,
 }
 
 /// Everything a talker remembers of its run.
@@ -72,7 +72,7 @@ pub struct ListenerLog {
     pub pauses: Vec<PeerPause>,
     /// With flow control: its headroom.
     #[serde(default)]
-    pub room: Option<ReceiveHeadroom>,
+    pub headroom: Option<ReceiveHeadroom>,
 }
 
 /// How a socket with flow control (prioflow) divides its buffer: up to a mark what waits, above
@@ -89,7 +89,8 @@ pub struct ReceiveHeadroom {
     /// As many frames.
     pub frames: u32,
     /// Number of XOFFs.
-    pub asks: u32,
+    #[serde(rename = "asks")]
+    pub pause_requests: u32,
     /// The most that it held when the program looked.
     pub fullest: u32,
 }

@@ -57,7 +57,7 @@ pub fn measure(cpus: [u16; 2], round_trips: u32) -> Result<Turns, SchedError> {
         let (ball, done) = (&ball, &done);
         let answerer = scope.spawn(move || answer(cpus[1], ball, &asker, &ready, done));
         is_ready.recv().unwrap_or(Ok(()))?;
-        let (mean, worst) = ask(ball, answerer.thread(), round_trips);
+        let (mean, worst) = measure_round_trips(ball, answerer.thread(), round_trips);
         done.store(true, Ordering::Release);
         answerer.thread().unpark();
         Ok(Turns { cpus, round_trips, mean, worst })
@@ -84,7 +84,7 @@ fn on(cpu: u16) -> Scheduling {
 }
 
 /// Mean and longest round trip.
-fn ask(ball: &Ball, answerer: &Thread, round_trips: u32) -> (Span, Span) {
+fn measure_round_trips(ball: &Ball, answerer: &Thread, round_trips: u32) -> (Span, Span) {
     let (mut sum, mut worst) = (Span::ZERO, Span::ZERO);
     let mut at = clock::now::<Tai>();
     for number in 1..=round_trips {
@@ -110,12 +110,12 @@ fn answer(
     ready: &mpsc::Sender<Result<(), SchedError>>,
     done: &AtomicBool,
 ) {
-    let (scheduled, told) = match on(cpu).enter() {
+    let (scheduled, result) = match on(cpu).enter() {
         Ok(scheduled) => (Some(scheduled), Ok(())),
         Err(error) => (None, Err(error)),
     };
     // Whoever asks waits for this.
-    let _ = ready.send(told);
+    let _ = ready.send(result);
     if scheduled.is_none() {
         return;
     }

@@ -6,7 +6,7 @@
 use std::net::UdpSocket;
 
 use teiji::talker::{self, Destination, LaunchMode, TalkerConfig, TalkerError, TxStamps};
-use teiji::{Cycle, Fate, Schedule, Span, StopFlag};
+use teiji::{Cycle, Schedule, Span, StopFlag, TxError};
 use teiji_sys::clock;
 
 /// Allocations of this thread, and frames that the kernel took, in a run.
@@ -18,8 +18,8 @@ fn run(config: &TalkerConfig, frames: u64) -> (u64, usize) {
     let mut log = None;
     let counted = allocation_counter::measure(|| log = Some(prepared.run(&schedule, &stop)));
     let frames = log.unwrap().unwrap().frames;
-    let refused = |fate: Option<Fate>| matches!(fate, Some(Fate::SendFailed(_)));
-    (counted.count_total, frames.iter().filter(|frame| !refused(frame.fate)).count())
+    let refused = |tx_error: Option<TxError>| matches!(tx_error, Some(TxError::SendFailed(_)));
+    (counted.count_total, frames.iter().filter(|frame| !refused(frame.tx_error)).count())
 }
 
 #[test]

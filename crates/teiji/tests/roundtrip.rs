@@ -44,7 +44,7 @@ fn reflector(wire: &Wire, address: &str) -> Reflector {
     wire.rx(|| Reflector::open(&config)).unwrap()
 }
 
-fn ask(wire: &Wire, config: &RequesterConfig) -> RequesterLog {
+fn requests(wire: &Wire, config: &RequesterConfig) -> RequesterLog {
     wire.tx(|| request(config, &StopFlag::new())).unwrap()
 }
 
@@ -57,7 +57,7 @@ fn every_request_gets_its_reply_with_the_reflectors_times() {
         let (counts, log) = std::thread::scope(|scope| {
             let stopped = stop.clone();
             let answering = scope.spawn(move || reflector.run(&Deadline::never(), &stopped));
-            let log = ask(&wire, &config(address, 200));
+            let log = requests(&wire, &config(address, 200));
             stop.stop();
             (answering.join().unwrap().unwrap(), log)
         });
@@ -107,13 +107,13 @@ fn a_silent_peer_costs_a_time_out_a_request_and_no_more() {
     let silent = wire.rx(|| UdpSocket::bind(REFLECTOR_V4)).unwrap();
     let before = now();
     let config = RequesterConfig { timeout: Span::from_millis(20), ..config(REFLECTOR_V4, 5) };
-    let log = ask(&wire, &config);
+    let log = requests(&wire, &config);
     assert_eq!((log.rounds.len(), log.lost()), (5, 5));
     assert!(now() - before >= Span::from_millis(100));
     drop(silent);
 
     // Nobody there at all: the kernel's refusal is no reply either.
-    let log = ask(&wire, &config);
+    let log = requests(&wire, &config);
     assert_eq!((log.rounds.len(), log.lost()), (5, 5));
 }
 
@@ -154,7 +154,7 @@ fn lost_doubled_late_and_foreign_replies_are_distinguished() {
         scope.spawn(|| answer_badly(&peer));
         // 3's reply comes while 3 is awaited, behind 2's, which is late by then.
         let timeout = Span::from_millis(200);
-        ask(&wire, &RequesterConfig { timeout, ..config(REFLECTOR_V4, 4) })
+        requests(&wire, &RequesterConfig { timeout, ..config(REFLECTOR_V4, 4) })
     });
     let got = |seq: usize| log.rounds[seq].received.is_some();
     assert_eq!([got(0), got(1), got(2), got(3)], [false, true, true, true], "{log:?}");
@@ -207,7 +207,7 @@ fn sockperf_measures_the_same_on_the_same_wire() {
         let ours = std::thread::scope(|scope| {
             let stopped = stop.clone();
             scope.spawn(move || reflector.run(&Deadline::never(), &stopped));
-            let log = ask(&wire, &config(REFLECTOR_V4, 2_000));
+            let log = requests(&wire, &config(REFLECTOR_V4, 2_000));
             stop.stop();
             median(&log)
         });

@@ -25,9 +25,9 @@ fn main() {
     if std::env::args().any(|argument| argument == "--child") {
         return child();
     }
-    let said = tempfile::NamedTempFile::new().unwrap();
-    let path = said.path().to_owned();
-    let tell = move |sentence: &str| {
+    let messages = tempfile::NamedTempFile::new().unwrap();
+    let path = messages.path().to_owned();
+    let report = move |sentence: &str| {
         let mut text = fs::read_to_string(&path).unwrap_or_default();
         text.push_str(sentence);
         text.push('\n');
@@ -37,7 +37,7 @@ fn main() {
         send: Some(Sending::Permitted),
         receive: Some(Receiving { level: Level::new(3).unwrap(), payload: 100 }),
     };
-    match supervise_this_process(&opt_in, tell) {
+    match supervise_this_process(&opt_in, report) {
         Ok(()) => {}
         Err(error @ (SuperviseError::NotInKernel | SuperviseError::Supervised)) => {
             return println!("SKIP: {error}");
@@ -45,7 +45,7 @@ fn main() {
         Err(error) => panic!("{error}"),
     }
     let supervisor = supervisor();
-    works(said.path());
+    works(messages.path());
     // The filter is one of children, too, and they end as they end.
     let own = std::env::current_exe().unwrap();
     assert_eq!(Command::new(&own).arg("--child").status().unwrap().code(), Some(0));
@@ -57,7 +57,7 @@ fn main() {
     if let Ok(open) = fs::read_dir(supervisor.join("fd")) {
         let links: Vec<PathBuf> =
             open.flatten().filter_map(|e| fs::read_link(e.path()).ok()).collect();
-        assert!(!links.iter().any(|link| link == said.path()), "{links:?}");
+        assert!(!links.iter().any(|link| link == messages.path()), "{links:?}");
         assert!(links.len() <= 6, "{links:?}");
     }
     println!("supervise: ok");
@@ -80,7 +80,7 @@ fn supervisor() -> PathBuf {
 }
 
 /// Sockets are as without a supervisor.
-fn works(said: &Path) {
+fn works(messages: &Path) {
     let here = UdpSocket::bind("127.0.0.1:0").unwrap();
     let there = UdpSocket::bind("127.0.0.1:0").unwrap();
     here.connect(there.local_addr().unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn works(said: &Path) {
     thread::spawn(|| UdpSocket::bind("127.0.0.1:0").unwrap()).join().unwrap();
     std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     PidFd::open(std::process::id()).unwrap();
-    let text = fs::read_to_string(said).unwrap();
+    let text = fs::read_to_string(messages).unwrap();
     let expected = !Path::new("/proc/sys/net/prioflow").exists();
     let sentence =
         "has no flow control: the kernel has no flow control of sockets: load the module";

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use teiji::listener::{ExpectedFlow, ListenerConfig, Source};
 use teiji::talker::{self, Destination, TalkerConfig};
-use teiji::{Deadline, Fate, Instant, Listener, Schedule, Span, StopFlag, TalkerLog};
+use teiji::{Deadline, Instant, Listener, Schedule, Span, StopFlag, TalkerLog, TxError};
 use teiji_core::errno::{EAGAIN, ENOBUFS};
 use teiji_core::wire::Probe;
 use wire::{RX_MAC, RX_UDP4, Wire, command, now, schedule, udp};
@@ -75,13 +75,13 @@ fn assert_stamps_are_at_their_frames(log: &TalkerLog) {
             assert!(tx.woke <= at && at <= tx.handed_over, "stamp of another frame: {tx:?}");
         }
     }
-    let sent: Vec<_> = log.frames.iter().filter(|tx| tx.fate.is_none()).collect();
+    let sent: Vec<_> = log.frames.iter().filter(|tx| tx.tx_error.is_none()).collect();
     let stamped = sent.iter().filter(|tx| tx.tx_sched.is_some()).count();
     assert_eq!(stamped, sent.len(), "every frame that was sent has its stamp");
 }
 
 fn failures(log: &TalkerLog, errno: i32) -> usize {
-    log.frames.iter().filter(|tx| tx.fate == Some(Fate::SendFailed(errno))).count()
+    log.frames.iter().filter(|tx| tx.tx_error == Some(TxError::SendFailed(errno))).count()
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn an_interface_that_goes_down_and_up_costs_frames_but_not_the_run() {
         thread::sleep(Duration::from_millis(300));
         stop.stop();
         let log = running.join().unwrap().unwrap();
-        let fates: Vec<_> = log.frames.iter().map(|tx| tx.fate).collect();
-        let failed = fates.iter().filter(|fate| fate.is_some()).count();
-        assert!((20..fates.len() - 20).contains(&failed), "{failed} of {}", fates.len());
-        assert_eq!((fates.first(), fates.last()), (Some(&None), Some(&None)));
+        let tx_errors: Vec<_> = log.frames.iter().map(|tx| tx.tx_error).collect();
+        let failed = tx_errors.iter().filter(|tx_error| tx_error.is_some()).count();
+        assert!((20..tx_errors.len() - 20).contains(&failed), "{failed} of {}", tx_errors.len());
+        assert_eq!((tx_errors.first(), tx_errors.last()), (Some(&None), Some(&None)));
         assert_stamps_are_at_their_frames(&log);
     }
 }
@@ -150,7 +150,7 @@ fn a_run_whose_every_send_fails_is_still_a_log() {
     let log =
         wire.tx(|| talker::run(&config, &schedule(Span::ZERO), 20, &StopFlag::new())).unwrap();
     assert_eq!(log.frames.len(), 20);
-    assert!(log.frames.iter().all(|tx| matches!(tx.fate, Some(Fate::SendFailed(_)))));
+    assert!(log.frames.iter().all(|tx| matches!(tx.tx_error, Some(TxError::SendFailed(_)))));
     assert!(log.frames.iter().all(|tx| tx.tx_sched.is_none() && tx.tx_kernel.is_none()));
 }
 
@@ -161,7 +161,7 @@ fn a_missing_listener_does_not_disturb_the_talker() {
     let config = wire::talker(udp(RX_UDP4));
     let log =
         wire.tx(|| talker::run(&config, &schedule(Span::ZERO), 50, &StopFlag::new())).unwrap();
-    assert!(log.frames.iter().all(|tx| tx.fate.is_none()));
+    assert!(log.frames.iter().all(|tx| tx.tx_error.is_none()));
     assert_stamps_are_at_their_frames(&log);
 }
 

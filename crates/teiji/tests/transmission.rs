@@ -51,7 +51,7 @@ fn assert_complete(sent: &TalkerLog, received: &ListenerLog) {
     assert_eq!(order, (0..FRAMES).collect::<Vec<_>>());
     for (tx, rx) in sent.frames.iter().zip(&received.arrivals) {
         assert_eq!((rx.flow, rx.seq, rx.scheduled), (3, tx.seq, tx.scheduled));
-        assert_eq!(tx.fate, None);
+        assert_eq!(tx.tx_error, None);
         let stations = [
             Some(tx.woke),
             tx.tx_sched,

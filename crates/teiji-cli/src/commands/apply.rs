@@ -164,9 +164,9 @@ pub fn revert(args: &RevertArgs) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     let was_at_boot = at_boot::is_installed();
-    let Reverted { file, gone } = machine::revert(&Store::of_machine())?;
-    for gone in gone {
-        output::line(format_args!("# {gone} is not there any more"))?;
+    let Reverted { file, missing } = machine::revert(&Store::of_machine())?;
+    for missing in missing {
+        output::line(format_args!("# {missing} is not there any more"))?;
     }
     match file {
         Some(file) => {

@@ -111,10 +111,11 @@ fn look_at(args: &Args, destination: &Destination) -> anyhow::Result<Examination
     let words = ["doctor", "--json"].into_iter().chain(probe.as_deref()).chain(["--"]);
     let words = words.chain(args.interfaces.iter().map(String::as_str));
     let program = args.remote.program(destination)?;
-    let said = match program.run(words) {
+    let output_text = match program.run(words) {
         // A mistake there is one here: an interface that it does not have.
         Err(error @ RemoteError::Failed { code: 2, .. }) => mistake!("{error}"),
-        said => said?,
+        output_text => output_text?,
     };
-    serde_json::from_str(&said).with_context(|| format!("{} gives no examination", program.host()))
+    serde_json::from_str(&output_text)
+        .with_context(|| format!("{} gives no examination", program.host()))
 }

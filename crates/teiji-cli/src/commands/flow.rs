@@ -381,15 +381,15 @@ fn watch_events(
         let now = clock::now::<Monotonic>();
         let over =
             end.is_some_and(|end| end <= now) || !stop::sleep_until(now + LOOK_EVERY, now, stopped);
-        let told = events.take();
-        for event in &told.events {
-            output::line(text::told(start, event, link, &glyphs))?;
+        let batch = events.take();
+        for event in &batch.events {
+            output::line(text::event_line(start, event, link, &glyphs))?;
         }
-        for event in &told.receivers {
+        for event in &batch.receivers {
             let who = processes::of_socket(&event.receiver);
             output::line(text::told_receiver(start, event, &who, &glyphs))?;
         }
-        if told.lost {
+        if batch.lost {
             output::line(text::LOST)?;
         }
         if over {

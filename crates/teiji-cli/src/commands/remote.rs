@@ -34,13 +34,13 @@ impl On {
     /// Runs a whole command there, and prints what it prints; `None` if it is for this machine.
     pub fn run(&self, words: &[&str], input: Stdio) -> anyhow::Result<Option<Exit>> {
         let Some(destination) = &self.on else { return Ok(None) };
-        let said = self.program(destination)?.output(words.iter().copied(), input)?;
-        output::text(String::from_utf8_lossy(&said.stdout))?;
-        let complaint = String::from_utf8_lossy(&said.stderr);
+        let result = self.program(destination)?.output(words.iter().copied(), input)?;
+        output::text(String::from_utf8_lossy(&result.stdout))?;
+        let complaint = String::from_utf8_lossy(&result.stderr);
         if !complaint.trim().is_empty() {
             output::aside(format_args!("{destination}: {}", complaint.trim()));
         }
-        Ok(Some(match said.status.code() {
+        Ok(Some(match result.status.code() {
             Some(0) => Exit::Success,
             Some(2) => Exit::Usage,
             Some(4) => Exit::Unfulfilled,

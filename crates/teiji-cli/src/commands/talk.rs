@@ -225,7 +225,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let judged_by = evidence::judged_by(stamps, &args.interface, &config, phc.is_some());
     // Of frames with timestamps the counters say something only if they say nothing.
     let expected = match judged_by {
-        TxStamps::None => log.frames.iter().filter(|frame| frame.fate.is_none()).count() as u64,
+        TxStamps::None => log.frames.iter().filter(|frame| frame.tx_error.is_none()).count() as u64,
         _ => 1,
     };
     let report = Report::of(
@@ -280,12 +280,12 @@ impl Warner {
     fn start(watch: Watch) -> anyhow::Result<Self> {
         let (ended, end) = mpsc::channel();
         let warn = move || {
-            let mut told = 0;
+            let mut reported = 0;
             while end.recv_timeout(WARN_EVERY) == Err(RecvTimeoutError::Timeout) {
                 let reading = watch.reading();
-                if reading.low > told {
-                    output::aside(format_args!("warning: {}", warning(&reading, told)));
-                    told = reading.low;
+                if reading.low > reported {
+                    output::aside(format_args!("warning: {}", warning(&reading, reported)));
+                    reported = reading.low;
                 }
             }
         };
@@ -305,8 +305,8 @@ impl Drop for Warner {
 }
 
 /// The frames after the first `told`, which were reported before.
-fn warning(reading: &Reading, told: u64) -> String {
-    let frames = reading.low - told;
+fn warning(reading: &Reading, reported: u64) -> String {
+    let frames = reading.low - reported;
     let least = reading.least.unwrap_or(Span::ZERO);
     let frames = if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") };
     if least.is_negative() {

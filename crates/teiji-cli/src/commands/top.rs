@@ -146,14 +146,14 @@ impl There {
         if wanted || status.success() {
             return Ok(());
         }
-        let said = last_words(&self.errors.join().unwrap_or_default());
-        let said = said.strip_prefix("teiji: ").unwrap_or(&said);
+        let message = last_words(&self.errors.join().unwrap_or_default());
+        let message = message.strip_prefix("teiji: ").unwrap_or(&message);
         let host = self.program.host();
         if status.code() == Some(2) {
             // A mistake there is one here: an interface that it does not have.
-            mistake!("{host}: {said}");
+            mistake!("{host}: {message}");
         }
-        bail!("{host}: {said}")
+        bail!("{host}: {message}")
     }
 }
 
@@ -239,8 +239,8 @@ fn here(args: &Args, every: Span, stop: StopFlag) -> anyhow::Result<Source> {
                 let look = clock::now::<Monotonic>() + LOOK_EVERY;
                 clock::sleep_until(look.min(next));
             }
-            let gone = sender.send(reader.read()).is_err();
-            if gone || stop.is_stopped() || count == Some(number) {
+            let closed = sender.send(reader.read()).is_err();
+            if closed || stop.is_stopped() || count == Some(number) {
                 break;
             }
             // Whoever was kept waiting does not hurry afterwards.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// What a command printed, and how it ended.
-pub struct Said {
+pub struct CommandOutput {
     pub code: i32,
     pub out: String,
     pub err: String,
@@ -24,12 +24,12 @@ pub fn command(arguments: &[&str]) -> Command {
 
 /// Runs `teiji ARGUMENTS` to its end.
 #[allow(dead_code, reason = "not every test program has the user's environment")]
-pub fn teiji(arguments: &[&str]) -> Said {
-    said(&command(arguments).output().unwrap())
+pub fn teiji(arguments: &[&str]) -> CommandOutput {
+    output_of(&command(arguments).output().unwrap())
 }
 
-pub fn said(output: &Output) -> Said {
-    Said {
+pub fn output_of(output: &Output) -> CommandOutput {
+    CommandOutput {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Said, command, repository, said};
+use crate::common::{CommandOutput, command, output_of, repository};
 
 /// Variables that disturb QEMU.
 pub type Disturbance = Vec<(&'static str, PathBuf)>;
@@ -25,19 +25,19 @@ fn late_counting(dir: &Path, counts: &Path) -> Disturbance {
 }
 
 /// Replays the run `first` into `out` with variables that disturb QEMU.
-pub fn replay(first: &Path, out: &Path, disturbance: Disturbance) -> Said {
+pub fn replay(first: &Path, out: &Path, disturbance: Disturbance) -> CommandOutput {
     let arguments = ["run", "--replay", first.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    said(&command(&arguments).envs(disturbance).output().unwrap())
+    output_of(&command(&arguments).envs(disturbance).output().unwrap())
 }
 
-pub fn is_identical(replay: &Said) {
+pub fn is_identical(replay: &CommandOutput) {
     assert_eq!(replay.code, 0, "{}\n{}", replay.out, replay.err);
     assert!(replay.out.contains("identical to the last bit"), "{}", replay.out);
 }
 
 /// Replays the run `first` into `out` with QEMU's guest thread made late; and how often
 /// QEMU's main loop had to wait for that thread.
-pub fn disturbed_replay(first: &Path, out: &Path) -> (Said, u64) {
+pub fn disturbed_replay(first: &Path, out: &Path) -> (CommandOutput, u64) {
     let scratch = tempfile::tempdir().unwrap();
     let counts = scratch.path().join("counts");
     let replayed = replay(first, out, late_counting(scratch.path(), &counts));

@@ -32,11 +32,11 @@ impl Ptp4l {
         }
         // The default one is the machine's; those of other domains serve other networks.
         places.sort_by_key(|place| !place.is_empty());
-        places.iter().find_map(|place| Self::ask(place))
+        places.iter().find_map(|place| Self::query(place))
     }
 
     /// `place`: options of `pmc`.
-    fn ask(place: &[String]) -> Option<Self> {
+    fn query(place: &[String]) -> Option<Self> {
         // ptp4l answers its own transportSpecific only: 0, or 1 with the gPTP profile.
         ["0", "1"].into_iter().find_map(|transport| {
             let output = Command::new("pmc")

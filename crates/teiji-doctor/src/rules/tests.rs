@@ -144,7 +144,7 @@ fn only(id: &str, weight: Weight, change: impl FnOnce(&mut Facts)) -> Finding {
 }
 
 #[track_caller]
-fn says(finding: &Finding, words: &str) {
+fn contains(finding: &Finding, words: &str) {
     assert!(finding.seen.contains(words), "`{words}` is not in: {}", finding.seen);
 }
 
@@ -204,7 +204,7 @@ fn a_kernel_is_named_for_what_it_was_built_with() {
             f.kernel.options.as_mut().unwrap().insert(name.to_owned(), "y".to_owned());
         }
     };
-    says(&only("debug-kernel", Weight::Costs, option("PROVE_LOCKING")), "PROVE_LOCKING");
+    contains(&only("debug-kernel", Weight::Costs, option("PROVE_LOCKING")), "PROVE_LOCKING");
     only("no-high-resolution-timers", Weight::Blocks, |f| f.kernel.options = Some([].into()));
     only("rt-group-sched", Weight::Costs, option("RT_GROUP_SCHED"));
     only("bh-lock", Weight::Note, option("PREEMPT_RT_NEEDS_BH_LOCK"));
@@ -215,7 +215,7 @@ fn a_kernel_is_named_for_what_it_was_built_with() {
         f.machine.kernel_release = None;
         f.machine.preempt_rt = false;
     });
-    says(&unknown, "/proc is not there");
+    contains(&unknown, "/proc is not there");
     only("virtual-machine", Weight::Costs, |f| f.machine.virtual_machine = true);
     only("clocksource", Weight::Costs, |f| f.machine.clocksource = Some("hpet".to_owned()));
 }
@@ -241,11 +241,11 @@ fn limits_of_real_time_threads_are_reported_with_their_fix() {
 fn a_phc_that_shows_another_time_is_why_every_launch_time_is_missed() {
     let ahead = |ahead| move |f: &mut Facts| f.nics[0].phc.as_mut().unwrap().ahead = ahead;
     let wrong = only("phc-offset", Weight::Blocks, ahead(Span::from_ns(-37_000_000_001)));
-    says(&wrong, "37 s behind CLOCK_TAI; that is TAI − UTC");
+    contains(&wrong, "37 s behind CLOCK_TAI; that is TAI − UTC");
     let drifting = only("phc-offset", Weight::Costs, ahead(Span::from_micros(30)));
-    says(&drifting, "30 µs ahead of CLOCK_TAI");
+    contains(&drifting, "30 µs ahead of CLOCK_TAI");
     let far = only("phc-offset", Weight::Blocks, ahead(Span::from_ns(5_432_987)));
-    says(&far, "is 5.433 ms ahead of");
+    contains(&far, "is 5.433 ms ahead of");
     // Within what the reading may be wrong by, and one microsecond.
     assert_eq!(found(ahead(Span::from_ns(1_899))), []);
     let alone = only("phc-offset", Weight::Blocks, |f| {
@@ -269,9 +269,9 @@ fn phc2sys_in_the_wrong_direction_is_reported() {
         move |f: &mut Facts| f.daemons = lines.iter().map(|line| daemon(line)).collect()
     };
     let both = ptp(&["ptp4l -i eth1", "phc2sys -s CLOCK_REALTIME -c eth1 -O 37"]);
-    says(&only("phc2sys-direction", Weight::Blocks, both), "ptp4l steers the same clock");
+    contains(&only("phc2sys-direction", Weight::Blocks, both), "ptp4l steers the same clock");
     let ntp = ptp(&["chronyd", "phc2sys -s CLOCK_REALTIME -c /dev/ptp0 -O 37"]);
-    says(&only("phc2sys-direction", Weight::Costs, ntp), "not a PTP master");
+    contains(&only("phc2sys-direction", Weight::Costs, ntp), "not a PTP master");
     let other = ptp(&["phc2sys -s CLOCK_REALTIME -c /dev/ptp1 -O 37"]);
     assert_eq!(found(other), []);
     let two = ptp(&["chronyd", "ptp4l -i eth1", "phc2sys -a -r"]);
@@ -289,7 +289,7 @@ fn phc2sys_in_the_wrong_direction_is_reported() {
     // chronyd -x serves time and steers nothing.
     assert_eq!(found(ptp(&["chronyd -x", "ptp4l -i eth1", "phc2sys -a -rr"])), []);
     let bare = ptp(&["ptp4l -i eth1", "phc2sys -s eth1"]);
-    says(&only("phc2sys-without-tai-offset", Weight::Costs, bare), "37 s ahead");
+    contains(&only("phc2sys-without-tai-offset", Weight::Costs, bare), "37 s ahead");
     let half = ptp(&["ptp4l -i eth1", "phc2sys -a"]);
     only("phc2sys-without-system-clock", Weight::Costs, half);
 }
@@ -298,7 +298,7 @@ fn phc2sys_in_the_wrong_direction_is_reported() {
 fn ptp4l_and_the_tai_offset_are_judged() {
     only("ptp4l-not-locked", Weight::Costs, |f| f.ptp4l.as_mut().unwrap().has_time = false);
     let far = |f: &mut Facts| f.ptp4l.as_mut().unwrap().offset = Span::from_micros(-3);
-    says(&only("ptp4l-offset", Weight::Costs, far), "3 µs");
+    contains(&only("ptp4l-offset", Weight::Costs, far), "3 µs");
     only("tai-offset", Weight::Note, |f| f.machine.tai_offset = Span::ZERO);
 }
 
@@ -309,7 +309,7 @@ fn lost_transmit_stamps_are_named_in_ptp4ls_words() {
         f.nics[0].counters =
             [("tx_hwtstamp_timeouts".to_owned(), 2), ("tx_hwtstamp_skipped".to_owned(), 5)].into();
     };
-    says(&only("transmit-stamps-lost", Weight::Costs, lost), "7 transmit timestamps");
+    contains(&only("transmit-stamps-lost", Weight::Costs, lost), "7 transmit timestamps");
 }
 
 /// `iotg_tsn_ref_sw#8`: etf drops frames silently.
@@ -324,7 +324,7 @@ fn drops_of_etf_are_counted() {
 fn an_etf_that_has_all_frames_is_why_nothing_else_gets_through() {
     let root =
         |f: &mut Facts| f.nics[0].qdiscs = vec![qdisc(0x100_0000, Handle::ROOT.0, etf(true))];
-    says(&only("etf-for-all", Weight::Costs, root), "ARP, SSH, ptp4l's");
+    contains(&only("etf-for-all", Weight::Costs, root), "ARP, SSH, ptp4l's");
     let third = |f: &mut Facts| f.nics[0].qdiscs[1].parent = Handle(0x100_0003);
     only("etf-for-all", Weight::Costs, third);
     let software = |f: &mut Facts| f.nics[0].qdiscs[1].settings = etf(false);
@@ -386,12 +386,12 @@ fn what_sleeps_is_named_with_what_waking_takes() {
         }
     };
     let on = only("eee", Weight::Costs, eee(1000, true));
-    says(&on, "16.5 µs");
+    contains(&on, "16.5 µs");
     fixed_by(&on, "ethtool --set-eee eth1 eee off");
-    says(&only("eee", Weight::Note, eee(1000, false)), "if the peer agrees");
+    contains(&only("eee", Weight::Note, eee(1000, false)), "if the peer agrees");
     let idle = |name: &str, exit_us| IdleState { name: name.to_owned(), exit_us, disabled: false };
     let deep = move |f: &mut Facts| f.cpus.idle = vec![idle("POLL", 0), idle("C6", 133)];
-    says(&only("idle-states", Weight::Costs, deep), "C6, which takes up to 133 µs");
+    contains(&only("idle-states", Weight::Costs, deep), "C6, which takes up to 133 µs");
     only("governor", Weight::Costs, |f| f.cpus.governors.push("schedutil".to_owned()));
     only("smt", Weight::Note, |f| f.cpus.smt = Some(true));
     only("aspm", Weight::Costs, |f| f.nics[0].aspm_l1 = Some(true));
@@ -406,7 +406,7 @@ fn interrupts_that_wait_are_found_in_both_places() {
         f.nics[0].gro_flush_timeout = Some(Span::from_micros(200));
     };
     let deferred = only("interrupts-deferred", Weight::Costs, all);
-    says(&deferred, "by up to 2 ms");
+    contains(&deferred, "by up to 2 ms");
     fixed_by(&deferred, "echo 0 > /sys/class/net/eth1/napi_defer_hard_irqs");
     let one = |f: &mut Facts| {
         f.nics[0].napis = vec![Napi {
@@ -419,7 +419,7 @@ fn interrupts_that_wait_are_found_in_both_places() {
         }];
     };
     let own = only("interrupts-deferred", Weight::Costs, one);
-    says(&own, "NAPI instance 8193 of eth1 are deferred while it is polled, by up to 100 µs");
+    contains(&own, "NAPI instance 8193 of eth1 are deferred while it is polled, by up to 100 µs");
     let moderated = |name: &'static str, rx_us, tx_us| {
         only("interrupt-moderation", Weight::Costs, |f| {
             f.nics[0].driver = Some(driver(name));
@@ -427,12 +427,12 @@ fn interrupts_that_wait_are_found_in_both_places() {
         })
     };
     let times = moderated("st_gmac", 20, 3);
-    says(&times, "by 20 µs after reception and 3 µs after transmission");
+    contains(&times, "by 20 µs after reception and 3 µs after transmission");
     fixed_by(&times, "ethtool -C eth1 rx-usecs 0 tx-usecs 0");
     let modes = moderated("igc", 3, 3);
-    says(&modes, "by what igc chooses by the load (mode 3) after reception and what igc");
+    contains(&modes, "by what igc chooses by the load (mode 3) after reception and what igc");
     assert_eq!(modes.fix, Fix::command("ethtool -C eth1 rx-usecs 0"));
-    says(&moderated("igc", 4, 4), "by 4 µs");
+    contains(&moderated("igc", 4, 4), "by 4 µs");
 }
 
 /// ni/meta-nilrt#722; openwrt#24732.
@@ -446,7 +446,7 @@ fn threads_in_the_wrong_order_are_named() {
     let none = only("interrupt-thread-without-priority", Weight::Costs, none);
     fixed_by(&none, "$(grep -lx 'irq/24-eth1' /proc/[0-9]*/comm | cut -d/ -f3)");
     let isolated = |f: &mut Facts| f.machine.cpus_isolated = Some("1-2".to_owned());
-    says(&only("interrupt-on-isolated-cpu", Weight::Note, isolated), "the isolated CPU 1");
+    contains(&only("interrupt-on-isolated-cpu", Weight::Note, isolated), "the isolated CPU 1");
     let polled = |f: &mut Facts| f.threads.push(thread("napi/eth1-8193", 0));
     let polled = only("napi-thread-without-priority", Weight::Costs, polled);
     fixed_by(&polled, "'napi/eth1-.*'");
@@ -477,7 +477,7 @@ fn a_link_that_is_down_blocks_what_needs_it() {
         assert!(!diagnosis.is_ready(&[Feature::LaunchTimes]), "{id}");
         assert!(diagnosis.is_ready(&[Feature::Priorities]), "{id}");
     }
-    says(&only("slow-link", Weight::Note, |f| f.nics[0].speed_mbps = Some(100)), "123 µs");
+    contains(&only("slow-link", Weight::Note, |f| f.nics[0].speed_mbps = Some(100)), "123 µs");
     only("damaged-frames", Weight::Costs, |f| f.nics[0].rx_crc_errors = 3);
 }
 

@@ -46,7 +46,7 @@ pub(super) fn check(flow: &FlowDraft, draft: &ScenarioDraft, places: &Places<'_>
     if let Some(Qdisc::Taprio(taprio)) = qdisc.map(|tree| &tree.root) {
         fits_the_gate(flow, priority, taprio, draft, places, log);
     }
-    let passed = draft.passed(from, wire, &flow.beyond);
+    let passed = draft.passed(from, wire, &flow.downstream_wires);
     if let Found::Value(_) = flow.flow_control {
         can_be_controlled(flow, &passed, draft, places, log);
         one_meaning_of_levels(flow, &passed, draft, places, log);
@@ -97,7 +97,7 @@ fn one_meaning_of_levels(
     places: &Places<'_>,
     log: &Log,
 ) {
-    if flow.beyond.is_empty() {
+    if flow.downstream_wires.is_empty() {
         return;
     }
     let levels = |&(host, wire): &(&str, &str)| match draft.leaf_at(

@@ -68,7 +68,7 @@ fn known_cases(pair: &[String; 2], draft: &JudgeDraft, cases: &[Case], log: &Log
 
 /// Whether the cases can be ranked: several, by a figure that orders them, of one situation.
 fn remedies(draft: &JudgeDraft, cases: &[Case], log: &Log) {
-    let mistake = |said: String, help: &str| log.mistake(draft.rank_at, said, help);
+    let mistake = |message: String, help: &str| log.mistake(draft.rank_at, message, help);
     if !matches!(draft.judge.by, JudgeBy::Interval | JudgeBy::RoundTrip) {
         mistake(
             "`rank` of `judge` needs a figure that orders the cases".to_owned(),

@@ -50,7 +50,7 @@ fn utilisation(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
         if flow.mode == Some(SendMode::BackToBack) {
             continue;
         }
-        let passed = draft.passed(from, first, &flow.beyond);
+        let passed = draft.passed(from, first, &flow.downstream_wires);
         for (sender, wire) in passed.into_iter().step_by(2) {
             let Some(rate) = draft.wire(wire).and_then(|w| w.rate) else { continue };
             let line = line_time(transport, payload, rate);

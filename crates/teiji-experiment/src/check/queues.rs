@@ -41,22 +41,23 @@ fn loads_from(kind: LoadKind, draft: &ScenarioDraft) -> Option<PortName<'_>> {
     let flow = draft.flows.first();
     // One that could not be read is still the one that it goes by.
     let flow_ends = match flow {
-        Some(flow) => Some(ends([&flow.from, &flow.to, &flow.wire], &flow.beyond)?),
+        Some(flow) => Some(ends([&flow.from, &flow.to, &flow.wire], &flow.downstream_wires)?),
         None => None,
     };
     let rounds = draft.round_trips.first();
-    let rounds =
-        rounds.and_then(|rounds| ends([&rounds.from, &rounds.to, &rounds.wire], &rounds.beyond));
+    let rounds = rounds.and_then(|rounds| {
+        ends([&rounds.from, &rounds.to, &rounds.wire], &rounds.downstream_wires)
+    });
     LoadedPorts::around(flow_ends, rounds)?.way(kind).map(|[from, _]| from)
 }
 
 /// The ports at both ends of a way: from, to and first wire.
 fn ends<'a>(
     [from, to, wire]: [&'a Option<String>; 3],
-    beyond: &'a [String],
+    downstream_wires: &'a [String],
 ) -> Option<[PortName<'a>; 2]> {
     let (from, to, wire) = (from.as_deref()?, to.as_deref()?, wire.as_deref()?);
-    Some([(from, wire), (to, beyond.last().map_or(wire, String::as_str))])
+    Some([(from, wire), (to, downstream_wires.last().map_or(wire, String::as_str))])
 }
 
 /// A flow or round trips whose packets leave the same port.
@@ -67,9 +68,9 @@ fn beside<'a>(host: &str, wire: &str, draft: &'a ScenarioDraft) -> Option<&'a st
     });
     let rounds = draft.round_trips.iter().find(|rounds| {
         // Requests, or replies.
-        let asks = rounds.from.as_deref() == Some(host) && rounds.wire.as_deref() == Some(wire);
-        let last = rounds.beyond.last().or(rounds.wire.as_ref());
-        asks || rounds.to.as_deref() == Some(host) && last.map(String::as_str) == Some(wire)
+        let requests = rounds.from.as_deref() == Some(host) && rounds.wire.as_deref() == Some(wire);
+        let last = rounds.downstream_wires.last().or(rounds.wire.as_ref());
+        requests || rounds.to.as_deref() == Some(host) && last.map(String::as_str) == Some(wire)
     });
     let rounds = rounds.map(|rounds| rounds.name.as_str());
     flow.map(|flow| flow.name.as_str()).or(rounds)

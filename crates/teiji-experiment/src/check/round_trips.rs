@@ -93,7 +93,7 @@ fn duration(one: &RoundTripsDraft, places: &Places<'_>, log: &Log) {
 /// ETF drops what has no launch time, and round trips have none.
 fn no_launch_time(one: &RoundTripsDraft, draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     let (Some(wire), Some(priority)) = (&one.wire, one.priority) else { return };
-    let last = one.beyond.last().unwrap_or(wire);
+    let last = one.downstream_wires.last().unwrap_or(wire);
     for (host, wire) in [(&one.from, wire), (&one.to, last)] {
         let Some(host) = host else { continue };
         let qdisc = draft.port(host, wire).and_then(|port| port.qdisc.as_value());

@@ -59,8 +59,8 @@ section! {
         /// Letters, digits and `-`.
         name: String,
         /// The further wires of the path, over bridges.
-        #[serde(default)]
-        beyond: Vec<String>,
+        #[serde(default, rename = "beyond")]
+        downstream_wires: Vec<String>,
     }
     made {
         /// The sending host.

@@ -38,8 +38,8 @@ section! {
         /// Letters, digits and `-`; no flow of the scenario has it.
         name: String,
         /// The further wires of the path, over bridges.
-        #[serde(default)]
-        beyond: Vec<String>,
+        #[serde(default, rename = "beyond")]
+        downstream_wires: Vec<String>,
     }
     made {
         /// The requester's host.

@@ -41,7 +41,7 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
     let fields = Fields::new(flow.table, flow.at, &flow::FLOW, label, log);
     let from = read_host(&flow::FROM, &fields, networks, log);
     let to = read_host(&flow::TO, &fields, networks, log);
-    let (wire, beyond) =
+    let (wire, downstream_wires) =
         read_way(&flow::WIRE, &fields, from.as_deref(), to.as_deref(), networks, log);
     let transport = read_transport(&fields, port, log);
     let draft = FlowDraft::read(&fields);
@@ -49,7 +49,7 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
     FlowDraft {
         name: flow.name.to_owned(),
         wire,
-        beyond,
+        downstream_wires,
         from,
         to,
         payload: read_payload(&flow::PAYLOAD, &fields, transport, "the test header", log),

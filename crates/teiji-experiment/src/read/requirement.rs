@@ -57,7 +57,7 @@ fn parse(text: &str, at: Origin) -> Result<RequirementDraft, Wrong> {
     let Statement { figure, of, relation, bound, condition } = statement(text)?;
     let bound = bound_of(figure, relation, bound)?;
     let allowed_loss =
-        condition.map_or(Ok(AllowedLoss::NONE), |said| allowed_loss(figure, said))?;
+        condition.map_or(Ok(AllowedLoss::NONE), |condition| allowed_loss(figure, condition))?;
     Ok(RequirementDraft { at, text: text.to_owned(), figure, of, relation, bound, allowed_loss })
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn statement(text: &str) -> Result<Statement<'_>, Wrong> {
 }
 
 /// `lost <= 3`, or `lost <= 0.1%` of what is planned.
-fn allowed_loss(figure: RequiredFigure, said: &str) -> Result<AllowedLoss, Wrong> {
+fn allowed_loss(figure: RequiredFigure, condition: &str) -> Result<AllowedLoss, Wrong> {
     if !figure.is_time() {
         return Err((
             "only a time stands `with` an allowed loss".to_owned(),
@@ -112,12 +112,12 @@ fn allowed_loss(figure: RequiredFigure, said: &str) -> Result<AllowedLoss, Wrong
     }
     let wrong = || {
         (
-            format!("`with {said}` is no allowed loss"),
+            format!("`with {condition}` is no allowed loss"),
             "Write `with lost <= 3`, or `with lost <= 0.1%` of the planned frames or requests."
                 .to_owned(),
         )
     };
-    let most = said.strip_prefix("lost").and_then(|rest| rest.trim_start().strip_prefix("<="));
+    let most = condition.strip_prefix("lost").and_then(|rest| rest.trim_start().strip_prefix("<="));
     let most = most.ok_or_else(wrong)?.trim();
     let Some(percent) = most.strip_suffix('%') else {
         return most.parse().map(AllowedLoss::Count).map_err(|_| wrong());

@@ -39,7 +39,7 @@ fn read_one(table: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
     let fields = Fields::new(table.table, table.at, &round_trips::ROUND_TRIPS, label, log);
     let from = read_host(&round_trips::FROM, &fields, networks, log);
     let to = read_host(&round_trips::TO, &fields, networks, log);
-    let (wire, beyond) =
+    let (wire, downstream_wires) =
         read_way(&round_trips::WIRE, &fields, from.as_deref(), to.as_deref(), networks, log);
     let transport = read_transport(&fields, port);
     let what = "the headers of a round trip";
@@ -48,7 +48,7 @@ fn read_one(table: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
     RoundTripsDraft {
         name: table.name.to_owned(),
         wire,
-        beyond,
+        downstream_wires,
         from,
         to,
         timeout: read_timeout(&fields, draft.period, log),

@@ -27,7 +27,7 @@ impl Scenario {
         if !self.loads.is_empty() || self.hosts.iter().any(|host| host.ptp.is_some()) {
             return None;
         }
-        let there = self.hops(&rounds.from, &rounds.wire, &rounds.beyond)?;
+        let there = self.hops(&rounds.from, &rounds.wire, &rounds.downstream_wires)?;
         let back = there.iter().map(|&(host, wire)| (other_end(wire, host), wire));
         let mut sum = Span::ZERO;
         for hop in there.iter().copied().chain(back) {
@@ -39,7 +39,8 @@ impl Scenario {
     /// The longest time that a frame of a lower level takes on the hop, zero if there are no frames.
     fn longest_below(&self, (host, wire): Hop<'_>, dscp: Dscp) -> Option<Span> {
         let takes = |flow: &&Flow| {
-            let hops = self.hops(&flow.from, &flow.wire, &flow.beyond).unwrap_or_default();
+            let hops =
+                self.hops(&flow.from, &flow.wire, &flow.downstream_wires).unwrap_or_default();
             hops.iter().any(|(sender, taken)| *sender == host && taken.name == wire.name)
         };
         let flows: Vec<&Flow> = self.flows.iter().filter(takes).collect();
@@ -61,10 +62,15 @@ impl Scenario {
     }
 
     /// The hops of a way that begins at a host.
-    fn hops<'a>(&'a self, from: &'a str, wire: &str, beyond: &[String]) -> Option<Vec<Hop<'a>>> {
+    fn hops<'a>(
+        &'a self,
+        from: &'a str,
+        wire: &str,
+        downstream_wires: &[String],
+    ) -> Option<Vec<Hop<'a>>> {
         let mut host = from;
         let mut hops = Vec::new();
-        for name in std::iter::once(wire).chain(beyond.iter().map(String::as_str)) {
+        for name in std::iter::once(wire).chain(downstream_wires.iter().map(String::as_str)) {
             let wire = self.wire(name)?;
             hops.push((host, wire));
             host = other_end(wire, host);

@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn eight_powers_of_two_are_possible() {
-        let told: Vec<String> = InstructionTime::all().map(|time| time.to_string()).collect();
+        let names: Vec<String> = InstructionTime::all().map(|time| time.to_string()).collect();
         let all = ["125 ps", "250 ps", "500 ps", "1 ns", "2 ns", "4 ns", "8 ns", "16 ns"];
-        assert_eq!(told, all);
+        assert_eq!(names, all);
         assert_eq!(InstructionTime::default().to_string(), "2 ns");
         for text in all {
             assert_eq!(InstructionTime::parse(text).unwrap().to_string(), text);

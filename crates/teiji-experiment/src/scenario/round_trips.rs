@@ -7,7 +7,7 @@ use crate::keys::round_trips::RoundTrips;
 impl RoundTrips {
     /// The wire by which the requests arrive.
     pub fn last_wire(&self) -> &str {
-        self.beyond.last().unwrap_or(&self.wire)
+        self.downstream_wires.last().unwrap_or(&self.wire)
     }
 
     /// How long they take at most: every period, or else every time-out, in full.

@@ -144,13 +144,13 @@ fn keygen(path: &PathBuf, comment: &str) -> Result<(), BoardError> {
         .output()
         .map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => BoardError::NoKeygen,
-            _ => BoardError::Keygen { path: path.clone(), said: error.to_string() },
+            _ => BoardError::Keygen { path: path.clone(), message: error.to_string() },
         })?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(BoardError::Keygen { path: path.clone(), said })
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(BoardError::Keygen { path: path.clone(), message })
 }
 
 #[cfg(test)]
@@ -181,14 +181,16 @@ mod tests {
         }
         boards.write_ssh_config().unwrap();
         for (board, port) in all.iter().zip([40_001, 40_002]) {
-            let Some(said) = asked(&boards.ssh_config(), board.name.as_str()) else { return };
-            let has = |line: &str| said.lines().any(|there| there == line);
-            assert!(has(&format!("port {port}")) && has("hostname 127.0.0.1"), "{said}");
-            assert!(has("user root") && has("stricthostkeychecking true"), "{said}");
+            let Some(config_text) = asked(&boards.ssh_config(), board.name.as_str()) else {
+                return;
+            };
+            let has = |line: &str| config_text.lines().any(|there| there == line);
+            assert!(has(&format!("port {port}")) && has("hostname 127.0.0.1"), "{config_text}");
+            assert!(has("user root") && has("stricthostkeychecking true"), "{config_text}");
             // The file is the folder's; -G shows it as written.
             let identity =
                 format!("{}/my 100%% boards/{}/id_ed25519", dir.path().display(), board.name);
-            assert!(has(&format!("identityfile {identity}")), "{said}");
+            assert!(has(&format!("identityfile {identity}")), "{config_text}");
         }
     }
 

@@ -51,12 +51,12 @@ pub enum BoardError {
     )]
     NoKeygen,
     /// `ssh-keygen` failed.
-    #[error("ssh-keygen did not make {}: {said}", .path.display())]
+    #[error("ssh-keygen did not make {}: {message}", .path.display())]
     Keygen {
         /// The key.
         path: PathBuf,
         /// What it said.
-        said: String,
+        message: String,
     },
     /// No port of 127.0.0.1 is free.
     #[error("no port of 127.0.0.1 is free for SSH ({0}): end programs that listen")]

@@ -33,7 +33,7 @@ pub enum CacheError {
     },
     /// The package server could not be reached.
     #[error(
-        "cannot reach the package server while fetching {what} ({said}): check the network, or \
+        "cannot reach the package server while fetching {what} ({message}): check the network, or \
          fetch once \
          on a connected machine and copy {}", .dir.display()
     )]
@@ -41,7 +41,7 @@ pub enum CacheError {
         /// What was to be fetched.
         what: String,
         /// apt's own words.
-        said: String,
+        message: String,
         /// The cache folder.
         dir: PathBuf,
     },
@@ -59,7 +59,7 @@ pub enum CacheError {
     },
     /// A package or index does not carry a valid signature of Debian.
     #[error(
-        "apt does not trust the package server while fetching {what} ({said}): check this \
+        "apt does not trust the package server while fetching {what} ({message}): check this \
          machine's clock \
          and update debian-archive-keyring"
     )]
@@ -67,11 +67,11 @@ pub enum CacheError {
         /// What was to be fetched.
         what: String,
         /// apt's own words.
-        said: String,
+        message: String,
     },
     /// The server, or a proxy on the way to it, does not give it to this machine.
     #[error(
-        "the package server, or a proxy before it, refused {what} ({said}): look at the proxy \
+        "the package server, or a proxy before it, refused {what} ({message}): look at the proxy \
          that apt \
          uses (apt-config dump | grep -i proxy; http_proxy) and at what this network allows"
     )]
@@ -79,11 +79,11 @@ pub enum CacheError {
         /// What was to be fetched.
         what: String,
         /// apt's own words.
-        said: String,
+        message: String,
     },
     /// The certificate of the server is not trusted.
     #[error(
-        "the certificate of the package server is not trusted while fetching {what} ({said}): if \
+        "the certificate of the package server is not trusted while fetching {what} ({message}): if \
          a proxy \
          or this network has a CA of its own, copy its certificate to \
          /usr/local/share/ca-certificates/NAME.crt and run update-ca-certificates as root"
@@ -92,17 +92,17 @@ pub enum CacheError {
         /// What was to be fetched.
         what: String,
         /// apt's own words.
-        said: String,
+        message: String,
     },
     /// The server's index and its files differ: it is in the middle of an update, or stale.
     #[error(
-        "the package server is being updated, or its mirror is out of date ({said}): try again \
+        "the package server is being updated, or its mirror is out of date ({message}): try again \
          in a few \
          minutes, or name another mirror in /etc/apt/sources.list"
     )]
     MirrorChanging {
         /// apt's own words.
-        said: String,
+        message: String,
     },
     /// Debian does not have it (any more).
     #[error("Debian packages no {what} today: {known}")]
@@ -113,14 +113,14 @@ pub enum CacheError {
         known: String,
     },
     /// A tool failed for a reason this program does not know.
-    #[error("`{command}` failed ({status}): {said}")]
+    #[error("`{command}` failed ({status}): {message}")]
     Tool {
         /// The command as typed.
         command: String,
         /// How it ended.
         status: String,
         /// Its own words.
-        said: String,
+        message: String,
     },
     /// No QEMU fits and none can be fetched for this system.
     #[error("no fitting QEMU: {found}; {advice}")]

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::kernel::tests::{image, module};
 
-/// Collects what the user would have been told.
+/// Collects the notes and finished steps that the user would see.
 #[derive(Default)]
-struct Told {
+struct RecordedProgress {
     notes: Vec<String>,
     finished: Vec<String>,
 }
 
-impl Progress for Told {
+impl Progress for RecordedProgress {
     fn step(&mut self, step: &Step<'_>) {
         assert!((0.0..=1.0).contains(&step.fraction), "{step:?}");
         if step.fraction >= 1.0 {
@@ -177,8 +177,8 @@ fn a_kernel_is_fetched_once_and_then_used_without_asking_anybody() {
     server.serve_kernel("6.12.5-rt-amd64");
     let dir = tempfile::tempdir().unwrap();
     let cache = server.cache(dir.path());
-    let mut told = Told::default();
-    let kernel = cache.kernel(&KernelSpec::default(), &mut told).unwrap();
+    let mut progress = RecordedProgress::default();
+    let kernel = cache.kernel(&KernelSpec::default(), &mut progress).unwrap();
     assert_eq!(kernel.release, "6.12.5-rt-amd64");
     assert_eq!(kernel.name, "debian:6.12-rt");
     assert_eq!(kernel.package.as_ref().unwrap().version, "6.12-1");
@@ -186,7 +186,7 @@ fn a_kernel_is_fetched_once_and_then_used_without_asking_anybody() {
     assert!(kernel.config.as_ref().unwrap().exists());
     assert_eq!(kernel.modules_for(&["sch_etf"]).unwrap().len(), 1);
     assert_eq!(
-        told.finished,
+        progress.finished,
         [
             "fetch the package index of Debian 12",
             "fetch linux-image-6.12.5-rt-amd64",
@@ -217,11 +217,11 @@ fn a_kernel_with_one_flipped_bit_is_noticed_and_fetched_again() {
         bytes[last] ^= 1;
         fs::write(&damaged, bytes).unwrap();
         assert!(matches!(cache.status().unwrap()[0].health, Health::Damaged(_)));
-        let mut told = Told::default();
-        cache.kernel(&KernelSpec::default(), &mut told).unwrap();
-        assert_eq!(told.notes.len(), 1);
+        let mut progress = RecordedProgress::default();
+        cache.kernel(&KernelSpec::default(), &mut progress).unwrap();
+        assert_eq!(progress.notes.len(), 1);
         let file = damaged.file_name().unwrap().to_string_lossy().into_owned();
-        assert!(told.notes[0].contains(&file), "{}", told.notes[0]);
+        assert!(progress.notes[0].contains(&file), "{}", progress.notes[0]);
         assert_eq!(fs::read(&kernel.image).unwrap(), whole);
         assert_eq!(cache.status().unwrap()[0].health, Health::Whole);
     }
@@ -300,7 +300,7 @@ fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
         ),
         (
             "E: something nobody foresaw",
-            |e| matches!(e, CacheError::Tool { said, .. } if said == "something nobody foresaw"),
+            |e| matches!(e, CacheError::Tool { message, .. } if message == "something nobody foresaw"),
         ),
     ];
     for (words, expected) in cases {
@@ -321,10 +321,10 @@ fn a_package_missing_on_a_mirror_is_requested_again_with_a_fresh_index() {
     fs::write(server.path("fail-once"), "E: Failed to fetch http://h/x.deb  404  Not Found")
         .unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let mut told = Told::default();
-    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut told).unwrap();
-    assert_eq!(told.notes.len(), 1, "{:?}", told.notes);
-    assert!(told.notes[0].contains("trying again"), "{:?}", told.notes);
+    let mut progress = RecordedProgress::default();
+    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut progress).unwrap();
+    assert_eq!(progress.notes.len(), 1, "{:?}", progress.notes);
+    assert!(progress.notes[0].contains("trying again"), "{:?}", progress.notes);
     assert_eq!(server.calls().lines().filter(|call| call.ends_with("update")).count(), 2);
 }
 
@@ -333,17 +333,17 @@ fn where_only_the_index_of_security_updates_stays_out_of_date_it_is_done_without
     let Some(server) = Server::start() else { return };
     server.serve_kernel("6.12.5-rt-amd64");
     let complaint = |suite: &str| {
-        let said = format!("E: Failed to fetch http://h/{suite}/x  File has unexpected size");
-        fs::write(server.path("fail-security"), said).unwrap();
+        let message = format!("E: Failed to fetch http://h/{suite}/x  File has unexpected size");
+        fs::write(server.path("fail-security"), message).unwrap();
     };
     let dir = tempfile::tempdir().unwrap();
     complaint("bookworm");
     let why = server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap_err();
     assert!(matches!(why, CacheError::MirrorChanging { .. }), "{why}");
     complaint("bookworm-security");
-    let mut told = Told::default();
-    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut told).unwrap();
-    assert!(told.notes[1].contains("without its security updates"), "{:?}", told.notes);
+    let mut progress = RecordedProgress::default();
+    server.cache(dir.path()).kernel(&KernelSpec::default(), &mut progress).unwrap();
+    assert!(progress.notes[1].contains("without its security updates"), "{:?}", progress.notes);
 }
 
 #[test]
@@ -452,14 +452,14 @@ fn where_the_systems_qemu_is_too_old_a_private_one_is_fetched_once() {
     fs::rename(deb, server.path("served/qemu-system-x86_1%3a10.0.2_all.deb")).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let cache = server.cache(dir.path());
-    let mut told = Told::default();
-    let qemu = cache.qemu(Arch::X86_64, &mut told).unwrap();
+    let mut progress = RecordedProgress::default();
+    let qemu = cache.qemu(Arch::X86_64, &mut progress).unwrap();
     assert_eq!(qemu.version.to_string(), "10.0.2");
     assert_eq!(qemu.package_version.as_deref(), Some("1:10.0.2"));
     assert!(qemu.program.starts_with(dir.path()));
     // A colon would split the path of the libraries.
     assert!(!qemu.program.to_string_lossy().contains(':'), "{}", qemu.program.display());
-    assert!(told.notes[0].contains("is 7.2.0") && told.notes[0].contains("privately"));
+    assert!(progress.notes[0].contains("is 7.2.0") && progress.notes[0].contains("privately"));
     let calls = server.calls();
     cache.qemu(Arch::X86_64, &mut ()).unwrap();
     assert_eq!(server.calls(), calls);
@@ -505,14 +505,14 @@ fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
         .into_iter()
         .find(|path| path.is_file())
         .unwrap();
-    let said = Command::new(&busybox).args(["echo", "alive"]).output().unwrap();
-    assert_eq!(said.stdout, b"alive\n");
+    let message = Command::new(&busybox).args(["echo", "alive"]).output().unwrap();
+    assert_eq!(message.stdout, b"alive\n");
     let mut bytes = fs::read(&busybox).unwrap();
     bytes[1000] ^= 1;
     let whole = item::sha256_of(&busybox).unwrap();
     fs::write(&busybox, bytes).unwrap();
-    let mut told = Told::default();
-    cache.package("busybox-static", Arch::X86_64, &mut told).unwrap();
-    assert!(told.notes[0].contains("damaged"), "{:?}", told.notes);
+    let mut progress = RecordedProgress::default();
+    cache.package("busybox-static", Arch::X86_64, &mut progress).unwrap();
+    assert!(progress.notes[0].contains("damaged"), "{:?}", progress.notes);
     assert_eq!(item::sha256_of(&busybox).unwrap(), whole);
 }

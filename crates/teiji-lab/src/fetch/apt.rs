@@ -96,8 +96,8 @@ fn tool_error(command: &Command, status: ExitStatus, stderr: &str) -> CacheError
         // Writing to a String cannot fail.
         let _ = write!(text, " {}", arg.to_string_lossy());
     }
-    let said = first_complaint(stderr);
-    CacheError::Tool { command: text, status: status.to_string(), said }
+    let message = first_complaint(stderr);
+    CacheError::Tool { command: text, status: status.to_string(), message }
 }
 
 /// The most telling line of what apt or dpkg printed on standard error.
@@ -164,9 +164,9 @@ impl Apt {
         let Err(CacheError::MirrorChanging { .. }) = first else { return first };
         self.tools.wait_for_mirror(progress);
         let second = self.update_once(true, progress);
-        let Err(CacheError::MirrorChanging { said }) = &second else { return second };
+        let Err(CacheError::MirrorChanging { message }) = &second else { return second };
         let suite = self.origin.release.security();
-        if !said.contains(&suite) {
+        if !message.contains(&suite) {
             return second;
         }
         progress.note(&format!(
@@ -293,9 +293,9 @@ impl Apt {
             match text {
                 Ok(text) => stanzas.extend(stanza::parse(&text)),
                 // "No packages found" is an answer, not a failure.
-                Err(CacheError::Tool { said, .. })
-                    if said.contains("No packages found")
-                        || said.contains("Unable to locate package") => {}
+                Err(CacheError::Tool { message, .. })
+                    if message.contains("No packages found")
+                        || message.contains("Unable to locate package") => {}
                 Err(error) => return Err(error),
             }
         }
@@ -399,21 +399,21 @@ impl Apt {
 
     /// Gives apt's usual failures their own variant, by its (untranslated) words.
     fn explain(&self, what: &str, error: CacheError) -> CacheError {
-        let CacheError::Tool { said, .. } = &error else { return error };
+        let CacheError::Tool { message, .. } = &error else { return error };
         let what = what.strip_prefix("fetch ").unwrap_or(what).to_owned();
-        let said = said.clone();
-        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        let message = message.clone();
+        let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
         // A certificate's failure is told as one of the connection, too: the narrower comes first.
         if has(&["certificate", "Certificate"]) {
-            CacheError::Certificate { what, said }
+            CacheError::Certificate { what, message }
         } else if has(&["No space left", "enough free space"]) {
             StoreError::Full { what, path: self.cache_dir.clone() }.into()
         } else if has(&["403 ", "407 ", "451 ", "Forbidden", "Proxy Authentication"]) {
-            CacheError::Refused { what, said }
+            CacheError::Refused { what, message }
         } else if has(&["resolv", "connect", "Connection", "timed out", "unreachable"]) {
-            CacheError::NoNetwork { what, said, dir: self.cache_dir.clone() }
+            CacheError::NoNetwork { what, message, dir: self.cache_dir.clone() }
         } else if has(&["not signed", "NO_PUBKEY", "signature", "GPG error", "not valid"]) {
-            CacheError::Untrusted { what, said }
+            CacheError::Untrusted { what, message }
         } else if has(&[
             "Hash Sum mismatch",
             "unexpected size",
@@ -421,7 +421,7 @@ impl Apt {
             "no longer has",
             "not found",
         ]) {
-            CacheError::MirrorChanging { said }
+            CacheError::MirrorChanging { message }
         } else {
             error
         }

@@ -27,8 +27,8 @@ pub(super) fn serve(port: &mut File) -> Result<(), String> {
         .status()
         .map_err(|e| format!("cannot start the board's services: {e}"))?;
     if !status.success() {
-        let said = fs::read_to_string(CHILD_STDERR).unwrap_or_default();
-        return Err(format!("the board's services ended with {status}: {}", said.trim()));
+        let stderr = fs::read_to_string(CHILD_STDERR).unwrap_or_default();
+        return Err(format!("the board's services ended with {status}: {}", stderr.trim()));
     }
     let lost = |error| format!("cannot reach the host: {error}");
     protocol::send(port, Kind::Ready, &[]).map_err(lost)?;

@@ -71,7 +71,7 @@ pub enum BuildError {
     /// The compiler or kbuild refused the module.
     #[error(
         "{module} cannot be built for kernel {release} with {compiler}:\n    {}\n  all of it is in {}; \
-         report it with that file", .said.join("\n    "), .log.display()
+         report it with that file", .lines.join("\n    "), .log.display()
     )]
     Refused {
         /// The module.
@@ -81,7 +81,7 @@ pub enum BuildError {
         /// What compiled.
         compiler: String,
         /// The most telling lines.
-        said: Vec<String>,
+        lines: Vec<String>,
         /// The file with all lines.
         log: PathBuf,
     },
@@ -105,13 +105,13 @@ pub enum BuildError {
     /// A step of a kernel's build failed.
     #[error(
         "kernel {kernel} cannot be built:\n    {}\n  all of it is in {}",
-        .said.join("\n    "), .log.display()
+        .lines.join("\n    "), .log.display()
     )]
     KernelFailed {
         /// The kernel.
         kernel: &'static str,
         /// The most telling lines.
-        said: Vec<String>,
+        lines: Vec<String>,
         /// The file with all lines.
         log: PathBuf,
     },
@@ -236,13 +236,13 @@ impl Build<'_> {
         let name = self.source.name();
         self.source.write_to(dir).map_err(|e| self.io("write", dir, e))?;
         let what = format!("build {name} for {}", self.release);
-        let tell = |fraction: f64, progress: &mut dyn Progress| {
+        let show = |fraction: f64, progress: &mut dyn Progress| {
             progress.step(&Step { what: &what, fraction, total_bytes: None });
         };
-        tell(0.0, progress);
+        show(0.0, progress);
         let mut make = self.command(&dir.join(name));
         let mut child = make.spawn().map_err(|e| self.io("run", Path::new("make"), e))?;
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         let steps = (self.source.units() + OTHER_STEPS) as f64;
         let mut done = 0.0;
         for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
@@ -252,26 +252,26 @@ impl Build<'_> {
                 && line.trim_start().starts_with(|c: char| c.is_ascii_uppercase())
             {
                 done += 1.0;
-                tell((done / steps).min(0.99), progress);
+                show((done / steps).min(0.99), progress);
             }
-            said.push(line);
+            output.push(line);
         }
         let status = child.wait().map_err(|e| self.io("wait for", Path::new("make"), e))?;
         let module = dir.join(name).join(format!("{name}.ko"));
-        let complaints = self.complaints(&said);
+        let complaints = self.complaints(&output);
         if !status.success() || !module.exists() || !complaints.is_empty() {
             // The error below says enough if even the log cannot be kept.
-            let _ = fs::write(log, said.join("\n") + "\n");
+            let _ = fs::write(log, output.join("\n") + "\n");
             return Err(BuildError::Refused {
                 module: name.to_owned(),
                 release: self.release.to_owned(),
                 compiler: self.compiler.version.clone(),
-                said: if complaints.is_empty() { telling(&said) } else { complaints },
+                lines: if complaints.is_empty() { telling(&output) } else { complaints },
                 log: log.to_owned(),
             });
         }
-        tell(1.0, progress);
-        let refused = said.iter().any(|line| line.contains(NO_SPARSE));
+        show(1.0, progress);
+        let refused = output.iter().any(|line| line.contains(NO_SPARSE));
         Ok(Built { module, sparse: self.strictness.sparse && !refused })
     }
 
@@ -319,7 +319,7 @@ impl Build<'_> {
     }
 
     /// What must not be said in a strict build: warnings about our own files.
-    fn complaints(&self, said: &[String]) -> Vec<String> {
+    fn complaints(&self, output: &[String]) -> Vec<String> {
         if self.strictness == Strictness::default() {
             return Vec::new();
         }
@@ -327,10 +327,11 @@ impl Build<'_> {
         let theirs = self.headers.dir.parent().unwrap_or(&self.headers.dir).to_string_lossy();
         let ours = |line: &&String| {
             let of_file = line.contains(".c:") || line.contains(".h:");
-            let said = line.contains("warning:") || line.contains("error:");
-            (of_file && said && !line.starts_with(&*theirs)) || line.contains("WARNING: modpost")
+            let complains = line.contains("warning:") || line.contains("error:");
+            (of_file && complains && !line.starts_with(&*theirs))
+                || line.contains("WARNING: modpost")
         };
-        said.iter().filter(ours).take(QUOTED_LINES).cloned().collect()
+        output.iter().filter(ours).take(QUOTED_LINES).cloned().collect()
     }
 
     fn io(&self, action: &'static str, path: &Path, source: io::Error) -> BuildError {
@@ -354,15 +355,15 @@ pub(crate) fn is_makes_own(name: &OsStr) -> bool {
 }
 
 /// The lines that tell most: errors, else the last ones.
-pub(crate) fn telling(said: &[String]) -> Vec<String> {
-    let errors: Vec<_> = said
+pub(crate) fn telling(output: &[String]) -> Vec<String> {
+    let errors: Vec<_> = output
         .iter()
         .filter(|line| line.contains("error:") || line.contains("ERROR:"))
         .take(QUOTED_LINES)
         .cloned()
         .collect();
     if errors.is_empty() {
-        said[said.len().saturating_sub(QUOTED_LINES)..].to_vec()
+        output[output.len().saturating_sub(QUOTED_LINES)..].to_vec()
     } else {
         errors
     }
@@ -375,8 +376,8 @@ mod tests {
     #[test]
     fn errors_tell_more_than_the_last_lines() {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-        let said = lines("  CC [M]  a.o\na.c:3: error: no\nmake: *** [a.o] Error 1");
-        assert_eq!(telling(&said), ["a.c:3: error: no"]);
+        let output = lines("  CC [M]  a.o\na.c:3: error: no\nmake: *** [a.o] Error 1");
+        assert_eq!(telling(&output), ["a.c:3: error: no"]);
         assert_eq!(telling(&lines("make: nothing")), ["make: nothing"]);
     }
 

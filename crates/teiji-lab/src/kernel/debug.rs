@@ -146,10 +146,10 @@ impl Run<'_> {
         lines: Option<f64>,
         command: &mut Command,
     ) -> Result<(), BuildError> {
-        let mut tell = |fraction| {
+        let mut show = |fraction| {
             self.progress.step(&Step { what, fraction, total_bytes: None });
         };
-        tell(0.0);
+        show(0.0);
         for (name, _) in std::env::vars_os() {
             if is_makes_own(&name) {
                 command.env_remove(name);
@@ -168,26 +168,26 @@ impl Run<'_> {
         shell.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped());
         let shell = teiji_sys::process::die_with_parent(&mut shell);
         let mut child = shell.spawn().map_err(|e| io("run", Path::new("sh"), e))?;
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         let mut done = 0.0;
         for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
             let line = line.map_err(|e| io("read from", Path::new("make"), e))?;
             if let Some(lines) = lines.filter(|_| line.starts_with("  ")) {
                 done += 1.0;
-                tell((done / lines).min(0.99));
+                show((done / lines).min(0.99));
             }
-            said.push(line);
+            output.push(line);
         }
         let status = child.wait().map_err(|e| io("wait for", Path::new("make"), e))?;
         if status.success() {
-            tell(1.0);
+            show(1.0);
             return Ok(());
         }
         // The error below says enough if even the log cannot be kept.
-        let _ = fs::write(self.log, said.join("\n") + "\n");
+        let _ = fs::write(self.log, output.join("\n") + "\n");
         Err(BuildError::KernelFailed {
             kernel: self.kernel.name(),
-            said: telling(&said),
+            lines: telling(&output),
             log: self.log.to_owned(),
         })
     }

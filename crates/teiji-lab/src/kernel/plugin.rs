@@ -34,12 +34,12 @@ pub enum PluginError {
         source: io::Error,
     },
     /// The compiler refused it.
-    #[error("cannot compile the plug-in {name}: {said}")]
+    #[error("cannot compile the plug-in {name}: {message}")]
     Refused {
         /// Its source.
         name: String,
         /// What the compiler said.
-        said: String,
+        message: String,
     },
     /// Its files could not be written or read.
     #[error("cannot build the plug-in {name}: {source}")]
@@ -103,8 +103,8 @@ fn compile(name: &str, arch: Arch, source: &Path, library: &Path) -> Result<(), 
     if done.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    Err(PluginError::Refused { name: name.into(), said })
+    let message = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    Err(PluginError::Refused { name: name.into(), message })
 }
 
 /// The module that has this file, if it has.
@@ -184,7 +184,7 @@ mod tests {
             Err(PluginError::NoCompiler { source: why, .. }) => {
                 println!("SKIP: no compiler here: {why}");
             }
-            said => assert!(said.unwrap_err().to_string().contains("missing")),
+            message => assert!(message.unwrap_err().to_string().contains("missing")),
         }
     }
 }

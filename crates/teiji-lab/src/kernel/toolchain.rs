@@ -143,8 +143,8 @@ mod tests {
         };
         let output = run();
         let name = fs::canonicalize(&shell).unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(said, format!("{}: two words here\n", name.display()), "{output:?}");
+        let output_text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output_text, format!("{}: two words here\n", name.display()), "{output:?}");
         // The system has this library too, but it is not looked for there.
         fs::write(own_libc, "").unwrap();
         assert!(!run().status.success());

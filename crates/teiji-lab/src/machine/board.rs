@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn where_it_takes_less_than_qemus_clock_can_tell_the_guests_is_slower() {
-        let told = |arch, time| {
+        let options = |arch, time| {
             let spec = MachineSpec { arch, vcpus: 2, ..with(time) };
             let args = arguments(&spec);
             let slice = args.iter().find(|a| a.starts_with("filter-buffer")).unwrap();
@@ -179,11 +179,11 @@ mod tests {
             let khz = words.split(' ').find(|w| w.starts_with("tsc_early_khz")).unwrap_or("none");
             [value(&args, "-cpu"), slice.rsplit_once('=').unwrap().1.into(), khz.to_owned()]
         };
-        assert_eq!(told(Arch::X86_64, "1ns"), ["Nehalem", "10", "none"]);
+        assert_eq!(options(Arch::X86_64, "1ns"), ["Nehalem", "10", "none"]);
         let slower = ["Nehalem,model=55,arat=on", "40", "tsc_early_khz=4000000"];
-        assert_eq!(told(Arch::X86_64, "250ps"), slower);
-        assert_eq!(told(Arch::Arm64, "1ns"), ["cortex-a72,cntfrq=1000000000", "10", "none"]);
-        assert_eq!(told(Arch::Armhf, "250ps"), ["cortex-a15,cntfrq=4000000000", "40", "none"]);
+        assert_eq!(options(Arch::X86_64, "250ps"), slower);
+        assert_eq!(options(Arch::Arm64, "1ns"), ["cortex-a72,cntfrq=1000000000", "10", "none"]);
+        assert_eq!(options(Arch::Armhf, "250ps"), ["cortex-a15,cntfrq=4000000000", "40", "none"]);
     }
 
     #[test]

@@ -92,8 +92,8 @@ fn run_script(script: &Path, limit: Duration) -> io::Result<ScriptReport> {
         Some(_) => None,
     };
     report.add_results(&String::from_utf8_lossy(&fs::read(&results)?));
-    let said = fs::read(&output)?;
-    let tail = &said[said.len().saturating_sub(OUTPUT_BYTES)..];
+    let output_text = fs::read(&output)?;
+    let tail = &output_text[output_text.len().saturating_sub(OUTPUT_BYTES)..];
     report.output = String::from_utf8_lossy(tail).into_owned();
     Ok(report)
 }
@@ -135,11 +135,11 @@ fn unload(module: &str) -> Option<String> {
     if !loaded.lines().any(|line| line.starts_with(&name)) {
         return None;
     }
-    let said = match output {
+    let output_text = match output {
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         Err(error) => error.to_string(),
     };
-    Some(format!("{module}: {said}"))
+    Some(format!("{module}: {output_text}"))
 }
 
 fn look_at_kernel(report: &mut Report) -> io::Result<()> {

@@ -122,16 +122,16 @@ impl MachineBefore {
 
     /// What is not there any more, and took its settings with it: NICs, and files such as those of an
     /// interrupt.
-    pub fn gone(&self) -> Vec<String> {
-        let mut gone: Vec<String> = self.kernel.gone().map(str::to_owned).collect();
-        let Ok(mut netlink) = Netlink::open() else { return gone };
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing: Vec<String> = self.kernel.missing().map(str::to_owned).collect();
+        let Ok(mut netlink) = Netlink::open() else { return missing };
         for PortBefore { nic, .. } in &self.ports {
             if real_nic::again(&mut netlink, nic).is_none() {
-                gone.push(nic.ifname.clone());
+                missing.push(nic.ifname.clone());
             }
-            gone.extend(nic.kernel.gone().map(str::to_owned));
+            missing.extend(nic.kernel.missing().map(str::to_owned));
         }
-        gone
+        missing
     }
 
     /// Puts back what differs, the last first. Doing it twice does no harm. Returns what could not be put
@@ -169,43 +169,43 @@ impl PortBefore {
         // A NIC that was taken out, or whose module was unloaded, took its settings with it.
         let Some(nic) = real_nic::again(netlink, &self.nic) else { return Vec::new() };
         let mut left = Vec::new();
-        let mut said = |what: &str, result: Result<(), String>| {
+        let mut note = |what: &str, result: Result<(), String>| {
             if let Err(error) = result {
                 left.push(format!("{ifname}: {what} was not put back: {error}"));
             }
         };
-        let told = |result: Result<(), KernelError>| result.map_err(|error| error.to_string());
+        let text = |result: Result<(), KernelError>| result.map_err(|error| error.to_string());
         if self.default_qdisc {
             let there = qdisc::list(netlink, nic.index).unwrap_or_default();
             let ours = |one: &ObservedQdisc| one.parent == Handle::ROOT && one.handle != Handle(0);
             if there.iter().any(ours) {
-                said("its default qdisc", told(qdisc::delete_root(netlink, nic.index)));
+                note("its default qdisc", text(qdisc::delete_root(netlink, nic.index)));
             }
         }
         if let Some(settings) = &self.prioflow {
-            said("its flow control", give_prioflow(ifname, settings));
+            note("its flow control", give_prioflow(ifname, settings));
         }
         if let Some(ModerationBefore { tx_us, rx_us, adaptive }) = self.moderation {
             if ethtool::moderation(nic.index) != [tx_us, rx_us] {
                 let set = ethtool::set_moderation(nic.index, tx_us, rx_us);
-                said("its interrupt moderation", told(set));
+                note("its interrupt moderation", text(set));
             }
             let is = ethtool::adaptive_moderation(nic.index);
             if let Some(adaptive) = adaptive.filter(|was| is != Some(*was)) {
                 let set = ethtool::set_adaptive_moderation(nic.index, adaptive);
-                said("its adaptive interrupt moderation", told(set));
+                note("its adaptive interrupt moderation", text(set));
             }
         }
         if let Some(PauseBefore { autoneg, tx, rx }) = self.pause {
             let same = ethtool::pause(nic.index) == Some((tx, rx))
                 && ethtool::pause_is_negotiated(nic.index) == Some(autoneg);
             if !same {
-                said("PAUSE", told(ethtool::put_pause(nic.index, autoneg, tx, rx)));
+                note("PAUSE", text(ethtool::put_pause(nic.index, autoneg, tx, rx)));
             }
         }
         if let Some(on) = self.eee {
             if ethtool::eee(nic.index).map(|(enabled, _)| enabled) != Some(on) {
-                said("EEE", told(ethtool::set_eee(nic.index, on)));
+                note("EEE", text(ethtool::set_eee(nic.index, on)));
             }
         }
         let queues = Channels::of(ifname);

@@ -61,7 +61,7 @@ impl Ethtool {
     }
 
     /// The attributes `wanted` of the answer to `command`.
-    fn ask<const N: usize>(
+    fn get<const N: usize>(
         &mut self,
         command: u8,
         wanted: [u16; N],
@@ -86,7 +86,7 @@ fn flag(value: Option<Vec<u8>>) -> Option<bool> {
 /// The speed of the link with this index in Mbit/s; `None` if the driver or the
 /// kernel does not say.
 pub(crate) fn mbps(index: u32) -> Option<u32> {
-    let [speed] = Ethtool::open(index).ok()?.ask(LINKMODES_GET, [LINKMODES_SPEED]).ok()?;
+    let [speed] = Ethtool::open(index).ok()?.get(LINKMODES_GET, [LINKMODES_SPEED]).ok()?;
     number(speed).filter(|speed| *speed != 0 && *speed != SPEED_UNKNOWN)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn set_mbps(index: u32, mbps: u32) -> Result<(), KernelError> {
 
 /// Frames in the transmit and receive rings, `ethtool -g`.
 pub(crate) fn rings(index: u32) -> Option<(u32, u32)> {
-    let [tx, rx] = Ethtool::open(index).ok()?.ask(RINGS_GET, [RINGS_TX, RINGS_RX]).ok()?;
+    let [tx, rx] = Ethtool::open(index).ok()?.get(RINGS_GET, [RINGS_TX, RINGS_RX]).ok()?;
     Some((number(tx)?, number(rx)?))
 }
 
@@ -118,22 +118,22 @@ pub(crate) fn set_rings(index: u32, tx: Option<u32>, rx: Option<u32>) -> Result<
 /// none.
 pub(crate) fn moderation(index: u32) -> [Option<u32>; 2] {
     let wanted = [COALESCE_TX_USECS, COALESCE_RX_USECS];
-    let said = Ethtool::open(index).and_then(|mut ethtool| ethtool.ask(COALESCE_GET, wanted));
-    said.map_or([None; 2], |said| said.map(number))
+    let values = Ethtool::open(index).and_then(|mut ethtool| ethtool.get(COALESCE_GET, wanted));
+    values.map_or([None; 2], |values| values.map(number))
 }
 
 /// The NIC chooses its interrupt moderation by the load, for frames sent or received.
 pub(crate) fn adaptive_moderation(index: u32) -> Option<bool> {
     let wanted = [COALESCE_ADAPTIVE_TX, COALESCE_ADAPTIVE_RX];
-    let [tx, rx] = Ethtool::open(index).ok()?.ask(COALESCE_GET, wanted).ok()?;
-    let said: Vec<bool> = [flag(tx), flag(rx)].into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.contains(&true))
+    let [tx, rx] = Ethtool::open(index).ok()?.get(COALESCE_GET, wanted).ok()?;
+    let values: Vec<bool> = [flag(tx), flag(rx)].into_iter().flatten().collect();
+    (!values.is_empty()).then(|| values.contains(&true))
 }
 
 /// Energy Efficient Ethernet (802.3az), allowed and in use, `ethtool --show-eee`.
 pub(crate) fn eee(index: u32) -> Option<(bool, bool)> {
     let [enabled, active] =
-        Ethtool::open(index).ok()?.ask(EEE_GET, [EEE_ENABLED, EEE_ACTIVE]).ok()?;
+        Ethtool::open(index).ok()?.get(EEE_GET, [EEE_ENABLED, EEE_ACTIVE]).ok()?;
     Some((flag(enabled)?, flag(active)?))
 }
 
@@ -178,13 +178,13 @@ pub(crate) fn set_moderation(
 
 /// 802.3x PAUSE, sent and obeyed, `ethtool -a`.
 pub(crate) fn pause(index: u32) -> Option<(bool, bool)> {
-    let [tx, rx] = Ethtool::open(index).ok()?.ask(PAUSE_GET, [PAUSE_TX, PAUSE_RX]).ok()?;
+    let [tx, rx] = Ethtool::open(index).ok()?.get(PAUSE_GET, [PAUSE_TX, PAUSE_RX]).ok()?;
     Some((flag(tx)?, flag(rx)?))
 }
 
 /// Both ends agree on PAUSE by negotiation.
 pub(crate) fn pause_is_negotiated(index: u32) -> Option<bool> {
-    let [autoneg] = Ethtool::open(index).ok()?.ask(PAUSE_GET, [PAUSE_AUTONEG]).ok()?;
+    let [autoneg] = Ethtool::open(index).ok()?.get(PAUSE_GET, [PAUSE_AUTONEG]).ok()?;
     flag(autoneg)
 }
 

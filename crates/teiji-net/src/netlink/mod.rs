@@ -167,7 +167,7 @@ impl Netlink {
     }
 
     /// What was told, if something was: whole messages.
-    pub(crate) fn told(&self) -> Result<Option<Vec<u8>>, KernelError> {
+    pub(crate) fn notification(&self) -> Result<Option<Vec<u8>>, KernelError> {
         match self.receive() {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.errno == EAGAIN => Ok(None),

@@ -99,8 +99,8 @@ pub(crate) fn receivers(netlink: &mut Netlink) -> Result<Vec<Receiver>, KernelEr
 }
 
 /// The events of receivers among what was told.
-pub(crate) fn parse_receivers(told: &[u8]) -> impl Iterator<Item = ReceiverEvent> {
-    messages(told).filter_map(|message| {
+pub(crate) fn parse_receivers(bytes: &[u8]) -> impl Iterator<Item = ReceiverEvent> {
+    messages(bytes).filter_map(|message| {
         let payload = message.payload;
         (*payload.first()? == CMD_RECEIVER).then_some(())?;
         Some(ReceiverEvent { at: time(payload)?, receiver: receiver(payload)? })
@@ -139,8 +139,8 @@ pub(crate) fn listen() -> Result<Netlink, KernelError> {
 }
 
 /// The events of what was told; a newer module's others are skipped.
-pub(crate) fn parse(told: &[u8]) -> impl Iterator<Item = FlowEvent> {
-    messages(told).filter_map(|message| event(message.payload))
+pub(crate) fn parse(bytes: &[u8]) -> impl Iterator<Item = FlowEvent> {
+    messages(bytes).filter_map(|message| event(message.payload))
 }
 
 fn event(payload: &[u8]) -> Option<FlowEvent> {
@@ -176,7 +176,7 @@ mod tests {
                 .attribute(A_TIME, &12_u64.to_ne_bytes())
                 .finish(0, 0)
         };
-        let told: Vec<u8> = [1, 9, 2].into_iter().flat_map(of).collect();
+        let bytes: Vec<u8> = [1, 9, 2].into_iter().flat_map(of).collect();
         let levels = FlowEvent {
             what: Happening::Levels,
             index: 7,
@@ -186,7 +186,7 @@ mod tests {
             at: Instant::from_ns(12),
         };
         let storm = FlowEvent { what: Happening::Storm, ..levels };
-        assert_eq!(parse(&told).collect::<Vec<_>>(), [levels, storm]);
+        assert_eq!(parse(&bytes).collect::<Vec<_>>(), [levels, storm]);
         let without_time = Request::new(30, 0, &[1, 1, 0, 0]).u32(A_IFINDEX, 7).finish(0, 0);
         assert_eq!(parse(&without_time).next(), None);
     }

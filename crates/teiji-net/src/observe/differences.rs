@@ -62,8 +62,8 @@ impl Differences {
         }
     }
 
-    fn compare_said(&mut self, what: &str, planned: &String, said: Option<&String>) {
-        match said {
+    fn compare_observed(&mut self, what: &str, planned: &String, observed: Option<&String>) {
+        match observed {
             Some(is) => self.compare(what, planned, is),
             None => self
                 .found
@@ -80,7 +80,7 @@ impl Differences {
         for action in actions {
             if let Action::System { setting } = action {
                 let (what, planned) = setting.expected();
-                self.compare_said(&what, &planned, is.get(&what));
+                self.compare_observed(&what, &planned, is.get(&what));
             }
         }
     }
@@ -117,7 +117,7 @@ impl Differences {
         let settings = planned.settings.iter().flat_map(Setting::expected);
         let processing = planned.processing.iter().flat_map(ProcessingSetting::expected);
         for (what, planned) in settings.chain(processing) {
-            self.compare_said(&what, &planned, is.settings.get(&what));
+            self.compare_observed(&what, &planned, is.settings.get(&what));
         }
         for qdisc in &planned.qdiscs {
             self.compare_qdisc(qdisc, &is.qdiscs);

@@ -4,7 +4,11 @@ use super::PlannedPort;
 
 /// The ports of hosts that frames from `port` come to, over its wire and the bridges
 /// there. `wires` are the ends of each. Bridges make no loops.
-pub(super) fn beyond(port: usize, ports: &[PlannedPort], wires: &[(usize, usize)]) -> Vec<usize> {
+pub(super) fn reached_hosts(
+    port: usize,
+    ports: &[PlannedPort],
+    wires: &[(usize, usize)],
+) -> Vec<usize> {
     let mut found = Vec::new();
     // The ports whose wires are still to be followed.
     let mut open = vec![port];

@@ -79,10 +79,11 @@ pub(crate) fn observe_system<'a>(
     };
     let schedules = settings().any(|s| matches!(s, SystemSetting::Threads { .. }));
     let all = if schedules { threads::list() } else { Vec::new() };
-    let mut said: BTreeMap<_, _> = settings().filter_map(|setting| setting.observe(&all)).collect();
+    let mut values: BTreeMap<_, _> =
+        settings().filter_map(|setting| setting.observe(&all)).collect();
     if actions.clone().any(|action| *action == Action::ShortFreeLists) {
         let pages = free_pages::longest().map(|pages| pages.to_string());
-        said.extend(pages.map(|pages| (free_pages::LONGEST_AT_START.to_owned(), pages)));
+        values.extend(pages.map(|pages| (free_pages::LONGEST_AT_START.to_owned(), pages)));
     }
-    said
+    values
 }

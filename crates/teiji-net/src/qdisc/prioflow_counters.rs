@@ -208,9 +208,11 @@ pub struct ForwardCounters {
     /// Of it the headroom for in-flight frames after XOFF.
     pub headroom: u32,
     /// XOFFs sent to the peer because of them.
-    pub asks: u64,
+    #[serde(rename = "asks")]
+    pub pause_requests: u64,
     /// That wait for this device: those that found no room, and could be dropped.
-    pub beyond: u64,
+    #[serde(rename = "beyond")]
+    pub over_limit: u64,
     /// That wait for this device: as many as have at most.
     pub most: u32,
 }
@@ -218,7 +220,7 @@ pub struct ForwardCounters {
 impl ForwardCounters {
     /// With those of another qdisc of the device.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.beyond += other.beyond;
+        self.over_limit += other.over_limit;
         self.most = self.most.max(other.most);
     }
 }
@@ -314,8 +316,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<AllCounters> {
     let forward = ForwardCounters {
         room: u32_at(bytes, FORWARD_AT)?,
         headroom: u32_at(bytes, FORWARD_AT + 4)?,
-        asks: u64_at(bytes, FORWARD_AT + 8)?,
-        beyond: u64_at(bytes, FORWARD_AT + 16)?,
+        pause_requests: u64_at(bytes, FORWARD_AT + 8)?,
+        over_limit: u64_at(bytes, FORWARD_AT + 16)?,
         most: u32_at(bytes, FORWARD_AT + 24)?,
     };
     let by = |n: usize| set(BY_AT + 8 + 2 * n);

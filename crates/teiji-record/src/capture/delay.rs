@@ -220,8 +220,8 @@ pub fn between(sources: [Source<'_>; 2], filter: &Filter) -> Result<DelayAnalysi
     let mut warnings = Vec::new();
     for (name, point) in names.iter().zip(&points) {
         let damage = point.damage.iter().map(|damage| sentence(&damage.to_string()));
-        let said = damage.chain(notes_warnings(&point.notes, 0));
-        warnings.extend(said.map(|said| format!("{name}: {said}")));
+        let of_point = damage.chain(notes_warnings(&point.notes, 0));
+        warnings.extend(of_point.map(|warning| format!("{name}: {warning}")));
     }
     let flows = by_flow(&flows.keys, &found);
     let main = flows.first().map_or(&[][..], |flow| &flow.delays);

@@ -149,18 +149,18 @@ fn captures_of_different_snap_lengths_are_compared_as_far_as_both_reach() {
 #[test]
 fn captures_that_share_nothing_say_what_to_do() {
     let file = |port| capture((0..10).map(|k| (k * MS, udp(port, &k.to_be_bytes()))), 9_999);
-    let said = delay_of(&file(1), &file(2), &Filter::default()).unwrap_err().to_string();
+    let error = delay_of(&file(1), &file(2), &Filter::default()).unwrap_err().to_string();
     assert!(
-        said.starts_with("no frame is in both captures (a.pcap has 10 frames, b.pcap"),
-        "{said}"
+        error.starts_with("no frame is in both captures (a.pcap has 10 frames, b.pcap"),
+        "{error}"
     );
     let filter = Filter { vlan: Some(5), ..Filter::default() };
-    let said = delay_of(&file(1), &file(1), &filter).unwrap_err().to_string();
-    assert!(said.starts_with("no frame of a.pcap matches the options"), "{said}");
-    let said = delay_of(&file(1), b"no capture", &Filter::default()).unwrap_err().to_string();
-    assert!(said.starts_with("b.pcap: neither pcap nor pcapng"), "{said}");
-    let said = delay_of(&[], &file(1), &Filter::default()).unwrap_err().to_string();
-    assert!(said.starts_with("a.pcap: the file is empty"), "{said}");
+    let error = delay_of(&file(1), &file(1), &filter).unwrap_err().to_string();
+    assert!(error.starts_with("no frame of a.pcap matches the options"), "{error}");
+    let error = delay_of(&file(1), b"no capture", &Filter::default()).unwrap_err().to_string();
+    assert!(error.starts_with("b.pcap: neither pcap nor pcapng"), "{error}");
+    let error = delay_of(&[], &file(1), &Filter::default()).unwrap_err().to_string();
+    assert!(error.starts_with("a.pcap: the file is empty"), "{error}");
 }
 
 #[test]

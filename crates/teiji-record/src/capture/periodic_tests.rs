@@ -209,8 +209,8 @@ fn a_capture_that_cuts_test_headers_off_says_so() {
     for (snap, warned) in [(20, true), (45, true), (69, true), (70, false), (200, false)] {
         let analysis = found(&cut(&whole, snap));
         assert_eq!(analysis.flow.probe.is_none(), warned, "{snap}");
-        let said = analysis.warnings.iter().any(|w| w.contains("cut too short"));
-        assert_eq!(said, warned, "{snap}: {:?}", analysis.warnings);
+        let warns = analysis.warnings.iter().any(|w| w.contains("cut too short"));
+        assert_eq!(warns, warned, "{snap}: {:?}", analysis.warnings);
     }
     let other = capture((0..100).map(|s| (s * MS, udp(1, &[b'x'; 40]))).collect());
     assert_eq!(found(&cut(&other, 60)).warnings, Vec::<String>::new());

@@ -46,19 +46,19 @@ impl Direction<'_> {
 
     /// What arrived after XOFF of the listener's port.
     pub(super) fn after_xoff(&self, id: u16, flow: &Flow) -> Option<XoffStatistics> {
-        let heard = self.records.facts.listeners.iter().filter(|l| l.flows.contains(&id));
-        let asks: Vec<(i64, i64)> = heard
+        let listeners = self.records.facts.listeners.iter().filter(|l| l.flows.contains(&id));
+        let xoffs: Vec<(i64, i64)> = listeners
             .flat_map(|listener| &listener.pauses)
             .map(|pause| (pause.requested.as_ns(), pause.released.as_ns()))
             .collect();
-        if asks.is_empty() {
+        if xoffs.is_empty() {
             return None;
         }
         let transit = self.transit(flow);
         let rows = self.records.rows_of(id).iter();
         let mut ends: Vec<i64> = rows.filter_map(|row| Some(transit.end(row)?.as_ns())).collect();
         ends.sort_unstable();
-        xoff::judge(&asks, &ends).filter(|_| !ends.is_empty())
+        xoff::of(&xoffs, &ends).filter(|_| !ends.is_empty())
     }
 
     /// How long the stretches of its frames' way took.

@@ -24,7 +24,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
                 || "their class's gates".to_owned(),
                 |case| format!("the gates of {case}"),
             );
-            let said = if outside == 0 {
+            let sentence = if outside == 0 {
                 format!("none of {all} frames leaves outside {by}")
             } else {
                 let outside = count(outside, glyphs);
@@ -32,7 +32,7 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
                 format!("{outside} of {all} frames leave outside {by}, by up to {worst}")
             };
             let holds = gates_of.is_none().then_some(outside == 0);
-            Some(Finding { case: case.name.clone(), holds, said })
+            Some(Finding { case: case.name.clone(), holds, sentence })
         })
         .collect();
     if findings.is_empty() {

@@ -147,10 +147,10 @@ fn two_cases(
             format!("as far as the stamps can tell like {base} ({plain_text})")
         }
     };
-    let asks = asks_whether_better(&summary.question);
+    let is_asked = asks_whether_better(&summary.question);
     let lead = match verdict {
-        Verdict::Tighter { .. } if asks => Some("Yes".to_owned()),
-        Verdict::Wider { .. } | Verdict::Alike if asks => Some("No".to_owned()),
+        Verdict::Tighter { .. } if is_asked => Some("Yes".to_owned()),
+        Verdict::Wider { .. } | Verdict::Alike if is_asked => Some("No".to_owned()),
         _ => None,
     };
     let with = if lead.is_some() { "with" } else { "With" };

@@ -17,12 +17,12 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
         flows().next()?;
         let sum = |of: fn(&Counts) -> u64| flows().map(of).sum::<u64>();
         let (all, lost) = (count(sum(|c| c.planned), glyphs), sum(|c| c.lost));
-        let said = if lost == 0 {
+        let sentence = if lost == 0 {
             format!("all {all} frames arrive")
         } else {
             format!("{} of {all} frames do not arrive", count(lost, glyphs))
         };
-        Some(Finding { case: case.name.clone(), holds: Some(lost == 0), said })
+        Some(Finding { case: case.name.clone(), holds: Some(lost == 0), sentence })
     };
     let findings: Vec<Finding> = summary.cases.iter().filter_map(finding).collect();
     if findings.is_empty() {

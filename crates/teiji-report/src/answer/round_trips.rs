@@ -71,11 +71,11 @@ fn two_cases(
 fn losses(views: &[&CaseView], glyphs: &Glyphs) -> String {
     let lost = views.iter().filter_map(|view| {
         let counts = view.round_counts();
-        let gone = counts.planned.saturating_sub(counts.answered);
-        (gone > 0).then(|| {
+        let unanswered = counts.planned.saturating_sub(counts.answered);
+        (unanswered > 0).then(|| {
             format!(
                 "{} of {} requests without reply with {}",
-                count(gone, glyphs),
+                count(unanswered, glyphs),
                 count(counts.planned, glyphs),
                 view.case.name
             )

@@ -41,7 +41,7 @@ fn finding(case: &CaseSummary, flows: &[WireStatistics], glyphs: &Glyphs) -> Fin
     let longest = waits().map(|wait| wait.longest_ns).max().unwrap_or(0);
     let ns = |ns: i64| duration(ns as f64, glyphs);
     let all = count(frames, glyphs);
-    let said = if holds {
+    let sentence = if holds {
         format!("all {all} frames leave within {} of their planned departure", ns(resolution))
     } else if waited > 0 {
         let waited = count(waited, glyphs);
@@ -54,5 +54,5 @@ fn finding(case: &CaseSummary, flows: &[WireStatistics], glyphs: &Glyphs) -> Fin
         };
         format!("frames leave {early}{} after their planned departure", ns(latest))
     };
-    Finding { case: case.name.clone(), holds: Some(holds), said }
+    Finding { case: case.name.clone(), holds: Some(holds), sentence }
 }

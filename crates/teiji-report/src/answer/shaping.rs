@@ -18,14 +18,14 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
                 Some(case) => format!("where {case} reserves {reserved}"),
                 None => format!("of the {reserved} reserved"),
             };
-            let said = format!(
+            let sentence = format!(
                 "{} {of}, in bursts of {} bytes (bound {})",
                 bit_rate(s.bandwidth_bps, glyphs),
                 count(s.burst_bytes, glyphs),
                 count(s.bound_bytes, glyphs),
             );
             let holds = s.reserved_in.is_none().then_some(s.holds());
-            Finding { case: row.case.to_owned(), holds, said }
+            Finding { case: row.case.to_owned(), holds, sentence }
         })
         .collect();
     if findings.is_empty() {

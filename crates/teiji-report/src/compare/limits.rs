@@ -76,9 +76,9 @@ fn verdict(pair: &Pair, requirement: &str, findings: &[Finding]) -> Option<Verdi
     }
     let holds = !findings.is_empty() && findings.iter().all(|finding| finding.holds);
     // Where something is worse, that is all that is told.
-    let told = findings.iter().filter(|finding| finding.holds == holds);
-    let told: Vec<&str> = told.map(|finding| finding.said.as_str()).collect();
-    let measured = if told.is_empty() { UNMEASURED.to_owned() } else { told.join("; ") };
+    let reported = findings.iter().filter(|finding| finding.holds == holds);
+    let reported: Vec<&str> = reported.map(|finding| finding.sentence.as_str()).collect();
+    let measured = if reported.is_empty() { UNMEASURED.to_owned() } else { reported.join("; ") };
     let (case, requirement) = (pair.name.clone(), requirement.to_owned());
     Some(Verdict { case, requirement, holds, measured })
 }
@@ -133,7 +133,7 @@ fn is_about_something(pairs: &[Pair], threshold: &Threshold) -> Result<(), Limit
 
 struct Finding {
     holds: bool,
-    said: String,
+    sentence: String,
 }
 
 /// One flow, or table of round trips, in one case.
@@ -149,7 +149,8 @@ fn judge(
     } else {
         Comparison::of(&pair.summary, name, Measure::Interval, None)
     };
-    let fails = |said: String| Finding { holds: false, said: format!("{name}: {said}") };
+    let fails =
+        |sentence: String| Finding { holds: false, sentence: format!("{name}: {sentence}") };
     let Some([old, new]) = both(&comparison) else {
         return fails("not measured in both runs".to_owned());
     };
@@ -158,8 +159,8 @@ fn judge(
         RequiredFigure::Count(what) => {
             let [old, new] = [old, new].map(|view| Amount::of(view, what));
             let holds = !threshold.is_exceeded(old.share(), new.share());
-            let said = format!("{name}: {} → {}", old.text(glyphs), new.text(glyphs));
-            return Finding { holds, said };
+            let sentence = format!("{name}: {} → {}", old.text(glyphs), new.text(glyphs));
+            return Finding { holds, sentence };
         }
         RequiredFigure::FlowRate | RequiredFigure::LoadRate(_) => {
             let rates = [old, new].map(rate);
@@ -170,7 +171,7 @@ fn judge(
             let [from, to] = [old, new].map(|bps| bit_rate(bps.round() as u64, glyphs));
             let times = times(old, new, glyphs);
             let holds = !threshold.is_exceeded(old, new);
-            return Finding { holds, said: format!("{name}: {from} → {to}{times}") };
+            return Finding { holds, sentence: format!("{name}: {from} → {to}{times}") };
         }
     };
     let (Some(before), Some(after)) = (old.figure(figure), new.figure(figure)) else {
@@ -182,7 +183,7 @@ fn judge(
     let (before, after) = (before.median, after.median);
     let scale = if figure == Figure::Stddev { Scale::of_deviations } else { Scale::fitting };
     let scale = scale([before, after]);
-    let said = format!(
+    let sentence = format!(
         "{name}: {} → {}{}",
         scale.text(before, glyphs),
         scale.text(after, glyphs),
@@ -198,7 +199,7 @@ fn judge(
     // A mean and a standard deviation are of many stamps, and finer than one.
     let is_unresolved = !matches!(figure, Figure::Mean | Figure::Stddev)
         && (after - before).abs() <= doubt_ns(&comparison);
-    Finding { holds: is_unresolved || !threshold.is_exceeded(before, after), said }
+    Finding { holds: is_unresolved || !threshold.is_exceeded(before, after), sentence }
 }
 
 /// `, 1.92×`, where a ratio says something.

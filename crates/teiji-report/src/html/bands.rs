@@ -109,8 +109,8 @@ mod tests {
             amounts: vec![5, 0],
         };
         let expected = [(-0.05, 0.0), (-0.05, 50.0), (0.05, 50.0), (0.05, 0.0), (0.15, 0.0)];
-        let told: Vec<(f64, f64)> = corners(&band).iter().map(|(x, y)| (x / 1e9, *y)).collect();
-        assert_eq!(told[..5], expected);
+        let points: Vec<(f64, f64)> = corners(&band).iter().map(|(x, y)| (x / 1e9, *y)).collect();
+        assert_eq!(points[..5], expected);
         assert_eq!((band.end_ns(), band.most_per_s()), (150_000_000, 50.0));
         assert_eq!(rate(&band, 50.0), "50 kbit/s".replace(' ', GLYPHS.space));
     }

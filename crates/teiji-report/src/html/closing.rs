@@ -63,11 +63,11 @@ pub fn study(report: &Report<'_>, out: &mut String) {
         text(&paper.year)
     );
     let published = paper.beside(report.summary);
-    list("published", published.iter().map(|said| text(said)), out);
+    list("published", published.iter().map(|sentence| text(sentence)), out);
     let differences = &report.summary.paper_differences;
     if !differences.is_empty() {
         let _ = writeln!(out, "<p class=\"prose\">In what this set-up differs from it:</p>");
-        list("differences", differences.iter().map(|said| text(said)), out);
+        list("differences", differences.iter().map(|sentence| text(sentence)), out);
     }
     let _ = writeln!(out, "<details>\n<summary>Set-up of the study</summary>\n<dl>");
     for (key, value) in &paper.setup {
@@ -80,7 +80,7 @@ pub fn study(report: &Report<'_>, out: &mut String) {
 pub fn closing(report: &Report<'_>, out: &mut String) {
     if !report.summary.warnings.is_empty() {
         let _ = writeln!(out, "<section id=\"warnings\">\n<h2>Warnings</h2>");
-        list("warnings", report.summary.warnings.iter().map(|said| text(said)), out);
+        list("warnings", report.summary.warnings.iter().map(|sentence| text(sentence)), out);
         let _ = writeln!(out, "</section>");
     }
     if let Some(replay) = &report.replay {
@@ -94,7 +94,7 @@ pub fn closing(report: &Report<'_>, out: &mut String) {
     }
     if !report.limits.is_empty() {
         let _ = writeln!(out, "<section id=\"limits\">\n<h2>What this does not prove</h2>");
-        list("limits", report.limits.iter().map(|said| text(said)), out);
+        list("limits", report.limits.iter().map(|sentence| text(sentence)), out);
         let _ = writeln!(out, "</section>");
     }
     footer(&report.generator, out);

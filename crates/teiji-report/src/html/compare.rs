@@ -6,7 +6,7 @@ use teiji_record::{Summary, Verdict};
 
 use super::escape::text;
 use super::page::{Page, page};
-use super::results::said;
+use super::results::shortfalls_and_caveats;
 use super::rows::{named, open};
 use super::{GLYPHS, closing, list, plots, requirements, tables};
 use crate::compare::{AFTER, BEFORE, Pair, both, is_alike, pairs, quotient, remarks, verdict};
@@ -35,7 +35,7 @@ pub fn compare(before: &Summary, after: &Summary, limits: &[Verdict], generator:
     let remarks = remarks(before, after, GLYPHS);
     if !remarks.is_empty() {
         open("remarks", "Remarks", &mut body);
-        list("warnings", remarks.iter().map(|said| text(said)), &mut body);
+        list("warnings", remarks.iter().map(|sentence| text(sentence)), &mut body);
         let _ = writeln!(body, "</section>");
     }
     closing::footer(generator, &mut body);
@@ -61,8 +61,8 @@ fn head(before: &Summary, after: &Summary, limits: &[Verdict], pairs: &[Pair], o
             .map(|flow| Comparison::of(summary, flow, Measure::Interval, None))
             .collect();
         let facts = facts(summary, &comparisons, GLYPHS);
-        let said = format!("{} · {facts}", summary.experiment);
-        let _ = writeln!(out, "<dt>{which}</dt><dd>{}</dd>", text(&said));
+        let summary_line = format!("{} · {facts}", summary.experiment);
+        let _ = writeln!(out, "<dt>{which}</dt><dd>{}</dd>", text(&summary_line));
     }
     let _ = write!(out, "</dl>\n<nav class=\"contents screen\" aria-label=\"Contents\">");
     for (index, pair) in pairs.iter().enumerate() {
@@ -93,7 +93,7 @@ fn case(index: usize, pair: &Pair, generator: &str, out: &mut String) {
         let _ = writeln!(out, "<p class=\"prose\">{}</p>", text(&verdict(&comparison, GLYPHS)));
         figures(&report, &comparison, out);
         tables::counts(&report, &comparison, out);
-        said(&comparison, out);
+        shortfalls_and_caveats(&comparison, out);
         let _ = writeln!(out, "<div class=\"pair\">");
         plots::histogram(&report, &comparison, out);
         plots::tail(&report, &comparison, out);

@@ -101,8 +101,8 @@ fn colour(summary: &Summary, case: &str) -> usize {
 /// A list of sentences that are HTML already; nothing if there are none.
 fn list(class: &str, sentences: impl Iterator<Item = String>, out: &mut String) {
     let mut items = String::new();
-    for said in sentences {
-        let _ = writeln!(items, "<li>{said}</li>");
+    for sentence in sentences {
+        let _ = writeln!(items, "<li>{sentence}</li>");
     }
     if !items.is_empty() {
         let _ = writeln!(out, "<ul class=\"{class}\">\n{items}</ul>");

@@ -18,8 +18,8 @@ pub fn ranking(report: &Report<'_>, out: &mut String) {
         "<p class=\"note\">{}</p>\n<h3>On this machine, do this</h3>",
         text(&rule(ranking, GLYPHS))
     );
-    let said = sentences(report.summary, ranking, GLYPHS);
-    let _ = writeln!(out, "<p class=\"prose\">{}</p>", text(&said.join(" ")));
+    let advice = sentences(report.summary, ranking, GLYPHS);
+    let _ = writeln!(out, "<p class=\"prose\">{}</p>", text(&advice.join(" ")));
     if let Some(file) = &report.recommended {
         let _ = writeln!(
             out,

@@ -27,7 +27,7 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
         block::part(&found, report, out);
     }
     tables::counts(report, &comparison, out);
-    said(&comparison, out);
+    shortfalls_and_caveats(&comparison, out);
     if report.points.iter().any(|p| p.flow == flow && !p.deviation_ns.is_empty()) {
         let _ = writeln!(
             out,
@@ -46,13 +46,13 @@ pub fn results(report: &Report<'_>, flow: &str, index: usize, out: &mut String) 
 }
 
 /// What did not go as planned, and how far the stamps can be trusted.
-pub(super) fn said(comparison: &Comparison<'_>, out: &mut String) {
+pub(super) fn shortfalls_and_caveats(comparison: &Comparison<'_>, out: &mut String) {
     let shortfalls = comparison.cases.iter().flat_map(|view| {
         let name = text(&view.case.name);
         let sentences = wording::shortfalls_in(comparison.testbed, view, GLYPHS);
-        sentences.into_iter().map(move |said| format!("<b>{name}:</b> {}", text(&said)))
+        sentences.into_iter().map(move |sentence| format!("<b>{name}:</b> {}", text(&sentence)))
     });
     list("shortfalls", shortfalls, out);
     let caveats = wording::point_caveats(comparison, GLYPHS);
-    list("caveats", caveats.iter().map(|said| text(said)), out);
+    list("caveats", caveats.iter().map(|sentence| text(sentence)), out);
 }

@@ -23,17 +23,17 @@ pub fn rounds(report: &Report<'_>, out: &mut String) {
         if comparison.deviations().next().is_some() {
             tables::figures(report, &comparison, out);
         }
-        let said = wording::blocking(&comparison, GLYPHS);
-        let said = said.into_iter().chain(wording::support(&comparison, GLYPHS));
-        list("caveats", said.map(|said| text(&said)), out);
+        let caveats = wording::blocking(&comparison, GLYPHS);
+        let caveats = caveats.into_iter().chain(wording::support(&comparison, GLYPHS));
+        list("caveats", caveats.map(|caveat| text(&caveat)), out);
         if let Some(found) = directions::block(&comparison, report.paper.as_ref(), GLYPHS) {
             block::part(&found, report, out);
         }
         tables::counts(report, &comparison, out);
         let shortfalls = comparison.cases.iter().flat_map(|view| {
             let name = text(&view.case.name);
-            let said = wording::shortfalls_in(comparison.testbed, view, GLYPHS);
-            said.into_iter().map(move |said| format!("<b>{name}:</b> {}", text(&said)))
+            let sentences = wording::shortfalls_in(comparison.testbed, view, GLYPHS);
+            sentences.into_iter().map(move |sentence| format!("<b>{name}:</b> {}", text(&sentence)))
         });
         list("shortfalls", shortfalls, out);
         series(report, &comparison, out);

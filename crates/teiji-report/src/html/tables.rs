@@ -106,11 +106,11 @@ fn lost_row(comparison: &Comparison<'_>, columns: bool, out: &mut String) {
     }
     let _ = write!(out, "<tr><th>{}</th>", wording::lost(comparison.testbed));
     for view in &comparison.cases {
-        let (class, said) = match lost(view) {
-            Some(said) => (" class=\"bad\"", text(&said)),
+        let (class, cell) = match lost(view) {
+            Some(cell) => (" class=\"bad\"", text(&cell)),
             None => ("", GLYPHS.none.to_owned()),
         };
-        let _ = write!(out, "<td{class}>{said}</td>");
+        let _ = write!(out, "<td{class}>{cell}</td>");
     }
     let beside = if columns { 2 * comparison.cases.len() } else { 0 };
     out.push_str(&"<td class=\"paper\"></td>".repeat(beside));
@@ -128,8 +128,8 @@ fn figures_notes(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut Str
         );
     }
     let percentiles = comparison.percentiles();
-    let told = percentiles.iter().find(|p| (**p - 99.0).abs() < 1e-9);
-    if let Some(p) = told.or(percentiles.last()) {
+    let p99 = percentiles.iter().find(|p| (**p - 99.0).abs() < 1e-9);
+    if let Some(p) = p99.or(percentiles.last()) {
         let _ = writeln!(
             out,
             "<p class=\"note\">p{p} is the {} that {p} % of the {} do not exceed.</p>",

@@ -47,7 +47,7 @@ pub fn figures(
     let mut columns_measured = measured_columns(&measured, &rows, screen);
     for (column, view) in columns_measured.iter_mut().zip(&measured) {
         let lost = wording::lost_of(&view.counts(), glyphs);
-        let lost = lost.map(|said| screen.paint(&said, Style::Yellow));
+        let lost = lost.map(|lost| screen.paint(&lost, Style::Yellow));
         column.cells.push(lost.unwrap_or_else(|| glyphs.none.to_owned()));
     }
     let notes = [note(comparison, glyphs), wording::survivors(comparison)];

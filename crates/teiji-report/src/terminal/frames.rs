@@ -56,18 +56,18 @@ pub fn unmeasured(summary: &Summary, label: usize, screen: &mut Screen) {
 
 fn unmeasured_line(name: &str, label: usize, screen: &mut Screen) {
     let name = left(&screen.foreign(name), label);
-    let said = screen.paint("not measured", Style::Red);
-    screen.line(&format!("  {name}   {said}"));
+    let note = screen.paint("not measured", Style::Red);
+    screen.line(&format!("  {name}   {note}"));
 }
 
 /// What did not go as planned in a run, per case, and what may help.
 pub fn advice(comparison: &Comparison<'_>, screen: &mut Screen) {
-    let said = |view: &CaseView<'_>, glyphs: &Glyphs| {
-        let mut said = wording::shortfalls_in(comparison.testbed, view, glyphs);
-        said.extend(wording::advice(view, glyphs));
-        said
+    let remarks = |view: &CaseView<'_>, glyphs: &Glyphs| {
+        let mut remarks = wording::shortfalls_in(comparison.testbed, view, glyphs);
+        remarks.extend(wording::advice(view, glyphs));
+        remarks
     };
-    if sentences(comparison, said, screen) && comparison.testbed != Testbed::Capture {
+    if sentences(comparison, remarks, screen) && comparison.testbed != Testbed::Capture {
         screen.wrapped("The report lists the frames and their timestamps (\"Outliers\").", 2, 4);
     }
 }
@@ -84,13 +84,13 @@ pub fn shortfalls(comparison: &Comparison<'_>, screen: &mut Screen) {
 /// Prints what is `said` of each case; false if that is nothing.
 fn sentences(
     comparison: &Comparison<'_>,
-    said: impl Fn(&CaseView<'_>, &Glyphs) -> Vec<String>,
+    remarks: impl Fn(&CaseView<'_>, &Glyphs) -> Vec<String>,
     screen: &mut Screen,
 ) -> bool {
     let mut any = false;
     for view in &comparison.cases {
-        let said = said(view, screen.glyphs());
-        if said.is_empty() {
+        let remarks = remarks(view, screen.glyphs());
+        if remarks.is_empty() {
             continue;
         }
         if !any {
@@ -99,7 +99,7 @@ fn sentences(
         }
         let name = screen.foreign(&view.case.name);
         let name = screen.paint(&format!("{name}:"), Style::Yellow);
-        screen.wrapped(&format!("{name} {}", said.join(" ")), 2, 4);
+        screen.wrapped(&format!("{name} {}", remarks.join(" ")), 2, 4);
     }
     any
 }

@@ -145,21 +145,21 @@ fn conclusion(summary: &Summary, screen: &mut Screen) {
 /// The case to use, where cases are ranked.
 fn recommendation(summary: &Summary, screen: &mut Screen) {
     if let Some(ranking) = &summary.ranking {
-        let said = screen.foreign(&ranking::advice(ranking, screen.glyphs()));
+        let advice = screen.foreign(&ranking::advice(ranking, screen.glyphs()));
         let lead = screen.paint("On this machine:", Style::Bold);
-        screen.wrapped(&format!("{lead} {said}"), 0, 0);
+        screen.wrapped(&format!("{lead} {advice}"), 0, 0);
     }
 }
 
 /// What the study published beside the cases, where that has no column of its own.
 fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
     let Some(paper) = paper else { return };
-    let said = paper.beside(summary);
-    if !said.is_empty() {
+    let figures = paper.beside(summary);
+    if !figures.is_empty() {
         screen.blank();
     }
-    for said in said {
-        screen.wrapped(&format!("The study ({}): {said}.", paper.short), 0, 2);
+    for figure in figures {
+        screen.wrapped(&format!("The study ({}): {figure}.", paper.short), 0, 2);
     }
     if !summary.paper_differences.is_empty() {
         screen.blank();
@@ -170,17 +170,17 @@ fn published(summary: &Summary, paper: Option<&Paper>, screen: &mut Screen) {
 
 /// What a reader must know before believing the figures.
 fn remarks(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Screen) {
-    let mut said: Vec<String> = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
     let caveats = comparisons.iter().flat_map(|c| wording::point_caveats(c, screen.glyphs()));
     for sentence in caveats.chain(summary.warnings.iter().cloned()) {
-        if !said.contains(&sentence) {
-            said.push(sentence);
+        if !notes.contains(&sentence) {
+            notes.push(sentence);
         }
     }
-    if !said.is_empty() {
+    if !notes.is_empty() {
         screen.blank();
     }
-    for sentence in said {
+    for sentence in notes {
         screen.remark(&sentence);
     }
 }

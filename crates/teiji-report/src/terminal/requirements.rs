@@ -3,7 +3,7 @@
 use teiji_record::Verdict;
 
 use super::screen::{Screen, Style};
-use crate::verdicts::{Headline, heading, said, word};
+use crate::verdicts::{Headline, heading, sentence, word};
 
 const fn colour(holds: bool) -> Style {
     if holds { Style::Green } else { Style::Red }
@@ -20,7 +20,7 @@ pub fn headline(headline: &Headline, screen: &mut Screen) {
 pub fn list(verdicts: &[Verdict], screen: &mut Screen) {
     for verdict in verdicts {
         let word = screen.paint(word(verdict.holds), colour(verdict.holds));
-        let said = screen.foreign(&said(verdict));
-        screen.wrapped(&format!("{word} {said}"), 2, 7);
+        let sentence = screen.foreign(&sentence(verdict));
+        screen.wrapped(&format!("{word} {sentence}"), 2, 7);
     }
 }

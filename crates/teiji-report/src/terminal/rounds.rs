@@ -28,9 +28,9 @@ pub fn rounds(summary: &Summary, paper: Option<&Paper>, label: usize, screen: &m
         if let Some(found) = directions::block(&comparison, paper, screen.glyphs()) {
             block::print(&found, label, screen);
         }
-        for said in wording::blocking(&comparison, screen.glyphs()) {
-            let said = screen.foreign(&said);
-            screen.wrapped(&said, 2, 2);
+        for sentence in wording::blocking(&comparison, screen.glyphs()) {
+            let sentence = screen.foreign(&sentence);
+            screen.wrapped(&sentence, 2, 2);
         }
         if let Some(support) = wording::support(&comparison, screen.glyphs()) {
             screen.wrapped_in(&support, 2, 2, Style::Dim);

@@ -13,15 +13,15 @@ use crate::units::{Glyphs, count};
 struct SocketRow<'a> {
     case: &'a str,
     flow: &'a str,
-    /// Its listener's buffer; `asks` and `fullest` are those of all seeds.
-    room: ReceiveHeadroom,
+    /// Its listener's buffer; `pause_requests` and `fullest` are those of all seeds.
+    socket: ReceiveHeadroom,
 }
 
 /// One port of a bridge in one case; over several seeds, their sums and their most.
 #[derive(Clone, Debug, PartialEq)]
 struct BridgeRow<'a> {
     case: &'a str,
-    room: BridgeHeadroom,
+    port: BridgeHeadroom,
 }
 
 /// The tables of sockets and of bridge ports, where there are any.
@@ -33,11 +33,13 @@ fn sockets(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
     let table = Table::of(
         "flow",
         ["buffer", "XOFF at", "headroom", "XOFF sent", "fullest"],
-        rows(summary).into_iter().map(|SocketRow { case, flow, room }| {
+        rows(summary).into_iter().map(|SocketRow { case, flow, socket }| {
             let number = |n: u32| count(n.into(), glyphs);
-            let ReceiveHeadroom { buffer, high, headroom, frames, asks, fullest } = room;
+            let ReceiveHeadroom { buffer, high, headroom, frames, pause_requests, fullest } =
+                socket;
             let headroom = format!("{} ({} frames)", number(headroom), number(frames));
-            let cells = [number(buffer), number(high), headroom, number(asks), number(fullest)];
+            let cells =
+                [number(buffer), number(high), headroom, number(pause_requests), number(fullest)];
             (case.to_owned(), flow.to_owned(), cells)
         }),
     );
@@ -53,10 +55,10 @@ fn bridge_ports(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
     let table = Table::of(
         "bridge port",
         ["room", "headroom", "XOFF sent", "most queued", "over limit"],
-        bridge_rows(summary).into_iter().map(|BridgeRow { case, room: port }| {
-            let BridgeHeadroom { room, headroom, asks, most, beyond, .. } = port;
-            let cells =
-                [room.into(), headroom.into(), asks, most.into(), beyond].map(|n| count(n, glyphs));
+        bridge_rows(summary).into_iter().map(|BridgeRow { case, port }| {
+            let BridgeHeadroom { room, headroom, pause_requests, most, over_limit, .. } = port;
+            let cells = [room.into(), headroom.into(), pause_requests, most.into(), over_limit]
+                .map(|n| count(n, glyphs));
             (case.to_owned(), format!("{} of {}", port.wire, port.host), cells)
         }),
     );
@@ -74,16 +76,16 @@ fn bridge_rows(summary: &Summary) -> Vec<BridgeRow<'_>> {
 
 fn bridge_rows_of(case: &CaseSummary) -> Vec<BridgeRow<'_>> {
     let mut rows: Vec<BridgeRow<'_>> = Vec::new();
-    for one in case.members.iter().flat_map(|member| &member.bridge_rooms) {
+    for one in case.members.iter().flat_map(|member| &member.bridge_headrooms) {
         let same =
-            |row: &&mut BridgeRow<'_>| (&row.room.host, &row.room.wire) == (&one.host, &one.wire);
+            |row: &&mut BridgeRow<'_>| (&row.port.host, &row.port.wire) == (&one.host, &one.wire);
         match rows.iter_mut().find(same) {
-            Some(BridgeRow { room, .. }) => {
-                room.asks = room.asks.saturating_add(one.asks);
-                room.beyond = room.beyond.saturating_add(one.beyond);
-                room.most = room.most.max(one.most);
+            Some(BridgeRow { port, .. }) => {
+                port.pause_requests = port.pause_requests.saturating_add(one.pause_requests);
+                port.over_limit = port.over_limit.saturating_add(one.over_limit);
+                port.most = port.most.max(one.most);
             }
-            None => rows.push(BridgeRow { case: &case.name, room: one.clone() }),
+            None => rows.push(BridgeRow { case: &case.name, port: one.clone() }),
         }
     }
     rows
@@ -95,17 +97,17 @@ fn rows(summary: &Summary) -> Vec<SocketRow<'_>> {
 }
 
 fn rows_of(case: &CaseSummary) -> Vec<SocketRow<'_>> {
-    let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.rooms.keys()).collect();
+    let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.headrooms.keys()).collect();
     let of_flow = |flow: &str| {
-        let all = case.members.iter().filter_map(|member| member.rooms.get(flow).copied());
+        let all = case.members.iter().filter_map(|member| member.headrooms.get(flow).copied());
         all.reduce(|all, one| ReceiveHeadroom {
-            asks: all.asks.saturating_add(one.asks),
+            pause_requests: all.pause_requests.saturating_add(one.pause_requests),
             fullest: all.fullest.max(one.fullest),
             ..all
         })
     };
     let rows = flows.into_iter().map(|flow| (flow, of_flow(flow)));
-    rows.filter_map(|(flow, room)| Some(SocketRow { case: &case.name, flow, room: room? }))
+    rows.filter_map(|(flow, socket)| Some(SocketRow { case: &case.name, flow, socket: socket? }))
         .collect()
 }
 
@@ -116,26 +118,26 @@ mod tests {
 
     #[test]
     fn over_seeds_xoffs_are_added_and_the_largest_fill_level_is_shown() {
-        let room = |asks, fullest| ReceiveHeadroom {
+        let room = |pause_requests, fullest| ReceiveHeadroom {
             buffer: 212_992,
             high: 42_496,
             headroom: 170_496,
             frames: 74,
-            asks,
+            pause_requests,
             fullest,
         };
-        let port = |asks, most| BridgeHeadroom {
+        let port = |pause_requests, most| BridgeHeadroom {
             host: "x".to_owned(),
             wire: "s".to_owned(),
             room: 426,
             headroom: 213,
-            asks,
+            pause_requests,
             most,
-            beyond: 1,
+            over_limit: 1,
         };
-        let member = |asks: u32, fullest| MemberSummary {
-            rooms: [("stream".to_owned(), room(asks, fullest))].into(),
-            bridge_rooms: vec![port(asks.into(), 200 + asks)],
+        let member = |pause_requests: u32, fullest| MemberSummary {
+            headrooms: [("stream".to_owned(), room(pause_requests, fullest))].into(),
+            bridge_headrooms: vec![port(pause_requests.into(), 200 + pause_requests)],
             ..MemberSummary::default()
         };
         let members = vec![member(2, 90_000), member(3, 80_000), MemberSummary::default()];
@@ -143,8 +145,8 @@ mod tests {
         let rows = rows_of(&case);
         let ports = bridge_rows_of(&case);
         assert_eq!(ports.len(), 1);
-        let BridgeHeadroom { asks, most, beyond, .. } = ports[0].room;
-        assert_eq!((asks, most, beyond), (5, 203, 2));
-        assert_eq!((rows[0].flow, rows[0].room), ("stream", room(5, 90_000)));
+        let BridgeHeadroom { pause_requests, most, over_limit, .. } = ports[0].port;
+        assert_eq!((pause_requests, most, over_limit), (5, 203, 2));
+        assert_eq!((rows[0].flow, rows[0].socket), ("stream", room(5, 90_000)));
     }
 }

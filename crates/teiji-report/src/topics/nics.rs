@@ -27,12 +27,13 @@ fn sentences(summary: &Summary, glyphs: &Glyphs) -> Vec<(String, Vec<String>)> {
             .map(|count| count.frames)
             .sum();
         // Which frame waited for which is told elsewhere, if it is known of all.
-        let told = |c: &NicCount| c.trouble == NicProblem::LaunchDelayed && explained >= delayed;
-        let said: Vec<String> =
-            counts.iter().filter(|c| !told(c)).map(|c| sentence(c, glyphs)).collect();
-        (case.name.clone(), said)
+        let is_explained =
+            |c: &NicCount| c.trouble == NicProblem::LaunchDelayed && explained >= delayed;
+        let sentences: Vec<String> =
+            counts.iter().filter(|c| !is_explained(c)).map(|c| sentence(c, glyphs)).collect();
+        (case.name.clone(), sentences)
     };
-    summary.cases.iter().map(of_case).filter(|(_, said)| !said.is_empty()).collect()
+    summary.cases.iter().map(of_case).filter(|(_, sentences)| !sentences.is_empty()).collect()
 }
 
 /// The counts of a case, of all its seeds together.

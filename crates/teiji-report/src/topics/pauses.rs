@@ -15,7 +15,7 @@ struct PauseRow<'a> {
     /// The flow.
     flow: &'a str,
     /// How often XOFF was sent.
-    asks: u64,
+    pause_requests: u64,
     /// The most frames that still came.
     most_frames: u64,
     /// The longest time from XOFF to the last frame's end, in ns; `None` if none came.
@@ -28,14 +28,14 @@ fn rows(summary: &Summary) -> Vec<PauseRow<'_>> {
     for case in &summary.cases {
         let flows: BTreeSet<&String> = case.members.iter().flat_map(|m| m.wire.keys()).collect();
         for flow in flows {
-            let xoffs = || case.members.iter().filter_map(|m| m.wire.get(flow)?.silence.as_ref());
+            let xoffs = || case.members.iter().filter_map(|m| m.wire.get(flow)?.xoffs.as_ref());
             if xoffs().next().is_none() {
                 continue;
             }
             rows.push(PauseRow {
                 case: &case.name,
                 flow,
-                asks: xoffs().map(|xoff| xoff.asks).sum(),
+                pause_requests: xoffs().map(|xoff| xoff.pause_requests).sum(),
                 most_frames: xoffs().map(|xoff| xoff.most_frames).max().unwrap_or(0),
                 longest_ns: xoffs().filter_map(|xoff| Some(xoff.time.as_ref()?.max_ns)).max(),
             });
@@ -51,8 +51,11 @@ pub fn block(summary: &Summary, glyphs: &Glyphs) -> Option<Block> {
         ["XOFF sent", "frames after it, at most", "last one's end after, at most"],
         rows(summary).into_iter().map(|row| {
             let longest = row.longest_ns.map(|ns| duration(ns as f64, glyphs));
-            let cells =
-                [count(row.asks, glyphs), count(row.most_frames, glyphs), or_none(longest, glyphs)];
+            let cells = [
+                count(row.pause_requests, glyphs),
+                count(row.most_frames, glyphs),
+                or_none(longest, glyphs),
+            ];
             (row.case.to_owned(), row.flow.to_owned(), cells)
         }),
     );

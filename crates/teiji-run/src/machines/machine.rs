@@ -84,13 +84,13 @@ impl Machine {
                     Err(error) => break format!(" ({error})"),
                 }
             };
-            let said = words.join().unwrap_or_default();
-            let said = match said.trim() {
+            let message = words.join().unwrap_or_default();
+            let message = match message.trim() {
                 "" => why,
-                said => format!(": {}{why}", last_words(said)),
+                message => format!(": {}{why}", last_words(message)),
             };
             // At the end of the run nobody receives it.
-            let _ = reports.send((index, Report::Gone(said)));
+            let _ = reports.send((index, Report::Gone(message)));
         });
         Ok(Self {
             name,
@@ -117,7 +117,7 @@ impl Machine {
     /// If the connection has ended.
     pub fn measure(&mut self, whole: &Whole) -> anyhow::Result<()> {
         let part = PartJob { whole: whole.clone(), bind: self.bind.clone() };
-        self.tell(Order::Measure(Box::new(part)))?;
+        self.send(Order::Measure(Box::new(part)))?;
         self.state = State::Busy;
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Machine {
     ///
     /// # Errors
     /// If the connection has ended.
-    pub fn tell(&self, order: Order) -> anyhow::Result<()> {
+    pub fn send(&self, order: Order) -> anyhow::Result<()> {
         let orders = self.orders.as_ref().filter(|_| self.state != State::Gone);
         if orders.is_none_or(|orders| orders.send(order).is_err()) {
             bail!("the connection to {} has ended", self.name);

@@ -65,8 +65,8 @@ pub fn outcomes(
         whole.rounds.push((requests, *replies));
     }
     for (outcome, name) in outcomes.iter_mut().zip(names) {
-        let said = outcome.logs.warnings.drain(..);
-        whole.warnings.extend(said.map(|said| format!("on {name}: {said}")));
+        let warnings = outcome.logs.warnings.drain(..);
+        whole.warnings.extend(warnings.map(|warning| format!("on {name}: {warning}")));
     }
     let machines = names.iter().zip(&outcomes);
     let machines =
@@ -292,10 +292,10 @@ mod tests {
             let apart = together(&case, 5_000_000);
             assert_eq!(apart.logs.apart, BTreeSet::from([0, 1]));
             assert_eq!(apart.logs.rounds[0].0.rounds[0].reflector_left, None);
-            let said = &apart.logs.warnings[1];
+            let warning = &apart.logs.warnings[1];
             assert!(
-                said.contains("at most 7 µs as") && said.contains("by 5 ms ± 0 s as"),
-                "{said}"
+                warning.contains("at most 7 µs as") && warning.contains("by 5 ms ± 0 s as"),
+                "{warning}"
             );
         }
         let nics =

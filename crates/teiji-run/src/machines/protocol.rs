@@ -146,7 +146,7 @@ mod tests {
         write(&mut stream, &Report::SendersEnded).unwrap();
         let mut from = stream.as_slice();
         let first: Report = read(&mut from).unwrap().unwrap();
-        assert!(matches!(first, Report::Failed(said) if said == "no NIC"));
+        assert!(matches!(first, Report::Failed(message) if message == "no NIC"));
         assert!(read::<Report>(&mut from).unwrap().unwrap().senders_ended().is_some());
         assert!(read::<Report>(&mut from).unwrap().is_none());
     }

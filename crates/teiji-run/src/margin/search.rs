@@ -77,7 +77,8 @@ pub fn measure(
         seen.extend(check.members.into_iter().map(|member| member.stations));
     };
     problems.extend(
-        crate::measure::loads::problems(&check.loads).map(|said| format!("In the check, {said}.")),
+        crate::measure::loads::problems(&check.loads)
+            .map(|problem| format!("In the check, {problem}.")),
     );
     if check.incomplete {
         problems.push("The check was stopped early or a part of it is missing.".to_owned());
@@ -203,16 +204,16 @@ fn shorter(
 
 /// Why the first run is not what it should be.
 fn doubts(first: &Trial, fixed: bool) -> Vec<String> {
-    let mut said: Vec<String> = crate::measure::loads::problems(&first.loads)
+    let mut problems: Vec<String> = crate::measure::loads::problems(&first.loads)
         .map(|problem| format!("While measuring, {problem}."))
         .collect();
     if first.incomplete {
-        said.push("The measurement was stopped early or a part of it is missing.".to_owned());
+        problems.push("The measurement was stopped early or a part of it is missing.".to_owned());
     }
     let Misses { frames, missed, invalid, .. } = first.misses();
     if missed + invalid > 0 {
         let room = if fixed { "; give --margin and ETF's delta more room" } else { "" };
-        said.push(format!(
+        problems.push(format!(
             "{} of {frames} frames were dropped by ETF while measuring, so the longest ways are \
              not among the samples{room}.",
             missed + invalid
@@ -220,9 +221,9 @@ fn doubts(first: &Trial, fixed: bool) -> Vec<String> {
     }
     let unstamped: u64 = first.members.iter().map(|member| member.stations.unstamped).sum();
     if unstamped > 0 {
-        said.push(format!("{unstamped} frames lack a stamp; nothing is known of their ways."));
+        problems.push(format!("{unstamped} frames lack a stamp; nothing is known of their ways."));
     }
-    said
+    problems
 }
 
 fn stretches(members: &[Stations], found: &Recommendation) -> Vec<Stretch> {

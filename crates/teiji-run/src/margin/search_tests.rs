@@ -1,6 +1,6 @@
 //! The search on a made-up machine, whose latencies may grow from one run to the next.
 
-use teiji_core::frame::{Fate, FrameRow};
+use teiji_core::frame::{FrameRow, TxError};
 use teiji_core::time::{Instant, Tai};
 
 use super::*;
@@ -31,17 +31,17 @@ impl Machine {
         let woke = scheduled - margin;
         let sched = woke + Span::from_ns(before - spread(619));
         let nic = sched.max(scheduled - delta) + Span::from_ns(way - spread(367));
-        let fate = match () {
-            () if sched > scheduled => Some(Fate::Invalid),
-            () if nic > scheduled => Some(Fate::Missed),
+        let tx_error = match () {
+            () if sched > scheduled => Some(TxError::Invalid),
+            () if nic > scheduled => Some(TxError::Missed),
             () => None,
         };
         FrameRow {
             woke: Some(woke),
             handed_over: Some(sched),
             tx_sched: Some(sched),
-            tx_kernel: fate.is_none().then_some(nic),
-            fate,
+            tx_kernel: tx_error.is_none().then_some(nic),
+            tx_error,
             ..FrameRow::planned(0, seq, scheduled)
         }
     }

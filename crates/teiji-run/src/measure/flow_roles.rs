@@ -119,5 +119,5 @@ pub fn time_to_drain(scenario: &Scenario, flow: &Flow) -> Span {
     // Looks at a full buffer of the usual 4 MiB, each of 32 frames; and half as many more.
     const LOOKS: i64 = 90;
     let reader = flow.listener_pause.map_or(Span::ZERO, |pause| pause * LOOKS);
-    if flow.beyond.is_empty() { reader } else { reader + scenario.longest_wait() }
+    if flow.downstream_wires.is_empty() { reader } else { reader + scenario.longest_wait() }
 }

@@ -43,11 +43,11 @@ impl PauseEvents {
     /// Enters the pauses into `logs`.
     pub fn finish(self, logs: &mut Logs) {
         for FlowPortEvents { id, level, mut events } in self.0 {
-            let told = events.take();
+            let batch = events.take();
             if let Some(log) = logs.listeners.get_mut(usize::from(id)) {
-                log.pauses = pauses(&told.events, level);
+                log.pauses = pauses(&batch.events, level);
             }
-            if told.lost {
+            if batch.lost {
                 logs.warnings.push(
                     "Levels changed faster than their events could be read: some pauses are not \
                      known."
@@ -59,11 +59,11 @@ impl PauseEvents {
 }
 
 /// The times for which frames of `level` were paused. One that did not end is left out.
-fn pauses(told: &[FlowEvent], level: u8) -> Vec<PeerPause> {
+fn pauses(events: &[FlowEvent], level: u8) -> Vec<PeerPause> {
     let offset = TaiOffset::now();
     let mut requested_at = None;
     let mut all = Vec::new();
-    for event in told {
+    for event in events {
         match (event.requested.contains(level), requested_at) {
             (true, None) => requested_at = Some(offset.tai(event.at)),
             (false, Some(at)) => {
@@ -93,7 +93,7 @@ mod tests {
             peer: PeerState::Unknown,
             at: Instant::from_ns(ms * 1_000_000),
         };
-        let told = [
+        let events = [
             event(1, 1),
             event(2, 2),
             event(3, 5),
@@ -102,7 +102,7 @@ mod tests {
             event(8, 0),
             event(9, 9),
         ];
-        let lasted: Vec<i64> = pauses(&told, 1)
+        let lasted: Vec<i64> = pauses(&events, 1)
             .iter()
             .map(|pause| (pause.released - pause.requested).as_ns() / 1_000_000)
             .collect();

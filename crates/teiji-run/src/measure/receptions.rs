@@ -22,12 +22,12 @@ pub struct Tracing {
 pub fn start(scenario: &Scenario, applied: &Applied) -> anyhow::Result<Option<Tracing>> {
     let flows = (0..).zip(&scenario.flows).filter(|(_, flow)| flow.listener_trace);
     let rounds = scenario.numbered_round_trips().filter(|(_, rounds)| rounds.responder_trace);
-    let heard = flows.map(|(id, flow)| (id, "listener", &flow.to, flow.last_wire()));
+    let received = flows.map(|(id, flow)| (id, "listener", &flow.to, flow.last_wire()));
     let answered = rounds.map(|(id, rounds)| (id, "responder", &rounds.to, rounds.last_wire()));
     let mut interrupts = BTreeMap::new();
     let mut threads = Vec::new();
     let here = |host: &String| applied.namespace(host).is_some();
-    for (id, role, host, wire) in heard.chain(answered).filter(|(_, _, host, _)| here(host)) {
+    for (id, role, host, wire) in received.chain(answered).filter(|(_, _, host, _)| here(host)) {
         interrupts.insert(id, applied.interrupts(host, wire)?);
         threads.push(thread_name(role, id));
     }

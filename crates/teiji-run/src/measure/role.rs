@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     /// What two roles at the gate hear.
-    fn heard(begin: impl FnOnce(Starter<'_>)) -> [Result<Instant<Tai>, Abandoned>; 2] {
+    fn starts(begin: impl FnOnce(Starter<'_>)) -> [Result<Instant<Tai>, Abandoned>; 2] {
         let start = Start::default();
         let (ready, readiness) = mpsc::channel();
         thread::scope(|scope| {
@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn all_roles_hear_of_the_start_or_that_there_is_none() {
         let base = clock::now();
-        for told in heard(|starter| starter.start(base)) {
-            assert_eq!(told.unwrap(), base);
+        for start in starts(|starter| starter.start(base)) {
+            assert_eq!(start.unwrap(), base);
         }
-        for told in heard(|starter| drop(starter)) {
-            assert!(is_consequence(&told.unwrap_err().into()));
+        for start in starts(|starter| drop(starter)) {
+            assert!(is_consequence(&start.unwrap_err().into()));
         }
     }
 }

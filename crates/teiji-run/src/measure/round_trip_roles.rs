@@ -93,7 +93,7 @@ impl<'a> RoundTripRoles<'a> {
     }
 
     /// The requester's work here.
-    pub fn ask<'s>(
+    pub fn requester<'s>(
         &'s self,
         gate: Gate<'s>,
         stop: &'s StopFlag,

@@ -48,7 +48,7 @@ impl<'scope> Threads<'scope> {
     ///
     /// # Errors
     /// If a thread cannot be started.
-    pub fn ask<'a>(
+    pub fn start_requester<'a>(
         &mut self,
         id: u16,
         roles: &'a RoundTripRoles<'a>,
@@ -61,17 +61,17 @@ impl<'scope> Threads<'scope> {
         let respond = respond.map(|respond| spawn(scope, thread_name("responder", id), respond));
         self.responders.push(respond.transpose()?);
         let end = EndOf { deadline, longer: Span::ZERO };
-        let Some(ask) = roles.ask(gate_of_requester, stop) else {
+        let Some(request) = roles.requester(gate_of_requester, stop) else {
             self.ends.push(end);
             self.requesters.push(None);
             return Ok(());
         };
-        let ask = move || {
+        let request = move || {
             // However the requester ends, and if it never begins, the responder must not wait for ever.
             let _end = end;
-            ask()
+            request()
         };
-        self.requesters.push(Some(spawn(scope, thread_name("requester", id), ask)?));
+        self.requesters.push(Some(spawn(scope, thread_name("requester", id), request)?));
         Ok(())
     }
 

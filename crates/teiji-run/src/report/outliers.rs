@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::io;
 
-use teiji::Fate;
+use teiji::TxError;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Case, SendMode};
 use teiji_record::{FlowPlan, FrameRow, Records, wire_clock_is_tai};
@@ -39,7 +39,7 @@ pub fn of(
         _ => 0,
     };
     let apart = records.facts.apart.contains(&plan.flow);
-    let tell = |row: &FrameRow, deviation_ns: Option<i64>, note: Option<String>| {
+    let outlier = |row: &FrameRow, deviation_ns: Option<i64>, note: Option<String>| {
         let of_sender = FrameRow { rx_kernel: row.rx_kernel.filter(|_| !apart), ..*row };
         let mut outlier =
             Outlier::from_frame(&points.case, points.seed, &points.flow, deviation_ns, &of_sender);
@@ -58,10 +58,10 @@ pub fn of(
         outlier.note = note;
         outlier
     };
-    let absent = rows.iter().filter_map(|row| Some(tell(row, None, Some(absence(row, plan)?))));
+    let absent = rows.iter().filter_map(|row| Some(outlier(row, None, Some(absence(row, plan)?))));
     let deviating = largest(points, noise_ns).into_iter().filter_map(|index| {
         let row = rows.get(usize::try_from(points.seq[index]).ok()?)?;
-        Some(tell(row, Some(points.deviation_ns[index]), reason(rows, row, point, plan)))
+        Some(outlier(row, Some(points.deviation_ns[index]), reason(rows, row, point, plan)))
     });
     absent.take(EACH).chain(deviating).collect()
 }
@@ -96,23 +96,23 @@ pub fn largest(points: &Points, noise_ns: u64) -> Vec<usize> {
 
 /// Why a frame is not there, as sentences.
 fn absence(row: &FrameRow, plan: &FlowPlan) -> Option<String> {
-    let mut said = match row.fate {
-        Some(Fate::Missed) => {
+    let mut note = match row.tx_error {
+        Some(TxError::Missed) => {
             "Dropped by ETF as \"missed\": its launch time had passed.".to_owned()
         }
-        Some(Fate::Invalid) => {
+        Some(TxError::Invalid) => {
             "Dropped by ETF as \"invalid\": no launch time, or one already past.".to_owned()
         }
-        Some(Fate::SendFailed(errno)) => {
+        Some(TxError::SendFailed(errno)) => {
             format!("The send call failed: {}.", io::Error::from_raw_os_error(errno))
         }
         None if row.handed_over.is_some() && row.copies == 0 => "Lost on the way.".to_owned(),
         None => return None,
     };
     if let Some(late) = wake_up_latency(row, plan).filter(|late| *late > 0) {
-        let _ = write!(said, " Its sender woke {} late.", Span::from_ns(late));
+        let _ = write!(note, " Its sender woke {} late.", Span::from_ns(late));
     }
-    Some(said)
+    Some(note)
 }
 
 /// How late the sender woke, in ns.
@@ -145,17 +145,17 @@ fn reason(
         ("It", own, row)
     };
     let side = if off < 0 { "earlier" } else { "later" };
-    let mut said =
+    let mut note =
         format!("{whose} came {} {side} than usual", Span::from_ns(off.saturating_abs()));
     let latency = |row: &FrameRow| wake_up_latency(row, plan);
     if let (Some(woke), Some(usual)) = (latency(culprit), usual(&latency)) {
         // Waking is a reason if it makes up most of the difference.
         if off > 0 && woke.saturating_sub(usual) > off / 2 {
             let (woke, usual) = (Span::from_ns(woke), Span::from_ns(usual));
-            let _ = write!(said, ": its sender woke {woke} late (usually {usual})");
+            let _ = write!(note, ": its sender woke {woke} late (usually {usual})");
         }
     }
-    Some(said + ".")
+    Some(note + ".")
 }
 
 /// What to take from a wire's clock of its own to have the schedule's, in ns, by an estimate:
@@ -220,7 +220,7 @@ mod tests {
                     // The capture's clock is 5 s ahead and the wire 100 ns away, or more.
                     wire: delay.map(|d| Instant::from_ns(scheduled + d + 5_000_000_100)),
                     copies: u32::from(delay.is_some()),
-                    fate: delay.is_none().then_some(Fate::Missed),
+                    tx_error: delay.is_none().then_some(TxError::Missed),
                     ..FrameRow::planned(0, seq.unsigned_abs(), Instant::from_ns(scheduled))
                 }
             })
@@ -255,10 +255,10 @@ mod tests {
         let case = case("igb", "");
         let outliers = of(Some(&case), &records, &plan, TimestampPoint::Wire, &points);
         assert_eq!(outliers.len(), 1, "{outliers:?}");
-        let told = &outliers[0];
-        assert_eq!((told.seq, told.deviation_ns), (20, Some(39_800)));
+        let found = &outliers[0];
+        assert_eq!((found.seq, found.deviation_ns), (20, Some(39_800)));
         assert_eq!(
-            told.note.as_deref(),
+            found.note.as_deref(),
             Some("It came 39.8 µs later than usual: its sender woke 30 µs late (usually 150 ns).")
         );
         let coarse = Facts { wire_resolution: Some(Span::from_ns(20_000)), ..Facts::default() };
@@ -272,8 +272,8 @@ mod tests {
             )
             .is_empty()
         );
-        assert_eq!(at(told, station::WIRE_ESTIMATED), Some(40_000), "the fastest takes no time");
-        assert_eq!(at(told, station::WIRE), None);
+        assert_eq!(at(found, station::WIRE_ESTIMATED), Some(40_000), "the fastest takes no time");
+        assert_eq!(at(found, station::WIRE), None);
     }
 
     #[test]
@@ -289,8 +289,8 @@ mod tests {
             row.handed_over = Some(left + Span::from_ns(6_000));
             row.rx_kernel = Some(left + Span::from_ns(26_000));
         }
-        let told = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
-        assert_eq!(told[0].seq, 20);
+        let found = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
+        assert_eq!(found[0].seq, 20);
         let row = &records.rows[20];
         let after = |at: Option<i64>| Some(at? - row.scheduled.as_ns());
         let of_row = [
@@ -301,9 +301,9 @@ mod tests {
             (station::ARRIVED, row.rx_kernel.map(Instant::as_ns)),
         ];
         for (station, instant) in of_row {
-            assert_eq!(at(&told[0], station), after(instant), "{station}");
+            assert_eq!(at(&found[0], station), after(instant), "{station}");
         }
-        assert!(told[0].stamps.is_sorted_by_key(|stamp| stamp.ns), "{told:?}");
+        assert!(found[0].stamps.is_sorted_by_key(|stamp| stamp.ns), "{found:?}");
     }
 
     #[test]
@@ -311,14 +311,14 @@ mod tests {
         let (mut records, plan, points) = flow(&[Some(200), Some(200), Some(9_000), Some(200)]);
         records.facts.wire_resolution = COMPUTED;
         let wrong = "hosts.b.ports.line.phc.offset = \"5s\"";
-        let told = of(Some(&case("vtsn", wrong)), &records, &plan, TimestampPoint::Wire, &points);
-        assert_eq!(at(&told[0], station::WIRE_ESTIMATED), Some(9_000));
+        let found = of(Some(&case("vtsn", wrong)), &records, &plan, TimestampPoint::Wire, &points);
+        assert_eq!(at(&found[0], station::WIRE_ESTIMATED), Some(9_000));
         // What the records do not claim to be computed is not, whatever the NICs are.
         records.facts.wire_resolution = None;
-        let told = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
-        assert_eq!(at(&told[0], station::WIRE), None);
-        let told = of(None, &records, &plan, TimestampPoint::Wire, &points);
-        assert!(told[0].stamps.iter().all(|stamp| !stamp.station.starts_with(station::WIRE)));
+        let found = of(Some(&case("vtsn", "")), &records, &plan, TimestampPoint::Wire, &points);
+        assert_eq!(at(&found[0], station::WIRE), None);
+        let found = of(None, &records, &plan, TimestampPoint::Wire, &points);
+        assert!(found[0].stamps.iter().all(|stamp| !stamp.station.starts_with(station::WIRE)));
     }
 
     #[test]
@@ -345,8 +345,8 @@ mod tests {
         delays[20] = Some(9_200);
         let (records, plan, points) = flow(&delays);
         let outliers = of(Some(&case("igb", "")), &records, &plan, TimestampPoint::Wire, &points);
-        let told: Vec<u64> = outliers.iter().map(|outlier| outlier.seq).collect();
-        assert_eq!(told, [7, 20]);
+        let numbers: Vec<u64> = outliers.iter().map(|outlier| outlier.seq).collect();
+        assert_eq!(numbers, [7, 20]);
         let note = outliers[0].note.as_deref().unwrap();
         assert!(note.starts_with("Dropped by ETF as \"missed\""), "{note}");
         assert!(note.ends_with("Its sender woke 600 ns late."), "{note}");

@@ -90,8 +90,9 @@ fn lab(manifest: &Manifest, experiment: Option<&Experiment>) -> Option<SetupSect
         [] | [_] => InstructionTime::of(lab.icount_shift, lab.slowdown)
             .map_or_else(|| "unknown".to_owned(), |time| time.to_string()),
         several => {
-            let told = several.iter().map(|(time, cases)| format!("{time} ({})", cases.join(", ")));
-            told.collect::<Vec<_>>().join(" or ")
+            let texts =
+                several.iter().map(|(time, cases)| format!("{time} ({})", cases.join(", ")));
+            texts.collect::<Vec<_>>().join(" or ")
         }
     };
     entries

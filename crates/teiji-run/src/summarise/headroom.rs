@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    fn said(handed_over_us: &[i64]) -> Option<String> {
+    fn warning_of(handed_over_us: &[i64]) -> Option<String> {
         let (margin, delta) = (Span::from_micros(400), Span::from_micros(150));
         let watch = Watch::new(margin, delta);
         for us in handed_over_us {
@@ -59,19 +59,19 @@ mod tests {
 
     #[test]
     fn a_margin_that_lasts_is_not_talked_about() {
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&[610, 620, 799]), None);
+        assert_eq!(warning_of(&[]), None);
+        assert_eq!(warning_of(&[610, 620, 799]), None);
     }
 
     #[test]
     fn a_margin_that_is_nearly_used_up_is_reported_with_the_remaining_time() {
-        let text = said(&[610, 838]).unwrap();
+        let text = warning_of(&[610, 838]).unwrap();
         assert!(
             text.contains("smallest margin left 12 µs of 400 µs before ETF's delta of 150 µs"),
             "{text}"
         );
         assert!(text.contains("1 of 2 frames had less than a fifth left, 0 of them nothing"));
-        let text = said(&[838, 860]).unwrap();
+        let text = warning_of(&[838, 860]).unwrap();
         assert!(text.contains("nothing left of 400 µs, 10 µs too late at worst"), "{text}");
     }
 }

@@ -117,25 +117,25 @@ mod tests {
 
     #[test]
     fn a_saturated_virtual_cpu_with_late_frames_is_reported_with_the_key() {
-        let said = warning(&case(""), &member(240, 233, &[4]), &[], Testbed::Lab).unwrap();
+        let text = warning(&case(""), &member(240, 233, &[4]), &[], Testbed::Lab).unwrap();
         assert_eq!(
-            said,
+            text,
             "Case default, seed 1: CPU 0 was busy 99.6 % of the time while frames were sent, and \
              of \
              500 frames of cycle 233 were dropped and 240 late. The virtual CPU is too slow for this experiment, so this says little about the network: set a shorter \
              `instruction` than \"2ns\"."
         );
         let fast = case("instruction = \"500ps\"\n");
-        let said = warning(&fast, &member(0, 1, &[50]), &[], Testbed::Lab).unwrap();
-        assert!(said.contains("CPU 0 was busy 95.0 %") && said.contains("\"500ps\""), "{said}");
+        let text = warning(&fast, &member(0, 1, &[50]), &[], Testbed::Lab).unwrap();
+        assert!(text.contains("CPU 0 was busy 95.0 %") && text.contains("\"500ps\""), "{text}");
     }
 
     #[test]
     fn on_a_real_machine_other_work_is_to_go_elsewhere() {
-        let said = warning(&case(""), &member(7, 0, &[900, 0]), &[], Testbed::Local).unwrap();
-        assert!(said.contains("CPU 1 was busy 100.0 %"), "{said}");
-        assert!(said.contains("7 of 500 frames of cycle were late"), "{said}");
-        assert!(said.contains("another CPU") && !said.contains("instruction"), "{said}");
+        let text = warning(&case(""), &member(7, 0, &[900, 0]), &[], Testbed::Local).unwrap();
+        assert!(text.contains("CPU 1 was busy 100.0 %"), "{text}");
+        assert!(text.contains("7 of 500 frames of cycle were late"), "{text}");
+        assert!(text.contains("another CPU") && !text.contains("instruction"), "{text}");
     }
 
     #[test]
@@ -164,8 +164,9 @@ mod tests {
             connection: None,
             problem: None,
         };
-        let said = |kind| warning(&case(""), &member(9, 9, &[0]), &[load(kind)], Testbed::Lab);
-        assert_eq!((said(LoadKind::Cpu), said(LoadKind::Memory)), (None, None));
-        assert!(said(LoadKind::TcpTx).is_some());
+        let warning_of =
+            |kind| warning(&case(""), &member(9, 9, &[0]), &[load(kind)], Testbed::Lab);
+        assert_eq!((warning_of(LoadKind::Cpu), warning_of(LoadKind::Memory)), (None, None));
+        assert!(warning_of(LoadKind::TcpTx).is_some());
     }
 }

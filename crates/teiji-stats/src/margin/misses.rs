@@ -4,7 +4,7 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
-use teiji_core::frame::{Fate, FrameRow};
+use teiji_core::frame::{FrameRow, TxError};
 
 use crate::tail::CONFIDENCE;
 use crate::tail::order::ln_at_most;
@@ -32,10 +32,10 @@ impl Misses {
         let mut misses = Self::default();
         for frame in frames {
             misses.frames += 1;
-            match frame.fate {
-                Some(Fate::Invalid) => misses.invalid += 1,
-                Some(Fate::Missed) => misses.missed += 1,
-                Some(Fate::SendFailed(_)) => misses.send_failed += 1,
+            match frame.tx_error {
+                Some(TxError::Invalid) => misses.invalid += 1,
+                Some(TxError::Missed) => misses.missed += 1,
+                Some(TxError::SendFailed(_)) => misses.send_failed += 1,
                 None if frame.handed_over.is_none() => misses.unsent += 1,
                 None => {
                     let at = frame.tx_kernel.or(frame.tx_sched);

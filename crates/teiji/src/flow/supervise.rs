@@ -87,12 +87,12 @@ pub enum SuperviseError {
 ///
 /// # Errors
 /// If the kernel cannot hand system calls to a supervisor, another one does, or it ends at once.
-pub fn start(opt_in: &OptIn, tell: impl Fn(&str)) -> Result<(), SuperviseError> {
+pub fn start(opt_in: &OptIn, report: impl Fn(&str)) -> Result<(), SuperviseError> {
     let (mut here, there) = UnixStream::pair().map_err(failed("socketpair"))?;
     let program = std::process::id();
     process::detach(OwnedFd::from(there), |there| {
-        if let Err(error) = supervise(UnixStream::from(there), program, opt_in, &tell) {
-            tell(&format!("the supervisor of process {program} fails: {error}"));
+        if let Err(error) = supervise(UnixStream::from(there), program, opt_in, &report) {
+            report(&format!("the supervisor of process {program} fails: {error}"));
         }
     })?;
     let mut supervisor = [0; 4];
@@ -131,7 +131,7 @@ fn supervise(
     mut channel: UnixStream,
     program: u32,
     opt_in: &OptIn,
-    tell: &dyn Fn(&str),
+    report: &dyn Fn(&str),
 ) -> Result<(), SysError> {
     process::set_name(c"teiji-flow");
     channel.write_all(&std::process::id().to_ne_bytes()).map_err(failed("write"))?;
@@ -140,8 +140,8 @@ fn supervise(
         listener: Listener::from(listener),
         opt_in: *opt_in,
         own: Own::find()?,
-        told: BTreeSet::new(),
-        tell,
+        reported: BTreeSet::new(),
+        report,
     };
     let mut program = PidFd::open(program).ok();
     channel.write_all(&[0]).map_err(failed("write"))?;
@@ -170,8 +170,8 @@ struct Supervisor<'a> {
     listener: Listener,
     opt_in: OptIn,
     own: Own,
-    told: BTreeSet<String>,
-    tell: &'a dyn Fn(&str),
+    reported: BTreeSet<String>,
+    report: &'a dyn Fn(&str),
 }
 
 /// How a call ends.
@@ -312,9 +312,9 @@ impl Supervisor<'_> {
     }
 
     fn say(&mut self, sentence: String) {
-        if !self.told.contains(&sentence) {
-            (self.tell)(&sentence);
-            self.told.insert(sentence);
+        if !self.reported.contains(&sentence) {
+            (self.report)(&sentence);
+            self.reported.insert(sentence);
         }
     }
 }

@@ -233,7 +233,7 @@ impl Requester {
                 self.log.interrupted = true;
                 break;
             }
-            self.ask(seq);
+            self.send_request(seq);
             self.await_reply(seq, stop);
             if let Some(period) = self.period.filter(|_| seq + 1 < self.count) {
                 due += period;
@@ -244,7 +244,7 @@ impl Requester {
     }
 
     #[inline]
-    fn ask(&mut self, seq: u64) {
+    fn send_request(&mut self, seq: u64) {
         let sent = clock::now();
         Probe { flow: self.flow, seq, scheduled: sent }.emit(&mut self.payload);
         Echo::Request.emit(&mut self.payload);

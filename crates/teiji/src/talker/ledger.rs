@@ -11,7 +11,7 @@
 //! and after a failure it is left out rather than put to a frame by guess.
 
 use teiji_core::cycle::Schedule;
-use teiji_core::frame::Fate;
+use teiji_core::frame::TxError;
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_sys::socket::event::Stamps;
 use teiji_sys::socket::{LaunchError, TxEvent, TxStampKind};
@@ -62,7 +62,7 @@ impl Ledger {
             tx_sched: None,
             tx_kernel: None,
             tx_hardware: None,
-            fate: None,
+            tx_error: None,
         };
         book.resize(count, blank);
         let mut shifts = Vec::with_capacity(SHIFTS);
@@ -104,7 +104,7 @@ impl Ledger {
         match result {
             Ok(()) => self.incomplete += usize::from(self.stamps != TxStamps::None),
             Err(errno) => {
-                record.fate = Some(Fate::SendFailed(errno));
+                record.tx_error = Some(TxError::SendFailed(errno));
                 self.uncertain_from.get_or_insert(index);
             }
         }
@@ -145,7 +145,7 @@ impl Ledger {
                 record.tx_hardware = stamps.hardware.or(record.tx_hardware);
             }
         }
-        if !complete_before && is_complete(record, stamps_wanted) && record.fate.is_none() {
+        if !complete_before && is_complete(record, stamps_wanted) && record.tx_error.is_none() {
             self.incomplete -= 1;
         }
     }
@@ -173,7 +173,7 @@ impl Ledger {
         let shift = (index as u64).checked_sub(u64::from(key))?;
         self.shifts.push(Shift { from_key: key, shift });
         // Later failures make the numbering uncertain again.
-        let failed = |r: &TxRecord| matches!(r.fate, Some(Fate::SendFailed(_)));
+        let failed = |r: &TxRecord| matches!(r.tx_error, Some(TxError::SendFailed(_)));
         self.uncertain_from = self.frames[index + 1..self.attempted]
             .iter()
             .position(failed)
@@ -190,13 +190,13 @@ impl Ledger {
         };
         let wanted = self.stamps;
         let Some(record) = self.frames[..self.attempted].get_mut(index) else { return };
-        if record.fate.is_none() && wanted != TxStamps::None && !is_complete(record, wanted) {
+        if record.tx_error.is_none() && wanted != TxStamps::None && !is_complete(record, wanted) {
             self.incomplete -= 1;
         }
         // More precise than a failed send call, which may come with it.
-        record.fate = Some(match error {
-            LaunchError::Missed => Fate::Missed,
-            LaunchError::Invalid => Fate::Invalid,
+        record.tx_error = Some(match error {
+            LaunchError::Missed => TxError::Missed,
+            LaunchError::Invalid => TxError::Invalid,
         });
     }
 }

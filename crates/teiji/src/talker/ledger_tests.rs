@@ -100,8 +100,8 @@ fn etf_drops_are_entered_by_launch_time() {
     let at = kernel_time(&ledger, 0, AFTER);
     ledger.report(stamp(TxStampKind::Sent, 0, at));
     assert!(!ledger.expects_stamps());
-    let fates: Vec<_> = ledger.into_frames().iter().map(|r| r.fate).collect();
-    assert_eq!(fates, [None, Some(Fate::Missed), Some(Fate::Invalid)]);
+    let tx_errors: Vec<_> = ledger.into_frames().iter().map(|r| r.tx_error).collect();
+    assert_eq!(tx_errors, [None, Some(TxError::Missed), Some(TxError::Invalid)]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn the_reason_of_a_drop_wins_over_the_failed_send_call() {
     let launch = ledger.schedule.departure(0);
     ledger.report(TxEvent::Dropped { error: LaunchError::Invalid, launch });
     assert!(!ledger.expects_stamps());
-    assert_eq!(ledger.into_frames()[0].fate, Some(Fate::Invalid));
+    assert_eq!(ledger.into_frames()[0].tx_error, Some(TxError::Invalid));
 }
 
 /// Frames 0 to 7, of which those in `failed` are refused; the refusal uses up

@@ -40,7 +40,7 @@ const REHEARSED_SLEEP: Span = Span::from_millis(1);
 /// The calling thread is scheduled as `config` says, for the time of the run.
 ///
 /// Frames that the kernel refuses are records too
-/// ([`Fate::SendFailed`](crate::Fate::SendFailed)), and the run goes on; also
+/// ([`TxError::SendFailed`](crate::TxError::SendFailed)), and the run goes on; also
 /// when all of them are refused. When `stop` is set the run ends within
 /// [`STOP_LATENCY`], with what was recorded.
 ///

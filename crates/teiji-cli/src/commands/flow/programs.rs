@@ -122,13 +122,13 @@ fn begin(opt_in: &OptIn) -> anyhow::Result<()> {
     // Those of systemd's socket units, and of inetd.
     for socket in teiji::flow::udp_sockets(std::process::id()).unwrap_or_default() {
         if let Err(error) = socket.opt_in(opt_in) {
-            tell(&format!("{} has no flow control: {}", place(&socket), explain(error)));
+            warn(&format!("{} has no flow control: {}", place(&socket), explain(error)));
         }
     }
-    Ok(teiji::flow::supervise_this_process(opt_in, tell)?)
+    Ok(teiji::flow::supervise_this_process(opt_in, warn)?)
 }
 
-fn tell(sentence: &str) {
+fn warn(sentence: &str) {
     output::aside(format_args!("teiji: {sentence}"));
 }
 
@@ -186,7 +186,7 @@ pub fn adopt(args: &Adopt) -> anyhow::Result<Exit> {
             Ok(outcome) => output::line(format_args!("{}: {outcome}", place(socket)))?,
             Err(error) => {
                 refused = true;
-                tell(&format!("{}: {}", place(socket), explain(error)));
+                warn(&format!("{}: {}", place(socket), explain(error)));
             }
         }
     }

@@ -318,16 +318,16 @@ fn forward(forward: &ForwardCounters, glyphs: &Glyphs, text: &mut String) {
              {}{}",
             count(forward.room.into(), glyphs),
             count(forward.headroom.into(), glyphs),
-            count(forward.asks, glyphs),
+            count(forward.pause_requests, glyphs),
             glyphs.times,
         );
     }
-    if forward.most > 0 || forward.beyond > 0 {
+    if forward.most > 0 || forward.over_limit > 0 {
         let _ = writeln!(
             text,
             "  forwarded to here: at most {} waited of one port and level, {} beyond their room",
             count(forward.most.into(), glyphs),
-            count(forward.beyond, glyphs)
+            count(forward.over_limit, glyphs)
         );
     }
 }
@@ -414,7 +414,7 @@ pub fn now(start: Instant<Monotonic>, status: &FlowStatus, glyphs: &Glyphs) -> S
 }
 
 /// An event of the port.
-pub fn told(
+pub fn event_line(
     start: Instant<Monotonic>,
     event: &FlowEvent,
     link: LinkMode,
@@ -507,7 +507,13 @@ mod tests {
                 silent_ns: 0,
             },
             levels,
-            forward: ForwardCounters { room: 426, headroom: 213, asks: 2, beyond: 0, most: 200 },
+            forward: ForwardCounters {
+                room: 426,
+                headroom: 213,
+                pause_requests: 2,
+                over_limit: 0,
+                most: 200,
+            },
             ruled: RuleCounters { protected: 210, over_room: 3 },
             kept: KeptCounters { kept: 4, lost: 6 },
             link: LinkCounters {
@@ -600,7 +606,8 @@ mod tests {
             peer: PeerState::Silent,
             at,
         };
-        let line = |event: &FlowEvent| told(start, event, LinkMode::MacControl, &Glyphs::ASCII);
+        let line =
+            |event: &FlowEvent| event_line(start, event, LinkMode::MacControl, &Glyphs::ASCII);
         assert_eq!(line(&event), "  12.500001    -          12");
         let storm = FlowEvent { what: Happening::Storm, ..event };
         assert!(line(&storm).starts_with("  12.500001    -          12   pause-storm"));

@@ -77,8 +77,9 @@ impl Report {
             }
         }
         let pairs: Vec<(&Sent, &Received)> = first.into_values().collect();
-        let not_sent = sent.iter().filter(|frame| !frame.fate.is_empty()).count();
-        let arrived_after_all = pairs.iter().filter(|(frame, _)| !frame.fate.is_empty()).count();
+        let not_sent = sent.iter().filter(|frame| !frame.tx_error.is_empty()).count();
+        let arrived_after_all =
+            pairs.iter().filter(|(frame, _)| !frame.tx_error.is_empty()).count();
         let missing = |has: &dyn Fn(&(&Sent, &Received)) -> bool| {
             let with = pairs.iter().filter(|pair| has(pair)).count();
             if with == 0 { 0 } else { (pairs.len() - with) as u64 }
@@ -196,7 +197,7 @@ mod tests {
             .map(|seq| {
                 let scheduled = i64::try_from(seq).unwrap() * 1_000_000;
                 let (tx_kernel, tx_hardware) = (Some(scheduled - 300_000), Some(scheduled + 64));
-                Sent { seq, scheduled, tx_kernel, tx_hardware, fate: String::new() }
+                Sent { seq, scheduled, tx_kernel, tx_hardware, tx_error: String::new() }
             })
             .collect()
     }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn both_ends_are_joined_frame_by_frame() {
         let mut sent = sent();
-        sent[4].fate = "missed".to_owned();
+        sent[4].tx_error = "missed".to_owned();
         sent[3].tx_hardware = None;
         sent[3].tx_kernel = None;
         // 0 twice, 1 lost, 2 and 3 arrive, 4 was not sent.

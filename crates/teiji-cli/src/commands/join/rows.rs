@@ -12,7 +12,7 @@ pub(super) struct Sent {
     pub(super) tx_kernel: Option<i64>,
     pub(super) tx_hardware: Option<i64>,
     /// Why it was not sent, if the kernel said so.
-    pub(super) fate: String,
+    pub(super) tx_error: String,
 }
 
 /// An arrival.
@@ -32,7 +32,7 @@ pub(super) fn sent(text: &str) -> Result<Vec<Sent>, String> {
             scheduled: row[1].parse().ok()?,
             tx_kernel: optional(row[5]).ok()?,
             tx_hardware: optional(row[6]).ok()?,
-            fate: row[7].to_owned(),
+            tx_error: row[7].to_owned(),
         })
     })
 }
@@ -86,7 +86,7 @@ mod tests {
         let text = format!("{TALK_CSV}\n7,1000,900,950,960,,1064,\n8,2000,1900,1950,,,,missed\n");
         let sent = sent(&text).unwrap();
         assert_eq!((sent[0].seq, sent[0].scheduled, sent[0].tx_hardware), (7, 1000, Some(1064)));
-        assert_eq!((sent[1].tx_hardware, sent[1].fate.as_str()), (None, "missed"));
+        assert_eq!((sent[1].tx_hardware, sent[1].tx_error.as_str()), (None, "missed"));
         let text = format!("{LISTEN_CSV}\n2,7,1000,1200,1114\n");
         let received = received(&text).unwrap();
         assert_eq!((received[0].flow, received[0].rx_hardware), (2, Some(1114)));

@@ -2,7 +2,7 @@
 
 mod scripts;
 mod steps;
-mod tell;
+mod text;
 
 use std::fs;
 use std::path::PathBuf;
@@ -155,13 +155,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     drop(steps);
     let result = messages.iter().find(|message| message.kind == Kind::Result);
     let Some(result) = result else {
-        tell::death(&console)?;
+        text::death(&console)?;
         ended?;
         bail!("the guest ended without a result");
     };
     let report: Report =
         serde_json::from_slice(&result.payload).context("cannot understand the guest's report")?;
-    let passed = tell::report(&report, &kernel.release, args.show_output)?;
+    let passed = text::report(&report, &kernel.release, args.show_output)?;
     ended?;
     if report.scripts.len() != scripts.len() {
         bail!("the guest ran {} of {} scripts", report.scripts.len(), scripts.len());

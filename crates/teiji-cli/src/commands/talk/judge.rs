@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use teiji::talker::{LaunchMode, TxStamps};
-use teiji::{Fate, TalkerLog, TxRecord};
+use teiji::{TalkerLog, TxError, TxRecord};
 use teiji_core::time::Span;
 use teiji_net::launch::LaunchTimes;
 use teiji_sys::phc::Offset;
@@ -96,10 +96,10 @@ impl Criteria {
 
     /// What became of `frame`, the one at this place of `all`.
     pub(super) fn outcome(&self, frame: &TxRecord, at: usize, all: usize) -> Outcome {
-        match frame.fate {
-            Some(Fate::SendFailed(errno)) => return Outcome::Refused(errno),
-            Some(Fate::Missed) => return Outcome::Missed,
-            Some(Fate::Invalid) => return Outcome::Invalid,
+        match frame.tx_error {
+            Some(TxError::SendFailed(errno)) => return Outcome::Refused(errno),
+            Some(TxError::Missed) => return Outcome::Missed,
+            Some(TxError::Invalid) => return Outcome::Invalid,
             None => {}
         }
         let woke_late = self.is_late(frame.woke - frame.scheduled);

@@ -20,7 +20,7 @@ fn frame() -> TxRecord {
         tx_sched: Some(scheduled - us(395)),
         tx_kernel: None,
         tx_hardware: None,
-        fate: None,
+        tx_error: None,
     }
 }
 
@@ -93,12 +93,12 @@ fn a_missing_timestamp_shows_how_far_the_frame_came() {
 
 #[test]
 fn the_kernels_reasons_come_first() {
-    for (fate, outcome) in [
-        (Fate::Missed, Outcome::Missed),
-        (Fate::Invalid, Outcome::Invalid),
-        (Fate::SendFailed(105), Outcome::Refused(105)),
+    for (tx_error, outcome) in [
+        (TxError::Missed, Outcome::Missed),
+        (TxError::Invalid, Outcome::Invalid),
+        (TxError::SendFailed(105), Outcome::Refused(105)),
     ] {
-        let frame = TxRecord { fate: Some(fate), ..frame() };
+        let frame = TxRecord { tx_error: Some(tx_error), ..frame() };
         assert_eq!(launch().outcome(&frame, 0, 1), outcome);
     }
 }
@@ -148,7 +148,7 @@ fn software_etf_may_send_delta_early_and_an_ignored_launch_time_is_early() {
 #[test]
 fn every_frame_is_counted_once() {
     let mut frames = vec![stamped(Span::ZERO); 3];
-    frames[1].fate = Some(Fate::SendFailed(105));
+    frames[1].tx_error = Some(TxError::SendFailed(105));
     frames[2].tx_hardware = None;
     let log = TalkerLog { flow: 0, frames, interrupted: false, stamps_requested: true };
     let counts = Counts::of(&log, &launch());

@@ -58,8 +58,8 @@ impl Daemon {
         let mut command = Command::new(program);
         command.env("PATH", path());
         command.args(arguments).stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
-        let (told, answer) = mpsc::channel();
-        let (alive, gone) = mpsc::channel::<()>();
+        let (started, answer) = mpsc::channel();
+        let (alive, ended) = mpsc::channel::<()>();
         thread::Builder::new()
             .name(program.to_owned())
             .spawn(move || {
@@ -69,9 +69,9 @@ impl Daemon {
                     let _pinned = cpu.map(Pinned::to).transpose()?;
                     process::die_with_parent(&mut command).spawn().map_err(|e| explain(program, &e))
                 };
-                if told.send(start()).is_ok() {
+                if started.send(start()).is_ok() {
                     // Ends when the handle is dropped.
-                    let _ = gone.recv();
+                    let _ = ended.recv();
                 }
             })
             .context("cannot start a thread")?;

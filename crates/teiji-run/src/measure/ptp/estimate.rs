@@ -63,9 +63,9 @@ impl EstimateLog {
 /// `ptp4l[234.119]: master offset    -141929 s2 freq   +8014 path delay    698941`: the time is
 /// `CLOCK_MONOTONIC`, the offset is in ns.
 fn parse(line: &str) -> Option<Estimate> {
-    let (time, said) = line.strip_prefix("ptp4l[")?.split_once("]: ")?;
-    let (_, said) = said.split_once("master offset ")?;
-    let mut words = said.split_whitespace();
+    let (time, message) = line.strip_prefix("ptp4l[")?.split_once("]: ")?;
+    let (_, message) = message.split_once("master offset ")?;
+    let mut words = message.split_whitespace();
     let offset_ns = words.next()?.parse().ok()?;
     let state: u8 = words.next()?.strip_prefix('s')?.parse().ok()?;
     if words.next() != Some("freq") || state < STEERS {
