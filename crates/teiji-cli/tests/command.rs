@@ -34,7 +34,7 @@ fn help_names_every_subcommand_and_exit_code() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_command_without_a_word() {
+fn a_closed_pipe_ends_the_command_without_a_message() {
     let dir = tempfile::tempdir().unwrap();
     let wrong = write(dir.path(), "wrong.toml", "name = 1");
     for arguments in [
@@ -77,7 +77,7 @@ fn a_full_disk_is_reported_and_a_closed_standard_error_is_ignored() {
 }
 
 #[test]
-fn a_table_is_as_wide_as_its_terminal_unless_columns_says_otherwise() {
+fn a_table_has_the_terminals_width_or_that_of_columns() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("steady.pcap");
     fs::write(&path, common::capture((0..100).map(|i| i * 1_000))).unwrap();
@@ -109,7 +109,7 @@ fn a_table_is_as_wide_as_its_terminal_unless_columns_says_otherwise() {
 }
 
 #[test]
-fn a_file_for_real_nics_is_told_from_a_wrong_one() {
+fn check_distinguishes_a_file_for_real_nics_from_a_wrong_one() {
     let file = "experiments/two-boards-one-way.toml";
     let result = teiji(&["check", file]);
     assert_eq!(result.code, 2, "the laboratory cannot run it");

@@ -71,7 +71,7 @@ fn end(mut command: Child) -> Option<i32> {
 }
 
 #[test]
-fn a_command_there_says_and_ends_as_one_here() {
+fn a_remote_command_prints_and_ends_as_a_local_one() {
     let machine = machine();
     let doctor = |more| output_of(&on(&machine, &["doctor", more, "--json"]).output().unwrap());
     let ready = doctor("lo");
@@ -83,7 +83,7 @@ fn a_command_there_says_and_ends_as_one_here() {
 }
 
 #[test]
-fn a_program_that_was_put_there_goes_also_if_the_command_here_is_killed() {
+fn a_remote_copy_of_the_program_is_removed_when_the_local_command_is_killed() {
     let machine = machine();
     let mut command = on(&machine, &["doctor", "lo", "--probe", "1s"]);
     let mut doctor = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

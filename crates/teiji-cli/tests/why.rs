@@ -198,7 +198,7 @@ flows.high = { from = "board", to = "peer", period = "1001us", frames = 1000, re
 "#;
 
 #[test]
-fn a_lock_is_found_with_who_has_it_and_so_is_a_thread_of_higher_priority() {
+fn a_lock_is_found_with_its_owner_and_so_is_a_thread_of_higher_priority() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("senders.toml");
     std::fs::write(&file, SENDERS).unwrap();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_is_too_short_says_so() {
+    fn a_short_probe_is_marked_as_short() {
         let error = Probe::run(Span::from_millis(99)).unwrap_err();
         assert!(error.to_string().contains("too short"), "{error}");
     }

@@ -221,7 +221,7 @@ fn the_results_a_case_may_name_are_those_of_the_papers() {
 }
 
 #[test]
-fn what_is_left_out_gets_the_documented_default() {
+fn an_absent_key_gets_the_documented_default() {
     let experiment = read(PLAIN);
     assert_eq!((experiment.seed, experiment.paper.as_deref()), (1, None));
     let case = case(&experiment, "default");

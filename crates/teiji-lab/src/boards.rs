@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_board_left_is_replaced() {
+    fn files_of_a_killed_board_are_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let boards = Boards::open_at(dir.path()).unwrap();
         for file in ["a.board", "line.end0", "line.socket"] {

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_says_at_its_head_what_it_needs() {
+    fn the_head_of_a_script_declares_its_needs() {
         let needs = Needs::of(
             "#!/bin/sh\n# Gates.\n# module: vtsn\n# package: iproute2\n# package: linuxptp\n\
              # limit: 30\n# cpus: 2\n# instruction: 1ns\n# plugin: m/tc/q_m.c\n# long: a soak\n. /suite/lib\n# module: none\n",

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_found_no_memory_says_what_to_do() {
+    fn lack_of_memory_is_reported_with_the_next_step() {
         let message = |raw: i32, stderr: &str| {
             let (status, stderr) = (ExitStatus::from_raw(raw), stderr.to_owned());
             VmError::QemuEnded { status, stderr, console: Vec::new() }.to_string()

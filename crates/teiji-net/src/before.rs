@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_put_back_where_they_differ_and_the_rest_is_left_alone() {
+    fn files_are_restored_where_they_differ_and_others_are_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let [changed, refused, deleted] = ["changed", "refused", "gone"].map(path);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_privilege_says_what_to_do() {
+    fn missing_privilege_is_reported_with_the_next_step() {
         let text = text(&Action::Namespace, EPERM, None);
         assert!(text.contains("Operation not permitted (errno 1). This needs root"), "{text}");
     }

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_without_flow_control_says_how_to_get_some() {
+    fn a_missing_flow_control_is_reported_with_the_next_step() {
         let error = FlowPort::open("no-such-if").unwrap_err();
         assert!(error.to_string().contains("`ip link`"), "{error}");
         let mut loopback = FlowPort::open("lo").unwrap();

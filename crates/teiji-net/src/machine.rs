@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_says_what_kernel_it_runs() {
+    fn the_kernel_of_this_machine_is_read() {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         assert_eq!(observe().kernel_release.as_deref(), Some(release.trim()));
     }

@@ -153,7 +153,7 @@ fn refused(more: &str, options: &ApplyOptions<'_>, message: &str) {
 const UP: &str = "ip addr add 192.0.2.1/24 dev c0; ip link set c0 up; ip link set c1 up;";
 
 #[test]
-fn nics_in_use_are_refused_without_take_and_left_alone() {
+fn nics_in_use_are_refused_without_take_and_stay_unchanged() {
     let in_use = |ifname: &str, uses: &str| {
         format!(
             "{ifname} is in use: it {uses}. Choose another NIC, or give --take to take {ifname} for \

@@ -223,7 +223,7 @@ fn the_printed_commands_do_what_applying_does() {
 }
 
 #[test]
-fn a_kernel_without_vtsn_says_so_and_nothing_stays() {
+fn a_kernel_without_vtsn_is_reported_and_nothing_remains() {
     in_a_machine_of_its_own(|| {
         if std::path::Path::new("/sys/module/vtsn").exists() {
             println!("SKIP: this kernel has vtsn");

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_copied_for_one_command_is_told() {
+    fn a_program_copied_for_one_command_is_recognised() {
         for pushed in ["/tmp/teiji.x3Fa9Q/teiji", "/root/teiji.AbCdEf/teiji"] {
             assert!(is_pushed(Path::new(pushed)), "{pushed}");
         }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_written_and_read_and_what_is_not_understood_is_left_out() {
+    fn keys_are_written_and_read_and_unknown_ones_are_skipped() {
         let seen = ObservedCase {
             machine: teiji_net::machine::observe(),
             machines: BTreeMap::new(),

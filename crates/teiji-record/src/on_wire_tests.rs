@@ -102,7 +102,7 @@ fn a_launched_frame_that_follows_another_waited_for_it_and_its_departure_is_know
 }
 
 #[test]
-fn frames_are_judged_by_their_own_gates_or_by_those_of_the_first_case_that_has_some() {
+fn frames_are_compared_with_their_own_gates_or_with_those_of_the_first_case_that_has_some() {
     let experiment = experiment(
         "",
         "[cases.none]\n[cases.gated]\n\
@@ -124,7 +124,7 @@ fn frames_are_judged_by_their_own_gates_or_by_those_of_the_first_case_that_has_s
 }
 
 #[test]
-fn a_class_is_judged_by_what_is_reserved_for_it_and_another_by_nothing() {
+fn a_class_is_compared_with_its_reservation_and_others_are_not() {
     let experiment = experiment(
         "",
         "[cases.none]\n[cases.shaped]\nhosts.talker.ports.line.qdisc.classes.0 = \

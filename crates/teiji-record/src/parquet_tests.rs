@@ -141,7 +141,7 @@ fn another_version_is_named_in_the_error() {
 }
 
 #[test]
-fn a_foreign_parquet_file_is_told_apart() {
+fn a_foreign_parquet_file_is_recognised() {
     let (_folder, path) = patched(b"teiji.format", b"someones.own");
     assert!(matches!(Records::read(&path), Err(RecordsError::Foreign { .. })));
 }

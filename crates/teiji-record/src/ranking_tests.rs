@@ -83,7 +83,7 @@ fn order(ranking: &Ranking) -> Vec<&str> {
 }
 
 #[test]
-fn the_judged_figure_orders_and_what_costs_too_much_is_passed_over() {
+fn the_ranked_figure_orders_and_expensive_cases_are_excluded() {
     let cases = [
         ("none", member(1_000, 5_000, 0), 1_000),
         ("slow", member(1, 5_000, 0), 899),
@@ -138,7 +138,7 @@ fn of_several_seeds_the_worst_counts() {
 }
 
 #[test]
-fn nothing_is_ranked_unasked_or_where_a_case_is_missing() {
+fn without_a_request_or_with_a_missing_case_there_is_no_ranking() {
     let member = member(1, 10, 0);
     let whole: [Remedy<'_>; 2] = [("a", vec![(&member, &[])]), ("b", vec![(&member, &[])])];
     assert_eq!(ranking(&Judge::default(), &whole), None);

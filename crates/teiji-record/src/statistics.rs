@@ -68,7 +68,7 @@ mod tests {
     use teiji_core::send_mode::SendMode;
 
     #[test]
-    fn each_flow_is_judged_by_its_own_rows() {
+    fn statistics_of_each_flow_are_of_its_own_rows() {
         let plan = |flow, name: &str| FlowPlan {
             flow,
             name: name.to_owned(),

@@ -177,7 +177,7 @@ fn member_of_flows(cycle_bps: Option<u64>, load_bps: Option<u64>) -> MemberSumma
 }
 
 #[test]
-fn named_background_flows_are_judged_by_rate_and_loss() {
+fn requirements_on_background_flows_compare_rate_and_loss() {
     let case = case_of_flows(
         "\"lost = 0\", \"lost of load = 0\", \"rate >= 8Mbit/s\", \"rate > 8Mbit/s\", \
          \"rate of load >= 94Mbit/s\", \"rate of load <= 93.9Mbit/s\"",

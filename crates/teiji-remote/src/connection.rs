@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_host_is_given_up_soon_unless_the_configuration_says_when() {
+    fn a_silent_host_has_a_short_timeout_or_the_configured_one() {
         let leaves = |text| configured(text, false).map(|printed| leaves_timeout(&printed));
         if leaves("").is_none() {
             return println!("SKIP: no ssh");

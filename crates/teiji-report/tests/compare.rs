@@ -70,7 +70,7 @@ fn of_several_seeds_the_median_counts() {
 }
 
 #[test]
-fn what_the_stamps_cannot_tell_apart_is_not_worse() {
+fn a_difference_below_the_resolution_is_not_worse() {
     let of =
         |high| run(vec![case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, high))])]);
     assert_eq!(
@@ -84,7 +84,7 @@ fn what_the_stamps_cannot_tell_apart_is_not_worse() {
 }
 
 #[test]
-fn a_time_of_the_frames_that_are_left_proves_nothing() {
+fn a_time_of_the_remaining_frames_is_no_evidence() {
     let (whole, lost) = (lossy(0), lossy(3));
     assert_eq!(
         compared(&whole, &lost, &["range > 1.2x"]),

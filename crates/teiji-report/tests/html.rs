@@ -75,7 +75,7 @@ fn the_library_comes_with_its_licence() {
 }
 
 #[test]
-fn the_page_says_what_the_design_asks_for_from_top_to_bottom() {
+fn the_page_has_all_parts_of_the_design_in_their_order() {
     let page = markup(&page());
     let order = [
         "Synthetic data.",

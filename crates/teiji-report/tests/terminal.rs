@@ -374,7 +374,7 @@ fn a_run_compared_with_itself_is_identical() {
 }
 
 #[test]
-fn ensembles_are_told_apart_only_where_their_ranges_do_not_overlap() {
+fn ensembles_differ_only_if_their_ranges_do_not_overlap() {
     let mut after = ensemble();
     let faster = [(-5_000, 1_000), (-5_000, 2_000), (-6_000, 1_000)];
     let flows = faster.map(|(low, high)| flow(TimestampPoint::Wire, &between(low, high))).to_vec();

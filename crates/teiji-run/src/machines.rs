@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_with_and_without_leap_seconds_are_told() {
+    fn machines_with_and_without_leap_seconds_are_reported() {
         let (none, all) = (Span::ZERO, Span::from_secs(37));
         assert_eq!(two_scales(&[("a", all), ("b", all)]), None);
         assert_eq!(two_scales(&[]), None);

@@ -48,7 +48,7 @@ fn lost(frame: &FrameRow) -> FrameRow {
 }
 
 #[test]
-fn intervals_and_schedule_are_judged_on_the_wire() {
+fn intervals_and_schedule_are_measured_on_the_wire() {
     let frames = [frame(0, 0), frame(1, 10), frame(2, -20), frame(3, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
     assert_eq!(statistics.judged_at, Some(TimestampPoint::Wire));
@@ -167,7 +167,7 @@ fn on_wake_up_the_latency_counts_from_the_departure() {
 }
 
 #[test]
-fn a_timestamp_point_that_missed_too_many_frames_does_not_judge() {
+fn a_timestamp_point_that_missed_too_many_frames_is_not_used() {
     let without_wire = |f: FrameRow| FrameRow { wire: None, ..f };
     let frames = (0..100).map(|seq| frame(seq, 0));
     let judged = |blind: u64| {

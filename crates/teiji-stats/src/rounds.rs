@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_reply_is_lost_whatever_became_of_it_and_is_no_time() {
+    fn a_request_without_reply_is_lost_and_has_no_time() {
         let failed = RoundView { send_failed: true, ..round(None) };
         let rounds =
             [round(Some([10, 30, 60, 100])), round(None), failed, round(Some([10, 30, 60, 101]))];

@@ -145,7 +145,7 @@ fn a_tail_of_two_causes_is_not_fitted_as_one() {
 }
 
 #[test]
-fn few_or_equal_samples_are_told_apart_from_evidence() {
+fn few_or_equal_samples_are_no_evidence() {
     assert_eq!(TailBound::of(&[], 1e-6), None);
     assert_eq!(TailBound::of(&[1], 0.0), None);
     assert_eq!(TailBound::of(&[1], f64::NAN), None);

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_without_channels_says_so() {
+    fn a_driver_without_channels_is_an_error_of_its_own() {
         let error = channels("lo").unwrap_err();
         assert!(matches!(error, InterfaceError::NotSupported { .. }), "{error}");
         assert_eq!(error.to_string(), "the driver of lo does not support ETHTOOL_GCHANNELS");

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_without_hardware_stamps_says_so() {
+    fn an_interface_without_hardware_timestamps_is_an_error_of_its_own() {
         // Somebody without rights is refused before the driver is asked.
         assert!(matches!(
             Enabled::on("lo", true, true),

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_not_there_says_so() {
+    fn a_missing_clock_is_an_error_of_its_own() {
         assert_eq!(Phc::open(4_000_000).unwrap_err().errno(), libc::ENOENT);
     }
 }

@@ -160,7 +160,7 @@ fn a_receiver_may_move_between_calls() {
 }
 
 #[test]
-fn a_datagram_says_who_sent_it_so_that_it_can_be_answered() {
+fn a_datagram_has_its_senders_address_for_the_reply() {
     for family in [Family::Ipv4, Family::Ipv6] {
         let (socket, listener, mut sender) = pair(family);
         socket.set_receive_timeout(Span::from_millis(500)).unwrap();
@@ -179,7 +179,7 @@ fn a_datagram_says_who_sent_it_so_that_it_can_be_answered() {
 }
 
 #[test]
-fn a_socket_of_both_families_hears_and_answers_both() {
+fn a_socket_of_both_families_receives_from_and_replies_to_both() {
     let any: SocketAddr = "[::]:0".parse().unwrap();
     let listener = Socket::udp(Family::receiving_at(any)).unwrap();
     listener.bind(&Address::udp(any)).unwrap();

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_kernel_has_no_function_for_is_told() {
+    fn a_function_that_the_kernel_lacks_is_reported() {
         let unseen_of = |functions: &str| {
             let symbols = Symbols::parse(functions);
             let mut list = List { symbols: &symbols, hooks: Vec::new() };

@@ -607,7 +607,7 @@ mod tests {
     use crate::timeline::MacWait;
 
     #[test]
-    fn who_interrupts_the_driver_is_seen() {
+    fn interrupts_of_the_driver_are_seen() {
         let segment = |start, end, pid, layer| Segment { start, end, pid, layer };
         let softirq = Some(Layer::Softirq(0));
         for layer in [None, softirq] {

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_encoded_as_protobuf_says() {
+    fn a_message_is_encoded_as_protobuf() {
         let mut message = Message::default();
         // The example of the format's documentation.
         message.number(1, 150);

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_code_is_told_from_a_programs_on_64_and_on_32_bits() {
+    fn code_of_kernel_and_program_is_distinguished_on_64_and_on_32_bits() {
         let wide = Symbols::parse("ffffffff81000000 T _stext\n");
         assert!(wide.is_code(0xffff_ffff_c000_0000) && !wide.is_code(0x7fff_0000_0000));
         // Of Debian's 6.12 for armhf.

@@ -227,7 +227,7 @@ fn what_was_not_recorded_is_unknown() {
 }
 
 #[test]
-fn who_spins_for_a_lock_waits_for_it() {
+fn a_spinning_thread_waits_for_the_lock() {
     let spins = |address: u64| [0xffff_ffff_8100_0044, address];
     let stacks = [spins(0xffff_ffff_8100_0054), spins(0xffff_ffff_8100_0014)];
     let found = path(
@@ -270,7 +270,7 @@ fn who_spins_for_a_lock_waits_for_it() {
 }
 
 #[test]
-fn a_lock_is_found_whoever_else_waits() {
+fn a_lock_is_found_among_several_waiters() {
     let mut events: Vec<(u16, Ps, u32, Seen)> =
         WOKEN.iter().map(|(time, pid, seen)| (0, *time, *pid, *seen)).collect();
     events.extend([

@@ -42,7 +42,7 @@ fn what_a_load_did_is_known_over_time() {
 }
 
 #[test]
-fn the_disk_is_written_and_nothing_is_left() {
+fn the_disk_is_written_and_no_file_remains() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::disk(folder.path()).unwrap();
     let left = || std::fs::read_dir(folder.path()).unwrap().count();
@@ -82,7 +82,7 @@ fn within(space: &OwnedFd) -> Ends<'_> {
 }
 
 #[test]
-fn a_stream_flows_or_says_why_not() {
+fn a_stream_flows_or_reports_its_error() {
     // Threads of a load enter the namespace of their end, also this one: that needs root.
     let Some(namespace) = new_namespace() else { return };
     let here = netns::current().unwrap();
@@ -104,7 +104,7 @@ fn a_stream_flows_or_says_why_not() {
 }
 
 #[test]
-fn a_flood_arrives_or_says_why_not() {
+fn a_flood_arrives_or_reports_its_error() {
     let here = netns::current().unwrap();
     let flood = |to: &str| Flood { to: to.parse().unwrap(), payload: 1_000, rate: 1_000 };
     let over_loopback = flood("127.0.0.1:9");

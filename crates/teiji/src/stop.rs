@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_is_moved_for_all_who_share_it() {
+    fn a_deadline_is_moved_for_all_its_users() {
         let deadline = Deadline::never();
         deadline.clone().set(Instant::from_ns(5));
         assert_eq!(deadline.get().as_ns(), 5);

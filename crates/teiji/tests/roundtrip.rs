@@ -220,7 +220,7 @@ fn sockperf_measures_the_same_on_the_same_wire() {
 }
 
 #[test]
-fn a_flag_ends_the_measurement_and_the_log_says_so() {
+fn a_flag_ends_the_measurement_and_the_log_records_it() {
     let Some(wire) = Wire::new() else { return };
     let silent = wire.rx(|| UdpSocket::bind(REFLECTOR_V4)).unwrap();
     let stop = StopFlag::new();

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ptp4l_is_asked_in_its_domain_and_at_its_socket() {
+    fn a_ptp4l_is_queried_in_its_domain_and_at_its_socket() {
         let root = tempfile::tempdir().unwrap();
         let config = root.path().join("ptp4l.0.conf");
         fs::write(&config, "[global]\n# domainNumber 1\ndomainNumber\t\t24\nuds_address  /s.0\n")

@@ -295,7 +295,7 @@ fn phc2sys_in_the_wrong_direction_is_reported() {
 }
 
 #[test]
-fn ptp4l_and_the_tai_offset_are_judged() {
+fn ptp4l_and_the_tai_offset_have_findings() {
     only("ptp4l-not-locked", Weight::Costs, |f| f.ptp4l.as_mut().unwrap().has_time = false);
     let far = |f: &mut Facts| f.ptp4l.as_mut().unwrap().offset = Span::from_micros(-3);
     contains(&only("ptp4l-offset", Weight::Costs, far), "3 µs");

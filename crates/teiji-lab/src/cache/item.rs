@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_half_filled_is_removed_by_the_next() {
+    fn a_half_filled_item_of_a_killed_process_is_removed_by_the_next() {
         let dir = tempfile::tempdir().unwrap();
         let left = dir.path().join(format!("{UNFINISHED}x/root"));
         fs::create_dir_all(&left).unwrap();

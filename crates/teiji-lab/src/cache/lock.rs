@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_filler_waits_says_for_whom_and_goes_on_when_the_first_is_done() {
+    fn the_second_filler_waits_names_the_first_and_continues_after_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().to_owned();
         let mut quiet = Notes::default();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn cleaning_is_refused_while_somebody_uses_the_cache() {
+    fn cleaning_is_refused_while_the_cache_is_in_use() {
         let dir = tempfile::tempdir().unwrap();
         let one = Lease::shared(dir.path()).unwrap();
         let two = Lease::shared(dir.path()).unwrap();

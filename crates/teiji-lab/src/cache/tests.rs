@@ -368,7 +368,7 @@ fn a_download_that_is_not_what_the_index_signed_is_never_unpacked() {
 }
 
 #[test]
-fn an_apt_that_falls_silent_is_ended() {
+fn an_apt_without_output_is_ended() {
     let Some(server) = Server::start() else { return };
     server.serve_kernel("6.12.5-rt-amd64");
     server.program("apt-get", "#!/bin/sh\ncase \"$*\" in *update*) exec sleep 60 ;; esac\n");

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_of_several_versions_are_told_apart() {
+    fn records_of_several_versions_are_distinguished() {
         let text = "Package: linux-image-rt-amd64\nVersion: 6.12.117-1\nInstalled-Size: 13\n\
                     Depends: linux-image-6.12.117+deb13-rt-amd64 (= 6.12.117-1), kmod | other\n\
                     Description: Linux\n for 64-bit PCs\nSize: 1484\n\n\

@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_tell_more_than_the_last_lines() {
+    fn errors_are_quoted_before_the_last_lines() {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
         let output = lines("  CC [M]  a.o\na.c:3: error: no\nmake: *** [a.o] Error 1");
         assert_eq!(telling(&output), ["a.c:3: error: no"]);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_make_would_misread_are_told_from_those_it_takes() {
+    fn paths_that_make_would_misread_are_refused() {
         assert!(make_can_use(Path::new("/home/me/.cache/teiji/headers/linux_6.12.1+deb12-1~a")));
         for bad in ["/home/a b", "/c:/x", "/a$b", "/a#b", "/a\u{a}b", "/it's"] {
             assert!(!make_can_use(Path::new(bad)), "{bad}");
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outer_makes_variables_are_told_from_others() {
+    fn variables_of_an_outer_make_are_recognised() {
         assert!(is_makes_own(OsStr::new("MAKEFLAGS")) && is_makes_own(OsStr::new("KBUILD_OUTPUT")));
         assert!(!is_makes_own(OsStr::new("PATH")) && !is_makes_own(OsStr::new("HOME")));
     }

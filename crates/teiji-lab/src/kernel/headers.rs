@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_compiler_a_kernel_asks_for_is_read() {
+    fn the_compiler_of_a_kernel_is_read() {
         let debian = "override ARCH = x86\nCCACHE = ccache\n\
                       CC = $(if $(DEBIAN_KERNEL_USE_CCACHE),$(CCACHE)) $(CROSS_COMPILE)gcc-14\n";
         assert_eq!(compiler(debian).as_deref(), Some("gcc-14"));

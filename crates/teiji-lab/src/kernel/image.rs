@@ -80,7 +80,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_bzimage_tells_its_release() {
+    fn the_release_of_a_bzimage_is_read() {
         let release = Some("6.12.1-rt-amd64".to_owned());
         assert_eq!(parse(&image("6.12.1-rt-amd64")), Some(Image { arch: Arch::X86_64, release }));
     }
@@ -110,7 +110,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_missing_image_and_a_folder_say_what_the_system_said() {
+    fn a_missing_image_and_a_folder_are_reported_with_the_systems_error() {
         let dir = tempfile::tempdir().unwrap();
         for path in [dir.path().join("none"), dir.path().to_owned()] {
             assert!(matches!(look(&path), Err(KernelError::Unreadable { .. })));

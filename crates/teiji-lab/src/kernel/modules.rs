@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_module_is_named_with_its_kernel_and_who_needs_it() {
+    fn an_unknown_module_is_named_with_its_kernel_and_its_dependant() {
         let (_dir, tree) = tree(&[("igb.ko", &["depends=dca"])]);
         let why = tree.load_order(&["igb"], "6.12.1-rt").unwrap_err().to_string();
         assert!(why.contains("dca (needed by igb)") && why.contains("6.12.1-rt"), "{why}");

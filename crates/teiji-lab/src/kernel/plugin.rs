@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_compiler_says_is_passed_on() {
+    fn messages_of_the_compiler_are_passed_on() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("bad.c");
         fs::write(&file, "int f(void) { return missing; }\n").unwrap();

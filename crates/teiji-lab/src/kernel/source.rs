@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_gives_its_sources_and_leaves_what_a_build_left() {
+    fn sources_of_a_folder_are_taken_without_build_products() {
         let dir = tempfile::tempdir().unwrap();
         let module = dir.path().join("probe");
         fs::create_dir(&module).unwrap();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_takes_less_than_qemus_clock_can_tell_the_guests_is_slower() {
+    fn below_the_resolution_of_qemus_clock_the_guests_clock_is_slower() {
         let options = |arch, time| {
             let spec = MachineSpec { arch, vcpus: 2, ..with(time) };
             let args = arguments(&spec);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_counter_of_32_bits_cannot_tell_is_refused() {
+    fn a_frequency_beyond_a_counter_of_32_bits_is_refused() {
         let time = |text| InstructionTime::parse(text).unwrap();
         for arch in Arch::ALL {
             assert_eq!(cannot_take(arch, time("250ps")), None);

@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn the_papers_mqprio_is_encoded_as_the_kernel_header_says() {
+    fn the_papers_mqprio_is_encoded_by_the_kernels_header() {
         let planned = PlannedQdisc {
             parent: Handle::ROOT,
             handle: Some(ROOT_HANDLE),
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn the_papers_etf_is_encoded_as_the_kernel_header_says() {
+    fn the_papers_etf_is_encoded_by_the_kernels_header() {
         let planned =
             PlannedQdisc { parent: ROOT_HANDLE.class(1), handle: None, settings: paper_etf() };
         let bytes = replace_request(7, &planned).finish(1, 0);

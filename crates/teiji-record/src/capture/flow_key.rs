@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_options_tell_a_flow_from_all_others_and_say_no_more() {
+    fn the_shortest_options_that_select_a_flow_are_found() {
         let options = |others: &[FlowKey]| key().options_among(others);
         let socket = "--src 10.0.0.1:4000 --dst 10.0.0.2:7788";
         assert_eq!(options(&[key()]), "--flow 3");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn test_frames_are_told_apart_by_number_wherever_they_are_packed() {
+    fn test_frames_are_matched_by_number_in_each_encapsulation() {
         let payload = |seq| {
             let mut payload = [0; 46];
             Probe { flow: 1, seq, scheduled: Instant::from_ns(5) }.emit(&mut payload);

@@ -102,7 +102,7 @@ fn the_table_is_that_of_the_intervals_one_by_one() {
 }
 
 #[test]
-fn test_frames_tell_their_period_loss_duplicates_and_reordering() {
+fn period_loss_duplicates_and_reordering_of_test_frames_are_found() {
     let schedule = |seq: i64| 37_000_000_000 + seq * 1_234_567;
     let frame = |seq: i64| {
         let frame = probe(3, seq.unsigned_abs(), schedule(seq));
@@ -203,7 +203,7 @@ fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
 }
 
 #[test]
-fn a_capture_that_cuts_test_headers_off_says_so() {
+fn a_capture_with_truncated_test_headers_has_a_warning() {
     let frames = || (0..100).map(|s: i64| (s * MS, udp(1, &test_header(s.unsigned_abs(), s * MS))));
     let whole = capture(frames().collect());
     for (snap, warned) in [(20, true), (45, true), (69, true), (70, false), (200, false)] {
@@ -323,7 +323,7 @@ fn a_capture_without_the_flow_lists_what_is_there_and_the_next_step() {
 }
 
 #[test]
-fn a_truncated_capture_gives_what_was_read_and_says_so() {
+fn a_truncated_capture_gives_its_whole_frames_and_a_warning() {
     let file = capture(cycle(100, MS, &udp(1, b"cycle")));
     let analysis = found(&file[..file.len() - 10]);
     assert_eq!(interval(&analysis).count, 98);

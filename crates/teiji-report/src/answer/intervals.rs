@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ranges_below_the_resolution_are_not_told_apart() {
+    fn two_ranges_below_the_resolution_have_no_difference() {
         assert_eq!(judge(&one(2_000.0), &one(1_000.0), 1_000.0), Verdict::Unresolved);
     }
 
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_is_worse_is_said_to_be_worse() {
+    fn a_worse_case_is_reported_as_worse() {
         assert_eq!(judge(&one(10.0), &one(40.0), 0.0), Verdict::Wider { factor: 4.0 });
     }
 

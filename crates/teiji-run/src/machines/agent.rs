@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_silent_connection_ends_what_is_measured_and_orders_keep_it() {
+    fn a_silent_connection_ends_the_measurement_and_orders_keep_it_alive() {
         let (read, taken) = mpsc::channel();
         let (sender, orders) = mpsc::channel();
         let current = Current::default();

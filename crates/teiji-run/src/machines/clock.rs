@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_told_apart_beyond_what_messages_explain() {
+    fn clocks_differ_if_messages_cannot_explain_the_offset() {
         let here = ClockDifference::read(at(0), at(0), at(0));
         let may = |there| ClockDifference::read(at(10), at(there), at(14)).may_equal(&here);
         assert!(may(12) && may(14) && may(9));

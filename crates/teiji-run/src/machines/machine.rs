@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_hears_something_in_each_interval() {
+    fn a_machine_receives_a_message_in_each_interval() {
         let (mut from, mut to) = UnixStream::pair().unwrap();
         let (orders, waiting) = mpsc::channel();
         let every = Duration::from_millis(1);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_told_with_those_that_are() {
+    fn a_missing_interface_is_reported_with_those_present() {
         let (port, place) = here("nowhere0");
         let obstacles = Port { root: false, ..port }.obstacles(&place);
         assert!(obstacles[0].contains("no interface nowhere0; there are "), "{obstacles:?}");

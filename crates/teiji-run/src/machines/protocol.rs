@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_as_they_went_until_the_stream_ends() {
+    fn messages_are_received_as_sent_until_the_stream_ends() {
         let mut stream = Vec::new();
         write(&mut stream, &Report::Failed("no NIC".to_owned())).unwrap();
         write(&mut stream, &Report::SendersEnded).unwrap();

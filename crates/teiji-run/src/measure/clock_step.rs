@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_nobody_sets_has_no_step_and_one_that_is_set_has_it() {
+    fn only_a_clock_that_was_set_has_a_step() {
         let before = TaiOffset::now();
         let after = TaiOffset::now();
         assert_eq!(after.step_since(before), None);

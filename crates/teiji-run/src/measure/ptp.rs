@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_settle_says_what_to_change() {
+    fn clocks_that_do_not_settle_are_reported_with_the_next_step() {
         let look = Sample { raw_ns: 0, at: Instant::from_ns(0), offset_ns: -2_000_000 };
         let off = unsettled_after(LIMIT, Some(look), Span::from_micros(100));
         assert!(

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn all_roles_hear_of_the_start_or_that_there_is_none() {
+    fn all_roles_receive_the_start_or_its_cancellation() {
         let base = clock::now();
         for start in starts(|starter| starter.start(base)) {
             assert_eq!(start.unwrap(), base);

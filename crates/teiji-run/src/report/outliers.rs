@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_whose_clock_is_set_otherwise_is_told_as_an_estimate() {
+    fn a_wire_whose_clock_is_set_otherwise_has_estimated_instants() {
         let (mut records, plan, points) = flow(&[Some(200), Some(200), Some(9_000), Some(200)]);
         records.facts.wire_resolution = COMPUTED;
         let wrong = "hosts.b.ports.line.phc.offset = \"5s\"";

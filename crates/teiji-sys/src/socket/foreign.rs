@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn udp_sockets_are_told_from_others() {
+    fn udp_sockets_are_distinguished_from_others() {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let socket = Socket::from_udp(udp.try_clone().unwrap().into()).unwrap();
         assert_eq!(socket.local_address().unwrap(), udp.local_addr().unwrap());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_as_its_kind_says() {
+    fn a_socket_has_the_properties_of_its_kind() {
         let kind = |protocol| Kind {
             domain: libc::AF_INET,
             kind: libc::SOCK_DGRAM | libc::SOCK_NONBLOCK,

@@ -55,7 +55,7 @@ fn stamps_are_entered_at_their_frame_on_tai() {
 }
 
 #[test]
-fn hardware_stamps_are_waited_for_when_asked() {
+fn hardware_timestamps_are_awaited_on_request() {
     let mut ledger = ledger(1, TxStamps::Hardware);
     enter(&mut ledger, Ok(()));
     let at = kernel_time(&ledger, 0, AFTER);
@@ -148,7 +148,7 @@ fn stamps_find_their_frame_after_failed_sends_whether_or_not_those_used_a_number
 }
 
 #[test]
-fn after_a_failure_a_stamp_without_witness_is_left_out_instead_of_guessed() {
+fn after_a_failure_a_timestamp_without_its_frame_is_discarded() {
     let mut ledger = ledger(3, TxStamps::Kernel);
     enter(&mut ledger, Ok(()));
     enter(&mut ledger, Err(11));
