@@ -23,7 +23,7 @@ pub enum Exit {
     /// A run ended, but part of it is missing, or frames were not on time; the results are kept.
     Incomplete = 3,
     /// A run ended, and a case does not fulfil what is required of it, or is worse than another
-    /// run by more than is allowed; an interface is not ready; or the machine is other than a profile says.
+    /// run by more than is allowed; an interface is not ready; or the machine differs from a profile.
     Unfulfilled = 4,
     /// `flow run` could not start the program.
     NotStarted = 126,
@@ -43,7 +43,7 @@ pub const HELP: &str = "Exit codes:
   4    a run ended, and a case does not fulfil what the experiment requires of it,
        or is worse than another run by more than `compare --fail-if` allows;
        an interface is not ready for what `doctor --require` names;
-       the machine is other than a profile says (`diff`, `status`)
+       the machine differs from a profile (`diff`, `status`)
   126  `flow run` cannot start the program; 127: it does not find the program
   130  interrupted (what was measured is kept)";
 

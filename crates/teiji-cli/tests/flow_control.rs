@@ -105,7 +105,7 @@ fn frames_received_after_xoff_are_counted() {
     assert!(run.out.contains("Frames received after XOFF: stream"), "{}", run.out);
 }
 
-/// What a port was asked for runs out 100 ms after the last word of its peer; that of one that
+/// A pause of a port ends 100 ms after the last word of its peer; that of one that
 /// lives lasts as long as its reader rests, 300 ms.
 #[test]
 fn a_peer_that_dies_keeps_the_wire_silent_for_a_lifetime_at_most() {

@@ -40,7 +40,7 @@ pub struct FrameRow {
     pub arrival: Option<u64>,
     /// Copies that arrived; 0 for a lost frame.
     pub copies: u32,
-    /// Why the kernel refused or dropped it, if it said so.
+    /// Why the kernel refused or dropped it, if it reported so.
     pub tx_error: Option<TxError>,
 }
 

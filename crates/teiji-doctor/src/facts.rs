@@ -48,7 +48,7 @@ pub struct Facts {
     pub ptp4l: Option<Ptp4l>,
     /// What this program may do.
     pub rights: Rights,
-    /// The largest receive buffer that a socket may ask for, in bytes (`net.core.rmem_max`).
+    /// The largest receive buffer that a socket may request, in bytes (`net.core.rmem_max`).
     pub rmem_max: Option<u64>,
     /// The interfaces, in the order in which they were named.
     pub nics: Vec<Nic>,

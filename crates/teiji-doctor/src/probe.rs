@@ -127,7 +127,7 @@ fn wake(late: &mut Vec<Span>) {
     }
 }
 
-/// Asks for a wake-up latency of 0 as long as the file is open (`pm_qos_interface`).
+/// Requests a wake-up latency of 0 as long as the file is open (`pm_qos_interface`).
 fn hold_awake() -> Option<File> {
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;

@@ -101,7 +101,7 @@ impl Log {
             });
             entry.1.extend(case);
         }
-        // Stable: at one place, what was found first is told first.
+        // Stable: at one place, what was found first is reported first.
         order.sort_by_key(|(at, _)| *at);
         let findings = order
             .into_iter()

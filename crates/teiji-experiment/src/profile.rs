@@ -79,7 +79,7 @@ fn read(text: &str, log: &Log) -> Option<Profile> {
             "Write for example [ports.eth0] with irq = { priority = 50 }",
         );
     }
-    // All of them before one that is wrong ends it, so that all mistakes are told.
+    // All of them before one that is wrong ends it, so that all mistakes are reported.
     let ports: Vec<Option<PortProfile>> =
         entries.iter().map(|entry| read_port(entry, log)).collect();
     Some(Profile { system: system?, ports: ports.into_iter().collect::<Option<_>>()? })
@@ -113,7 +113,7 @@ fn table_of<'a>(entry: &'a Entry, log: &Log) -> Option<&'a Table> {
     let Entry { key: name, key_at, node } = entry;
     let table = match &node.value {
         Value::Table(table) => table,
-        // Told already.
+        // Reported already.
         Value::Broken => return None,
         other => {
             let message = format!("`{name}` in [ports] must be a table, not {}", other.kind());

@@ -10,7 +10,7 @@ pub use crate::nic_source::NicSource;
 use crate::overrides;
 use crate::read;
 use crate::read::judge::JudgeDraft;
-use crate::scenario::{Case, Experiment, InstructionTime};
+use crate::scenario::{Case, Experiment};
 use crate::suggest::{did_you_mean, list};
 use crate::syntax;
 use crate::tree::{Node, Origin, Value};
@@ -57,7 +57,7 @@ impl Reader {
         self
     }
 
-    /// Whose NICs the experiment will run on; emulated unless said otherwise.
+    /// Whose NICs the experiment will run on; emulated by default.
     #[must_use]
     pub const fn nics(mut self, nics: NicSource) -> Self {
         self.nics = nics;
@@ -107,14 +107,14 @@ impl Reader {
         let draft = read::scenario(&file, log);
         check::scenario(&draft, &case.table, self.nics, log);
         let requirements = check::requirement::resolve(read::requirements(&file, log), &draft, log);
-        let instruction = file.take(&keys::INSTRUCTION);
+        let instruction = file.settled(&keys::INSTRUCTION);
         check::instruction::check(instruction, &draft, &case.table, self.nics, log);
         Some(Case {
             name: case.label.name.clone(),
             about: case.about.clone(),
             paper_result: case.paper.clone(),
             kernel: case.kernel.clone(),
-            instruction: instruction.or_default(InstructionTime::default())?,
+            instruction: instruction?,
             scenario: draft.finish()?,
             requirements: requirements?,
         })

@@ -40,7 +40,7 @@ impl FromStr for Threshold {
 }
 
 const EXAMPLE: &str =
-    "Write FIGURE, of NAME if it must be said, and a factor: range > 1.2x, rate of load < 0.9x";
+    "Write FIGURE, of NAME if there are several, and a factor: range > 1.2x, rate of load < 0.9x";
 
 fn read(text: &str) -> Result<Threshold, Wrong> {
     let wrong = |why: String| (why, EXAMPLE.to_owned());

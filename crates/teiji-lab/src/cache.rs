@@ -3,7 +3,7 @@
 //! Lies in `$XDG_CACHE_HOME/teiji` (else `~/.cache/teiji`):
 //!
 //! ```text
-//! kernels/ headers/ modules/     one folder an item, a symbolic link for each name asked for
+//! kernels/ headers/ modules/     one folder an item, a symbolic link for each requested name
 //! qemu/ packages/ debug-kernels/ toolchains/
 //! apt/<release>/                 private package index and unfinished downloads
 //! *.lock                         one process fills, many use
@@ -155,7 +155,7 @@ impl Cache {
         progress: &mut dyn Progress,
     ) -> Result<Item, CacheError> {
         let _filling = Filling::wait(&self.dir, progress)?;
-        // Somebody else may have fetched it while this process waited; damage was told before.
+        // Somebody else may have fetched it while this process waited; damage was reported before.
         if let Some(item) = self.usable(Kind::Kernel, name, freshness, &mut ()) {
             return Ok(item);
         }
@@ -283,7 +283,7 @@ impl Cache {
         Ok(self.store(Kind::Package, unfinished, &id, name, &archives)?.root())
     }
 
-    /// The item, if it may be used as it is; damage is told and means "fetch again".
+    /// The item, if it may be used as it is; damage is reported and means "fetch again".
     fn usable(
         &self,
         kind: Kind,

@@ -303,7 +303,7 @@ impl Fetcher {
     }
 
     /// Downloads what `args` lead to. Where the index is newer or older than the files on the
-    /// server, both are asked for once more.
+    /// server, both are requested once more.
     fn get(
         &mut self,
         origin: Origin,

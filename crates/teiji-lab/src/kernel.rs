@@ -89,7 +89,7 @@ pub enum KernelError {
     Unreadable {
         /// Which one.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -98,7 +98,7 @@ pub enum KernelError {
     Unpacked {
         /// The new file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

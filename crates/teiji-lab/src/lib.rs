@@ -5,7 +5,7 @@
 //! * [`machine`] – the virtual machine as a QEMU command line,
 //! * [`initramfs`] – the guest's initial file system,
 //! * [`vm`] – runs one machine to its end,
-//! * [`console`] – what the guest's kernel said,
+//! * [`console`] – what the guest's kernel printed,
 //! * [`protocol`] – what the guest tells the host,
 //! * [`guest_modules`] – the modules in the guest's file system,
 //! * [`guest`] – what `teiji` does as the guest's init,

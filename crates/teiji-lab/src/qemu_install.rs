@@ -93,7 +93,7 @@ impl Qemu {
         let text = qemu.run(&["--version"])?;
         let shown = qemu.program.display();
         qemu.version = QemuVersion::parse(&text)
-            .ok_or_else(|| format!("{shown} does not tell its version"))?;
+            .ok_or_else(|| format!("{shown} does not print its version"))?;
         if qemu.version < MINIMUM {
             return Err(format!("{shown} is {}", qemu.version));
         }

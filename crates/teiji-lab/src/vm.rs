@@ -73,7 +73,7 @@ pub enum VmError {
     /// Somebody ended QEMU with a signal.
     #[error("the guest's QEMU was ended by a signal ({by}); run it again")]
     Terminated {
-        /// What QEMU said of it.
+        /// QEMU's message.
         by: String,
     },
     /// The guest reported that it cannot go on.
@@ -92,7 +92,7 @@ pub enum VmError {
         /// The guest's last lines.
         console: Vec<String>,
     },
-    /// The caller asked to stop.
+    /// The caller requested the stop.
     #[error("interrupted")]
     Interrupted,
     /// The stream of messages is damaged.

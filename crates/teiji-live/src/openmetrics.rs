@@ -108,7 +108,7 @@ fn of_interfaces(each: &Each<'_>) -> Vec<Metric> {
     vec![
         Metric::gauge(
             "interface_carrier",
-            "1 if the other end of the wire answers, 0 if not or if the interface is gone",
+            "1 if the other end of the wire answers, 0 if not or if the interface is missing",
             each.interface(|i| Some(flag(i.traffic.as_ref().is_some_and(|t| t.carrier)))),
         ),
         Metric::counter(

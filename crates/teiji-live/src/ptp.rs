@@ -1,4 +1,4 @@
-//! The state of `ptp4l`, asked for by a thread of its own: `pmc` waits for answers.
+//! The state of `ptp4l`, queried by a thread of its own: `pmc` waits for answers.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use teiji_doctor::facts::Ptp4l;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Asks until this is dropped.
+/// Queries until this is dropped.
 #[derive(Debug)]
 pub(crate) struct PtpWatch(Arc<Shared>);
 

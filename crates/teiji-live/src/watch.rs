@@ -31,7 +31,7 @@ const WAIT: Span = Span::from_millis(50);
 /// than a frame.
 const GATHER: Duration = Duration::from_millis(10);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Flows of an interface that are told apart.
+/// Flows of an interface that are distinguished.
 const FLOWS: usize = 256;
 /// A flow that was silent in so many intervals is forgotten.
 const SILENT: u32 = 60;

@@ -30,7 +30,7 @@ pub enum BindingError {
     /// The experiment has no such host.
     #[error("the experiment has no host `{host}`; it has {}", .there.join(", "))]
     Host {
-        /// What was asked for.
+        /// What was requested.
         host: String,
         /// The experiment's hosts.
         there: Vec<String>,
@@ -40,7 +40,7 @@ pub enum BindingError {
     Wire {
         /// The host.
         host: String,
-        /// What was asked for.
+        /// What was requested.
         wire: String,
         /// The wires it is on.
         there: Vec<String>,

@@ -7,7 +7,7 @@ use crate::netlink::KernelError;
 /// Why a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The kernel said no.
+    /// The kernel refused.
     Kernel(KernelError),
     /// A sentence says it all.
     Text(String),

@@ -29,7 +29,7 @@ pub enum NetError {
     /// A step failed; what had been done before it was undone.
     #[error(transparent)]
     Step(#[from] Box<StepError>),
-    /// The caller asked to stop; what had been done was undone.
+    /// The caller requested the stop; what had been done was undone.
     #[error("interrupted while the network was being set up.{}", aftermath(.0))]
     Interrupted(Vec<String>),
     /// Another machine of the experiment is not ready; what had been done here was undone.
@@ -46,9 +46,9 @@ pub enum NetError {
     /// The kernel did not answer a question.
     #[error("cannot observe {what}: {error}")]
     Observe {
-        /// What was asked about.
+        /// What was queried.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: KernelError,
     },
     /// Some things could not be put back.
@@ -65,7 +65,7 @@ pub struct StepError {
     pub ifname: Option<String>,
     /// The step as a command.
     pub command: String,
-    /// What the kernel said, if it was the kernel.
+    /// The kernel's error, if it was the kernel.
     pub kernel: Option<KernelError>,
     /// The sentences: what failed and what to do.
     pub(crate) text: String,

@@ -22,7 +22,7 @@ pub(crate) const NLM_F_CREATE: u16 = 0x400;
 pub(crate) const NLMSG_ERROR: u16 = 2;
 pub(crate) const NLMSG_DONE: u16 = 3;
 
-/// `NLA_F_NESTED`, set on nests because strict kernels ask for it.
+/// `NLA_F_NESTED`, set on nests because strict kernels request it.
 const NESTED: u16 = 0x8000;
 /// `NLA_TYPE_MASK`: the type without the nested and byte-order flags.
 const TYPE_MASK: u16 = 0x3fff;

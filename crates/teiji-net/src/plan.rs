@@ -65,7 +65,7 @@ pub enum PlanError {
         /// What the qdisc takes.
         needs: u16,
     },
-    /// A qdisc the kernel cannot be told.
+    /// A qdisc that the kernel cannot take.
     #[error("{host}'s port on `{wire}`: {error}")]
     Qdisc {
         /// The host.

@@ -71,7 +71,7 @@ pub(crate) fn of_port(port: &Port) -> Vec<ProcessingSetting> {
     of(&port.processing)
 }
 
-/// The settings that this asks for.
+/// The settings that this requests.
 pub(crate) fn of(processing: &Processing) -> Vec<ProcessingSetting> {
     use ProcessingSetting as S;
     let Processing { irq, napi, rps, xps, bql, gso_max_size } = processing;

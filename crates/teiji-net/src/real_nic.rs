@@ -121,7 +121,7 @@ pub enum Refusal {
     /// It is not there.
     #[error("there is no interface `{ifname}` here; there are {}", .there.join(", "))]
     NotFound {
-        /// What was asked for.
+        /// What was requested.
         ifname: String,
         /// What is there.
         there: Vec<String>,
@@ -191,7 +191,7 @@ pub enum Refusal {
     Look {
         /// The NIC.
         ifname: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: KernelError,
     },
 }
@@ -435,7 +435,7 @@ fn put_channels(ifname: &str, wanted: Channels) -> Result<(), String> {
 /// namespace.
 ///
 /// # Errors
-/// A sentence: the driver's maximum, or what it said.
+/// A sentence: the driver's maximum, or its error.
 pub(crate) fn set_queues(ifname: &str, queues: u16, tx_queues: u32) -> Result<(), String> {
     let wanted = u32::from(queues);
     let mut channels = match ethtool::channels(ifname) {

@@ -16,7 +16,7 @@ use crate::netlink::{KernelError, qdisc};
 use crate::plan::{Attachment, Plan};
 use crate::receive_trace;
 
-/// Any link will do to ask for a qdisc; this one is always there.
+/// Any link will do to request a qdisc; this one is always there.
 const LOOPBACK: u32 = 1;
 
 /// Rights that every plan needs, and what for.

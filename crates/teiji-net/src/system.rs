@@ -89,7 +89,7 @@ pub enum SystemRefusal {
     ReadOnly {
         /// Its name.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: KernelError,
     },
 }
@@ -107,7 +107,7 @@ pub(crate) fn of_host(host: &Host) -> Vec<SystemSetting> {
     of_kernel(&host.system, host.cpu)
 }
 
-/// The settings that this asks for; threads are those of `cpu`, or of all.
+/// The settings that this requests; threads are those of `cpu`, or of all.
 pub(crate) fn of_kernel(system: &System, cpu: Option<u16>) -> Vec<SystemSetting> {
     let System {
         ksoftirqd,

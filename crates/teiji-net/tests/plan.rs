@@ -289,7 +289,7 @@ fn interface_names_a_shell_would_take_apart_are_quoted() {
     assert!(script.contains("ip link set dev '$(x)' netns listener"), "{script}");
 }
 
-/// A vtsn wire whose first host asks for everything about its kernel and its NIC.
+/// A vtsn wire whose first host requests everything about its kernel and its NIC.
 fn prioritised() -> Scenario {
     let mut scenario = scenario(None, UDP4);
     scenario.wires[0].nic = Nic::Vtsn;

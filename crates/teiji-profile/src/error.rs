@@ -17,7 +17,7 @@ pub enum ProfileError {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The journal is of another version, or damaged.

@@ -218,7 +218,7 @@ pub fn revert(store: &Store) -> Result<Reverted, ProfileError> {
 /// Keeps what was applied for good.
 ///
 /// # Errors
-/// If nothing waits for that, or it cannot be applied at each start as was asked for: it waits on then.
+/// If nothing waits for that, or it cannot be applied at each start as was requested: it waits on then.
 pub fn confirm(store: &Store) -> Result<Journal, ProfileError> {
     let locked = store.lock()?;
     let journal = locked.journal()?.filter(|one| one.confirm_by_ms.is_some());

@@ -164,7 +164,7 @@ impl Store {
         Ok(Some(journal))
     }
 
-    /// What was put back last without being told to, and why.
+    /// What was put back last without a request, and why.
     pub fn note(&self) -> Option<String> {
         Some(fs::read_to_string(self.path("note")).ok()?.trim().to_owned())
     }

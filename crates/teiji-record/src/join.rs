@@ -42,7 +42,7 @@ pub struct Facts {
     pub apart: BTreeSet<u16>,
 }
 
-/// What is known of one listener beside the frames it heard.
+/// What is known of one listener beside the frames it received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerFacts {
     /// The planned flows of which it received a frame.

@@ -17,7 +17,7 @@ pub enum JsonFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         source: io::Error,
     },
     /// It is not JSON, or lacks what its version promises.

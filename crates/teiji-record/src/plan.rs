@@ -21,7 +21,7 @@ pub struct FlowPlan {
     pub period: Span,
     /// When and how a frame was to be handed to the kernel.
     pub mode: SendMode,
-    /// Transmit stamps were asked for.
+    /// Transmit stamps were requested.
     pub tx_stamps: bool,
 }
 

@@ -98,7 +98,7 @@ pub enum Against {
 pub type Remedy<'a> = (&'a str, Vec<(&'a MemberSummary, &'a [LoadReport])>);
 
 /// Ranks `cases`, as remedies for the one that `judge` names, `normal`, or the first; `None`
-/// unless `judge` asks for it and every case was measured.
+/// unless `judge` requests it and every case was measured.
 pub fn ranking(judge: &Judge, cases: &[Remedy<'_>]) -> Option<Ranking> {
     if !judge.rank || cases.len() < 2 || cases.iter().any(|(_, members)| members.is_empty()) {
         return None;

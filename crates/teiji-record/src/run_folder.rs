@@ -44,7 +44,7 @@ pub enum RunFolderError {
         action: &'static str,
         /// With what.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         source: io::Error,
     },
     /// There is nothing of that name.

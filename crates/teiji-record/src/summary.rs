@@ -48,7 +48,7 @@ pub struct Summary {
     /// Whether each case fulfils what is required of it; empty if nothing is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
-    /// The cases as remedies, if the experiment asks for that.
+    /// The cases as remedies, if the experiment requests that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranking: Option<Ranking>,
 }

@@ -41,7 +41,7 @@ pub enum RecordsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         source: io::Error,
     },
     /// The file could not be encoded.

@@ -45,7 +45,7 @@ pub struct Program {
 }
 
 impl Host {
-    /// Connects. `ssh` may ask for a password or about an unknown host key, on the terminal.
+    /// Connects. `ssh` may request a password or about an unknown host key, on the terminal.
     ///
     /// # Errors
     /// [`RemoteError::Connect`] with ssh's own words.

@@ -25,7 +25,7 @@ use crate::units::Glyphs;
 /// One sentence, with the word it may begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// "Yes", "No" or "Only with …", if the question asks for one.
+    /// "Yes", "No" or "Only with …", if the question requests one.
     pub lead: Option<String>,
     /// The rest, ends with a full stop.
     pub sentence: String,

@@ -128,7 +128,7 @@ pub fn verdict(comparison: &Comparison<'_>, glyphs: &Glyphs) -> String {
         (_, false) => "wider",
     };
     match (old_range.members, new_range.members) {
-        (1, 1) => format!("The {what} is {direction} after, judged by one sample each."),
+        (1, 1) => format!("The {what} is {direction} after, from one sample each."),
         (1, _) | (_, 1) => {
             format!("The {what} is {direction} after; one side is a single sample.")
         }

@@ -1,4 +1,4 @@
-//! The delay between two captures, in words: which flows are told, and what
+//! The delay between two captures, in words: which flows are shown, and what
 //! became of their frames.
 
 use teiji_record::Summary;
@@ -6,7 +6,7 @@ use teiji_stats::{DelayStatistics, PointCounts};
 
 use crate::units::{Glyphs, count};
 
-/// Flows that are told; all are in the JSON.
+/// Flows that are shown; all are in the JSON.
 pub const LISTED: usize = 10;
 
 /// The flows with their delay, the one with the most matched frames first.
@@ -45,6 +45,6 @@ pub fn counts(delay: &DelayStatistics, glyphs: &Glyphs) -> String {
     };
     add("only at", |point| point.alone);
     add("more copies at", |point| point.copies);
-    add("not told apart from equal ones at", |point| point.unclear);
+    add("not distinguished from equal ones at", |point| point.unclear);
     format!("{}.", parts.join("; "))
 }

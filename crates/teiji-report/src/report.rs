@@ -297,7 +297,7 @@ pub mod station {
     pub const HANDED_OVER: &str = "handed over";
     /// The kernel queues it.
     pub const QDISC: &str = "entered the qdisc";
-    /// The driver has told the NIC.
+    /// The driver has handed the frame to the NIC.
     pub const NIC: &str = "handed to the NIC";
     /// The analyser sees it.
     pub const WIRE: &str = "on the wire";
@@ -309,15 +309,15 @@ pub mod station {
 
 /// Names of the stations on a round trip's way.
 pub mod round_station {
-    /// The asking program is about to send.
+    /// The requester's program is about to send.
     pub const SENT: &str = "sent";
     /// The responder's kernel has the request.
     pub const ARRIVED: &str = "arrived at the responder";
     /// The responder hands the reply over.
     pub const LEFT: &str = "reply sent";
-    /// The asking kernel has the reply.
+    /// The requester's kernel has the reply.
     pub const BACK: &str = "reply arrived";
-    /// The asking program has the reply.
+    /// The requester's program has the reply.
     pub const RECEIVED: &str = "program has it";
 }
 

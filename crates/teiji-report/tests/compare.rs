@@ -200,7 +200,7 @@ fn the_headline_of_both_media_is_the_verdict_on_the_limits() {
         "<th>after/before</th>",
         "<td>1.39×</td>",
         "Histogram of the deviations",
-        "The range is wider after, judged by one sample each.",
+        "The range is wider after, from one sample each.",
         "One sample has no spread",
     ] {
         assert!(page.contains(part), "{part}");

@@ -65,7 +65,7 @@ pub struct Hosting<'a> {
 
 /// A kernel and the file system that goes with it.
 struct Guest {
-    /// The kernel's name in the cases that ask for it; `None` for the others.
+    /// The kernel's name in the cases that request it; `None` for the others.
     name: Option<String>,
     kernel: Kernel,
     qemu: Qemu,

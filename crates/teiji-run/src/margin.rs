@@ -134,7 +134,7 @@ pub struct Findings {
     pub testbed: &'static str,
     /// The kernel it ran on.
     pub kernel: Option<String>,
-    /// What was asked for; the recommendation says what was reached.
+    /// What was requested; the recommendation says what was reached.
     pub wanted_probability: f64,
     /// What the loads did.
     pub loads: Vec<LoadReport>,

@@ -84,7 +84,7 @@ pub fn compare(
     Ok(Verdict { identical, sentence })
 }
 
-/// What of that which decides over the records is not the same.
+/// What of that which determines the records is not the same.
 fn why(before: &Manifest, after: &Manifest) -> String {
     let (Some(before), Some(after)) = (&before.lab, &after.lab) else {
         return "In real time runs always differ.".to_owned();

@@ -282,7 +282,7 @@ fn job(request: &Request) -> Job {
 }
 
 /// Measures all members, several at a time in the laboratory; records and manifest are written
-/// as soon as one has ended. `None`: not begun, because somebody asked to stop.
+/// as soon as one has ended. `None`: not begun, because a stop was requested.
 fn measure_all(
     request: &Request,
     bench: &Bench,

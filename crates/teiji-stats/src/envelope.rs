@@ -33,7 +33,7 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// Buckets kept unless told otherwise: up to this many points are kept one
+    /// Buckets kept by default: up to this many points are kept one
     /// by one (6 MiB).
     pub const CAPACITY: usize = 250_000;
 

@@ -56,7 +56,7 @@ pub struct PointStatistics {
 /// What became of a flow's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Frames the experiment asked for.
+    /// Frames the experiment requested.
     pub planned: u64,
     /// Frames handed to the kernel successfully.
     pub sent: u64,

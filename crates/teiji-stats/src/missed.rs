@@ -1,4 +1,4 @@
-//! How frames missed their time: told by those frames alone.
+//! How frames missed their time: from those frames alone.
 
 use serde::{Deserialize, Serialize};
 use teiji_core::frame::{FrameRow, TxError};

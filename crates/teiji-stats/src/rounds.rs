@@ -21,9 +21,9 @@ pub struct RoundView {
     pub responder_arrived: Option<Instant<Tai>>,
     /// The responder handed the reply over.
     pub responder_left: Option<Instant<Tai>>,
-    /// The asking kernel had the reply.
+    /// The requester's kernel had the reply.
     pub reply_kernel: Option<Instant<Tai>>,
-    /// The asking program had the reply; `None`: it never came.
+    /// The requester's program had the reply; `None`: it never came.
     pub received: Option<Instant<Tai>>,
     /// The kernel did not take the request.
     pub send_failed: bool,
@@ -38,9 +38,9 @@ pub enum Part {
     There,
     /// From the responder's kernel to its send call.
     Responder,
-    /// From the responder's send call to the asking kernel.
+    /// From the responder's send call to the requester's kernel.
     Back,
-    /// From the asking kernel to the asking program.
+    /// From the requester's kernel to the requester's program.
     WakeUp,
     /// Of `There`: from the interrupt at the responder to the softirq that takes the request
     /// from the NIC.

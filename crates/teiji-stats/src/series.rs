@@ -41,7 +41,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Deviations kept for exact percentiles, unless told otherwise (8 MiB).
+    /// Deviations kept for exact percentiles, by default (8 MiB).
     pub const EXACT_LIMIT: usize = 1 << 20;
 
     /// An empty series.

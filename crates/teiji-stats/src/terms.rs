@@ -12,7 +12,7 @@ pub struct FlowTerms {
     pub period: Span,
     /// When and how a frame is handed to the kernel.
     pub mode: SendMode,
-    /// Transmit stamps were asked for.
+    /// Transmit stamps were requested.
     pub stamps_requested: bool,
     /// Packets on the flow's socket that were not test frames.
     pub foreign: u64,

@@ -1,4 +1,4 @@
-//! A system call that failed: which, and what the kernel said.
+//! A system call that failed: which, and the kernel's error.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Flow control of the kernel module `prioflow`: what a socket asks of it and is told.
+//! Flow control of the kernel module `prioflow`: what a socket requests of it and learns from it.
 //! The structures are those of kernel/uapi/prioflow.h, which says what they mean and which
 //! error is which.
 //!
@@ -39,7 +39,7 @@ pub struct Send {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receive {
-    /// The level of what comes, 0 to 14; [`NO_LEVEL`] asks for nothing.
+    /// The level of what comes, 0 to 14; [`NO_LEVEL`] requests nothing.
     pub level: i32,
     /// The smallest datagram that comes, octets.
     pub payload: u32,
@@ -47,13 +47,13 @@ pub struct Receive {
     pub high: u32,
     /// Bytes from which it is not any more; 0: half of that.
     pub low: u32,
-    /// Bytes for what can still come after asking. From the kernel.
+    /// Bytes for in-flight frames after XOFF. From the kernel.
     pub headroom: u32,
     /// As many frames. From the kernel.
     pub frames: u32,
     /// `SO_RCVBUF` in bytes. From the kernel.
     pub buffer: u32,
-    /// How often the socket has asked. From the kernel.
+    /// How often the socket's port has sent XOFF. From the kernel.
     pub pause_requests: u32,
 }
 

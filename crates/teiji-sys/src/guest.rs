@@ -29,13 +29,13 @@ pub enum GuestError {
         kind: String,
         /// Where.
         target: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
     /// A kernel module was refused.
     #[error("the kernel refused the module: {} ({error})", module_reason(error.errno()))]
     Module {
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
     /// The kernel's random numbers could not be given a start.
@@ -46,7 +46,7 @@ pub enum GuestError {
     Power {
         /// `power off` or `restart`.
         action: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
 }

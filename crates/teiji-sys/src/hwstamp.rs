@@ -40,7 +40,7 @@ pub fn get(name: &str) -> Result<HardwareStamps, InterfaceError> {
 }
 
 /// Changes the setting of interface `name` and gives what the driver made of
-/// it: it may stamp more than asked for. Needs `CAP_NET_ADMIN`.
+/// it: it may stamp more than requested. Needs `CAP_NET_ADMIN`.
 ///
 /// # Errors
 /// If there is no such interface, the right is missing, or the driver refuses the setting.
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_interface_without_hardware_timestamps_is_an_error_of_its_own() {
-        // Somebody without rights is refused before the driver is asked.
+        // Somebody without rights is refused before the driver is queried.
         assert!(matches!(
             Enabled::on("lo", true, true),
             Err(InterfaceError::NotSupported { .. } | InterfaceError::NoRight { .. })

@@ -75,7 +75,7 @@ fn empty_request(name: InterfaceName) -> libc::ifreq {
     ifreq
 }
 
-/// Asks for a value that is stored in the `ifreq` itself.
+/// Requests a value that is stored in the `ifreq` itself.
 pub(crate) fn simple<T>(
     call: &'static str,
     request: libc::c_ulong,

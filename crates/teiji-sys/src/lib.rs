@@ -6,7 +6,7 @@
 //! * [`netns`] – network namespaces,
 //! * [`interface`] – names, indices, addresses and sizes of interfaces,
 //! * [`ethtool`] – queues, driver, counters and time stamping of a NIC,
-//! * [`flow`] – what sockets ask of the kernel module prioflow,
+//! * [`flow`] – what sockets request of the kernel module prioflow,
 //! * [`hwstamp`] – switching hardware time stamps on and back,
 //! * [`pass`] – passing descriptors between processes,
 //! * [`pidfd`] – another process's end and descriptors,

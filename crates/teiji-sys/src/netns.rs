@@ -36,7 +36,7 @@ pub enum NetnsError {
     Open {
         /// Which file.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: std::io::Error,
     },
     /// No thread could be started.
@@ -47,7 +47,7 @@ pub enum NetnsError {
     Sys {
         /// `make` or `enter`.
         action: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
 }

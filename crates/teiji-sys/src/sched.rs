@@ -19,7 +19,7 @@ pub enum SchedError {
          /etc/security/limits.conf"
     )]
     NoRealtimeRight {
-        /// What was asked for.
+        /// What was requested.
         priority: RtPriority,
         /// The highest priority that `RLIMIT_RTPRIO` allows.
         limit: u64,
@@ -30,7 +30,7 @@ pub enum SchedError {
          group has no real-time budget (cpu.rt_runtime_us), or a sandbox forbids it"
     )]
     NoRealtimeBudget {
-        /// What was asked for.
+        /// What was requested.
         priority: RtPriority,
     },
     /// The CPU does not exist, is offline, or is not allowed here.
@@ -38,7 +38,7 @@ pub enum SchedError {
         "CPU {cpu} cannot be used: it does not exist, is offline, or this process is confined to others; allowed here: {allowed}"
     )]
     Cpu {
-        /// What was asked for.
+        /// What was requested.
         cpu: u16,
         /// The CPUs that are allowed, as a list like `0-1,3`.
         allowed: String,

@@ -4,7 +4,7 @@
 //! * [`Socket`] – opening, binding, options,
 //! * [`Sender`] – one message a call, with its launch time,
 //! * [`Receiver`] – many messages a call, with their time stamps,
-//! * [`Kind`] – sockets as another program asks for them, or has them,
+//! * [`Kind`] – sockets as another program requests them, or has them,
 //! * `filter` – of all frames only test frames,
 //! * [`event`] – what the error queue reports about frames that were sent.
 #![expect(unsafe_code, reason = "sockets take pointers to addresses and options")]
@@ -231,7 +231,7 @@ impl Socket {
         self.set("setsockopt SO_TXTIME", libc::SOL_SOCKET, SO_TXTIME, &value)
     }
 
-    /// Asks for stamps of every frame that is sent: when it entered the qdisc
+    /// Requests stamps of every frame that is sent: when it entered the qdisc
     /// and when the driver handed it to the NIC; with `hardware` also when it
     /// left the NIC. They arrive in the error queue without the frame, with a
     /// number that counts this socket's frames from 0.
@@ -253,7 +253,7 @@ impl Socket {
         self.set_timestamping(flags)
     }
 
-    /// Asks for the kernel's stamp of every frame that arrives, and with
+    /// Requests the kernel's stamp of every frame that arrives, and with
     /// `hardware` for the NIC's.
     ///
     /// # Errors
@@ -271,7 +271,7 @@ impl Socket {
         self.set("setsockopt SO_TIMESTAMPING", libc::SOL_SOCKET, SO_TIMESTAMPING_NEW, &flags)
     }
 
-    /// Asks for a receive buffer of `bytes`, beyond the system's limit where
+    /// Requests a receive buffer of `bytes`, beyond the system's limit where
     /// the process has `CAP_NET_ADMIN`.
     ///
     /// # Errors
@@ -284,7 +284,7 @@ impl Socket {
             })
     }
 
-    /// Asks for a send buffer of `bytes` (the kernel doubles it), beyond the system's limit where
+    /// Requests a send buffer of `bytes` (the kernel doubles it), beyond the system's limit where
     /// the process has `CAP_NET_ADMIN`.
     ///
     /// # Errors

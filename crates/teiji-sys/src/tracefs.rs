@@ -42,7 +42,7 @@ pub enum TraceError {
     File {
         /// Which, below its root.
         file: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// What the kernel says of its own events is not understood.
@@ -421,7 +421,7 @@ impl Stalls {
                 sum = Some(sum.unwrap_or(0) + slept);
             }
         }
-        sum.ok_or_else(|| io::Error::other("the kernel's thread hwlatd is gone"))
+        sum.ok_or_else(|| io::Error::other("the kernel's thread hwlatd has ended"))
     }
 }
 

@@ -104,7 +104,7 @@ impl fmt::Display for Cause {
             Self::Blocked => f.write_str("the sender was blocked"),
             Self::Sender => f.write_str("the sender, up to the qdisc"),
             Self::Qdisc => f.write_str("qdisc, up to the driver"),
-            Self::Queued(context) => write!(f, "in the qdisc, until {context} went on with it"),
+            Self::Queued(context) => write!(f, "in the qdisc, until {context} dequeued it"),
             Self::Held => f.write_str("in the qdisc, until its timer expired"),
             Self::Release => f.write_str("transmit softirq, up to the driver"),
             Self::Away => f.write_str("NIC, wire and the stack at the other end"),

@@ -22,7 +22,7 @@ pub(crate) fn picoseconds(ns: i64) -> Ps {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The function of this hook was entered; the values that it asks for.
+    /// The function of this hook was entered; the values that it requests.
     Entry(u16, Vec<u8>),
     /// It was left.
     Exit(u16, Vec<u8>),

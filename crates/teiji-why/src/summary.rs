@@ -99,7 +99,7 @@ pub struct FlowCauses {
     pub causes: Vec<CauseRow>,
     /// From the fastest frames to the slowest one.
     pub ranks: Vec<Rank>,
-    /// The frames that were asked for.
+    /// The frames that were requested.
     pub shown: Vec<FramePath>,
 }
 

@@ -19,7 +19,7 @@ pub enum CycleError {
     /// The margin is negative.
     #[error("a margin of {0} would wake after the departure; use zero or more")]
     Margin(Span),
-    /// The thread cannot be scheduled as asked.
+    /// The thread cannot be scheduled as requested.
     #[error(transparent)]
     Scheduling(#[from] SchedError),
 }

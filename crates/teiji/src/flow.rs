@@ -58,8 +58,11 @@ pub enum FlowError {
         /// The highest there is.
         highest: Level,
     },
-    /// Only UDP sockets can.
-    #[error("only UDP sockets take part in flow control: TCP has its own")]
+    /// The socket is not a UDP socket.
+    #[error(
+        "this is not a UDP socket, and prioflow controls the flow of UDP sockets only; a TCP \
+         connection has flow control of its own"
+    )]
     NotUdp,
     /// The senders' room is taken.
     #[error(

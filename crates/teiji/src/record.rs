@@ -22,7 +22,7 @@ pub struct TxRecord {
     pub tx_kernel: Option<Instant<Tai>>,
     /// Left the NIC (`SOF_TIMESTAMPING_TX_HARDWARE`).
     pub tx_hardware: Option<Instant<Phc>>,
-    /// Why the kernel refused or dropped it, if it said so.
+    /// Why the kernel refused or dropped it, if it reported so.
     pub tx_error: Option<TxError>,
 }
 
@@ -35,7 +35,7 @@ pub struct TalkerLog {
     pub frames: Vec<TxRecord>,
     /// True if the talker was stopped before its last frame.
     pub interrupted: bool,
-    /// Transmit stamps were asked for.
+    /// Transmit stamps were requested.
     pub stamps_requested: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Round trips: a [`Requester`] asks, a [`Reflector`] answers.
+//! Round trips: a [`Requester`] sends requests, a [`Reflector`] replies.
 //!
 //! Both use UDP and the test header with what [`Echo`](teiji_core::wire::Echo)
 //! adds. A request that stays without reply costs one time-out and is on record;

@@ -3,7 +3,7 @@
 use teiji_core::domain::RtPriority;
 use teiji_sys::sched::{self, Nice, Pinned, Realtime, SchedError};
 
-/// Scheduling that a run asks for. The default changes nothing.
+/// Scheduling that a run requests. The default changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
     /// `SCHED_FIFO` priority; `None` leaves the thread's class.
@@ -15,7 +15,7 @@ pub struct Scheduling {
     pub lock_memory: bool,
 }
 
-/// The thread is scheduled as asked while this lives, and as before
+/// The thread is scheduled as requested while this lives, and as before
 /// afterwards.
 #[derive(Debug)]
 #[must_use = "scheduling is given back when this is dropped"]
@@ -33,7 +33,7 @@ impl Entered {
     }
 }
 
-/// Something that runs on a thread which is scheduled as it asked already, so that whoever
+/// Something that runs on a thread which is already scheduled as requested, so that whoever
 /// waits for it does not wait for its turn among ordinary threads. Stays on its thread.
 #[derive(Debug)]
 #[must_use = "scheduling is given back when this is dropped"]
@@ -43,7 +43,7 @@ pub struct Scheduled<T> {
 }
 
 impl Scheduling {
-    /// Locks the process's memory, if asked for. May be called again.
+    /// Locks the process's memory, on request. May be called again.
     pub(crate) fn lock_memory(self) -> Result<(), SchedError> {
         if self.lock_memory { sched::lock_memory() } else { Ok(()) }
     }

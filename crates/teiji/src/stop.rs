@@ -30,7 +30,7 @@ impl StopFlag {
         &self.0
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether a stop was requested.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -320,7 +320,7 @@ impl TalkerBuilder {
         self
     }
 
-    /// Asks for time stamps, to be taken by [`Talker::take_reports`].
+    /// Requests time stamps, to be taken by [`Talker::take_reports`].
     pub fn stamps(mut self, stamps: TxStamps) -> Self {
         self.0.stamps = stamps;
         self

@@ -26,7 +26,7 @@ const SPREAD: i64 = 101;
 /// Round trips between two busy CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
-    /// The CPU that asks and the one that answers.
+    /// The requester's CPU and the responder's.
     pub cpus: [u16; 2],
     /// How many round trips were made.
     pub round_trips: u32,
@@ -64,7 +64,7 @@ pub fn measure(cpus: [u16; 2], round_trips: u32) -> Result<Turns, SchedError> {
     })
 }
 
-/// Who has been asked how often, and who has answered.
+/// Requests and replies so far.
 #[derive(Default)]
 struct Ball {
     asked: AtomicU32,
@@ -114,7 +114,7 @@ fn answer(
         Ok(scheduled) => (Some(scheduled), Ok(())),
         Err(error) => (None, Err(error)),
     };
-    // Whoever asks waits for this.
+    // The requester waits for this.
     let _ = ready.send(result);
     if scheduled.is_none() {
         return;

@@ -17,7 +17,7 @@ use teiji_sys::pidfd::PidFd;
 use teiji_sys::socket::{BufferOption, Socket};
 
 fn main() {
-    // Nextest and others ask for a list of tests.
+    // Nextest and others request a list of tests.
     if std::env::args().any(|argument| argument == "--list") {
         println!("supervise: test");
         return;
@@ -87,7 +87,7 @@ fn works(messages: &Path) {
     here.send(b"hello").unwrap();
     let mut data = [0; 9];
     assert_eq!(there.recv(&mut data).unwrap(), 5);
-    // Close on exec, as Rust asks for it.
+    // Close on exec, as Rust requests it.
     let link = format!("/proc/self/fdinfo/{}", std::os::fd::AsRawFd::as_raw_fd(&here));
     let flags = fs::read_to_string(link).unwrap();
     assert!(flags.contains("02000002"), "{flags}");

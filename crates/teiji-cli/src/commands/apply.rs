@@ -53,7 +53,7 @@ struct Named {
     named: Option<String>,
 }
 
-/// Show where this machine is other than a profile says. Changes nothing.
+/// Show where this machine differs from a profile. Changes nothing.
 ///
 /// Exits with 4 if there is a difference.
 #[derive(clap::Args)]
@@ -109,7 +109,7 @@ pub fn apply(args: &ApplyArgs) -> anyhow::Result<Exit> {
     let name = &source.file;
     if applied == Applied::Already {
         output::line(format_args!(
-            "{name} is applied already, and the machine is as it says{}",
+            "{name} is applied already, and the machine has its settings{}",
             starts(args.at_boot)
         ))?;
         return Ok(Exit::Success);
@@ -126,7 +126,7 @@ pub fn apply(args: &ApplyArgs) -> anyhow::Result<Exit> {
             format_span(time)
         ))?,
         None => output::line(format_args!(
-            "{name} is applied, and the kernel says the same{}; `teiji revert` puts everything back",
+            "{name} is applied, and the kernel reports the same settings{}; `teiji revert` puts everything back",
             starts(args.at_boot)
         ))?,
     }
@@ -153,7 +153,7 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
         output::line(difference)?;
     }
     if differences.is_empty() {
-        output::line(format_args!("this machine is as {} says", source.file))?;
+        output::line(format_args!("this machine has the settings of {}", source.file))?;
         return Ok(Exit::Success);
     }
     Ok(Exit::Unfulfilled)

@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         );
     }
     let ssh = SshOptions { config: args.ssh_config.clone() };
-    // One after the other: each may ask for a password.
+    // One after the other: each may request a password.
     let mut shells: BTreeMap<Option<&Destination>, Result<Shell, String>> = BTreeMap::new();
     let mut hosts = Vec::new();
     for (name, place) in names.iter() {

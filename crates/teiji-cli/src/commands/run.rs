@@ -222,7 +222,7 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         }
         Place::Lab if args.why.is_some() => {
             mistake!(
-                "--why traces this machine: it goes with --on local; of a run of the laboratory ask afterwards, with `teiji why RUN`"
+                "--why traces this machine: it needs --on local; for a run in the laboratory use `teiji why RUN` afterwards"
             )
         }
         Place::Lab if args.take => mistake!("{TAKE_WITHOUT_BIND}"),

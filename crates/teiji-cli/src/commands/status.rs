@@ -12,7 +12,7 @@ use crate::output;
 
 /// Show the profile that is applied to this machine, and what has changed since.
 ///
-/// Exits with 4 if the machine is other than the profile says, or applying it was interrupted.
+/// Exits with 4 if the machine differs from the profile, or applying it was interrupted.
 #[derive(clap::Args)]
 pub struct Args {
     /// Print it as JSON.
@@ -27,7 +27,7 @@ struct Document {
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Found>,
-    /// What was put back last without being told to.
+    /// What was put back last without a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// A profile is applied at each start.
@@ -57,7 +57,7 @@ struct Found {
     confirm_within_s: Option<u64>,
     /// Nobody will put it back if it is not confirmed.
     unguarded: bool,
-    /// Where the machine is other than the profile says.
+    /// Where the machine differs from the profile.
     differences: Vec<String>,
 }
 

@@ -304,7 +304,7 @@ impl Drop for Warner {
     }
 }
 
-/// The frames after the first `told`, which were reported before.
+/// The frames after the first `reported`, which were reported before.
 fn warning(reading: &Reading, reported: u64) -> String {
     let frames = reading.low - reported;
     let least = reading.least.unwrap_or(Span::ZERO);

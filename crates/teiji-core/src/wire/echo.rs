@@ -24,7 +24,7 @@ const UNKNOWN: i64 = i64::MIN;
 /// The part of a round trip's frame behind the test header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// Asks for a reply.
+    /// Requests a reply.
     Request,
     /// Answers a request.
     Reply {

@@ -1,4 +1,4 @@
-//! The state of the local `ptp4l`, which linuxptp's `pmc` asks for.
+//! The state of the local `ptp4l`, by linuxptp's `pmc`.
 
 use std::fs;
 use std::path::Path;

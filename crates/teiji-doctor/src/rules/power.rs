@@ -17,7 +17,7 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             TIMING,
             Weight::Costs,
             format!(
-                "idle CPUs may enter {}, which takes up to {} µs to leave, as the driver says",
+                "idle CPUs may enter {}, which takes up to {} µs to leave, according to the driver",
                 state.name, state.exit_us
             ),
             Fix::command(format!("cpupower idle-set -D {SHALLOW_US}")),

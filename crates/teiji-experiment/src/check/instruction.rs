@@ -2,7 +2,6 @@
 
 use super::Places;
 use crate::draft::ScenarioDraft;
-use crate::fields::Found;
 use crate::log::Log;
 use crate::nic_source::NicSource;
 use crate::scenario::{InstructionTime, Nic};
@@ -11,13 +10,13 @@ use crate::tree::Table;
 /// The NICs that QEMU emulates run by its clock, and so does its capture of what they send;
 /// the guest's is slower where an instruction takes less than 1 ns.
 pub(crate) fn check(
-    instruction: Found<InstructionTime>,
+    instruction: Option<InstructionTime>,
     draft: &ScenarioDraft,
     tree: &Table,
     nics: NicSource,
     log: &Log,
 ) {
-    let Some(time) = instruction.value().filter(|time| time.slowdown() > 1) else { return };
+    let Some(time) = instruction.filter(|time| time.slowdown() > 1) else { return };
     let emulated = |nic: &Nic| *nic != Nic::Vtsn;
     let wire = draft.wires.iter().find(|wire| wire.nic.as_ref().is_some_and(emulated));
     let (Some(wire), NicSource::Emulated) = (wire, nics) else { return };

@@ -122,7 +122,7 @@ fn load_called(
     draft: &ScenarioDraft,
 ) -> Result<Option<LoadKind>, Wrong> {
     let Ok(load) = name.parse::<LoadKind>() else { return Ok(None) };
-    // Unknown where `loads` is wrong, which is told already.
+    // Unknown where `loads` is wrong, which is reported already.
     let runs = draft.loads.as_ref().map(|loads| loads.contains(&load));
     match (names.is_flow(name), runs) {
         (true, Some(true)) => Err((

@@ -71,7 +71,8 @@ section! {
             table(&JUDGE, "{ flow = \"cycle\", by = \"interval\" }"),
             Absent::Means("the intervals of the first flow");
         /// time per instruction of the laboratory's CPU; less than 1 ns only if all NICs are vtsn
-        const INSTRUCTION: InstructionTime = "instruction", (), Absent::Means("`\"2ns\"`");
+        const INSTRUCTION: InstructionTime =
+            "instruction", (), Absent::Default(InstructionTime::DEFAULT);
         /// the wires, `[wires.NAME]`
         const WIRES: Tables = "wires", &WIRE, Absent::Required("{}");
         /// settings of hosts, `[hosts.NAME]`; wires define the hosts by naming them
@@ -162,9 +163,20 @@ section! {
     }
 }
 
-/// The times an instruction may take, as one writes them.
+/// A time of an instruction as the file has it.
+fn written(time: InstructionTime) -> String {
+    time.to_string().replace(' ', "")
+}
+
+/// All times that an instruction may take, in words: `125 ps, 250 ps … or 16 ns`.
+fn times() -> String {
+    let times: Vec<String> = InstructionTime::all().map(|time| time.to_string()).collect();
+    and(&times.iter().map(String::as_str).collect::<Vec<_>>(), "or")
+}
+
+/// All times that an instruction may take, as the file has them.
 fn instruction_times() -> Vec<String> {
-    InstructionTime::all().map(|time| time.to_string().replace(' ', "")).collect()
+    InstructionTime::all().map(written).collect()
 }
 
 impl Kind for InstructionTime {
@@ -178,6 +190,10 @@ impl Kind for InstructionTime {
     fn schema((): &()) -> Json {
         json!({ "enum": instruction_times() })
     }
+
+    fn toml(&self, (): &()) -> String {
+        format!("{:?}", written(*self))
+    }
 }
 
 impl Value for InstructionTime {
@@ -188,9 +204,7 @@ impl Value for InstructionTime {
                 fields.refuse(
                     key,
                     format!("{key} = \"{text}\" is not possible"),
-                    "The laboratory's processor takes 125, 250 or 500 ps, 1, 2, 4, 8 or 16 ns for \
-                     an instruction."
-                        .to_owned(),
+                    format!("The laboratory's processor takes {} for an instruction.", times()),
                 );
             }
             time

@@ -107,7 +107,7 @@ section! {
 fn no_period(_: &Time, _: &str, period: Span) -> [String; 2] {
     [
         format!("the period is {}; it must be longer than nothing", format_span(period)),
-        "Leave it out to ask again as soon as the reply is there.".to_owned(),
+        "Omit it to send the next request as soon as the reply arrives.".to_owned(),
     ]
 }
 

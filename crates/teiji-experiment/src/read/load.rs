@@ -11,7 +11,7 @@ use crate::tree::{Node, Value};
 /// None if `loads` was wrong.
 pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<LoadKind>> {
     let found = file.items(&LOADS).and_then(|items| {
-        // All are looked at, so that all mistakes are told.
+        // All are looked at, so that all mistakes are reported.
         let read: Vec<Option<LoadKind>> = items.iter().map(|item| read_one(item, log)).collect();
         let loads: Option<Vec<LoadKind>> = read.into_iter().collect();
         let twice = |loads: &Vec<LoadKind>| {

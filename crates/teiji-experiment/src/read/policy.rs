@@ -98,7 +98,7 @@ fn list(items: &[Node], key: &str, log: &Log) -> Option<Vec<u16>> {
         }
         cpu
     };
-    // All are looked at, so that all mistakes are told.
+    // All are looked at, so that all mistakes are reported.
     let read: Vec<Option<u16>> = items.iter().map(number).collect();
     let mut cpus = read.into_iter().collect::<Option<Vec<u16>>>()?;
     cpus.sort_unstable();

@@ -22,7 +22,7 @@ pub(crate) struct RequirementDraft {
 }
 
 /// None if `require` was wrong, and in the place of each requirement that was: the names in
-/// the others are looked at too, so that all mistakes are told.
+/// the others are looked at too, so that all mistakes are reported.
 pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<Option<RequirementDraft>>> {
     let found = file.items(&REQUIRE);
     let read = found.map(|items| items.iter().map(|item| read_one(item, log)).collect());
@@ -73,7 +73,7 @@ pub(crate) struct Statement<'a> {
 /// Takes `text` apart.
 pub(crate) fn statement(text: &str) -> Result<Statement<'_>, Wrong> {
     let example = || {
-        "Write FIGURE, of NAME if it must be said, and a bound: range <= 20us, p99.99 rtt of ask <= 1ms, lost = 0, rate of load >= 50Mbit/s".to_owned()
+        "Write FIGURE, of NAME if there are several, and a bound: range <= 20us, p99.99 rtt of ask <= 1ms, lost = 0, rate of load >= 50Mbit/s".to_owned()
     };
     let cut = Relation::SIGNS
         .iter()
@@ -145,9 +145,9 @@ fn measured(name: &str) -> Result<Figure, Wrong> {
         let figures: Vec<String> = Figure::all().map(|figure| figure.to_string()).collect();
         let others = ["lost", "late", "dropped", "rate"];
         let guess = did_you_mean(name, figures.iter().map(String::as_str).chain(others));
-        let help = "There is mean, min, max, range, stddev, lost, late, dropped, rate, and p50, \
-                    p90, p99 … p99.9999; with rtt, of round trips.";
-        (format!("there is no figure `{name}`{guess}"), help.to_owned())
+        let all: Vec<&str> = figures.iter().map(String::as_str).chain(others).collect();
+        let help = format!("There is {}; with rtt, of round trips.", all.join(", "));
+        (format!("there is no figure `{name}`{guess}"), help)
     })
 }
 

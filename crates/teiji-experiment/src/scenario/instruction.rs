@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Virtual time of one guest instruction, whatever it does: a power of two of nanoseconds,
-/// because QEMU shifts its count of instructions (`-icount shift`). 2 ns unless said otherwise.
+/// because QEMU shifts its count of instructions (`-icount shift`).
 ///
 /// QEMU's own clock knows nothing shorter than 1 ns. Below, an instruction takes that on QEMU's
 /// clock, and the guest's clock is slower by a [factor](Self::slowdown).
@@ -16,6 +16,9 @@ pub struct InstructionTime {
 }
 
 impl InstructionTime {
+    /// Of an experiment that gives none: 2 ns.
+    pub const DEFAULT: Self = Self { exponent: 1 };
+
     /// All there are, the shortest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (-3..=4).map(|exponent| Self { exponent })
@@ -51,7 +54,7 @@ impl InstructionTime {
 
 impl Default for InstructionTime {
     fn default() -> Self {
-        Self { exponent: 1 }
+        Self::DEFAULT
     }
 }
 

@@ -55,7 +55,7 @@ pub enum BoardError {
     Keygen {
         /// The key.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// No port of 127.0.0.1 is free.
@@ -71,7 +71,7 @@ pub enum BoardError {
         action: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A lock cannot be had.

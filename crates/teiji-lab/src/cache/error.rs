@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::store_error::StoreError;
 use crate::kernel::{BuildError, KernelError};
 
-/// Why the cache cannot give what was asked for; every text ends in the next step.
+/// Why the cache cannot give what was requested; every text ends in the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// Neither `XDG_CACHE_HOME` nor `HOME` says where the cache belongs.

@@ -1,7 +1,7 @@
 //! One thing in the cache: a folder of unpacked files and the manifest that vouches for them.
 //!
 //! On disk: `<kind>/<id>/manifest.json` and `<kind>/<id>/root/…`, and a symbolic
-//! link `<kind>/<name>` → `<id>` for every name that was asked for. A folder is
+//! link `<kind>/<name>` → `<id>` for every name that was requested. A folder is
 //! filled under a temporary name and renamed when complete, so a half-filled one
 //! never carries its final name.
 
@@ -38,7 +38,7 @@ pub struct Package {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     format: u32,
-    /// The packages unpacked here; the first is the one that was asked for.
+    /// The packages unpacked here; the first is the one that was requested.
     pub packages: Vec<Package>,
     /// When it was fetched, seconds since 1970 (UTC).
     pub fetched_unix_s: u64,

@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// The system's compiler if it does for these headers, else a private one of the
-    /// release of Debian that has the one they ask for.
+    /// release of Debian that has the one they request.
     fn compiler(
         &self,
         headers: &Headers,

@@ -1,4 +1,4 @@
-//! How far a longer step of the cache has come, told to whoever shows it.
+//! How far a longer step of the cache has come, for progress bars.
 
 /// One step that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq)]

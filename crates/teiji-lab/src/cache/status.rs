@@ -70,9 +70,9 @@ pub enum Health {
 pub struct Cached {
     /// What it is for.
     pub kind: Kind,
-    /// Names that stand for it (`debian:6.12-rt`); empty: nobody asks for it any more.
+    /// Names that stand for it (`debian:6.12-rt`); empty: nobody requests it any more.
     pub names: Vec<String>,
-    /// Its packages; the first is the one that was asked for. Empty if damaged beyond reading.
+    /// Its packages; the first is the one that was requested. Empty if damaged beyond reading.
     pub packages: Vec<Package>,
     /// Bytes of its files.
     pub bytes: u64,

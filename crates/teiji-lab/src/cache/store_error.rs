@@ -51,7 +51,7 @@ pub enum StoreError {
         action: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

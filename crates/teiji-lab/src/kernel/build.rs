@@ -64,7 +64,7 @@ pub enum BuildError {
         action: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -138,7 +138,7 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// The system's compiler for these headers: the one they ask for, or a newer `gcc`,
+    /// The system's compiler for these headers: the one they request, or a newer `gcc`,
     /// because an older one does not know all options. Else the `gcc` that is too old.
     pub(crate) fn of_system(headers: &Headers) -> Result<Self, Option<Self>> {
         let found = |program: &str| {
@@ -221,7 +221,7 @@ pub(crate) struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Builds in the empty folder `dir`. `log` gets all that was said if it fails.
+    /// Builds in the empty folder `dir`. `log` gets the whole output if it fails.
     pub(crate) fn run(
         &self,
         dir: &Path,

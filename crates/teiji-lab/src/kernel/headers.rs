@@ -18,7 +18,7 @@ pub struct Headers {
     pub(crate) arch: Arch,
     /// What tells it from others: two kernels of the same release may differ.
     pub(crate) identity: String,
-    /// The compiler it asks for, such as `gcc-12`.
+    /// The compiler it requests, such as `gcc-12`.
     pub(crate) compiler: Option<String>,
 }
 

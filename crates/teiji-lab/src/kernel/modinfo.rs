@@ -45,7 +45,7 @@ impl ModInfo {
         self.get("depends").unwrap_or_default().split(',').filter(|name| !name.is_empty())
     }
 
-    /// Other names by which the kernel may ask for it.
+    /// Other names by which the kernel may request it.
     pub(crate) fn aliases(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().filter(|(key, _)| key == "alias").map(|(_, alias)| alias.as_str())
     }

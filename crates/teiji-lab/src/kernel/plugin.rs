@@ -38,7 +38,7 @@ pub enum PluginError {
     Refused {
         /// Its source.
         name: String,
-        /// What the compiler said.
+        /// The compiler's error.
         message: String,
     },
     /// Its files could not be written or read.

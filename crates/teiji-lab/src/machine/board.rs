@@ -46,7 +46,7 @@ pub fn cannot_take(arch: Arch, instruction: InstructionTime) -> Option<String> {
     })
 }
 
-/// What the kernel must be told about the board.
+/// What the kernel needs to know about the board.
 pub(super) fn kernel_words(spec: &MachineSpec) -> Vec<String> {
     let mut words = vec![format!("console={}", spec.arch.names().console)];
     let slowdown = spec.instruction.slowdown();

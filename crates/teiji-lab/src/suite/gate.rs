@@ -1,4 +1,4 @@
-//! Judges what a guest's kernel said during a suite.
+//! Judges what a guest's kernel printed during a suite.
 //!
 //! `panic_on_warn` catches WARN, KASAN and UBSAN; lockdep, RCU and sleeping in atomic
 //! context only print, kmemleak only counts. So the log is searched, lockdep must
@@ -6,7 +6,7 @@
 
 use super::Report;
 
-/// Begins a line of the log by which scripts are told apart.
+/// Begins a line of the log by which scripts are distinguished.
 pub const MARK: &str = "teiji: suite: ";
 
 /// What the kernel says when something is wrong.

@@ -55,7 +55,7 @@ pub fn run(seed: u64) -> io::Result<Report> {
 }
 
 /// Leaves a mark in the kernel's log and on the console, so that what the kernel says
-/// can be told apart by script. At the level of warnings: others stay off the console.
+/// can be distinguished by script. At the level of warnings: others stay off the console.
 fn mark(what: &str) {
     // Without it the log is only less telling.
     let _ = fs::write("/dev/kmsg", format!("<4>{}{what}\n", super::gate::MARK));
@@ -127,7 +127,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     Ok(status)
 }
 
-/// Unloads a module; what was said if it stays.
+/// Unloads a module; the error if it stays.
 fn unload(module: &str) -> Option<String> {
     let output = Command::new("/sbin/rmmod").arg(module).output();
     let loaded = fs::read_to_string("/proc/modules").unwrap_or_default();

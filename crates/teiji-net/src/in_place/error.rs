@@ -22,7 +22,7 @@ pub enum InPlaceError {
         /// What the qdisc takes.
         needs: u16,
     },
-    /// A qdisc the kernel cannot be told.
+    /// A qdisc that the kernel cannot take.
     #[error("{interface}: {error}")]
     Qdisc {
         /// The interface.

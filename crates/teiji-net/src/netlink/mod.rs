@@ -33,7 +33,7 @@ const RECEIVE_LEN: usize = 64 * 1024;
 /// `NLMSGERR_ATTR_MSG`: the kernel's own sentence.
 const NLMSGERR_ATTR_MSG: u16 = 1;
 
-/// What the kernel said no with: an error number and, often, a sentence.
+/// The kernel's refusal: an error number and, often, a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelError {
     /// `errno`, positive.
@@ -160,13 +160,13 @@ impl Netlink {
     }
 
     /// Has the socket receive what the kernel tells this multicast group, which
-    /// [`Self::told`] reads. Nothing is asked any more over such a socket.
+    /// [`Self::notification`] reads. Nothing is asked any more over such a socket.
     pub(crate) fn listen(&mut self, group: u32) -> Result<(), KernelError> {
         self.socket.add_membership(group)?;
         Ok(self.socket.set_non_blocking(true)?)
     }
 
-    /// What was told, if something was: whole messages.
+    /// What was notified, if anything: whole messages.
     pub(crate) fn notification(&self) -> Result<Option<Vec<u8>>, KernelError> {
         match self.receive() {
             Ok(bytes) => Ok(Some(bytes)),

@@ -50,7 +50,7 @@ pub struct FlowEvent {
     pub index: u32,
     /// Levels that are not sent from now on.
     pub paused: LevelSet,
-    /// Levels that the peer is asked to pause from now on.
+    /// Levels that the peer shall pause from now on.
     pub requested: LevelSet,
     /// What is known of the peer.
     pub peer: PeerState,
@@ -69,7 +69,7 @@ pub struct Receiver {
     pub ifindex: u32,
     /// Level of its datagrams.
     pub level: u8,
-    /// How long its peers have been asked to pause; 0: they are not.
+    /// How long its peers have been paused; 0: they are not.
     pub xoff_ns: u64,
     /// It has not read for too long, and is no longer served.
     pub abandoned: bool,
@@ -98,7 +98,7 @@ pub(crate) fn receivers(netlink: &mut Netlink) -> Result<Vec<Receiver>, KernelEr
     netlink.dump(&family.request(CMD_GET_RECEIVERS), receiver)
 }
 
-/// The events of receivers among what was told.
+/// The events of receivers in a notification.
 pub(crate) fn parse_receivers(bytes: &[u8]) -> impl Iterator<Item = ReceiverEvent> {
     messages(bytes).filter_map(|message| {
         let payload = message.payload;
@@ -130,7 +130,7 @@ fn time(payload: &[u8]) -> Option<Instant<Monotonic>> {
     Some(Instant::from_ns(i64::try_from(ns).ok()?))
 }
 
-/// A socket of the calling thread's network namespace that hears them from now on.
+/// A socket of the calling thread's network namespace that receives them from now on.
 pub(crate) fn listen() -> Result<Netlink, KernelError> {
     let mut netlink = Netlink::open_generic()?;
     let group = Family::find(&mut netlink, FAMILY)?.group(GROUP);
@@ -138,7 +138,7 @@ pub(crate) fn listen() -> Result<Netlink, KernelError> {
     Ok(netlink)
 }
 
-/// The events of what was told; a newer module's others are skipped.
+/// The events of a notification; a newer module's others are skipped.
 pub(crate) fn parse(bytes: &[u8]) -> impl Iterator<Item = FlowEvent> {
     messages(bytes).filter_map(|message| event(message.payload))
 }

@@ -42,7 +42,7 @@ pub(crate) fn replace(
     netlink.change(replace_request(index, qdisc))
 }
 
-/// Asks for a root qdisc of `kind` without settings: an error other than `ENOENT` comes
+/// Requests a root qdisc of `kind` without settings: an error other than `ENOENT` comes
 /// from a kind that the kernel knows.
 pub(crate) fn try_kind(netlink: &mut Netlink, index: u32, kind: &str) -> Result<(), KernelError> {
     let header = tcmsg(index, 0, Handle::ROOT.0);

@@ -34,7 +34,7 @@ impl Observed {
 }
 
 /// Where an interface that stays where it is, and the machine's own settings, are other than a profile's
-/// plan asks for, one sentence each.
+/// plan requests, one sentence each.
 pub(crate) fn in_place<'a>(
     ports: impl Iterator<Item = (&'a PlannedPort, &'a ObservedPort)>,
     actions: &[Action],
@@ -180,7 +180,7 @@ mod tests {
         })
     }
 
-    /// A plan with one NIC that asks for `etf` as in the ETF study.
+    /// A plan with one NIC that requests `etf` as in the ETF study.
     fn plan() -> Plan {
         let etf =
             PlannedQdisc { parent: ROOT_HANDLE.class(1), handle: None, settings: etf(150, true) };

@@ -7,7 +7,7 @@ use teiji_experiment::scenario::{Mqprio, Prio, Qdisc, QdiscTree, QueueRange, Tap
 
 use super::{Handle, Kind, PlannedQdisc, ROOT_HANDLE, kind};
 
-/// Why a qdisc cannot be told to the kernel.
+/// Why a qdisc cannot be given to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QdiscError {
     /// The kernel knows 1 to 16 traffic classes.

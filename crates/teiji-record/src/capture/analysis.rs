@@ -95,7 +95,7 @@ pub enum AnalyzeError {
     /// It could not be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// The period asked for cannot be.
+    /// The requested period is impossible.
     #[error(
         "--period {0} is no distance between two frames; write one above zero, for example \
          --period 1ms"
@@ -106,7 +106,7 @@ pub enum AnalyzeError {
     NoFlow {
         /// Frames in the capture.
         frames: u64,
-        /// The caller asked for certain flows.
+        /// The caller requested certain flows.
         filtered: bool,
         /// The period the caller gave.
         period: Option<Span>,

@@ -77,7 +77,7 @@ pub enum DelayError {
         frames: [u64; 2],
         /// Of these, those that match the filter.
         considered: [u64; 2],
-        /// The caller asked for certain flows.
+        /// The caller requested certain flows.
         filtered: bool,
     },
 }

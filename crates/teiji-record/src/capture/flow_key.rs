@@ -168,12 +168,12 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// True if nothing is asked for.
+    /// True if nothing is requested.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// True if the flow has all that is asked for.
+    /// True if the flow has all that is requested.
     pub fn matches(&self, key: &FlowKey) -> bool {
         let source = key.udp.map(|u| (u.source, u.source_port));
         let destination = key.udp.map(|u| (u.destination, u.destination_port));

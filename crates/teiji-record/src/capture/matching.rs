@@ -1,9 +1,9 @@
 //! Which frame at a second point is which frame at the first.
 //!
 //! A frame whose content is unique at both points is matched at once. Equal
-//! frames are told apart by time: each belongs where it would be with the delay
+//! frames are distinguished by time: each belongs where it would be with the delay
 //! of the unique frame next to it (with none, where no frame is unique). What
-//! cannot be told apart is counted and gives no delay.
+//! cannot be distinguished is counted and gives no delay.
 
 use teiji_stats::delay::{DelayCounts, PointCounts};
 
@@ -39,7 +39,7 @@ pub(super) struct Matches {
     /// at the first point, in ns.
     pub(super) equal: u64,
     pub(super) nearest_equal_ns: Option<i64>,
-    /// Some frame was unique: equal ones were told apart by its delay.
+    /// Some frame was unique: equal ones were distinguished by its delay.
     pub(super) any_unique: bool,
 }
 

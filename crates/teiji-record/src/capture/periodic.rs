@@ -79,7 +79,7 @@ struct Candidate {
     given_up: u64,
     /// Frames cut so short that they may have lost a test header.
     cut: u64,
-    /// The period of the frames given up, if only another was asked for.
+    /// The period of the frames given up, if only another was requested.
     seems: Option<Span>,
     state: State,
 }

@@ -75,7 +75,7 @@ fn verdict(pair: &Pair, requirement: &str, findings: &[Finding]) -> Option<Verdi
         return None;
     }
     let holds = !findings.is_empty() && findings.iter().all(|finding| finding.holds);
-    // Where something is worse, that is all that is told.
+    // Where something is worse, only that is reported.
     let reported = findings.iter().filter(|finding| finding.holds == holds);
     let reported: Vec<&str> = reported.map(|finding| finding.sentence.as_str()).collect();
     let measured = if reported.is_empty() { UNMEASURED.to_owned() } else { reported.join("; ") };

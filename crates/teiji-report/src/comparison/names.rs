@@ -5,7 +5,7 @@ use teiji_record::Summary;
 
 use super::Measure;
 
-/// The flows that are told in full: the one that decides first, no load.
+/// The flows that are shown in full: the one that decides first, no load.
 pub fn flows(summary: &Summary) -> Vec<&str> {
     let mut names = names(summary);
     names.retain(|name| !summary.background.iter().any(|load| load == name));

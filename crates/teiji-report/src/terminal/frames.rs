@@ -81,7 +81,7 @@ pub fn shortfalls(comparison: &Comparison<'_>, screen: &mut Screen) {
     );
 }
 
-/// Prints what is `said` of each case; false if that is nothing.
+/// Prints the `remarks` on each case; false if that is nothing.
 fn sentences(
     comparison: &Comparison<'_>,
     remarks: impl Fn(&CaseView<'_>, &Glyphs) -> Vec<String>,

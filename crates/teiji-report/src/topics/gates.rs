@@ -71,7 +71,7 @@ fn notes(rows: &[GateRow<'_>]) -> Vec<String> {
     for row in rows {
         let Some(other) = row.gates_of else { continue };
         let note = format!(
-            "{} has no gates; its frames are judged by those of {other}, as if a cycle began with the \
+            "{} has no gates; its frames are compared with those of {other}, as if a cycle began with the \
              first departure.",
             row.case
         );

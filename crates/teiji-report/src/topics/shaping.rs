@@ -72,7 +72,10 @@ fn notes(rows: &[ShapingRow<'_>]) -> Vec<String> {
     ];
     for row in rows {
         let Some(other) = &row.shaping.reserved_in else { continue };
-        notes.push(format!("{} shapes nothing; it is judged by what {other} reserves.", row.case));
+        notes.push(format!(
+            "{} shapes nothing; it is compared with the reservation of {other}.",
+            row.case
+        ));
     }
     notes.dedup();
     notes

@@ -100,7 +100,7 @@ fn etf(case: &Case, flow: &Flow) -> Option<(Span, String)> {
     Some((etf.delta, path))
 }
 
-/// How a bench is asked for.
+/// How a bench is requested.
 pub struct Wanted<'a> {
     /// What the file is called in messages.
     pub name: String,

@@ -1,4 +1,4 @@
-//! Both ends of a flow: what its talker and listener are asked for, and where they run.
+//! Both ends of a flow: the configurations of its talker and listener, and where they run.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;

@@ -63,7 +63,7 @@ pub struct Outcome {
     /// The machine during the case.
     #[serde(with = "as_json")]
     pub observed: ObservedCase,
-    /// Where the kernel's settings differ from what the experiment asked for.
+    /// Where the kernel's settings differ from what the experiment requested.
     pub differences: Vec<String>,
     /// Flows over a `vtsn` wire: the listener's hardware stamps are the wire's
     /// own time, computed.

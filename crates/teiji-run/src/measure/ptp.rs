@@ -48,7 +48,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often the clocks are looked at during the measurement.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// A host of this machine that takes part.
+/// A host of this machine with PTP.
 struct Participant<'a> {
     host: &'a Host,
     ptp: Ptp,
@@ -115,7 +115,7 @@ pub fn check(scenario: &Scenario, binding: &Binding, several: bool) -> anyhow::R
     }
 }
 
-/// Synchronises the clocks of a case on this machine, if it asks for that. Returns when all follow.
+/// Synchronises the clocks of a case on this machine, if it requests that. Returns when all follow.
 ///
 /// # Errors
 /// If a program cannot be started or ends, a NIC has no clock, or the clocks do not settle.
@@ -295,7 +295,7 @@ pub fn missing_programs(scenario: &Scenario, binding: &Binding, several: bool) -
 fn set_grandmaster(hosts: &[Participant<'_>], applied: &Applied) -> anyhow::Result<()> {
     for of in hosts.iter().filter(|of| of.ptp.role == PtpRole::Grandmaster) {
         for (clock, port) in of.clocks.iter().zip(&of.host.ports) {
-            // The clock of a pair that was made for the experiment shows what that asks for.
+            // The clock of a pair that was made for the experiment shows what that requests.
             if !applied.plan().is_vtsn(&port.wire) {
                 clock.set_once()?;
             }

@@ -1,4 +1,4 @@
-//! Follows packets through the receiving kernels where the experiment asks for it, and enters
+//! Follows packets through the receiving kernels where the experiment requests it, and enters
 //! what was found into the roles' logs.
 
 use std::collections::{BTreeMap, BTreeSet};

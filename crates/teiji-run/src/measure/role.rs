@@ -159,7 +159,7 @@ pub fn is_consequence(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// What two roles at the gate hear.
+    /// What two roles at the gate receive.
     fn starts(begin: impl FnOnce(Starter<'_>)) -> [Result<Instant<Tai>, Abandoned>; 2] {
         let start = Start::default();
         let (ready, readiness) = mpsc::channel();

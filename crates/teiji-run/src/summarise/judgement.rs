@@ -8,7 +8,7 @@ use teiji_record::{MemberSummary, ObservedCase, Ranking, Verdict, ranking, verdi
 /// A case with its members, each with what was observed during it, if that is known.
 pub type Measured<'a> = (&'a Case, Vec<(&'a MemberSummary, Option<&'a ObservedCase>)>);
 
-/// The verdicts on all cases, and their ranking if `judge` asks for it.
+/// The verdicts on all cases, and their ranking if `judge` requests it.
 pub fn of(judge: &Judge, cases: &[Measured<'_>]) -> (Vec<Verdict>, Option<Ranking>) {
     let mut all = Vec::new();
     let mut remedies = Vec::new();

@@ -61,13 +61,13 @@ pub fn warning(
         .collect();
     let next = if testbed == Testbed::Lab {
         format!(
-            "The virtual CPU is too slow for this experiment, so this says little about the \
+            "The virtual CPU is too slow for this experiment, so the figures say little about the \
              network: set a shorter `instruction` than \"{}\".",
             case.instruction.to_string().replace(' ', "")
         )
     } else {
-        "The CPU has too much other work, so this says little about the network: move other work \
-         to another CPU (`irq`, `napi`, a host's `cpu`) or ask for less."
+        "The CPU has too much other work, so the figures say little about the network: move other work \
+         to another CPU (`irq`, `napi`, a host's `cpu`) or reduce the load."
             .to_owned()
     };
     Some(format!(
@@ -122,7 +122,7 @@ mod tests {
             text,
             "Case default, seed 1: CPU 0 was busy 99.6 % of the time while frames were sent, and \
              of \
-             500 frames of cycle 233 were dropped and 240 late. The virtual CPU is too slow for this experiment, so this says little about the network: set a shorter \
+             500 frames of cycle 233 were dropped and 240 late. The virtual CPU is too slow for this experiment, so the figures say little about the network: set a shorter \
              `instruction` than \"2ns\"."
         );
         let fast = case("instruction = \"500ps\"\n");

@@ -27,7 +27,7 @@ pub struct Recommendation {
     pub release: TailBound,
 }
 
-/// What one member by itself asks for, in nanoseconds: by order statistics, or its
+/// What one member by itself requests, in nanoseconds: by order statistics, or its
 /// worst frame if it has too few of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberBounds {

@@ -17,7 +17,7 @@ pub enum InterfaceError {
     /// No interface of that name here.
     #[error("there is no interface `{name}` here{}", others(.there))]
     NotFound {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// The interfaces that are there.
         there: Vec<String>,
@@ -53,7 +53,7 @@ pub enum InterfaceError {
     Sys {
         /// Which one.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
     /// No socket to ask through.
@@ -66,7 +66,7 @@ fn others(there: &[String]) -> String {
 }
 
 impl InterfaceError {
-    /// The sentence for what the kernel said about a request.
+    /// The sentence for the kernel's error about a request.
     pub(crate) fn explain(name: InterfaceName, error: SysError) -> Self {
         let name = name.to_string();
         match error.errno() {

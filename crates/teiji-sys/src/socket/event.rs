@@ -11,7 +11,7 @@
 //! * a frame's stamp "entered the qdisc" is taken inside the send call;
 //! * a stamp of zero means "none", in every field;
 //! * ETF's reports name the frame only by its launch time: two frames of one
-//!   socket with the same launch time cannot be told apart.
+//!   socket with the same launch time cannot be distinguished.
 
 use teiji_core::time::{Instant, Phc, Realtime, Tai};
 
@@ -77,7 +77,7 @@ pub enum TxEvent {
         /// The launch time that the frame carried.
         launch: Instant<Tai>,
     },
-    /// Something that Teiji did not ask for, for example an ICMP error.
+    /// Something that Teiji did not request, for example an ICMP error.
     Other {
         /// `SO_EE_ORIGIN_*`.
         origin: u8,

@@ -1,4 +1,4 @@
-//! Sockets of other programs: opened as they ask for them, recognised, and their buffers.
+//! Sockets of other programs: opened as they request them, recognised, and their buffers.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -80,7 +80,7 @@ pub enum SuperviseError {
 }
 
 /// Starts the supervisor of the calling process, which is to start a program next. `tell` is for
-/// sentences about sockets that could not opt in: each is said once.
+/// sentences about sockets that could not opt in: each is reported once.
 ///
 /// Call it from a process with one thread. Programs of other users (set-user-ID) keep their
 /// privileges only if this process has `CAP_SYS_ADMIN`.

@@ -1,4 +1,4 @@
-//! What a listener is told: where to listen, what to expect.
+//! The configuration of a listener: where to listen, what to expect.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ pub struct ListenerConfig {
     pub interface: Option<String>,
     /// The flows to record. Empty: every test frame, without end.
     pub flows: Vec<ExpectedFlow>,
-    /// Ask for the NIC's stamps, where `interface` has them. The NIC's
+    /// Request the NIC's stamps, where `interface` has them. The NIC's
     /// stamping is switched on for the life of the listener.
     pub hardware_stamps: bool,
     /// Bytes of the socket's receive buffer.

@@ -64,7 +64,7 @@ pub enum ListenerError {
     /// The kernel has no such sockets.
     #[error("this kernel has no such sockets ({error}); use another transport")]
     NoFamily {
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
     /// The records do not fit into memory.
@@ -87,7 +87,7 @@ pub enum ListenerError {
     /// Something else while opening.
     #[error("cannot listen: {error}")]
     Open {
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
 }

@@ -22,18 +22,18 @@ pub enum RoundTripError {
         Echo::LEN
     )]
     PayloadTooShort {
-        /// What was asked for, in bytes.
+        /// The requested size, in bytes.
         payload: u16,
     },
     /// The payload does not fit into one frame.
     #[error("a payload of {payload} bytes does not fit into one frame; use less")]
     PayloadTooLong {
-        /// What was asked for, in bytes.
+        /// The requested size, in bytes.
         payload: u16,
     },
     /// The period is zero or negative.
     #[error(
-        "a period of {0} never ends; use a positive one, or none to ask as fast as replies come"
+        "a period of {0} never ends; use a positive one, or none to send each request as soon as the reply arrives"
     )]
     Period(Span),
     /// Nothing could be waited for.
@@ -50,9 +50,9 @@ pub enum RoundTripError {
         period: Span,
     },
     /// The records do not fit into memory.
-    #[error("the records of {count} round trips do not fit into memory; ask fewer times")]
+    #[error("the records of {count} round trips do not fit into memory; use a lower count")]
     TooMany {
-        /// What was asked for.
+        /// What was requested.
         count: u64,
     },
     /// The interface is missing or of the wrong kind.

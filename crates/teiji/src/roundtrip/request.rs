@@ -26,11 +26,11 @@ const LONGEST: u16 = 9_472;
 pub struct RequesterConfig {
     /// The reflector.
     pub destination: SocketAddr,
-    /// The interface to ask through; `None` leaves it to the routes.
+    /// The interface to send through; `None` leaves it to the routes.
     pub interface: Option<String>,
     /// How many requests.
     pub count: u64,
-    /// Distance between two requests; `None` asks again as soon as the reply is
+    /// Distance between two requests; `None` sends the next as soon as the reply is
     /// there, or the time-out over.
     pub period: Option<Span>,
     /// How long to wait for a reply; at most the period.
@@ -43,7 +43,7 @@ pub struct RequesterConfig {
     pub priority: SocketPriority,
     /// Differentiated services code point of the requests.
     pub dscp: Dscp,
-    /// How the asking thread is scheduled.
+    /// How the requester's thread is scheduled.
     pub scheduling: Scheduling,
 }
 
@@ -148,7 +148,7 @@ fn check(config: &RequesterConfig) -> Result<(), RoundTripError> {
     }
 }
 
-/// Asks for replies: opened at first, so that what cannot be is known before
+/// Requests replies: opened at first, so that what cannot be is known before
 /// anything is sent. It belongs to the network namespace of the thread that
 /// opened it.
 pub struct Requester {
@@ -216,7 +216,7 @@ impl Requester {
         Ok(self.ready()?.run(base, stop))
     }
 
-    /// Schedules the calling thread, which is to ask, as configured.
+    /// Schedules the calling thread, the requester, as configured.
     ///
     /// # Errors
     /// If it cannot be scheduled so.

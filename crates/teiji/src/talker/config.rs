@@ -1,4 +1,4 @@
-//! What a talker is told: where to, how, and how it is scheduled.
+//! The configuration of a talker: where to, how, and how it is scheduled.
 
 use std::net::SocketAddr;
 use teiji_core::send_mode::LaunchMode;
@@ -28,7 +28,7 @@ pub struct TalkerConfig {
     pub send_buffer: Option<u32>,
     /// Frames carry launch times (`SO_TXTIME` on `CLOCK_TAI`).
     pub launch: Option<LaunchMode>,
-    /// Time stamps to ask for.
+    /// Time stamps to request.
     pub stamps: TxStamps,
     /// No `prioflow` queue drops a frame up to this level: where there is no room, sending
     /// waits ([`crate::flow`]). UDP only.
@@ -72,7 +72,7 @@ pub enum Destination {
     },
 }
 
-/// Transmit time stamps to ask for.
+/// Transmit time stamps to request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TxStamps {
     /// None.

@@ -40,7 +40,7 @@ pub enum TalkerError {
          root, or increase the sysctl net.core.wmem_max"
     )]
     SendBuffer {
-        /// What was asked for, in bytes.
+        /// The requested size, in bytes.
         wanted: u32,
         /// What the socket has, in bytes.
         granted: u32,
@@ -52,9 +52,9 @@ pub enum TalkerError {
     #[error("the number of frames is 0; it must be at least 1")]
     NoFrames,
     /// The records do not fit into memory.
-    #[error("the records of {frames} frames do not fit into memory; ask for fewer frames")]
+    #[error("the records of {frames} frames do not fit into memory; use fewer frames")]
     TooManyFrames {
-        /// What was asked for.
+        /// What was requested.
         frames: u64,
     },
     /// The test header does not fit.
@@ -63,7 +63,7 @@ pub enum TalkerError {
         Probe::LEN
     )]
     PayloadTooShort {
-        /// What was asked for, in bytes.
+        /// The requested size, in bytes.
         payload: u16,
     },
     /// The frame is too long for the interface.
@@ -72,7 +72,7 @@ pub enum TalkerError {
          its MTU"
     )]
     PayloadTooLong {
-        /// What was asked for, in bytes.
+        /// The requested size, in bytes.
         payload: usize,
         /// The most that fits into one frame, in bytes.
         limit: usize,
@@ -87,7 +87,7 @@ pub enum TalkerError {
     /// The kernel has no launch times.
     #[error("this kernel does not know SO_TXTIME; launch times need Linux 4.19 or newer ({error})")]
     NoLaunchInKernel {
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
     /// High priorities need a right.
@@ -96,7 +96,7 @@ pub enum TalkerError {
          or use 0 to 6"
     )]
     NoPriorityRight {
-        /// What was asked for.
+        /// What was requested.
         priority: SocketPriority,
     },
     /// Raw frames need a right.
@@ -110,7 +110,7 @@ pub enum TalkerError {
     NoFamily {
         /// `IPv6`, `AF_PACKET` …
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
     /// [`Talker::send_at`](super::Talker::send_at) without launch times.
@@ -135,7 +135,7 @@ pub enum TalkerError {
     Open {
         /// The interface.
         interface: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: SysError,
     },
 }

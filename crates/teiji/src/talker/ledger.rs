@@ -201,7 +201,7 @@ impl Ledger {
     }
 }
 
-/// All stamps that were asked for are there.
+/// All stamps that were requested are there.
 fn is_complete(record: &TxRecord, stamps: TxStamps) -> bool {
     match stamps {
         TxStamps::None => true,

@@ -57,7 +57,7 @@ impl Wire {
         Some(wire)
     }
 
-    /// Nobody asks for MAC addresses while a test measures.
+    /// Nobody requests MAC addresses while a test measures.
     pub fn know_the_peer(&self) {
         for to in ["10.9.0.2", "fd74:656a:9::2"] {
             self.ip_tx(&format!("neighbour replace {to} lladdr {RX_MAC} dev tx0 nud permanent"));
