@@ -201,7 +201,7 @@ fn judged_rounds<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a Rou
 }
 
 fn intervals(flow: &FlowStatistics) -> Option<&Deviation> {
-    flow.vantages.get(&flow.judged_at?)?.interval.as_ref()
+    flow.timestamp_points.get(&flow.timestamp_point?)?.interval.as_ref()
 }
 
 fn percentile_of(deviation: &Deviation, p: f64) -> Option<i64> {

@@ -16,8 +16,8 @@ fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
     let flow = FlowStatistics {
         counts: Counts { planned: 201, sent: 201, received: 201, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: Some(TimestampPoint::Wire),
-        vantages: BTreeMap::from([(TimestampPoint::Wire, seen)]),
+        timestamp_point: Some(TimestampPoint::Wire),
+        timestamp_points: BTreeMap::from([(TimestampPoint::Wire, seen)]),
         ..FlowStatistics::default()
     };
     let round = |received| RoundView {

@@ -93,7 +93,10 @@ mod tests {
         let records = Records { about, facts: joined.facts, rows: joined.rows };
         let statistics = records.statistics();
         let range = |name: &str| {
-            statistics[name].vantages[&TimestampPoint::Wire].interval.as_ref().map(|d| d.range_ns)
+            statistics[name].timestamp_points[&TimestampPoint::Wire]
+                .interval
+                .as_ref()
+                .map(|d| d.range_ns)
         };
         assert_eq!((range("steady"), range("shaky")), (Some(0), Some(140)));
         assert_eq!(statistics["shaky"].counts.planned, 4);

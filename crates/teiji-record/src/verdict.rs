@@ -185,7 +185,7 @@ fn find(
 
 /// The deviations of a flow's intervals where it is judged.
 fn intervals(flow: &FlowStatistics) -> Option<&Deviation> {
-    flow.vantages.get(&flow.judged_at?)?.interval.as_ref()
+    flow.timestamp_points.get(&flow.timestamp_point?)?.interval.as_ref()
 }
 
 /// What is said where there is no figure.

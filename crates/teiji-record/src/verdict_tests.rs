@@ -96,8 +96,8 @@ fn member_that_lost(seed: u64, lost: u64) -> MemberSummary {
     let (flow, _) = flow(9, None);
     let flow = FlowStatistics {
         counts,
-        judged_at: Some(TimestampPoint::Wire),
-        vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
+        timestamp_point: Some(TimestampPoint::Wire),
+        timestamp_points: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
         ..flow
     };
     let flows = BTreeMap::from([("cycle".to_owned(), flow)]);

@@ -64,8 +64,8 @@ fn statistics(deviations: &[i64], counts: Counts) -> FlowStatistics {
     FlowStatistics {
         counts,
         period_ns: PERIOD_NS,
-        judged_at: Some(TimestampPoint::Wire),
-        vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
+        timestamp_point: Some(TimestampPoint::Wire),
+        timestamp_points: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
         wake_up: series((0..FRAMES).map(|_| 7_000 + numbers.bell(400.0).abs())).finish(),
         hand_over: series((0..FRAMES).map(|_| 15_000 + numbers.bell(900.0).abs())).finish(),
         ..FlowStatistics::default()

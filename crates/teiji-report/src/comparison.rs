@@ -74,7 +74,7 @@ impl<'a> Comparison<'a> {
                             exact
                                 .then(departure)
                                 .flatten()
-                                .or_else(|| measure.of(statistics.vantages.get(&v)?))
+                                .or_else(|| measure.of(statistics.timestamp_points.get(&v)?))
                         }),
                     })
                     .collect();
@@ -197,7 +197,7 @@ impl<'a> Comparison<'a> {
 /// The best timestamp point at which each of `flows` has deviations.
 fn best_point(flows: &[&FlowStatistics], measure: Measure) -> Option<TimestampPoint> {
     let has = |f: &FlowStatistics, v: TimestampPoint| {
-        f.vantages.get(&v).and_then(|s| measure.of(s)).is_some_and(|d| d.count > 0)
+        f.timestamp_points.get(&v).and_then(|s| measure.of(s)).is_some_and(|d| d.count > 0)
     };
-    flows.first()?.vantages.keys().copied().find(|v| flows.iter().all(|f| has(f, *v)))
+    flows.first()?.timestamp_points.keys().copied().find(|v| flows.iter().all(|f| has(f, *v)))
 }

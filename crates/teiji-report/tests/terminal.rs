@@ -185,7 +185,7 @@ fn cases_seen_at_different_places_are_not_compared() {
 #[test]
 fn a_case_without_figures_was_seen_nowhere_else() {
     let mut single = flow(TimestampPoint::Wire, &between(-1_000, 1_000));
-    single.vantages.clear();
+    single.timestamp_points.clear();
     let others = flow(TimestampPoint::Wire, &between(-43_000, 19_000));
     let summary = run(vec![case("single", vec![single]), case("others", vec![others])]);
     let text = render(&summary, &WIDE);

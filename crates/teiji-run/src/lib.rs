@@ -10,6 +10,7 @@
 //! * [`report`] – `report.html` from a run folder,
 //! * [`replay`] – whether a repeated run gave the same records,
 //! * [`trace`] – records a member that is repeated, and [`causes`] – what delayed its frames,
+//! * [`punctuality`] – whether frames of a talker were on time,
 //! * [`margin`] – the search for a transmission margin.
 //!
 //! The laboratory's guest runs the program that started it. So a program that measures there
@@ -35,6 +36,7 @@ pub mod margin;
 pub mod measure;
 pub mod member;
 mod progress;
+pub mod punctuality;
 pub mod replay;
 pub mod report;
 pub mod run;

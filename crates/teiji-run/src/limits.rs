@@ -74,7 +74,8 @@ fn laboratory(nics: &[Nic], instruction: &str) -> Vec<String> {
 
 fn local(summary: &Summary) -> &'static str {
     let members = summary.cases.iter().flat_map(|case| &case.members);
-    let mut judged = members.flat_map(|member| member.flows.values()).map(|flow| flow.judged_at);
+    let mut judged =
+        members.flat_map(|member| member.flows.values()).map(|flow| flow.timestamp_point);
     let by_nics = |at| matches!(at, Some(TimestampPoint::RxHardware | TimestampPoint::TxHardware));
     if judged.clone().next().is_some() && judged.all(by_nics) {
         "The timestamps are the NICs' own: delays between timestamp and wire are not included."

@@ -129,7 +129,7 @@ fn series(
                 if summary.background.contains(&plan.name) {
                     continue;
                 }
-                let Some(point) = flow.judged_at else { continue };
+                let Some(point) = flow.timestamp_point else { continue };
                 let mut one = points_of(&records, plan.flow, point, flow);
                 one.case.clone_from(&case.name);
                 one.seed = member.seed;

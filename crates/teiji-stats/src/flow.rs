@@ -12,17 +12,19 @@ use crate::{Deviation, Missed};
 /// Statistics of one flow in one case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatistics {
-    /// What became of the frames.
+    /// Numbers of frames: sent, lost, late, ….
     pub counts: Counts,
     /// Nominal distance between departures.
     pub period_ns: i64,
-    /// The timestamp point that judges this flow: the best one that stamped at least
+    /// The timestamp point of the verdict on this flow: the best one with timestamps of at least
     /// 99 % of the frames that arrived (of those that should have left, where
     /// nothing arrived), failing that the one with most stamps. `None` if
     /// nothing was stamped.
-    pub judged_at: Option<TimestampPoint>,
+    #[serde(rename = "judged_at")]
+    pub timestamp_point: Option<TimestampPoint>,
     /// Statistics per timestamp point.
-    pub vantages: BTreeMap<TimestampPoint, PointStatistics>,
+    #[serde(rename = "vantages")]
+    pub timestamp_points: BTreeMap<TimestampPoint, PointStatistics>,
     /// Wake-up latency: woken minus planned wake-up.
     pub wake_up: Option<Deviation>,
     /// Hand-over: send call returned minus woken.

@@ -15,10 +15,10 @@ impl FlowStatistics {
     /// Computes the statistics of one flow from its frames in order of
     /// sequence number, the frames that never were sent among them.
     pub fn from_frames(terms: &FlowTerms, frames: &[FrameRow]) -> Self {
-        let mut vantages = BTreeMap::new();
+        let mut timestamp_points = BTreeMap::new();
         for point in TimestampPoint::ALL {
             if let Some(statistics) = at_point(terms, point, frames) {
-                vantages.insert(point, statistics);
+                timestamp_points.insert(point, statistics);
             }
         }
         let wake_up = frames.iter().filter_map(|f| Some(f.woke? - terms.planned_wake(f.scheduled)));
@@ -26,8 +26,8 @@ impl FlowStatistics {
         Self {
             counts: counts(terms, frames),
             period_ns: terms.period.as_ns(),
-            judged_at: judge(frames),
-            vantages,
+            timestamp_point: judge(frames),
+            timestamp_points,
             wake_up: wake_up.map(Span::as_ns).collect::<Series>().finish(),
             hand_over: hand_over.map(Span::as_ns).collect::<Series>().finish(),
             missed: Missed::of(terms, frames),

@@ -51,14 +51,14 @@ fn lost(frame: &FrameRow) -> FrameRow {
 fn intervals_and_schedule_are_measured_on_the_wire() {
     let frames = [frame(0, 0), frame(1, 10), frame(2, -20), frame(3, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    assert_eq!(statistics.judged_at, Some(TimestampPoint::Wire));
-    let wire = &statistics.vantages[&TimestampPoint::Wire];
+    assert_eq!(statistics.timestamp_point, Some(TimestampPoint::Wire));
+    let wire = &statistics.timestamp_points[&TimestampPoint::Wire];
     let interval = wire.interval.as_ref().unwrap();
     assert_eq!((interval.count, interval.min_ns, interval.max_ns), (3, -30, 20));
     assert!(wire.centred);
     let schedule = wire.schedule.as_ref().unwrap();
     assert_eq!((schedule.min_ns, schedule.max_ns), (-20, 10));
-    let kernel = &statistics.vantages[&TimestampPoint::RxKernel];
+    let kernel = &statistics.timestamp_points[&TimestampPoint::RxKernel];
     assert!(!kernel.centred);
     assert_eq!(kernel.schedule.as_ref().unwrap().min_ns, 59_980);
     assert_eq!(statistics.wake_up.unwrap().mean_ns.to_string(), "5000");
@@ -73,7 +73,7 @@ fn timestamps_of_another_machines_clock_are_compared_by_differences_only() {
     let frames = [frame(0, 0), frame(1, 500), frame(2, 0)].map(late);
     let terms = FlowTerms { apart: true, ..launch_time() };
     let statistics = FlowStatistics::from_frames(&terms, &frames);
-    let kernel = &statistics.vantages[&TimestampPoint::RxKernel];
+    let kernel = &statistics.timestamp_points[&TimestampPoint::RxKernel];
     assert!(kernel.centred);
     let near = |ns: i64| ns.abs() < 1_000_000;
     let schedule = kernel.schedule.as_ref().unwrap();
@@ -85,7 +85,7 @@ fn timestamps_of_another_machines_clock_are_compared_by_differences_only() {
 fn a_gap_in_the_sequence_gives_no_interval() {
     let frames = [frame(0, 0), frame(1, 0), lost(&frame(2, 0)), frame(3, 0), frame(4, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    let interval = statistics.vantages[&TimestampPoint::Wire].interval.clone().unwrap();
+    let interval = statistics.timestamp_points[&TimestampPoint::Wire].interval.clone().unwrap();
     assert_eq!((interval.count, interval.range_ns), (2, 0));
     assert_eq!(statistics.counts.lost, 1);
 }
@@ -94,7 +94,7 @@ fn a_gap_in_the_sequence_gives_no_interval() {
 fn a_frame_that_comes_after_the_next_one_shows_in_both_of_its_intervals() {
     let frames = [frame(0, 0), frame(1, 0), frame(2, 1_002_000), frame(3, 0), frame(4, 0)];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    let interval = statistics.vantages[&TimestampPoint::Wire].interval.clone().unwrap();
+    let interval = statistics.timestamp_points[&TimestampPoint::Wire].interval.clone().unwrap();
     assert_eq!((interval.count, interval.min_ns, interval.max_ns), (4, -1_002_000, 1_002_000));
 }
 
@@ -173,7 +173,7 @@ fn a_timestamp_point_that_missed_too_many_frames_is_not_used() {
     let judged = |blind: u64| {
         let frames = frames.clone().map(|f| if f.seq < blind { without_wire(f) } else { f });
         let frames: Vec<FrameRow> = frames.collect();
-        FlowStatistics::from_frames(&launch_time(), &frames).judged_at
+        FlowStatistics::from_frames(&launch_time(), &frames).timestamp_point
     };
     assert_eq!(
         [0, 1, 2, 100].map(judged),
@@ -191,9 +191,9 @@ fn without_arrivals_the_timestamp_point_with_most_timestamps_judges() {
     let tx_only = |f: FrameRow| FrameRow { tx_kernel: Some(f.scheduled), ..lost(&f) };
     let frames = [tx_only(frame(0, 0)), tx_only(frame(1, 0)), lost(&frame(2, 0))];
     let statistics = FlowStatistics::from_frames(&launch_time(), &frames);
-    assert_eq!(statistics.judged_at, Some(TimestampPoint::TxKernel));
+    assert_eq!(statistics.timestamp_point, Some(TimestampPoint::TxKernel));
     let nothing = FlowStatistics::from_frames(&launch_time(), &[unsent(0)]);
-    assert_eq!((nothing.judged_at, nothing.vantages.len()), (None, 0));
+    assert_eq!((nothing.timestamp_point, nothing.timestamp_points.len()), (None, 0));
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn the_analysers_resolution_is_stated_at_the_wire() {
     let resolution = |ns| {
         let terms = FlowTerms { wire_resolution: Some(Span::from_ns(ns)), ..launch_time() };
         let statistics = FlowStatistics::from_frames(&terms, &[frame(0, 0)]);
-        assert_eq!(statistics.vantages[&TimestampPoint::RxKernel].resolution_ns, None);
-        statistics.vantages[&TimestampPoint::Wire].resolution_ns
+        assert_eq!(statistics.timestamp_points[&TimestampPoint::RxKernel].resolution_ns, None);
+        statistics.timestamp_points[&TimestampPoint::Wire].resolution_ns
     };
     assert_eq!((resolution(1_000), resolution(1)), (Some(1_000), Some(1)));
 }

@@ -170,7 +170,7 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
 fn points(analysis: &CaptureAnalysis, summary: &Summary) -> Points {
     let case = &summary.cases[0];
     let flow = case.members[0].flows.keys().next().cloned().unwrap_or_default();
-    let intervals = analysis.statistics.vantages.get(&TimestampPoint::Wire);
+    let intervals = analysis.statistics.timestamp_points.get(&TimestampPoint::Wire);
     let of = intervals.and_then(|v| v.interval.as_ref()).map_or(0, |d| d.count);
     let mut points = Points {
         case: case.name.clone(),

@@ -4,7 +4,6 @@ mod advice;
 mod context;
 mod csv;
 mod evidence;
-mod judge;
 mod report;
 
 use std::net::{IpAddr, SocketAddr};
@@ -23,11 +22,11 @@ use teiji_core::time::Span;
 use teiji_core::wire::{MacAddr, TEIJI_UDP_PORT, VlanTag};
 use teiji_net::launch::{self, LaunchTimes};
 use teiji_net::traffic::Traffic;
+use teiji_run::punctuality::Criteria;
 
 use self::context::Context;
 pub(super) use self::csv::HEADER;
 use self::evidence::Clock;
-use self::judge::Criteria;
 use self::report::Report;
 use super::quantity::span;
 use super::ranges;

@@ -72,7 +72,10 @@ fn found(file: &[u8]) -> CaptureAnalysis {
 }
 
 fn interval(analysis: &CaptureAnalysis) -> &teiji_stats::Deviation {
-    analysis.statistics.vantages[&teiji_stats::TimestampPoint::Wire].interval.as_ref().unwrap()
+    analysis.statistics.timestamp_points[&teiji_stats::TimestampPoint::Wire]
+        .interval
+        .as_ref()
+        .unwrap()
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn the_table_is_that_of_the_intervals_one_by_one() {
         frames.windows(2).map(|pair| pair[1].0 - pair[0].0 - MS).collect();
     let analysis = found(&capture(frames));
     assert_eq!(interval(&analysis), &expected.finish().unwrap());
-    assert_eq!(analysis.statistics.vantages.len(), 1);
+    assert_eq!(analysis.statistics.timestamp_points.len(), 1);
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn period_loss_duplicates_and_reordering_of_test_frames_are_found() {
     let counts = analysis.statistics.counts;
     assert_eq!((counts.planned, counts.received, counts.lost), (50, 48, 2));
     assert_eq!((counts.duplicated, counts.reordered), (1, 1));
-    let wire = &analysis.statistics.vantages[&teiji_stats::TimestampPoint::Wire];
+    let wire = &analysis.statistics.timestamp_points[&teiji_stats::TimestampPoint::Wire];
     // Not the intervals over the gap; the overtaken frame is late, the next one early.
     let deviations = wire.interval.as_ref().unwrap();
     assert_eq!(deviations.count, 50 - 1 - 3);
@@ -198,7 +201,7 @@ fn a_run_and_a_capture_of_its_frames_have_the_same_intervals() {
         apart: false,
     };
     let run = FlowStatistics::from_frames(&terms, &rows);
-    let run = run.vantages[&teiji_stats::TimestampPoint::Wire].interval.clone().unwrap();
+    let run = run.timestamp_points[&teiji_stats::TimestampPoint::Wire].interval.clone().unwrap();
     assert_eq!(interval(&analysis), &run);
 }
 

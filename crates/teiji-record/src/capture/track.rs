@@ -317,8 +317,8 @@ impl Track {
         let statistics = FlowStatistics {
             counts,
             period_ns: self.period_ns,
-            judged_at: Some(TimestampPoint::Wire),
-            vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
+            timestamp_point: Some(TimestampPoint::Wire),
+            timestamp_points: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
             wake_up: None,
             hand_over: None,
             missed: None,

@@ -75,7 +75,10 @@ impl CaseView<'_> {
     /// Resolution of the compared stamps, in ns, the coarsest of the members'.
     pub fn resolution_ns(&self) -> Option<i64> {
         let point = self.point?;
-        self.members.iter().filter_map(|m| m.flow?.vantages.get(&point)?.resolution_ns).max()
+        self.members
+            .iter()
+            .filter_map(|m| m.flow?.timestamp_points.get(&point)?.resolution_ns)
+            .max()
     }
 
     /// The errors that send calls failed with, over all members.

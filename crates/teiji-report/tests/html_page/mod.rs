@@ -43,8 +43,8 @@ fn statistics(deviations: &[i64]) -> FlowStatistics {
     FlowStatistics {
         counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: Some(TimestampPoint::Wire),
-        vantages: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
+        timestamp_point: Some(TimestampPoint::Wire),
+        timestamp_points: BTreeMap::from([(TimestampPoint::Wire, at_wire)]),
         wake_up: wake_up.finish(),
         ..FlowStatistics::default()
     }

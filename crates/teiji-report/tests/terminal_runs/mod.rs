@@ -25,8 +25,8 @@ pub fn flow(point: TimestampPoint, deviations: &[i64]) -> FlowStatistics {
     FlowStatistics {
         counts: Counts { planned: FRAMES, sent: FRAMES, received: FRAMES, ..Counts::default() },
         period_ns: 1_000_000,
-        judged_at: (!deviations.is_empty()).then_some(point),
-        vantages: if deviations.is_empty() {
+        timestamp_point: (!deviations.is_empty()).then_some(point),
+        timestamp_points: if deviations.is_empty() {
             BTreeMap::new()
         } else {
             BTreeMap::from([(point, seen)])

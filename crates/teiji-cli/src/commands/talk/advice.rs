@@ -5,9 +5,9 @@ use std::io;
 use teiji::talker::{LaunchMode, TxStamps};
 use teiji_core::errno::{EAGAIN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ENOBUFS, EPERM};
 use teiji_net::launch::LaunchTimes;
+use teiji_run::punctuality::Counts;
 
 use super::context::{Context, Counted, JudgedBy, uncounted};
-use super::judge::Counts;
 
 /// The kernel's words for an errno.
 pub(super) fn errno(number: i32) -> String {

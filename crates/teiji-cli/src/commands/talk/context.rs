@@ -7,7 +7,7 @@ use teiji_core::domain::SocketPriority;
 use teiji_core::time::Span;
 use teiji_net::traffic::QdiscDrops;
 
-use super::judge::{Counts, Criteria};
+use teiji_run::punctuality::{Counts, Criteria};
 
 /// What is known beside the log.
 pub(super) struct Context {

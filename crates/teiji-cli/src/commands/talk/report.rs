@@ -6,11 +6,11 @@ use serde::Serialize;
 use teiji::TalkerLog;
 use teiji::margin::Reading;
 use teiji_core::time::Span;
+use teiji_run::punctuality::Counts;
 use teiji_stats::{Deviation, Series};
 
 use super::advice;
 use super::context::{Context, Counted, JudgedBy, uncounted};
-use super::judge::Counts;
 use crate::commands::quantity::figures;
 use crate::exit::Exit;
 

@@ -1,4 +1,5 @@
-//! What became of each frame of a talker, from its record: on time, or why not.
+//! Whether each frame of a talker was on time, and if not, why: from its record, the timestamps
+//! that it has, and what the kernel is known to do with launch times.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +10,25 @@ use teiji_core::time::Span;
 use teiji_net::launch::LaunchTimes;
 use teiji_sys::phc::Offset;
 
-/// What a frame is held to.
+/// What "on time" means for the frames of a talker.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Criteria {
+pub struct Criteria {
     /// A frame transmitted later than this after its schedule is late; with launch times one
     /// transmitted earlier than this before it is early.
-    pub(super) tolerance: Span,
-    pub(super) launch: Option<LaunchMode>,
-    /// What the interface's qdiscs make of launch times, if the kernel says.
-    pub(super) launch_times: Option<LaunchTimes>,
+    pub tolerance: Span,
+    /// How frames carry launch times; `None`: they are sent at the wake-up.
+    pub launch: Option<LaunchMode>,
+    /// What the interface's qdiscs make of launch times, if the kernel reports it.
+    pub launch_times: Option<LaunchTimes>,
     /// The best timestamp that a frame can have.
-    pub(super) stamps: TxStamps,
+    pub stamps: TxStamps,
     /// The PHC against `CLOCK_TAI`, before the first frame and after the last.
-    pub(super) phc: Option<[Offset; 2]>,
+    pub phc: Option<[Offset; 2]>,
 }
 
-/// How far a frame without transmit timestamp is known to have come.
+/// The last timestamp point of a frame without transmit timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reached {
+pub enum Reached {
     /// Not even the qdisc.
     Nothing,
     /// The qdisc, not the driver.
@@ -35,9 +37,9 @@ pub(super) enum Reached {
     Driver,
 }
 
-/// What became of a frame. The first that applies, in the order of [`Criteria::outcome`].
+/// The outcome of a frame: the first that applies, in the order of [`Criteria::outcome`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub enum Outcome {
     /// The send call failed with this errno.
     Refused(i32),
     /// ETF: the launch time had passed.
@@ -47,36 +49,53 @@ pub(super) enum Outcome {
     /// Timestamps were requested, and this frame has none of its transmission.
     NoTimestamp(Reached),
     /// Transmitted too late, by this much after the schedule.
-    Late { by: Span, woke_late: bool },
+    Late {
+        /// After its schedule.
+        by: Span,
+        /// Its sender woke too late already.
+        woke_late: bool,
+    },
     /// Transmitted too early.
-    Early { by: Span },
+    Early {
+        /// Before its schedule.
+        by: Span,
+    },
     /// Transmitted, or without timestamps handed over, in time.
     OnTime,
 }
 
-/// How many frames came to what.
+/// The number of frames by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
-    pub(super) attempted: u64,
-    pub(super) on_time: u64,
-    pub(super) late: u64,
+pub struct Counts {
+    /// Send calls.
+    pub attempted: u64,
+    /// Transmitted on time.
+    pub on_time: u64,
+    /// Transmitted too late.
+    pub late: u64,
     /// Of the late ones, those whose sender woke too late already.
-    pub(super) woke_late: u64,
+    pub woke_late: u64,
     /// How late the latest was; 0 if none.
-    pub(super) worst_late_ns: i64,
-    pub(super) early: u64,
-    pub(super) dropped_missed: u64,
-    pub(super) dropped_invalid: u64,
-    pub(super) no_timestamp_before_qdisc: u64,
-    pub(super) no_timestamp_after_qdisc: u64,
-    pub(super) no_timestamp_after_driver: u64,
-    /// By errno.
-    pub(super) refused: BTreeMap<i32, u64>,
+    pub worst_late_ns: i64,
+    /// Transmitted too early.
+    pub early: u64,
+    /// Dropped by ETF: the launch time had passed.
+    pub dropped_missed: u64,
+    /// Dropped by ETF: the launch time was unusable.
+    pub dropped_invalid: u64,
+    /// Without any timestamp.
+    pub no_timestamp_before_qdisc: u64,
+    /// Without timestamp after the qdisc's.
+    pub no_timestamp_after_qdisc: u64,
+    /// Without timestamp after the driver's.
+    pub no_timestamp_after_driver: u64,
+    /// Refused send calls by errno.
+    pub refused: BTreeMap<i32, u64>,
 }
 
 impl Criteria {
-    /// When a frame was transmitted, after its schedule. `None` if no timestamp says so.
-    pub(super) fn transmitted(&self, frame: &TxRecord) -> Option<Span> {
+    /// When a frame was transmitted, after its schedule; `None` without that timestamp.
+    pub fn transmitted(&self, frame: &TxRecord) -> Option<Span> {
         match self.stamps {
             TxStamps::None => None,
             TxStamps::Kernel => Some(frame.tx_kernel? - frame.scheduled),
@@ -94,8 +113,8 @@ impl Criteria {
         before.ahead + Span::from_ns(i64::try_from(part).unwrap_or(0))
     }
 
-    /// What became of `frame`, the one at this place of `all`.
-    pub(super) fn outcome(&self, frame: &TxRecord, at: usize, all: usize) -> Outcome {
+    /// The outcome of `frame`, the one at this place of `all`.
+    pub fn outcome(&self, frame: &TxRecord, at: usize, all: usize) -> Outcome {
         match frame.tx_error {
             Some(TxError::SendFailed(errno)) => return Outcome::Refused(errno),
             Some(TxError::Missed) => return Outcome::Missed,
@@ -115,7 +134,7 @@ impl Criteria {
                 (None, None) => Reached::Nothing,
             });
         };
-        // A PHC that is not on CLOCK_TAI: what it stamps is judged by CLOCK_TAI. The NIC takes
+        // A PHC that is not on CLOCK_TAI: its timestamps are converted to CLOCK_TAI. The NIC takes
         // launch times by its PHC, so they are kept only if that holds by both clocks.
         let mut by = raw;
         if self.stamps == TxStamps::Hardware && self.phc.is_some() {
@@ -153,7 +172,8 @@ impl Criteria {
 }
 
 impl Counts {
-    pub(super) fn of(log: &TalkerLog, criteria: &Criteria) -> Self {
+    /// The outcomes of all frames of `log`.
+    pub fn of(log: &TalkerLog, criteria: &Criteria) -> Self {
         let mut counts = Self { attempted: log.frames.len() as u64, ..Self::default() };
         for (at, frame) in log.frames.iter().enumerate() {
             counts.add(criteria.outcome(frame, at, log.frames.len()));
@@ -180,16 +200,16 @@ impl Counts {
     }
 
     /// Frames that were not transmitted on time, as far as that is known.
-    pub(super) fn not_on_time(&self) -> u64 {
+    pub fn not_on_time(&self) -> u64 {
         self.attempted - self.on_time
     }
 
     /// Frames that were transmitted for certain; without timestamps those handed over.
-    pub(super) fn transmitted(&self) -> u64 {
+    pub fn transmitted(&self) -> u64 {
         self.on_time + self.late + self.early
     }
 }
 
 #[cfg(test)]
-#[path = "judge_tests.rs"]
+#[path = "punctuality_tests.rs"]
 mod tests;

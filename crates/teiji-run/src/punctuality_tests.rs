@@ -1,4 +1,4 @@
-//! What became of frames, from records with known content.
+//! Outcomes of frames, from records with known content.
 
 use super::*;
 use teiji_core::time::Instant;
