@@ -13,6 +13,13 @@
 //! * [`punctuality`] – whether frames of a talker were on time,
 //! * [`margin`] – the search for a transmission margin.
 //!
+//! `examples/measure.rs` is a whole program: it measures two cases over a veth pair, prints their
+//! ranges and writes the report.
+//!
+//! A program that measures on NICs or changes settings of the kernel begins its `main` with
+//! [`teiji_net::keeper::main`] where its first argument is [`teiji_net::keeper::SUBCOMMAND`]: the run
+//! starts the program a second time, to restore everything if the first one is killed.
+//!
 //! The laboratory's guest runs the program that started it. So a program that measures there
 //! begins its `main` with `teiji_lab::guest::init(teiji_run::guest::measure_arguments)` where
 //! `teiji_lab::guest::is_init()` says so, and calls [`guest::measure`] for the arguments that
