@@ -177,16 +177,16 @@ mod tests {
 
     #[test]
     fn only_a_script_that_tested_something_and_ended_has_passed() {
-        let judge = |text: &str| {
+        let passes = |text: &str| {
             let mut report = ScriptReport::default();
             report.add_results(text);
             report.passed()
         };
-        assert!(judge("ok a\nskip b\nend\n"));
-        assert!(!judge("ok a\nfail b\nend\n"), "a failure");
-        assert!(!judge("ok a\n"), "no end");
-        assert!(!judge("end\n"), "nothing tested");
-        assert!(!judge(""), "silence");
-        assert!(!judge("ok a\noh\nend\n"), "an unreadable line");
+        assert!(passes("ok a\nskip b\nend\n"));
+        assert!(!passes("ok a\nfail b\nend\n"), "a failure");
+        assert!(!passes("ok a\n"), "no end");
+        assert!(!passes("end\n"), "nothing tested");
+        assert!(!passes(""), "silence");
+        assert!(!passes("ok a\noh\nend\n"), "an unreadable line");
     }
 }

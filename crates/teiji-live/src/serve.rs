@@ -33,7 +33,7 @@ impl Server {
         thread::Builder::new().name("metrics".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 match stream {
-                    // Whoever asked is gone, or too slow.
+                    // The client has gone, or is too slow.
                     Ok(stream) => drop(answer(stream, &served)),
                     // No descriptor is free, perhaps.
                     Err(_) => thread::sleep(Duration::from_millis(100)),

@@ -193,7 +193,7 @@ impl InPlace {
         InPlaceError::Step(explain(port.unwrap_or("the kernel"), failed, cause))
     }
 
-    /// Where the machine is other than the profile says, one sentence each. Empty if it is so.
+    /// Where the machine differs from the profile, one sentence each. Empty if it is so.
     ///
     /// # Errors
     /// If the kernel does not answer, or does not show without rights what the profile sets.

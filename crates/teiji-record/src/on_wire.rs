@@ -187,8 +187,8 @@ impl<'a> Direction<'a> {
         // Where nobody aligned the flows with the gates, the gates are with the flows.
         let windows =
             if gates_of.is_some() { windows.beginning_at(self.first_ns) } else { windows };
-        let judged = gates::judge(frames, self.wire.rate, &windows, ROUNDING_NS);
-        Some(GateStatistics { gates_of, ..judged })
+        let statistics = gates::of(frames, self.wire.rate, &windows, ROUNDING_NS);
+        Some(GateStatistics { gates_of, ..statistics })
     }
 
     /// Of all the class's frames.
@@ -204,8 +204,8 @@ impl<'a> Direction<'a> {
         };
         let frames: Vec<WireFrame> =
             self.frames.iter().filter(|frame| of_class(frame.flow)).copied().collect();
-        let judged = shaping::judge(&frames, self.wire.rate, &reservation)?;
-        Some(ShapingStatistics { reserved_in, ..judged })
+        let statistics = shaping::of(&frames, self.wire.rate, &reservation)?;
+        Some(ShapingStatistics { reserved_in, ..statistics })
     }
 }
 

@@ -109,7 +109,7 @@ pub fn ranking(judge: &Judge, cases: &[Remedy<'_>]) -> Option<Ranking> {
     let members = || cases.iter().flat_map(|(_, members)| members);
     let last = |d: &Deviation| d.percentiles.last().map(|q| q.p);
     let percentile = members()
-        .filter_map(|(member, _)| intervals(judged(judge, member)?))
+        .filter_map(|(member, _)| intervals(main_flow(judge, member)?))
         .map(|deviation| last(deviation).unwrap_or(0.0))
         .min_by(f64::total_cmp)
         .filter(|p| *p > 0.0);
@@ -159,7 +159,7 @@ pub fn ranking(judge: &Judge, cases: &[Remedy<'_>]) -> Option<Ranking> {
 fn figures(judge: &Judge, percentile: Option<f64>, (name, members): &Remedy<'_>) -> RankedCase {
     let mut case = RankedCase { case: (*name).to_owned(), ..RankedCase::default() };
     for (member, loads) in members {
-        if let Some(flow) = judged(judge, member) {
+        if let Some(flow) = main_flow(judge, member) {
             case.frames_lost += flow.counts.lost;
             if let Some(intervals) = intervals(flow) {
                 let at = percentile.and_then(|p| percentile_of(intervals, p));
@@ -169,7 +169,7 @@ fn figures(judge: &Judge, percentile: Option<f64>, (name, members): &Remedy<'_>)
                 all.percentile_ns = all.percentile_ns.zip(at).map(|(one, other)| one.max(other));
             }
         }
-        if let Some(rounds) = judged_rounds(judge, member) {
+        if let Some(rounds) = main_round_trips(judge, member) {
             let p99_ns = rounds.round_trip.as_ref().and_then(|times| percentile_of(times, 99.0));
             let longest_ns = rounds.round_trip.as_ref().map(|times| times.max_ns);
             let empty = RankedRounds { p99_ns, longest_ns, lost: 0, rank: 0 };
@@ -189,13 +189,13 @@ fn figures(judge: &Judge, percentile: Option<f64>, (name, members): &Remedy<'_>)
 }
 
 /// The flow that is ranked: the judged one, or where round trips are judged the first.
-fn judged<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a FlowStatistics> {
+fn main_flow<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a FlowStatistics> {
     let name = judge.flow.as_ref().filter(|_| judge.by != JudgeBy::RoundTrip);
     name.map_or_else(|| member.flows.values().next(), |name| member.flows.get(name))
 }
 
 /// The round trips that are ranked: the judged ones, or where a flow is judged the first.
-fn judged_rounds<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a RoundStatistics> {
+fn main_round_trips<'a>(judge: &Judge, member: &'a MemberSummary) -> Option<&'a RoundStatistics> {
     let name = judge.flow.as_ref().filter(|_| judge.by == JudgeBy::RoundTrip);
     name.map_or_else(|| member.round_trips.values().next(), |name| member.round_trips.get(name))
 }

@@ -14,7 +14,7 @@ use teiji_stats::{Deviation, FlowStatistics, TimestampPoint};
 
 pub use case::{CaseView, MemberView};
 pub use measure::Measure;
-pub use names::{background, flows, judged, measure, round_trips};
+pub use names::{background, flows, main_flow, measure, round_trips};
 pub use spread::Spread;
 
 use crate::paper::Paper;
@@ -45,7 +45,7 @@ impl<'a> Comparison<'a> {
         let statistics = |case: &'a CaseSummary| -> Vec<(&'a MemberSummary, &'a FlowStatistics)> {
             case.members.iter().filter_map(|m| Some((m, m.flows.get(flow)?))).collect()
         };
-        let paper = paper.filter(|_| judged(summary) == Some(flow));
+        let paper = paper.filter(|_| main_flow(summary) == Some(flow));
         let with_flow: Vec<_> = summary
             .cases
             .iter()

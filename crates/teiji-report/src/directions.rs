@@ -1,7 +1,7 @@
 //! Whether cases differ in the direction that the paper says: for each pair of cases
 //! that stand beside one place of the paper, each figure that it tells of both.
 
-use crate::answer::intervals::{Verdict, judge};
+use crate::answer::intervals::{Verdict, verdict_of};
 use crate::block::{Block, Table};
 use crate::comparison::{CaseView, Comparison, Figure, Spread};
 use crate::paper::Paper;
@@ -125,7 +125,7 @@ fn directions<'a>(
                 let (Some(one), Some(two)) = (before.figure(figure), after.figure(figure)) else {
                     continue;
                 };
-                let course = match judge(&one, &two, 0.0) {
+                let course = match verdict_of(&one, &two, 0.0) {
                     Verdict::Tighter { .. } => Course::Better,
                     Verdict::Wider { .. } => Course::Worse,
                     Verdict::Alike | Verdict::Unresolved => Course::Alike,

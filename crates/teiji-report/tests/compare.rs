@@ -11,7 +11,7 @@ use teiji_report::units::Glyphs;
 use teiji_stats::{TimestampPoint, WireStatistics};
 use terminal_runs::{FRAMES, between, case, ensemble, flow, run, two_cases};
 
-fn judge(before: &Summary, after: &Summary, conditions: &[&str]) -> Result<Vec<Verdict>, String> {
+fn checked(before: &Summary, after: &Summary, conditions: &[&str]) -> Result<Vec<Verdict>, String> {
     let thresholds: Vec<Threshold> = conditions.iter().map(|text| text.parse().unwrap()).collect();
     limits(before, after, &thresholds, &Glyphs::UNICODE).map_err(|error| error.to_string())
 }
@@ -19,7 +19,7 @@ fn judge(before: &Summary, after: &Summary, conditions: &[&str]) -> Result<Vec<V
 /// `pass normal: cycle: 62 µs → 31 µs, 0.50×`, a line for each verdict.
 #[track_caller]
 fn compared(before: &Summary, after: &Summary, conditions: &[&str]) -> Vec<String> {
-    let verdicts = judge(before, after, conditions).unwrap();
+    let verdicts = checked(before, after, conditions).unwrap();
     let word = |verdict: &Verdict| if verdict.holds { "pass" } else { "FAIL" };
     verdicts.iter().map(|v| format!("{} {}: {}", word(v), v.case, v.measured)).collect()
 }
@@ -53,8 +53,8 @@ fn a_figure_may_grow_to_the_limit_and_no_further() {
         compared(&before, &after(28_000), &["range >= 1.2x"]),
         ["FAIL normal: cycle: 40 µs → 48 µs, 1.20×"]
     );
-    assert_eq!(judge(&before, &before, &[]).unwrap(), []);
-    let verdict = &judge(&before, &before, &limit).unwrap()[0];
+    assert_eq!(checked(&before, &before, &[]).unwrap(), []);
+    let verdict = &checked(&before, &before, &limit).unwrap()[0];
     assert_eq!(verdict.requirement, "fail if range > 1.2x");
 }
 
@@ -146,7 +146,7 @@ fn what_cannot_be_compared_fails() {
 #[test]
 fn a_limit_that_is_about_nothing_is_a_mistake() {
     let runs = run(vec![seen(20_000)]);
-    let why = |condition: &str| judge(&runs, &runs, &[condition]).unwrap_err();
+    let why = |condition: &str| checked(&runs, &runs, &[condition]).unwrap_err();
     assert_eq!(
         why("range of cycel > 1.2x"),
         "`range of cycel > 1.2x`: the runs have no flow `cycel`; there is cycle"
@@ -180,7 +180,7 @@ fn the_headline_of_both_media_is_the_verdict_on_the_limits() {
         case("etf", vec![flow(TimestampPoint::Wire, &between(-1_000, 1_000))]),
     ]);
     let before = two_cases();
-    let limits = judge(&before, &after, &["range > 1.2x"]).unwrap();
+    let limits = checked(&before, &after, &["range > 1.2x"]).unwrap();
     let options = Options { width: 100, color: true, unicode: true };
     let text = compare(&before, &after, &limits, &options);
     let headline = "\n  \u{1b}[31mFAIL\u{1b}[0m 1 of 2 limits: normal: fail if range > 1.2x (cycle: \
@@ -213,7 +213,7 @@ fn names_do_not_become_markup() {
     runs.experiment = "<b>".to_owned();
     runs.cases[0].name = "<script>alert(1)</script>".to_owned();
     runs.warnings = vec!["<i>".to_owned()];
-    let limits = judge(&runs, &runs, &["range > 1.2x"]).unwrap();
+    let limits = checked(&runs, &runs, &["range > 1.2x"]).unwrap();
     let page = html::compare(&runs, &runs, &limits, "teiji test");
     assert!(!page.contains("<script>alert") && !page.contains("<b>:"), "{page}");
     assert!(!page.contains("<i>"), "{page}");

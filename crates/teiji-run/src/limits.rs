@@ -74,10 +74,10 @@ fn laboratory(nics: &[Nic], instruction: &str) -> Vec<String> {
 
 fn local(summary: &Summary) -> &'static str {
     let members = summary.cases.iter().flat_map(|case| &case.members);
-    let mut judged =
+    let mut points =
         members.flat_map(|member| member.flows.values()).map(|flow| flow.timestamp_point);
     let by_nics = |at| matches!(at, Some(TimestampPoint::RxHardware | TimestampPoint::TxHardware));
-    if judged.clone().next().is_some() && judged.all(by_nics) {
+    if points.clone().next().is_some() && points.all(by_nics) {
         "The timestamps are the NICs' own: delays between timestamp and wire are not included."
     } else {
         "The timestamps are taken in software by the machine under test: its own delays are \

@@ -111,7 +111,7 @@ pub fn summarise(
     }
     let emulated = experiment_file::recorded_argument(manifest, "--bind").is_none();
     warnings.push(limits::caveat(manifest.testbed, experiment, emulated));
-    let judged: Vec<judgement::Measured<'_>> = experiment
+    let measured: Vec<judgement::Measured<'_>> = experiment
         .cases
         .iter()
         .zip(&cases)
@@ -120,7 +120,7 @@ pub fn summarise(
             (case, summary.members.iter().map(|member| (member, observed(member))).collect())
         })
         .collect();
-    let (verdicts, ranking) = judgement::of(&experiment.judge, &judged);
+    let (verdicts, ranking) = judgement::of(&experiment.judge, &measured);
     Ok(Summary {
         schema: summary::SCHEMA.to_owned(),
         experiment: experiment.name.clone(),

@@ -26,7 +26,7 @@ impl FlowStatistics {
         Self {
             counts: counts(terms, frames),
             period_ns: terms.period.as_ns(),
-            timestamp_point: judge(frames),
+            timestamp_point: best_timestamp_point(frames),
             timestamp_points,
             wake_up: wake_up.map(Span::as_ns).collect::<Series>().finish(),
             hand_over: hand_over.map(Span::as_ns).collect::<Series>().finish(),
@@ -98,7 +98,7 @@ fn at_point(
 /// The best timestamp point that stamped nearly all frames that arrived (99 %), or,
 /// where nothing arrived, that should have left; failing that, the one with
 /// most stamps.
-fn judge(frames: &[FrameRow]) -> Option<TimestampPoint> {
+fn best_timestamp_point(frames: &[FrameRow]) -> Option<TimestampPoint> {
     let stamped = |point: TimestampPoint, among: fn(&FrameRow) -> bool| {
         frames.iter().filter(|f| among(f) && point.stamp_ns(f).is_some()).count()
     };

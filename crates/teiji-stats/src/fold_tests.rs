@@ -170,13 +170,13 @@ fn on_wake_up_the_latency_counts_from_the_departure() {
 fn a_timestamp_point_that_missed_too_many_frames_is_not_used() {
     let without_wire = |f: FrameRow| FrameRow { wire: None, ..f };
     let frames = (0..100).map(|seq| frame(seq, 0));
-    let judged = |blind: u64| {
+    let best_point = |blind: u64| {
         let frames = frames.clone().map(|f| if f.seq < blind { without_wire(f) } else { f });
         let frames: Vec<FrameRow> = frames.collect();
         FlowStatistics::from_frames(&launch_time(), &frames).timestamp_point
     };
     assert_eq!(
-        [0, 1, 2, 100].map(judged),
+        [0, 1, 2, 100].map(best_point),
         [
             Some(TimestampPoint::Wire),
             Some(TimestampPoint::Wire),

@@ -85,7 +85,7 @@ impl Windows {
 
 /// Judges the frames of one flow; the clock of the wire is that of the gates.
 /// `tolerance_ns` is what their stamps may be wrong by.
-pub fn judge<'a>(
+pub fn of<'a>(
     frames: impl IntoIterator<Item = &'a WireFrame>,
     rate: Rate,
     windows: &Windows,
@@ -145,7 +145,7 @@ mod tests {
         // 1438 + 20 + 4 bytes at 1 Gbit/s occupy the wire for 11 696 ns, 11 600 to the FCS.
         let frame = |start_ns| WireFrame { flow: 0, planned_ns: 0, start_ns, octets: 1_462 };
         let frames = [frame(7), frame(288_407), frame(288_408), frame(295_007)];
-        let judged = judge(&frames, Rate::from_bps(1_000_000_000), &windows(), 0);
-        assert_eq!((judged.frames, judged.outside, judged.worst_ns), (4, 2, 6_600));
+        let statistics = of(&frames, Rate::from_bps(1_000_000_000), &windows(), 0);
+        assert_eq!((statistics.frames, statistics.outside, statistics.worst_ns), (4, 2, 6_600));
     }
 }

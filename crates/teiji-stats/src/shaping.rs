@@ -52,7 +52,7 @@ impl ShapingStatistics {
 }
 
 /// Judges the frames of a class, ascending; `None` for less than two.
-pub fn judge(
+pub fn of(
     frames: &[WireFrame],
     rate: Rate,
     reservation: &Reservation,
@@ -107,9 +107,9 @@ mod tests {
     fn frames_at_the_reserved_rate_need_a_bucket_of_one_frame_less_what_fills_meanwhile() {
         // 1250 bytes at 20 Mbit/s are 500 µs.
         let frames: Vec<WireFrame> = (0..10).map(|i| frame(500 * i)).collect();
-        let judged = judge(&frames, PORT, &FIFTH).unwrap();
-        assert_eq!((judged.bandwidth_bps, judged.burst_bytes), (20_000_000, 1_000));
-        assert!(judged.holds());
+        let statistics = of(&frames, PORT, &FIFTH).unwrap();
+        assert_eq!((statistics.bandwidth_bps, statistics.burst_bytes), (20_000_000, 1_000));
+        assert!(statistics.holds());
     }
 
     #[test]
@@ -117,22 +117,25 @@ mod tests {
         // The second begins 100 µs after the first instead of 500: back to back. Each
         // takes 1000 bytes more than the slope gives; the third finds it all refilled.
         let frames = [frame(0), frame(100), frame(1_100)];
-        let judged = judge(&frames, PORT, &FIFTH).unwrap();
-        assert_eq!(judged.burst_bytes, 2_000);
-        assert!(!judged.holds());
+        let statistics = of(&frames, PORT, &FIFTH).unwrap();
+        assert_eq!(statistics.burst_bytes, 2_000);
+        assert!(!statistics.holds());
         // 200 µs later the slope has given 500 bytes back of the first 1000.
-        let judged = judge(&[frame(0), frame(300), frame(1_100)], PORT, &FIFTH).unwrap();
-        assert_eq!(judged.burst_bytes, 1_000 - 500 + 1_000);
-        assert!(judged.holds());
+        let statistics = of(&[frame(0), frame(300), frame(1_100)], PORT, &FIFTH).unwrap();
+        assert_eq!(statistics.burst_bytes, 1_000 - 500 + 1_000);
+        assert!(statistics.holds());
     }
 
     #[test]
     fn a_rate_above_the_reserved_one_adds_up() {
         // Every 400 µs 1250 bytes, and the slope fills 1000.
         let frames: Vec<WireFrame> = (0..101).map(|i| frame(400 * i)).collect();
-        let judged = judge(&frames, PORT, &FIFTH).unwrap();
-        assert_eq!((judged.bandwidth_bps, judged.burst_bytes), (25_000_000, 1_000 + 100 * 250));
-        assert!(!judged.holds());
-        assert_eq!(judge(&frames[..1], PORT, &FIFTH), None);
+        let statistics = of(&frames, PORT, &FIFTH).unwrap();
+        assert_eq!(
+            (statistics.bandwidth_bps, statistics.burst_bytes),
+            (25_000_000, 1_000 + 100 * 250)
+        );
+        assert!(!statistics.holds());
+        assert_eq!(of(&frames[..1], PORT, &FIFTH), None);
     }
 }

@@ -22,7 +22,12 @@ const RULES: [Rule<'static>; 2] = [
 ];
 
 /// What a program of the instructions above says of a call.
-fn judge(program: &[libc::sock_filter], architecture: u32, number: u32, args: [u64; 6]) -> u32 {
+fn run_filter(
+    program: &[libc::sock_filter],
+    architecture: u32,
+    number: u32,
+    args: [u64; 6],
+) -> u32 {
     let mut data = Vec::new();
     data.extend(number.to_ne_bytes());
     data.extend(architecture.to_ne_bytes());
@@ -51,7 +56,7 @@ fn judge(program: &[libc::sock_filter], architecture: u32, number: u32, args: [u
 #[test]
 fn a_rule_matches_if_all_of_its_conditions_are_true() {
     let program = program(&RULES);
-    let matches = |call: Call, args| match judge(&program, ARCHITECTURE, call.number(), args) {
+    let matches = |call: Call, args| match run_filter(&program, ARCHITECTURE, call.number(), args) {
         libc::SECCOMP_RET_USER_NOTIF => true,
         libc::SECCOMP_RET_ALLOW => false,
         other => panic!("{other:#x}"),
@@ -70,9 +75,9 @@ fn a_rule_matches_if_all_of_its_conditions_are_true() {
     assert!(!matches(Call::SetSocketOption, [3, 1, 9, 0, 4, 0]));
     // Another call with the same arguments, and another architecture.
     let allow = libc::SECCOMP_RET_ALLOW;
-    assert_eq!(judge(&program, ARCHITECTURE, 1, [2, 2, 0, 0, 0, 0]), allow);
+    assert_eq!(run_filter(&program, ARCHITECTURE, 1, [2, 2, 0, 0, 0, 0]), allow);
     let socket = Call::Socket.number();
-    assert_eq!(judge(&program, 0x4000_0003, socket, [2, 2, 0, 0, 0, 0]), allow);
+    assert_eq!(run_filter(&program, 0x4000_0003, socket, [2, 2, 0, 0, 0, 0]), allow);
 }
 
 /// Runs `work` in a thread with the filter, whose listener it gives; `None` if the machine does

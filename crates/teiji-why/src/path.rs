@@ -52,7 +52,7 @@ pub enum Cause {
     Sender,
     /// From the qdisc to the driver, in the sender's call.
     Qdisc,
-    /// In the qdisc, until somebody else went on with it.
+    /// In the qdisc, until another context dequeued it.
     Queued(String),
     /// In the qdisc, until the time that it waits for.
     Held,

@@ -7,9 +7,9 @@ use crate::topics::gates::{GateRow, rows};
 use crate::units::{Glyphs, count, duration};
 
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
-    let judged =
+    let selected =
         |row: &GateRow<'_>| summary.judge.flow.as_deref().is_none_or(|flow| flow == row.flow);
-    let rows: Vec<GateRow<'_>> = rows(summary).into_iter().filter(judged).collect();
+    let rows: Vec<GateRow<'_>> = rows(summary).into_iter().filter(selected).collect();
     let findings: Vec<Finding> = summary
         .cases
         .iter()

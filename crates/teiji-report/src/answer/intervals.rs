@@ -8,7 +8,7 @@ use teiji_record::summary::Testbed;
 use teiji_stats::TimestampPoint;
 
 use super::{Answer, asks_yes_or_no, plain};
-use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows, judged, measure};
+use crate::comparison::{CaseView, Comparison, Figure, Measure, Spread, flows, main_flow, measure};
 use crate::units::{Glyphs, Scale, count, duration, number};
 use crate::wording;
 
@@ -18,10 +18,10 @@ const ONE_SAMPLE_FACTOR: f64 = 1.25;
 
 /// The answer that the judged flow gives.
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
-    let Some(judged) = judged(summary) else {
+    let Some(flow) = main_flow(summary) else {
         return plain("No answer: no case was completed.".to_owned());
     };
-    let comparison = Comparison::of(summary, judged, measure(summary), None);
+    let comparison = Comparison::of(summary, flow, measure(summary), None);
     let with_range: Vec<(&CaseView, Spread)> =
         comparison.cases.iter().filter_map(|c| Some((c, c.figure(Figure::Range)?))).collect();
     let flow =
@@ -113,7 +113,7 @@ fn two_cases(
         return plain("No answer: there is nothing to compare with.".to_owned());
     };
     let resolution = comparison.resolution_ns().map_or(0.0, |ns| ns as f64);
-    let verdict = judge(plain_range, best_range, resolution);
+    let verdict = verdict_of(plain_range, best_range, resolution);
     let (best, base) = (&best_case.case.name, &plain_case.case.name);
     let place = comparison.common_point().map_or("", wording::point);
     let stays = bound_text(best_range, resolution, glyphs);
@@ -174,7 +174,7 @@ pub(crate) enum Verdict {
 
 /// Compares two ranges. Each may be wrong by twice the resolution, because it
 /// is the difference of two intervals, each the difference of two stamps.
-pub(crate) fn judge(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
+pub(crate) fn verdict_of(plain: &Spread, best: &Spread, resolution_ns: f64) -> Verdict {
     let doubt = 2.0 * resolution_ns;
     if plain.median <= doubt && best.median <= doubt {
         return Verdict::Unresolved;
@@ -313,31 +313,31 @@ mod tests {
 
     #[test]
     fn a_range_at_the_resolution_allows_only_a_lower_bound() {
-        let verdict = judge(&one(23_000.0), &one(2_000.0), 1_000.0);
+        let verdict = verdict_of(&one(23_000.0), &one(2_000.0), 1_000.0);
         assert_eq!(verdict, Verdict::Tighter { factor: 5.25, at_least: true });
     }
 
     #[test]
     fn two_ranges_below_the_resolution_have_no_difference() {
-        assert_eq!(judge(&one(2_000.0), &one(1_000.0), 1_000.0), Verdict::Unresolved);
+        assert_eq!(verdict_of(&one(2_000.0), &one(1_000.0), 1_000.0), Verdict::Unresolved);
     }
 
     #[test]
     fn one_sample_that_is_a_little_better_is_no_improvement() {
-        assert_eq!(judge(&one(23_000.0), &one(20_000.0), 0.0), Verdict::Alike);
-        assert_eq!(judge(&one(20_000.0), &one(20_000.0), 0.0), Verdict::Alike);
+        assert_eq!(verdict_of(&one(23_000.0), &one(20_000.0), 0.0), Verdict::Alike);
+        assert_eq!(verdict_of(&one(20_000.0), &one(20_000.0), 0.0), Verdict::Alike);
     }
 
     #[test]
     fn ensembles_that_overlap_are_no_improvement_however_far_their_medians() {
         let plain = Spread::over([10.0, 50.0, 60.0]).unwrap();
         let best = Spread::over([1.0, 2.0, 11.0]).unwrap();
-        assert_eq!(judge(&plain, &best, 0.0), Verdict::Alike);
+        assert_eq!(verdict_of(&plain, &best, 0.0), Verdict::Alike);
     }
 
     #[test]
     fn a_worse_case_is_reported_as_worse() {
-        assert_eq!(judge(&one(10.0), &one(40.0), 0.0), Verdict::Wider { factor: 4.0 });
+        assert_eq!(verdict_of(&one(10.0), &one(40.0), 0.0), Verdict::Wider { factor: 4.0 });
     }
 
     #[test]

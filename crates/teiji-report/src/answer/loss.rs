@@ -8,11 +8,11 @@ use crate::units::{Glyphs, count};
 
 /// Of the judged flow, or of all.
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
-    let judged = |name: &str| summary.judge.flow.as_deref().is_none_or(|flow| flow == name);
+    let selected = |name: &str| summary.judge.flow.as_deref().is_none_or(|flow| flow == name);
     let finding = |case: &CaseSummary| {
         let flows = || {
             let all = case.members.iter().flat_map(|member| &member.flows);
-            all.filter(|(name, _)| judged(name)).map(|(_, flow)| &flow.counts)
+            all.filter(|(name, _)| selected(name)).map(|(_, flow)| &flow.counts)
         };
         flows().next()?;
         let sum = |of: fn(&Counts) -> u64| flows().map(of).sum::<u64>();

@@ -2,7 +2,7 @@
 
 use teiji_record::Summary;
 
-use super::intervals::{Verdict, asks_whether_better, factor_text, judge, range_text};
+use super::intervals::{Verdict, asks_whether_better, factor_text, range_text, verdict_of};
 use super::{Answer, plain};
 use crate::comparison::{CaseView, Comparison, Figure, Spread, round_trips};
 use crate::units::{Glyphs, count};
@@ -44,7 +44,7 @@ fn two_cases(
         .filter(|i| named(1).is_none_or(|other| other == *i))
         .min_by(|a, b| cases[*a].1.median.total_cmp(&cases[*b].1.median));
     let (base, (other, longest)) = (&cases[baseline], &cases[best.unwrap_or(baseline)]);
-    let verdict = judge(&base.1, longest, 0.0);
+    let verdict = verdict_of(&base.1, longest, 0.0);
     let than = format!("than with {} ({})", base.0.case.name, range_text(&base.1, glyphs));
     let (relation, better) = match verdict {
         Verdict::Tighter { factor, .. } => {

@@ -9,13 +9,13 @@ use crate::units::{Glyphs, count, duration};
 
 /// Of all judged flows; where no departure is known, how regular the first one is.
 pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
-    let judged = |name: &str| match &summary.judge.flow {
+    let selected = |name: &str| match &summary.judge.flow {
         Some(flow) => flow == name,
         None => flows(summary).contains(&name),
     };
     let of_case = |case: &CaseSummary| -> Vec<WireStatistics> {
         let all = case.members.iter().flat_map(|member| &member.wire);
-        all.filter(|(name, _)| judged(name)).map(|(_, wire)| wire.clone()).collect()
+        all.filter(|(name, _)| selected(name)).map(|(_, wire)| wire.clone()).collect()
     };
     let cases: Vec<(&CaseSummary, Vec<WireStatistics>)> =
         summary.cases.iter().map(|case| (case, of_case(case))).collect();

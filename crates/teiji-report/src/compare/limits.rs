@@ -43,25 +43,25 @@ pub fn limits(
     let mut verdicts = Vec::new();
     for threshold in thresholds {
         let requirement = format!("fail if {}", threshold.text);
-        let mut judged = Vec::new();
+        let mut of_threshold = Vec::new();
         for pair in &pairs {
             let findings: Vec<Finding> = names(pair, threshold)
                 .into_iter()
-                .map(|name| judge(pair, name, threshold, allows_loss, glyphs))
+                .map(|name| finding_of(pair, name, threshold, allows_loss, glyphs))
                 .collect();
-            judged.extend(verdict(pair, &requirement, &findings));
+            of_threshold.extend(verdict(pair, &requirement, &findings));
         }
         if pairs.is_empty() {
-            judged.push(Verdict {
+            of_threshold.push(Verdict {
                 case: "all".to_owned(),
                 requirement,
                 holds: false,
                 measured: "the runs have no case in common".to_owned(),
             });
-        } else if judged.iter().all(|verdict| verdict.measured == UNMEASURED) {
+        } else if of_threshold.iter().all(|verdict| verdict.measured == UNMEASURED) {
             is_about_something(&pairs, threshold)?;
         }
-        verdicts.extend(judged);
+        verdicts.extend(of_threshold);
     }
     Ok(verdicts)
 }
@@ -137,7 +137,7 @@ struct Finding {
 }
 
 /// One flow, or table of round trips, in one case.
-fn judge(
+fn finding_of(
     pair: &Pair,
     name: &str,
     threshold: &Threshold,

@@ -60,6 +60,6 @@ pub const fn measure(summary: &Summary) -> Measure {
 }
 
 /// The flow that the answer and the published figures belong to.
-pub fn judged(summary: &Summary) -> Option<&str> {
+pub fn main_flow(summary: &Summary) -> Option<&str> {
     flows(summary).into_iter().next()
 }
