@@ -114,8 +114,8 @@ fn frames_are_compared_with_their_own_gates_or_with_those_of_the_first_case_that
     let late = |flow, seq| if (flow == 0) == (seq == 2) { 310_000 } else { 20_000 };
     let gated = wire_statistics(&experiment, 1, late);
     let outside = |statistics: &BTreeMap<String, WireStatistics>, flow: &str| {
-        let gates = statistics[flow].gates.clone().unwrap();
-        (gates.outside, gates.frames, gates.worst_ns, gates.gates_of)
+        let own = statistics[flow].gates.clone().unwrap();
+        (own.outside, own.frames, own.worst_ns, own.gates_of)
     };
     assert_eq!(outside(&gated, "a"), (1, 3, 10_624, None));
     assert_eq!(outside(&gated, "b"), (1, 3, 20_624, None));
