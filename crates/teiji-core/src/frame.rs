@@ -73,7 +73,7 @@ impl FrameRow {
     }
 
     /// The kernel took it and did not report that it dropped it.
-    pub fn should_have_left(&self) -> bool {
+    pub fn should_be_transmitted(&self) -> bool {
         self.handed_over.is_some() && self.tx_error.is_none()
     }
 }

@@ -156,13 +156,13 @@ impl Plan {
                 _ => Ok(()),
             };
             if let Err(message) = exchanged {
-                return Err(NetError::Elsewhere { message, left: applied.take_back() });
+                return Err(NetError::Elsewhere { message, not_restored: applied.take_back() });
             }
             if let Err(cause) = applied.execute(step, &interrupted) {
                 let mut error = applied.step_error(step, &cause);
-                error.left = applied.take_back();
+                error.not_restored = applied.take_back();
                 return Err(if interrupted() {
-                    NetError::Interrupted(error.left)
+                    NetError::Interrupted(error.not_restored)
                 } else {
                     NetError::Step(Box::new(error))
                 });
@@ -228,14 +228,14 @@ impl Applied {
     /// # Errors
     /// [`NetError::Undo`] with what could not be put back.
     pub fn undo(mut self) -> Result<(), NetError> {
-        let left = self.take_back();
-        if left.is_empty() { Ok(()) } else { Err(NetError::Undo(left)) }
+        let not_restored = self.take_back();
+        if not_restored.is_empty() { Ok(()) } else { Err(NetError::Undo(not_restored)) }
     }
 
     /// Undoes what has been done so far and returns what could not be undone.
     /// A second call finds nothing to do.
     fn take_back(&mut self) -> Vec<String> {
-        let mut left = Vec::new();
+        let mut not_restored = Vec::new();
         let before = std::mem::take(&mut self.before);
         let kernel = std::mem::take(&mut self.kernel);
         for (index, attached) in std::mem::take(&mut self.attached) {
@@ -255,24 +255,24 @@ impl Applied {
                 Attachment::Elsewhere => Ok(()),
             };
             if let Err(error) = result {
-                left.push(format!("{} of {}: {error}", port.ifname, port.host));
+                not_restored.push(format!("{} of {}: {error}", port.ifname, port.host));
             }
         }
         // Closing the last handle ends a namespace; the kernel returns what is
         // still inside, so NICs are waited for only now.
         self.hosts.clear();
         if !before.is_empty() {
-            left.extend(restore_at(self.home.as_fd(), &before));
+            not_restored.extend(restore_at(self.home.as_fd(), &before));
         }
         if !kernel.is_empty() {
             let put_back = || kernel.put_back();
             let done = netns::in_namespace(self.home.as_fd(), put_back);
-            left.extend(done.unwrap_or_else(|error| vec![error.to_string()]));
+            not_restored.extend(done.unwrap_or_else(|error| vec![error.to_string()]));
         }
         if let Some(keeper) = self.keeper.take() {
             keeper.dismiss();
         }
-        left
+        not_restored
     }
 
     fn step_error(&self, step: &Step, cause: &Cause) -> StepError {
@@ -298,7 +298,7 @@ impl Applied {
                 Cause::Kernel(error) => Some(error.clone()),
                 Cause::Text(_) => None,
             },
-            left: Vec::new(),
+            not_restored: Vec::new(),
         }
     }
 

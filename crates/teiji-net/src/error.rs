@@ -33,12 +33,12 @@ pub enum NetError {
     #[error("interrupted while the network was being set up.{}", aftermath(.0))]
     Interrupted(Vec<String>),
     /// Another machine of the experiment is not ready; what had been done here was undone.
-    #[error("{message}.{}", aftermath(.left))]
+    #[error("{message}.{}", aftermath(.not_restored))]
     Elsewhere {
         /// Why.
         message: String,
         /// What could not be undone here.
-        left: Vec<String>,
+        not_restored: Vec<String>,
     },
     /// Packets cannot be traced on their way in.
     #[error("cannot trace the receiving kernel: {0}")]
@@ -70,20 +70,20 @@ pub struct StepError {
     /// The sentences: what failed and what to do.
     pub(crate) text: String,
     /// What could not be undone; empty if nothing stayed.
-    pub left: Vec<String>,
+    pub not_restored: Vec<String>,
 }
 
 impl std::error::Error for StepError {}
 
 impl fmt::Display for StepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.text, aftermath(&self.left))
+        write!(f, "{}{}", self.text, aftermath(&self.not_restored))
     }
 }
 
-fn aftermath(left: &[String]) -> String {
-    match left {
+fn aftermath(not_restored: &[String]) -> String {
+    match not_restored {
         [] => " Nothing was changed.".to_owned(),
-        _ => format!(" Undoing what was done before failed in part: {}", left.join("; ")),
+        _ => format!(" Undoing what was done before failed in part: {}", not_restored.join("; ")),
     }
 }

@@ -310,40 +310,42 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
             patience.as_secs()
         )];
     };
-    let mut left = Vec::new();
+    let mut not_restored = Vec::new();
     if let Some(channels) = before.channels {
         if let Err(error) = put_channels(&nic.name, channels) {
-            left.push(format!("{ifname}: its queues ({channels}) were not restored: {error}"));
+            not_restored
+                .push(format!("{ifname}: its queues ({channels}) were not restored: {error}"));
         }
     }
     if before.up {
         if let Err(error) = link::set_up(netlink, nic.index, true) {
-            left.push(format!("{ifname} was up and could not be set up again: {error}"));
+            not_restored.push(format!("{ifname} was up and could not be set up again: {error}"));
         }
     }
     if let Some(bytes) = before.gso_max_size.filter(|before| nic.gso_max_size != Some(*before)) {
         if let Err(error) = link::set_gso_max_size(netlink, nic.index, bytes) {
-            left.push(format!("{ifname}: gso_max_size {bytes} was not restored: {error}"));
+            not_restored.push(format!("{ifname}: gso_max_size {bytes} was not restored: {error}"));
         }
     }
-    left.extend(restore_files(&nic.name, &before.files));
-    left.extend(before.kernel.put_back());
+    not_restored.extend(restore_files(&nic.name, &before.files));
+    not_restored.extend(before.kernel.put_back());
     if let Some(bridge) = &before.bridge {
         if let Err(error) = restore_bridge(netlink, nic.index, bridge) {
-            left.push(format!("{ifname} was not made a port of {bridge} again: {error}"));
+            not_restored.push(format!("{ifname} was not made a port of {bridge} again: {error}"));
         }
     }
     for address in &before.addresses {
         match address::add(netlink, nic.index, address) {
             Err(error) if error.errno != EEXIST => {
-                left.push(format!("{ifname}: its address {address} was not restored: {error}"));
+                not_restored
+                    .push(format!("{ifname}: its address {address} was not restored: {error}"));
             }
             _ => {}
         }
     }
     let routes = restore_routes(netlink, nic.index, &before.routes);
-    left.extend(routes.map(|error| format!("{ifname}: a route was not restored: {error}")));
-    left
+    not_restored.extend(routes.map(|error| format!("{ifname}: a route was not restored: {error}")));
+    not_restored
 }
 
 fn restore_bridge(netlink: &mut Netlink, index: u32, bridge: &str) -> Result<(), KernelError> {

@@ -134,7 +134,7 @@ fn a_kernel_or_device_without_the_qdisc_is_explained_and_everything_undone() {
             );
             assert!(text.ends_with(" Nothing was changed."), "{text}");
         }
-        assert_eq!(step.left, Vec::<String>::new());
+        assert_eq!(step.not_restored, Vec::<String>::new());
     });
 }
 

@@ -74,7 +74,7 @@ pub enum ProfileError {
     Stale(String),
     /// Not everything could be put back.
     #[error("not everything could be put back: {}. `teiji revert` tries again", .0.join("; "))]
-    Left(Vec<String>),
+    NotRestored(Vec<String>),
     /// It cannot be applied at each start.
     #[error("cannot have it applied at each start: {0}")]
     AtBoot(String),
@@ -86,7 +86,7 @@ pub struct Refused {
     /// Why.
     pub error: ProfileError,
     /// What could not be put back.
-    pub left: Vec<String>,
+    pub not_restored: Vec<String>,
     /// The profile that was applied before, and is again; or why it is not.
     pub previous: Option<Result<String, String>>,
 }
@@ -95,21 +95,21 @@ impl std::error::Error for Refused {}
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { error, left, previous } = self;
+        let Self { error, not_restored, previous } = self;
         let sentence = error.to_string();
         write!(f, "{}. ", sentence.trim_end_matches('.'))?;
-        match (&left[..], previous) {
+        match (&not_restored[..], previous) {
             ([], None) => f.write_str("Everything is as it was before"),
             ([], Some(Ok(file))) => write!(f, "{file} is applied again"),
             ([], Some(Err(why))) => write!(
                 f,
                 "The profile that was applied before could not be applied again, so none is: {why}"
             ),
-            (left, _) => {
+            (not_restored, _) => {
                 write!(
                     f,
                     "Not everything could be put back: {}; `teiji revert` tries again",
-                    left.join("; ")
+                    not_restored.join("; ")
                 )
             }
         }
@@ -119,7 +119,7 @@ impl fmt::Display for Refused {
 impl Refused {
     /// Of a machine to which nothing was done yet.
     pub(crate) fn of(error: impl Into<ProfileError>) -> Box<Self> {
-        Box::new(Self { error: error.into(), left: Vec::new(), previous: None })
+        Box::new(Self { error: error.into(), not_restored: Vec::new(), previous: None })
     }
 }
 

@@ -102,7 +102,7 @@ fn replace(
         Ok(journal) => return Ok(journal),
         Err(refused) => refused,
     };
-    let Some(previous) = previous.filter(|_| refused.left.is_empty()) else {
+    let Some(previous) = previous.filter(|_| refused.not_restored.is_empty()) else {
         return Err(end(locked, refused));
     };
     let again = apply_again(locked, &previous).map_err(|error| error.to_string());
@@ -116,8 +116,12 @@ fn clear_away(locked: &Locked, there: Journal) -> Result<Option<Source>, Profile
     let previous = (there.state == State::Applied).then(|| there.profile.clone());
     let leaving = Journal { state: State::Applying, previous: previous.clone(), ..there };
     locked.write(&leaving)?;
-    let left = leaving.before.put_back();
-    if left.is_empty() { Ok(previous) } else { Err(ProfileError::Left(left)) }
+    let not_restored = leaving.before.put_back();
+    if not_restored.is_empty() {
+        Ok(previous)
+    } else {
+        Err(ProfileError::NotRestored(not_restored))
+    }
 }
 
 /// Applies a profile to a machine that has none. After an error the journal is still there, as what it
@@ -150,8 +154,8 @@ fn apply_alone(
     work().map_err(|error| {
         // It may say that all is applied. If it cannot be written, what follows is still put back.
         let _ = locked.write(&journal);
-        let left = journal.before.put_back();
-        Box::new(Refused { left, ..*Refused::of(error) })
+        let not_restored = journal.before.put_back();
+        Box::new(Refused { not_restored, ..*Refused::of(error) })
     })
 }
 
@@ -167,8 +171,8 @@ fn apply_again(locked: &Locked, source: &Source) -> Result<(), ProfileError> {
 
 /// No profile is applied now: the journal goes, unless something is left to put back.
 fn end(locked: &Locked, mut refused: Box<Refused>) -> ProfileError {
-    if refused.left.is_empty() {
-        refused.left.extend(locked.clear(None).err().map(|error| error.to_string()));
+    if refused.not_restored.is_empty() {
+        refused.not_restored.extend(locked.clear(None).err().map(|error| error.to_string()));
     }
     refused.into()
 }
@@ -176,7 +180,7 @@ fn end(locked: &Locked, mut refused: Box<Refused>) -> ProfileError {
 /// Puts back what there was before the profile. Returns the profile's file; `None` if none was applied.
 ///
 /// # Errors
-/// [`ProfileError::Left`] with what could not be put back; it can be tried again.
+/// [`ProfileError::NotRestored`] with what could not be put back; it can be tried again.
 pub(crate) fn put_back(
     locked: &Locked,
     note: Option<&str>,
@@ -188,7 +192,7 @@ pub(crate) fn put_back(
     };
     let left = journal.before.put_back();
     if !left.is_empty() {
-        return Err(ProfileError::Left(left));
+        return Err(ProfileError::NotRestored(left));
     }
     locked.clear(note)?;
     Ok(Some(journal.profile.file))

@@ -112,7 +112,7 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
     let other_flow = rx(&plan(9, 10), 1, 5);
     let beyond_the_end = rx(&ours, 2, 5);
     let straggler = RxRecord { scheduled: Instant::from_ns(3), ..rx(&ours, 1, 5) };
-    let pause = PeerPause { requested: Instant::from_ns(7), released: Instant::from_ns(8) };
+    let pause = PeerPause { requested: Instant::from_ns(7), resumed: Instant::from_ns(8) };
     let log = ListenerLog {
         arrivals: vec![other_flow, beyond_the_end, straggler],
         foreign: 10,

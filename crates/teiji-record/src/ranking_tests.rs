@@ -24,7 +24,7 @@ fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
         sent: Instant::from_ns(0),
         responder_reception: Reception::UNKNOWN,
         responder_arrived: None,
-        responder_left: None,
+        responder_sent: None,
         reply_kernel: None,
         received,
         send_failed: false,

@@ -19,7 +19,7 @@ fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
         sent: Instant::from_ns(0),
         responder_reception: Reception::UNKNOWN,
         responder_arrived: None,
-        responder_left: None,
+        responder_sent: None,
         reply_kernel: None,
         received,
         send_failed: false,

@@ -103,7 +103,7 @@ fn best_timestamp_point(frames: &[FrameRow]) -> Option<TimestampPoint> {
         frames.iter().filter(|f| among(f) && point.stamp_ns(f).is_some()).count()
     };
     let arrived: fn(&FrameRow) -> bool = |f| f.copies > 0;
-    let among = if frames.iter().any(arrived) { arrived } else { FrameRow::should_have_left };
+    let among = if frames.iter().any(arrived) { arrived } else { FrameRow::should_be_transmitted };
     let all = frames.iter().filter(|f| among(f)).count();
     TimestampPoint::ALL
         .into_iter()
@@ -168,7 +168,7 @@ fn tx_stamps_missing(frames: &[FrameRow]) -> u64 {
     }
     let nothing_offered = offered == [false; 3];
     let lacks = |f: &FrameRow| nothing_offered || kinds(f) != offered;
-    frames.iter().filter(|f| f.should_have_left() && lacks(f)).count() as u64
+    frames.iter().filter(|f| f.should_be_transmitted() && lacks(f)).count() as u64
 }
 
 #[cfg(test)]

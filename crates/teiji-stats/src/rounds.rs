@@ -20,7 +20,7 @@ pub struct RoundView {
     /// The responder's kernel had the request.
     pub responder_arrived: Option<Instant<Tai>>,
     /// The responder handed the reply over.
-    pub responder_left: Option<Instant<Tai>>,
+    pub responder_sent: Option<Instant<Tai>>,
     /// The requester's kernel had the reply.
     pub reply_kernel: Option<Instant<Tai>>,
     /// The requester's program had the reply; `None`: it never came.
@@ -76,14 +76,14 @@ impl RoundView {
         let Reception { interrupt, softirq, woken } = self.responder_reception;
         Some(match part {
             Part::There => self.responder_arrived? - self.sent,
-            Part::Responder => self.responder_left? - self.responder_arrived?,
-            Part::Back => self.reply_kernel? - self.responder_left?,
+            Part::Responder => self.responder_sent? - self.responder_arrived?,
+            Part::Back => self.reply_kernel? - self.responder_sent?,
             Part::WakeUp => self.received? - self.reply_kernel?,
             // An interrupt before the request was sent was not for it.
             Part::Softirq => softirq? - interrupt.filter(|at| *at >= self.sent)?,
             Part::Polling => self.responder_arrived? - softirq?.max(self.sent),
             Part::Socket => woken? - self.responder_arrived?,
-            Part::Answer => self.responder_left? - woken?,
+            Part::Answer => self.responder_sent? - woken?,
         })
     }
 }
@@ -210,7 +210,7 @@ mod tests {
             sent: Instant::from_ns(0),
             responder_reception: Reception::UNKNOWN,
             responder_arrived: at(0),
-            responder_left: at(1),
+            responder_sent: at(1),
             reply_kernel: at(2),
             received: at(3),
             send_failed: false,

@@ -102,5 +102,6 @@ pub struct PeerPause {
     #[serde(rename = "asked")]
     pub requested: Instant<Tai>,
     /// XON.
-    pub released: Instant<Tai>,
+    #[serde(rename = "released")]
+    pub resumed: Instant<Tai>,
 }

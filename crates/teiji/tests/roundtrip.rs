@@ -68,12 +68,12 @@ fn every_request_gets_its_reply_with_the_reflectors_times() {
             assert_eq!(round.seq, seq as u64);
             // One machine, one clock: the instants must be in order.
             let arrived = round.reflector_arrived.expect("the reflector's kernel stamp");
-            let (left, received) = (round.reflector_left.unwrap(), round.received.unwrap());
-            assert!(round.sent <= arrived && arrived <= left && left <= received, "{round:?}");
+            let (sent, received) = (round.reflector_sent.unwrap(), round.received.unwrap());
+            assert!(round.sent <= arrived && arrived <= sent && sent <= received, "{round:?}");
             let kernel = round.reply_kernel.expect("this kernel's stamp");
-            assert!(left <= kernel && kernel <= received, "{round:?}");
+            assert!(sent <= kernel && kernel <= received, "{round:?}");
             assert_eq!(round.time().unwrap(), received - round.sent);
-            assert_eq!(round.reflector_time().unwrap(), left - arrived);
+            assert_eq!(round.reflector_time().unwrap(), sent - arrived);
         }
     }
 }
@@ -124,7 +124,7 @@ fn answer_badly(socket: &UdpSocket) {
     while let Ok((length, source)) = socket.recv_from(&mut buffer) {
         let bytes = &mut buffer[..length];
         let seq = Probe::parse(bytes).unwrap().seq;
-        Echo::Reply { arrived: None, left: now() }.emit(bytes);
+        Echo::Reply { arrived: None, sent: now() }.emit(bytes);
         let reply = |bytes: &[u8], to: SocketAddr| drop(socket.send_to(bytes, to));
         match seq {
             0 => {}

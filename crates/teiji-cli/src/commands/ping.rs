@@ -120,7 +120,7 @@ fn csv(log: &RequesterLog) -> String {
             round.seq,
             round.sent.as_ns(),
             or_empty(round.reflector_arrived.map(Instant::as_ns)),
-            or_empty(round.reflector_left.map(Instant::as_ns)),
+            or_empty(round.reflector_sent.map(Instant::as_ns)),
             or_empty(round.reply_kernel.map(Instant::as_ns)),
             or_empty(round.received.map(Instant::as_ns)),
             round.send_failed.map_or_else(String::new, |errno| errno.to_string()),

@@ -31,7 +31,7 @@ pub enum Echo {
         /// The reflector's kernel stamp of the request.
         arrived: Option<Instant<Tai>>,
         /// When the reflector handed the reply over.
-        left: Instant<Tai>,
+        sent: Instant<Tai>,
     },
 }
 
@@ -47,7 +47,7 @@ impl Echo {
             REQUEST => Some(Self::Request),
             REPLY => Some(Self::Reply {
                 arrived: time(32).filter(|ns| *ns != UNKNOWN).map(Instant::from_ns),
-                left: Instant::from_ns(time(40)?),
+                sent: Instant::from_ns(time(40)?),
             }),
             _ => None,
         }
@@ -61,11 +61,11 @@ impl Echo {
         payload[Probe::LEN..Self::LEN].fill(0);
         match *self {
             Self::Request => payload[Probe::LEN] = REQUEST,
-            Self::Reply { arrived, left } => {
+            Self::Reply { arrived, sent } => {
                 payload[Probe::LEN] = REPLY;
                 let arrived = arrived.map_or(UNKNOWN, Instant::as_ns);
                 payload[32..40].copy_from_slice(&arrived.to_be_bytes());
-                payload[40..48].copy_from_slice(&left.as_ns().to_be_bytes());
+                payload[40..48].copy_from_slice(&sent.as_ns().to_be_bytes());
             }
         }
     }
@@ -80,7 +80,7 @@ mod tests {
     fn the_layout_is_the_documented_one() {
         let mut bytes = [0xFF; 50];
         let arrived = Some(Instant::from_ns(1));
-        Echo::Reply { arrived, left: Instant::from_ns(-1) }.emit(&mut bytes);
+        Echo::Reply { arrived, sent: Instant::from_ns(-1) }.emit(&mut bytes);
         assert_eq!(bytes[24..32], [2, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(bytes[32..40], [0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(bytes[40..], [0xFF; 10]);
@@ -91,11 +91,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_emitted_parses_back(arrived: Option<i64>, left: i64) {
+        fn what_is_emitted_parses_back(arrived: Option<i64>, sent: i64) {
             prop_assume!(arrived != Some(UNKNOWN));
             let echo = Echo::Reply {
                 arrived: arrived.map(Instant::from_ns),
-                left: Instant::from_ns(left),
+                sent: Instant::from_ns(sent),
             };
             let mut bytes = [0; 64];
             echo.emit(&mut bytes);

@@ -142,9 +142,10 @@ impl MachineBefore {
             Err(error) => return vec![error.to_string()],
         };
         let ports = self.ports.iter().rev();
-        let mut left: Vec<String> = ports.flat_map(|port| port.put_back(&mut netlink)).collect();
-        left.extend(self.kernel.put_back());
-        left
+        let mut not_restored: Vec<String> =
+            ports.flat_map(|port| port.put_back(&mut netlink)).collect();
+        not_restored.extend(self.kernel.put_back());
+        not_restored
     }
 }
 
@@ -168,10 +169,10 @@ impl PortBefore {
         let ifname = &self.nic.ifname;
         // A NIC that was taken out, or whose module was unloaded, took its settings with it.
         let Some(nic) = real_nic::again(netlink, &self.nic) else { return Vec::new() };
-        let mut left = Vec::new();
+        let mut not_restored = Vec::new();
         let mut note = |what: &str, result: Result<(), String>| {
             if let Err(error) = result {
-                left.push(format!("{ifname}: {what} was not put back: {error}"));
+                not_restored.push(format!("{ifname}: {what} was not put back: {error}"));
             }
         };
         let text = |result: Result<(), KernelError>| result.map_err(|error| error.to_string());
@@ -209,20 +210,21 @@ impl PortBefore {
             }
         }
         let queues = Channels::of(ifname);
-        left.extend(real_nic::restore(netlink, &self.nic, NO_WAIT));
+        not_restored.extend(real_nic::restore(netlink, &self.nic, NO_WAIT));
         if self.default_qdisc && Channels::of(ifname) != queues {
             // The kernel's own qdiscs were made for the queues that there were.
             let again = qdisc::replace(netlink, nic.index, &passing());
             let again = again.and_then(|()| qdisc::delete_root(netlink, nic.index));
             if let Err(error) = again {
-                left.push(format!("{ifname}: its default qdisc was not put back: {error}"));
+                not_restored.push(format!("{ifname}: its default qdisc was not put back: {error}"));
             }
         }
         if !self.nic.up && nic.up {
             if let Err(error) = link::set_up(netlink, nic.index, false) {
-                left.push(format!("{ifname} was down and could not be set down again: {error}"));
+                not_restored
+                    .push(format!("{ifname} was down and could not be set down again: {error}"));
             }
         }
-        left
+        not_restored
     }
 }

@@ -49,7 +49,7 @@ impl Direction<'_> {
         let listeners = self.records.facts.listeners.iter().filter(|l| l.flows.contains(&id));
         let xoffs: Vec<(i64, i64)> = listeners
             .flat_map(|listener| &listener.pauses)
-            .map(|pause| (pause.requested.as_ns(), pause.released.as_ns()))
+            .map(|pause| (pause.requested.as_ns(), pause.resumed.as_ns()))
             .collect();
         if xoffs.is_empty() {
             return None;

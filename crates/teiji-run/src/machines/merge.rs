@@ -157,7 +157,7 @@ fn contradictions(
 fn forget_responder(requests: &mut RequesterLog) {
     for round in &mut requests.rounds {
         round.reflector_arrived = None;
-        round.reflector_left = None;
+        round.reflector_sent = None;
         round.reflector_reception = Reception::UNKNOWN;
     }
 }
@@ -202,7 +202,7 @@ mod tests {
         let listener = |here| ListenerLog { foreign: u64::from(here), ..ListenerLog::default() };
         let round = RoundTrip {
             reflector_arrived: Some(at(1)),
-            reflector_left: Some(at(2)),
+            reflector_sent: Some(at(2)),
             received: Some(at(base + 9)),
             ..RoundTrip::sent(0, at(base))
         };
@@ -282,7 +282,7 @@ mod tests {
         for case in [software, system] {
             let one = together(&case, 500_000);
             assert_eq!(one.logs.apart, BTreeSet::new());
-            assert_eq!(one.logs.rounds[0].0.rounds[0].reflector_left, Some(at(2)));
+            assert_eq!(one.logs.rounds[0].0.rounds[0].reflector_sent, Some(at(2)));
             let clocks: Vec<&str> =
                 one.observed.sync.iter().map(|found| found.clock.as_str()).collect();
             assert_eq!(clocks, ["a.line", "the system of y"]);
@@ -291,7 +291,7 @@ mod tests {
 
             let apart = together(&case, 5_000_000);
             assert_eq!(apart.logs.apart, BTreeSet::from([0, 1]));
-            assert_eq!(apart.logs.rounds[0].0.rounds[0].reflector_left, None);
+            assert_eq!(apart.logs.rounds[0].0.rounds[0].reflector_sent, None);
             let warning = &apart.logs.warnings[1];
             assert!(
                 warning.contains("at most 7 µs as") && warning.contains("by 5 ms ± 0 s as"),
@@ -320,7 +320,7 @@ mod tests {
         let (requests, replies) = &logs.rounds[0];
         assert_eq!(replies.answered, 1);
         assert_eq!(requests.rounds[0].received, Some(at(109)));
-        assert_eq!(requests.rounds[0].reflector_left, None, "it is of another clock");
+        assert_eq!(requests.rounds[0].reflector_sent, None, "it is of another clock");
         let sentence =
             "ahead of the clock of x was, measured by messages, that of y by 5 ms ± 0 s.";
         assert_eq!(logs.warnings[0], sentence);

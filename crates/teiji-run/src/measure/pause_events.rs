@@ -67,7 +67,7 @@ fn pauses(events: &[FlowEvent], level: u8) -> Vec<PeerPause> {
         match (event.requested.contains(level), requested_at) {
             (true, None) => requested_at = Some(offset.tai(event.at)),
             (false, Some(at)) => {
-                all.push(PeerPause { requested: at, released: offset.tai(event.at) });
+                all.push(PeerPause { requested: at, resumed: offset.tai(event.at) });
                 requested_at = None;
             }
             _ => {}
@@ -104,7 +104,7 @@ mod tests {
         ];
         let lasted: Vec<i64> = pauses(&events, 1)
             .iter()
-            .map(|pause| (pause.released - pause.requested).as_ns() / 1_000_000)
+            .map(|pause| (pause.resumed - pause.requested).as_ns() / 1_000_000)
             .collect();
         assert_eq!(lasted, [3, 1]);
     }

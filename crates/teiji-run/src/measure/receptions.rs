@@ -57,7 +57,7 @@ impl Tracing {
             let Some(irqs) = interrupts.get(&id) else { continue };
             let thread = thread_name("responder", id);
             for round in &mut log.rounds {
-                if let (Some(stamped), Some(left)) = (round.reflector_arrived, round.reflector_left)
+                if let (Some(stamped), Some(left)) = (round.reflector_arrived, round.reflector_sent)
                 {
                     round.reflector_reception = traced.reception(irqs, &thread, stamped, left);
                 }

@@ -58,7 +58,7 @@ fn outlier(points: &Points, row: &RoundRow) -> Outlier {
     let stations: [(&str, Option<Instant<Tai>>); 5] = [
         (round_station::SENT, Some(round.sent)),
         (round_station::ARRIVED, round.reflector_arrived),
-        (round_station::LEFT, round.reflector_left),
+        (round_station::LEFT, round.reflector_sent),
         (round_station::BACK, round.reply_kernel),
         (round_station::RECEIVED, round.received),
     ];

@@ -150,7 +150,7 @@ impl Reflector {
                 let reply = &mut self.reply[..request.payload.len()];
                 reply.copy_from_slice(request.payload);
                 let arrived = request.stamps().software.map(|at| at.on(tai_offset));
-                Echo::Reply { arrived, left: clock::now() }.emit(reply);
+                Echo::Reply { arrived, sent: clock::now() }.emit(reply);
                 match Sender::new(Some(*source)).send(&self.socket, &[], reply, None) {
                     Ok(()) => counts.answered += 1,
                     Err(_) => counts.failed += 1,

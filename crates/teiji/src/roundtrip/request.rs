@@ -61,7 +61,7 @@ pub struct RoundTrip {
     #[serde(default)]
     pub reflector_reception: Reception,
     /// When the reflector handed the reply over, by the reflector's clock.
-    pub reflector_left: Option<Instant<Tai>>,
+    pub reflector_sent: Option<Instant<Tai>>,
     /// This kernel's stamp of the reply.
     pub reply_kernel: Option<Instant<Tai>>,
     /// When the program had the reply. `None`: it never came.
@@ -78,7 +78,7 @@ impl RoundTrip {
             sent,
             reflector_arrived: None,
             reflector_reception: Reception::UNKNOWN,
-            reflector_left: None,
+            reflector_sent: None,
             reply_kernel: None,
             received: None,
             send_failed: None,
@@ -92,7 +92,7 @@ impl RoundTrip {
 
     /// What the reflector's host took, from its kernel's stamp to the send call.
     pub fn reflector_time(&self) -> Option<Span> {
-        Some(self.reflector_left? - self.reflector_arrived?)
+        Some(self.reflector_sent? - self.reflector_arrived?)
     }
 }
 
@@ -294,7 +294,7 @@ fn enter(
     now: Instant<Tai>,
     seq: u64,
 ) {
-    let (Some(probe), Some(Echo::Reply { arrived, left })) =
+    let (Some(probe), Some(Echo::Reply { arrived, sent })) =
         (Probe::parse(payload), Echo::parse(payload))
     else {
         log.foreign += 1;
@@ -309,7 +309,7 @@ fn enter(
                 return;
             }
             round.reflector_arrived = arrived;
-            round.reflector_left = Some(left);
+            round.reflector_sent = Some(sent);
             round.reply_kernel = stamp;
             round.received = Some(now);
             log.late += u64::from(probe.seq != seq);
