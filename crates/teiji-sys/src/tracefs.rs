@@ -494,12 +494,12 @@ mod tests {
         let before = crate::clock::now::<teiji_core::time::Tai>().as_ns();
         let sleeper = std::thread::Builder::new().name(thread.to_owned());
         let sleeper = sleeper.spawn(move || bell.iter().count()).unwrap();
-        for _ in 0..5 {
+        for _ in 0..20 {
             std::thread::sleep(std::time::Duration::from_millis(5));
             ring.send(()).unwrap();
         }
         drop(ring);
-        assert_eq!(sleeper.join().unwrap(), 5);
+        assert_eq!(sleeper.join().unwrap(), 20);
         let after = crate::clock::now::<teiji_core::time::Tai>().as_ns();
         let mut wakings = Vec::new();
         let lost = instance
@@ -510,7 +510,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(lost.values().sum::<u64>(), 0);
-        // One for each ring at least: it slept each time.
+        // One for each ring before which it slept: not for all of them on a busy machine.
         assert!(wakings.len() >= 5, "{wakings:?}");
         assert!(
             wakings.iter().all(|at| (before..=after).contains(at)),
