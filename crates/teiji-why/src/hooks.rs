@@ -30,6 +30,8 @@ pub enum Point {
     Driver,
     /// The wire of vtsn has read its clock, `CLOCK_MONOTONIC_RAW`, with interrupts disabled: the time.
     WireClock,
+    /// The kernel's transmit watchdog has vtsn reset a queue: its device and number.
+    Watchdog,
     /// The MAC of vtsn begins with a frame: port, queue, when it had it, when it might have begun at
     /// the earliest, when it begins, and why it waited longer.
     Wire,
@@ -123,6 +125,7 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
     list.entry(Point::Queue, "__dev_queue_xmit", &packet);
     let queue = btf.offset("sk_buff", "queue_mapping")?;
     list.entry(Point::Driver, "vtsn_xmit", &format!("{packet} rsi rdi+{queue}:2"));
+    list.entry(Point::Watchdog, "vtsn_tx_timeout", "rdi rsi");
     let cb = btf.offset("sk_buff", "cb")?;
     list.entry(Point::Deliver, "vtsn_deliver", &format!("rsi+{data}>0:{PACKET} rsi+{cb}:8"));
     list.entry(Point::WireClock, "vtsn_irq_cause", "rsi");

@@ -56,6 +56,8 @@ pub enum Cause {
     Queued(String),
     /// In the qdisc, until the time that it waits for.
     Held,
+    /// In the qdisc behind a queue of the NIC that the kernel's watchdog reset then.
+    Watchdog,
     /// The way from there to the driver, in the softirq that transmits.
     Release,
     /// The driver, until the MAC had the frame.
@@ -79,7 +81,10 @@ pub enum Cause {
     Idle,
     /// Nothing was recorded of what the processor did.
     Unknown,
-    /// The MAC waited longer, for these reasons: bits as [`why`](crate::timeline::MacWait::why).
+    /// The MAC served earlier frames of the same queue.
+    Behind,
+    /// The MAC waited longer, for these reasons: bits as [`why`](crate::timeline::MacWait::why);
+    /// without one its queue was stopped.
     Mac(u64),
 }
 
@@ -106,6 +111,9 @@ impl fmt::Display for Cause {
             Self::Qdisc => f.write_str("qdisc, up to the driver"),
             Self::Queued(context) => write!(f, "in the qdisc, until {context} dequeued it"),
             Self::Held => f.write_str("in the qdisc, until its timer expired"),
+            Self::Watchdog => f.write_str(
+                "in the qdisc, until the kernel's watchdog reset the NIC's stopped queue",
+            ),
             Self::Release => f.write_str("transmit softirq, up to the driver"),
             Self::Away => f.write_str("NIC, wire and the stack at the other end"),
             Self::Wire => f.write_str("on the wire"),
@@ -117,7 +125,8 @@ impl fmt::Display for Cause {
             Self::Unknown => f.write_str("unknown: nothing was recorded"),
             Self::Driver => f.write_str("driver, up to the MAC"),
             Self::Launch => f.write_str("MAC, until the launch time"),
-            Self::Mac(0) => f.write_str("MAC: earlier frames of the queue"),
+            Self::Behind => f.write_str("MAC: earlier frames of the queue"),
+            Self::Mac(0) => f.write_str("MAC: the NIC's queue was stopped"),
             Self::Mac(why) => {
                 let set = MAC_REASONS.iter().filter(|(bit, _)| why & bit != 0);
                 let reasons: Vec<&str> = set.map(|(_, reason)| *reason).collect();
@@ -259,8 +268,13 @@ impl Finder<'_> {
 
     /// From the qdisc to the start on the wire, or to the driver where the MAC is not seen.
     fn sent(&self, hop: &Hop, parts: &mut Parts) -> Option<()> {
-        let (queue, driver) = (hop.queue?, hop.driver?);
-        if self.same_call(queue, driver) {
+        let (mut queue, driver) = (hop.queue?, hop.driver?);
+        let watchdog = hop.watchdog.filter(|time| *time > queue.time && *time <= driver.time);
+        if let Some(time) = watchdog {
+            parts.until(time, Cause::Watchdog);
+            queue.time = time;
+        }
+        if watchdog.is_none() && self.same_call(queue, driver) {
             self.between(driver.time, driver, &Cause::Qdisc, parts);
         } else {
             self.queued(queue, driver, parts);
@@ -269,6 +283,7 @@ impl Finder<'_> {
             let mac = hop.mac?;
             self.between(mac.queued, driver, &Cause::Driver, parts);
             parts.until(mac.earliest, Cause::Launch);
+            parts.until(mac.head, Cause::Behind);
             parts.until(mac.start, Cause::Mac(mac.why));
         }
         Some(())
@@ -621,7 +636,7 @@ mod tests {
             let symbols = Symbols::default();
             let finder = Finder { timeline: &timeline, symbols: &symbols };
             let [queue, driver] = [5, 10].map(|time| Passage { time, cpu: 0, pid: 7, layer });
-            let mac = MacWait { queued: 44, earliest: 44, start: 60, why: 1 };
+            let mac = MacWait { queued: 44, earliest: 44, head: 50, start: 60, why: 1 };
             let hop =
                 Hop { queue: Some(queue), driver: Some(driver), mac: Some(mac), ..Hop::default() };
             let mut parts = Parts::new(queue.time);
@@ -632,7 +647,8 @@ mod tests {
                 (Cause::Interrupt("?".to_owned()), 3),
                 (Cause::Thread("thread 9".to_owned()), 25),
                 (Cause::Driver, 4),
-                (Cause::Mac(1), 16),
+                (Cause::Behind, 6),
+                (Cause::Mac(1), 10),
             ];
             assert_eq!(path.parts[1..], expected);
             assert_eq!((path.from, path.to), (5, 60));

@@ -27,12 +27,17 @@ pub struct Builder<'a> {
     waits: HashMap<u32, LockWait>,
     works: HashMap<(u32, u16), Ps>,
     /// What the driver was given, by device and queue, in order.
-    handed: BTreeMap<(u64, u16), Vec<Handed>>,
+    handed: BTreeMap<Queue, Vec<Handed>>,
+    /// When the kernel's watchdog had queues reset, in order.
+    watchdogs: HashMap<Queue, Vec<Ps>>,
     wire_clock: WireClock,
     /// In the time of the wire.
     departures: Vec<Departure>,
     arrivals: Vec<(FrameKey, usize, Ps)>,
 }
+
+/// A device, and the number of its queue.
+type Queue = (u64, u16);
 
 /// A frame that a driver was given.
 struct Handed {
@@ -46,6 +51,8 @@ struct Departure {
     port: u64,
     queue: u16,
     wait: MacWait,
+    /// When it did so, in the time of the trace: the MAC's times may be long past.
+    seen: Ps,
 }
 
 /// The clock of the wire, `CLOCK_MONOTONIC_RAW`. The kernel has measured the TSC's frequency, some
@@ -105,6 +112,7 @@ impl<'a> Builder<'a> {
             waits: HashMap::new(),
             works: HashMap::new(),
             handed: BTreeMap::new(),
+            watchdogs: HashMap::new(),
             wire_clock: WireClock::default(),
             departures: Vec::new(),
             arrivals: Vec::new(),
@@ -127,16 +135,25 @@ impl<'a> Builder<'a> {
 
     /// All that was added.
     pub fn finish(mut self) -> Timeline {
-        for Departure { port, queue, wait } in std::mem::take(&mut self.departures) {
+        // Of each queue of a MAC, the start of the frame before.
+        let mut before: HashMap<Queue, Ps> = HashMap::new();
+        for Departure { port, queue, wait, seen } in std::mem::take(&mut self.departures) {
             let times = [wait.queued, wait.earliest, wait.start];
             let [Some(queued), Some(earliest), Some(start)] =
                 times.map(|time| self.wire_clock.trace_time(time))
             else {
                 continue;
             };
-            let handed = self.handed(port, queue, queued).and_then(|handed| handed.hop);
-            if let Some(hop) = handed.and_then(|(key, at)| self.hop(key, at)) {
-                hop.mac.get_or_insert(MacWait { queued, earliest, start, ..wait });
+            let Some((of, handed)) = self.handed(port, queue, queued) else { continue };
+            let hop = handed.hop;
+            // A frame that is dropped leaves the queue as if it had never waited.
+            if start == queued && self.reset(of, queued, seen).is_some() {
+                continue;
+            }
+            let before = before.insert(of, start).unwrap_or(earliest);
+            let head = before.clamp(earliest, start.max(earliest));
+            if let Some(hop) = hop.and_then(|(key, at)| self.hop(key, at)) {
+                hop.mac.get_or_insert(MacWait { queued, earliest, head, start, ..wait });
             }
         }
         for (key, index, arrival) in self.arrivals {
@@ -199,13 +216,21 @@ impl<'a> Builder<'a> {
             }
             Point::Driver => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
-                let (device, queue) = (values.word(), values.half());
+                let queue = (values.word(), values.half());
                 let hop = key.and_then(|key| self.last_hop(key));
                 let handed = Handed { time: event.time, hop };
-                self.handed.entry((device, queue)).or_default().push(handed);
-                if let Some(hop) = hop.and_then(|(key, at)| self.hop(key, at)) {
-                    hop.driver.get_or_insert(passage);
+                self.handed.entry(queue).or_default().push(handed);
+                let Some((key, at)) = hop else { return };
+                let queued = self.hop(key, at).and_then(|hop| hop.queue);
+                let watchdog = queued.and_then(|queued| self.reset(queue, queued.time, event.time));
+                if let Some(hop) = self.hop(key, at).filter(|hop| hop.driver.is_none()) {
+                    hop.driver = Some(passage);
+                    hop.watchdog = watchdog;
                 }
+            }
+            Point::Watchdog => {
+                let queue = (values.word(), values.half());
+                self.watchdogs.entry(queue).or_default().push(event.time);
             }
             Point::Deliver => {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
@@ -218,7 +243,7 @@ impl<'a> Builder<'a> {
                 }
             }
             Point::WireClock => self.wire_clock.add(values.time(), event.clock_read),
-            Point::Wire => self.wire(values),
+            Point::Wire => self.wire(event, values),
             Point::Spin => {
                 let layer = self.made.spin(values.words(CALLERS / 8));
                 self.push(event, layer);
@@ -306,7 +331,7 @@ impl<'a> Builder<'a> {
         Some((read - stream::picoseconds(late), stream::picoseconds(slack)))
     }
 
-    fn wire(&mut self, values: &mut Values<'_>) {
+    fn wire(&mut self, event: &Event, values: &mut Values<'_>) {
         let (port, queue) = (values.word(), values.half());
         let _: &[u8] = values.bytes(6);
         let [queued, earliest, start] = [(); 3].map(|()| values.time());
@@ -314,17 +339,25 @@ impl<'a> Builder<'a> {
         self.departures.push(Departure {
             port,
             queue,
-            wait: MacWait { queued, earliest, start, why },
+            wait: MacWait { queued, earliest, head: earliest, start, why },
+            seen: event.time,
         });
     }
 
-    /// The call that the MAC got a frame by: the last one of its queue before. The driver may have dropped
+    /// The call that the MAC got a frame by, and its queue: the last one before. The driver may have dropped
     /// those before, and who stops it does so with the whole queue.
-    fn handed(&self, port: u64, queue: u16, queued: Ps) -> Option<&Handed> {
+    fn handed(&self, port: u64, queue: u16, queued: Ps) -> Option<(Queue, &Handed)> {
         let devices = self.handed.range((port.saturating_sub(NET_DEVICE), 0)..=(port, u16::MAX));
-        let (_, calls) = devices.rev().find(|((_, of), _)| *of == queue)?;
+        let (of, calls) = devices.rev().find(|((_, of), _)| *of == queue)?;
         let next = calls.partition_point(|call| call.time <= queued);
-        calls.get(next.checked_sub(1)?)
+        Some((*of, calls.get(next.checked_sub(1)?)?))
+    }
+
+    /// When the kernel's watchdog last had a queue reset between these times.
+    fn reset(&self, queue: Queue, from: Ps, to: Ps) -> Option<Ps> {
+        let times = self.watchdogs.get(&queue)?;
+        let before = times.partition_point(|time| *time <= to);
+        times[..before].last().copied().filter(|time| *time > from)
     }
 
     fn last_hop(&self, key: FrameKey) -> Option<(FrameKey, usize)> {
@@ -470,5 +503,52 @@ mod tests {
         });
         let mac = |queued: Ps| Some((queued, queued + 1_000_000_000, 4));
         assert_eq!(queued, [None, mac(1_200_000), mac(2_200_000)]);
+    }
+
+    #[test]
+    fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
+        let hook = |point, name: &str| Hook {
+            point,
+            name: name.to_owned(),
+            exit: false,
+            line: String::new(),
+        };
+        let hooks = [
+            hook(Point::Queue, "__dev_queue_xmit"),
+            hook(Point::Driver, "vtsn_xmit"),
+            hook(Point::Wire, "vtsn_count_departure"),
+            hook(Point::WireClock, "vtsn_irq_cause"),
+            hook(Point::Watchdog, "vtsn_tx_timeout"),
+        ];
+        let mut builder = Builder::new(&hooks, &Symbols::default());
+        let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
+            let time = time_ns * 1000;
+            let what = What::Entry(id, values.concat());
+            builder.add(&Event { time, clock_read: time, cpu: 0, what });
+        };
+        let leaves = |[queued, earliest, start]: [u64; 3]| {
+            [DEVICE + 64, 1, queued, earliest, start, 0].map(u64::to_le_bytes).concat()
+        };
+        let packets = [0_u64, 1, 2].map(packet);
+        let queue: [&[u8]; 2] = [&DEVICE.to_le_bytes(), &1_u16.to_le_bytes()];
+        event(0, 3, &[&0_i64.to_le_bytes()]);
+        // The first is in the NIC, the second in the qdisc.
+        event(100, 0, &[&packets[0]]);
+        event(150, 1, &[&packets[0], queue[0], queue[1]]);
+        event(200, 0, &[&packets[1]]);
+        event(5_000, 4, &queue);
+        event(5_010, 2, &[&leaves([160, 160, 160])]);
+        event(5_100, 1, &[&packets[1], queue[0], queue[1]]);
+        event(6_000, 0, &[&packets[2]]);
+        event(6_100, 1, &[&packets[2], queue[0], queue[1]]);
+        event(9_000, 2, &[&leaves([5_110, 5_110, 9_000])]);
+        event(9_200, 2, &[&leaves([6_110, 6_110, 9_100])]);
+        event(1_000_000, 3, &[&1_000_000_i64.to_le_bytes()]);
+        let made = builder.finish();
+        let hops = [0, 1, 2].map(|seq| made.frames[&(Kind::Flow, 0, seq)][0]);
+        assert_eq!(hops.map(|hop| hop.watchdog), [None, Some(5_000_000), None]);
+        let waits = hops.map(|hop| hop.mac.map(|mac| (mac.earliest, mac.head, mac.start)));
+        let expected = [(5_110_000, 5_110_000, 9_000_000), (6_110_000, 9_000_000, 9_100_000)];
+        assert_eq!(waits, [None, Some(expected[0]), Some(expected[1])]);
     }
 }

@@ -19,7 +19,8 @@ const DATA: &[&str] = &["__per_cpu_offset"];
 #[derive(Debug)]
 pub struct Symbols {
     by_name: HashMap<String, u64>,
-    /// Sorted by address; aliases of one address stay.
+    /// Sorted by address; aliases of one address stay. A module's data, which lies between the code of
+    /// modules, is there without a name.
     by_address: Vec<(u64, String)>,
     /// From the end of the kernel's code to the first module: data, and code that is gone after boot.
     no_code: std::ops::Range<u64>,
@@ -48,10 +49,12 @@ impl Symbols {
     /// assert_eq!(symbols.address("data"), None);
     /// ```
     pub fn parse(kallsyms: &str) -> Self {
-        let mut by_address: Vec<(u64, String)> = kallsyms.lines().filter_map(function).collect();
+        let functions = kallsyms.lines().filter_map(function);
+        let data = kallsyms.lines().filter_map(data_of_module).map(|at| (at, String::new()));
+        let mut by_address: Vec<(u64, String)> = functions.chain(data).collect();
         by_address.sort();
         let mut by_name = HashMap::new();
-        for (address, name) in &by_address {
+        for (address, name) in by_address.iter().filter(|(_, name)| !name.is_empty()) {
             by_name.entry(name.clone()).or_insert(*address);
         }
         let modules = kallsyms.lines().filter(|line| line.ends_with(']')).filter_map(function);
@@ -82,7 +85,8 @@ impl Symbols {
             return None;
         }
         let next = self.by_address.partition_point(|(start, _)| *start <= address);
-        self.by_address.get(next.checked_sub(1)?).map(|(_, name)| name.as_str())
+        let (_, name) = self.by_address.get(next.checked_sub(1)?)?;
+        Some(name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// Whether an address may be one of the kernel's code.
@@ -106,9 +110,28 @@ fn function(line: &str) -> Option<(u64, String)> {
         .then(|| (address, name.to_owned()))
 }
 
+/// Where something begins in a module that is no function.
+fn data_of_module(line: &str) -> Option<u64> {
+    let (address, _) = line.split_once(' ').filter(|_| line.ends_with(']'))?;
+    function(line).is_none().then(|| u64::from_str_radix(address, 16).ok())?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_of_a_module_is_no_code_of_the_function_before() {
+        let symbols = Symbols::parse(
+            "ffffffffc0000000 t thread\t[planted]\nffffffffc0000100 t planted_exit\t[planted]\n\
+             ffffffffc0002000 d planted_all\t[planted]\nffffffffc0005000 t xmit\t[vtsn]\n",
+        );
+        assert_eq!(symbols.name_of(0xffff_ffff_c000_0110), Some("planted_exit"));
+        assert_eq!(symbols.name_of(0xffff_ffff_c000_2010), None);
+        assert_eq!(symbols.name_of(0xffff_ffff_c000_5010), Some("xmit"));
+        let exit = (0xffff_ffff_c000_0100, 0xffff_ffff_c000_2000);
+        assert_eq!(symbols.range("planted_exit"), Some(exit));
+    }
 
     #[test]
     fn code_of_kernel_and_program_is_distinguished_on_64_and_on_32_bits() {

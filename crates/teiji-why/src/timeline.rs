@@ -117,6 +117,8 @@ pub struct Passage {
 pub struct Hop {
     /// Into the qdisc.
     pub queue: Option<Passage>,
+    /// Meanwhile the kernel's transmit watchdog reset the NIC's queue: when it did so last.
+    pub watchdog: Option<Ps>,
     /// Into the driver.
     pub driver: Option<Passage>,
     /// Through the MAC.
@@ -135,9 +137,11 @@ pub struct MacWait {
     pub queued: Ps,
     /// The later of that and its launch time.
     pub earliest: Ps,
+    /// The later of that and the start of the frame before it in the queue.
+    pub head: Ps,
     /// It began to transmit the frame.
     pub start: Ps,
-    /// Why later than the earliest: bits as `VTSN_WAIT_…` in `kernel/vtsn/wire.c`.
+    /// Why later than that: bits as `VTSN_WAIT_…` in `kernel/vtsn/wire.c`.
     pub why: u64,
 }
 

@@ -61,11 +61,16 @@ pub enum Seen {
     Acquired,
     /// A packet comes to the qdisc of a talker's interface.
     Queue(u64),
-    /// A packet comes to its driver.
-    Driver(u64),
+    /// A packet comes to its driver, for this queue.
+    Driver(u64, Queue),
+    /// The kernel's watchdog has the driver reset a queue that was stopped for too long.
+    Watchdog(Queue),
     /// The stack of who was at the tracepoint before: an index.
     Stack(usize),
 }
+
+/// An interface (the index of its name) and the number of its queue.
+pub type Queue = (u16, u16);
 
 /// One occurrence.
 #[derive(Clone, Copy, Debug)]
@@ -280,6 +285,7 @@ impl Tracepoints {
             waits: HashMap::new(),
             armed: HashMap::new(),
             packets: HashMap::new(),
+            watchdogs: HashMap::new(),
             roles: roles(threads, &tasks),
             stacks: self.stacks,
             since,
@@ -314,6 +320,8 @@ struct Builder<'a> {
     armed: HashMap<u64, Armed>,
     /// By the packet's address.
     packets: HashMap<u64, FrameKey>,
+    /// When the kernel's watchdog had queues reset last.
+    watchdogs: HashMap<Queue, Ps>,
     roles: HashMap<u32, Role<'a>>,
     stacks: Vec<Vec<u64>>,
     since: Ps,
@@ -386,12 +394,20 @@ impl Builder<'_> {
             }
             Seen::Acquired => self.acquired(event),
             Seen::Queue(packet) => self.queue(event, packet),
-            Seen::Driver(packet) => {
+            Seen::Driver(packet, queue) => {
                 let Some(key) = self.packets.remove(&packet) else { return };
                 let passage = self.processors.passage(cpu, time);
-                if let Some(hop) = self.made.frames.get_mut(&key).and_then(|hops| hops.last_mut()) {
-                    hop.driver.get_or_insert(passage);
+                let watchdog = self.watchdogs.get(&queue).copied();
+                if let Some(hop) = self.made.frames.get_mut(&key).and_then(|hops| hops.last_mut())
+                    && hop.driver.is_none()
+                {
+                    let is_later = |time: &Ps| hop.queue.is_some_and(|queue| *time > queue.time);
+                    hop.watchdog = watchdog.filter(is_later);
+                    hop.driver = Some(passage);
                 }
+            }
+            Seen::Watchdog(queue) => {
+                self.watchdogs.insert(queue, time);
             }
             Seen::Stack(index) => self.stack(cpu, index),
         }

@@ -5,6 +5,8 @@ use crate::path::{Cause, Finder, Path};
 
 /// In microseconds.
 const US: Ps = 1_000_000;
+/// Queue 0 of the interface whose name has this index.
+const QUEUE: Queue = (9, 0);
 
 const KALLSYMS: &str = "\
 ffffffff81000000 T local_irq_enable
@@ -104,8 +106,8 @@ fn a_frame_s_time_is_divided_from_its_timer_to_the_driver() {
             (40, 9, Seen::Waking(7)),
             (41, 9, Seen::Switch(7)),
             (42, 7, Seen::Acquired),
-            (50, 7, Seen::Driver(0xabc)),
-            (60, 7, Seen::Driver(0xabc)),
+            (50, 7, Seen::Driver(0xabc, QUEUE)),
+            (60, 7, Seen::Driver(0xabc, QUEUE)),
         ],
         &[&busy, &lock],
     );
@@ -124,6 +126,42 @@ fn a_frame_s_time_is_divided_from_its_timer_to_the_driver() {
 }
 
 #[test]
+fn a_queue_that_the_watchdog_reset_is_named() {
+    let reset_at_40 = |queue| {
+        let events = [
+            (1, 9, Seen::Begin(TIMER)),
+            (2, 9, Seen::Sleeper { timer: 1 }),
+            (2, 9, Seen::Waking(7)),
+            (3, 9, Seen::End(TIMER)),
+            (4, 9, Seen::Switch(7)),
+            // An earlier one.
+            (10, 7, Seen::Watchdog(QUEUE)),
+            (20, 7, Seen::Queue(0xabc)),
+            (22, 7, Seen::Switch(9)),
+            (30, 9, Seen::Switch(5)),
+            (31, 5, Seen::Begin(TIMERS)),
+            (40, 5, Seen::Watchdog(queue)),
+            (42, 5, Seen::Schedule),
+            (43, 5, Seen::End(TIMERS)),
+            (44, 5, Seen::Begin(NET_TX)),
+            (45, 5, Seen::Driver(0xabc, QUEUE)),
+        ];
+        parts(path(&events, &[]))
+    };
+    let expected = [
+        ("in the qdisc, until the kernel's watchdog reset the NIC's stopped queue", 20),
+        ("in the qdisc, until softirq HRTIMER in ktimers/0 (FIFO 1) dequeued it", 2),
+        ("softirq HRTIMER", 1),
+        ("ktimers/0 (FIFO 1) ran", 1),
+        ("softirq NET_TX", 1),
+    ];
+    let found = reset_at_40(QUEUE);
+    assert_eq!(found[found.len() - 5..], are(&expected));
+    let found = reset_at_40((9, 1));
+    assert!(!found.iter().any(|(cause, _)| cause.contains("watchdog")), "{found:?}");
+}
+
+#[test]
 fn a_softirq_that_serves_the_timer_is_no_interrupt_that_was_pending() {
     let found = path(
         &[
@@ -139,7 +177,7 @@ fn a_softirq_that_serves_the_timer_is_no_interrupt_that_was_pending() {
             (9, 5, Seen::End(TIMERS)),
             (10, 5, Seen::Switch(7)),
             (30, 7, Seen::Queue(0xabc)),
-            (31, 7, Seen::Driver(0xabc)),
+            (31, 7, Seen::Driver(0xabc, QUEUE)),
         ],
         &[],
     );
@@ -170,7 +208,7 @@ fn a_softirq_of_an_idle_processor_delays_an_interrupt() {
             (11, 0, Seen::End(TIMER)),
             (12, 0, Seen::Switch(7)),
             (30, 7, Seen::Queue(0xabc)),
-            (31, 7, Seen::Driver(0xabc)),
+            (31, 7, Seen::Driver(0xabc, QUEUE)),
         ],
         &[],
     );
@@ -192,7 +230,7 @@ fn a_sender_that_changes_processor_is_followed() {
         (1, 20, 7, Seen::Switch(0)),
         (0, 22, 9, Seen::Switch(7)),
         (0, 30, 7, Seen::Queue(0xabc)),
-        (0, 31, 7, Seen::Driver(0xabc)),
+        (0, 31, 7, Seen::Driver(0xabc, QUEUE)),
     ];
     let expected = [
         WAKING[0],
@@ -213,7 +251,7 @@ fn what_was_not_recorded_is_unknown() {
         (1, 4, 0, Seen::Switch(9)),
         (1, 6, 9, Seen::Switch(7)),
         (1, 30, 7, Seen::Queue(0xabc)),
-        (1, 31, 7, Seen::Driver(0xabc)),
+        (1, 31, 7, Seen::Driver(0xabc, QUEUE)),
     ];
     let expected = [
         WAKING[0],
@@ -247,7 +285,7 @@ fn a_spinning_thread_waits_for_the_lock() {
                 (46, 7, Seen::Acquired),
                 (47, 7, Seen::End(TIMER)),
                 (49, 7, Seen::Acquired),
-                (50, 7, Seen::Driver(0xabc)),
+                (50, 7, Seen::Driver(0xabc, QUEUE)),
             ],
         ]
         .concat(),
@@ -286,7 +324,7 @@ fn a_lock_is_found_among_several_waiters() {
         (0, 40, 9, Seen::Waking(7)),
         (0, 41, 9, Seen::Switch(7)),
         (0, 42, 7, Seen::Acquired),
-        (0, 50, 7, Seen::Driver(0xabc)),
+        (0, 50, 7, Seen::Driver(0xabc, QUEUE)),
     ]);
     let expected = ("waited for a lock, held by busy (nice 0)".to_owned(), 11);
     let found = parts(path_on(&events, &[]));
@@ -306,7 +344,7 @@ fn a_softirq_in_the_senders_thread_is_another_call() {
                 (42, 7, Seen::Schedule),
                 (43, 7, Seen::End(TIMER)),
                 (43, 7, Seen::Begin(NET_TX)),
-                (45, 7, Seen::Driver(0xabc)),
+                (45, 7, Seen::Driver(0xabc, QUEUE)),
                 (46, 7, Seen::End(NET_TX)),
             ],
         ]
@@ -367,13 +405,13 @@ fn round(events: &[(Ps, u32, Seen)]) -> Option<Vec<(String, Ps)>> {
 
 #[test]
 fn a_round_trip_s_time_is_divided_also_if_the_responder_is_elsewhere() {
-    let request = [(1, 7, Seen::Queue(0xabc)), (3, 7, Seen::Driver(0xabc))];
+    let request = [(1, 7, Seen::Queue(0xabc)), (3, 7, Seen::Driver(0xabc, QUEUE))];
     let responder = [
         (10, 7, Seen::Waking(8)),
         (11, 7, Seen::Switch(9)),
         (15, 9, Seen::Switch(8)),
         (20, 8, Seen::Queue(0xdef)),
-        (21, 8, Seen::Driver(0xdef)),
+        (21, 8, Seen::Driver(0xdef, QUEUE)),
     ];
     let reply = [(40, 8, Seen::Waking(7)), (42, 8, Seen::Switch(7)), (50, 7, Seen::Switch(9))];
     let away = "NIC, wire and the stack at the other end";
@@ -408,7 +446,7 @@ fn a_switch_that_was_not_traced_is_known_from_the_next_event() {
             (3, 0, Seen::End(TIMER)),
             // The sender noted that it ran at 20.
             (30, 7, Seen::Queue(0xabc)),
-            (31, 7, Seen::Driver(0xabc)),
+            (31, 7, Seen::Driver(0xabc, QUEUE)),
         ],
         &[],
     );
@@ -429,7 +467,7 @@ fn a_sender_that_was_late_itself_was_busy_with_an_earlier_frame() {
             (6, 7, Seen::Waking(7)),
             (6, 7, Seen::End(TIMER)),
             (30, 7, Seen::Queue(0xabc)),
-            (31, 7, Seen::Driver(0xabc)),
+            (31, 7, Seen::Driver(0xabc, QUEUE)),
         ],
         &[],
     );
@@ -442,9 +480,9 @@ fn what_was_not_seen_has_no_path() {
         [(1, 0, Seen::Sleeper { timer: 1 }), (2, 0, Seen::Waking(7)), (3, 0, Seen::Switch(7))];
     let queue = (30, 7, Seen::Queue(0xabc));
     assert_eq!(path(&[&wake[..], &[queue]].concat(), &[]), None, "not by the driver");
-    let other = (31, 7, Seen::Driver(0xdef));
+    let other = (31, 7, Seen::Driver(0xdef, QUEUE));
     assert_eq!(path(&[&wake[..], &[queue, other]].concat(), &[]), None, "another packet");
-    let driver = (31, 7, Seen::Driver(0xabc));
+    let driver = (31, 7, Seen::Driver(0xabc, QUEUE));
     assert_eq!(path(&[queue, driver], &[]), None, "no timer");
     assert!(path(&[&wake[..], &[queue, driver]].concat(), &[]).is_some());
     let late = (130, 7, Seen::Queue(0xabc));

@@ -48,6 +48,7 @@ const TIMER_STARTS: &str = "timer/hrtimer_start";
 const TIMER_EXPIRES: &str = "timer/hrtimer_expire_entry";
 const QUEUE: &str = "net/net_dev_queue";
 const DRIVER: &str = "net/net_dev_start_xmit";
+const WATCHDOG: &str = "net/net_dev_xmit_timeout";
 const CONTENDED: &str = "lock/contention_begin";
 const ACQUIRED: &str = "lock/contention_end";
 
@@ -238,6 +239,11 @@ impl KernelTrace {
                 instance.enable(end, "0")?;
             }
         }
+        if tracefs::exists(WATCHDOG)? {
+            instance.enable(WATCHDOG, &packets)?;
+        } else {
+            self.unseen.push("resets of a NIC's queue by the watchdog".to_owned());
+        }
         if tracefs::exists(CONTENDED)? {
             instance.enable(CONTENDED, "0")?;
             instance.enable(ACQUIRED, "0")?;
@@ -419,6 +425,7 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
     let cpu = occurrence.cpu;
     let number = |field| occurrence.number(field).unwrap_or(0);
     let unsigned = |field| u32::try_from(number(field)).unwrap_or(0);
+    let short = |field| u16::try_from(number(field)).unwrap_or(u16::MAX);
     let address = |field| occurrence.address(field).unwrap_or(0);
     let text = |field| occurrence.text(field).unwrap_or("?");
     let pid = unsigned("common_pid");
@@ -452,7 +459,11 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
         }
         TIMER_EXPIRES => Seen::Sleeper { timer: address("hrtimer") },
         QUEUE => Seen::Queue(address("skbaddr")),
-        DRIVER => Seen::Driver(address("skbaddr")),
+        DRIVER => {
+            let queue = (traced.name(text("name")), short("queue_mapping"));
+            Seen::Driver(address("skbaddr"), queue)
+        }
+        WATCHDOG => Seen::Watchdog((traced.name(text("name")), short("queue_index"))),
         CONTENDED => {
             let flags = number("flags");
             Seen::Contended { spins: flags & SPIN != 0 && flags & SLEEPING == 0 }
