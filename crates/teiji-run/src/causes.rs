@@ -62,7 +62,8 @@ impl Subject<'_> {
                     let reply = frames.get(&(Kind::Reply, *id, *seq));
                     reply.and_then(|reply| finder.round(hops, reply))
                 } else {
-                    finder.path(hops).filter(|_| self.has_begin)
+                    // A sender without a timer was woken long ago: all that it did since would be divided.
+                    self.has_begin.then(|| finder.path(hops)).flatten()
                 };
                 (*seq, path)
             })
