@@ -117,7 +117,7 @@ kernel_style() {
         return
     fi
     local files
-    mapfile -t files < <(find kernel tests/faults -name '*.[ch]' | sort)
+    mapfile -t files < <(find kernel tests/faults tests/planted -name '*.[ch]' | sort)
     check "kernel style" perl "$CHECKPATCH" --no-tree --no-summary --terse --ignore \
         LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,SINGLE_STATEMENT_DO_WHILE_MACRO \
         --file "${files[@]}"
@@ -132,6 +132,10 @@ kernel_builds() {
     local kernel
     for kernel in $MODULE_KERNELS; do
         check "modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel"
+    done
+    # Planted delays are tried on these.
+    for kernel in debian:6.1 debian:6.1-rt debian:6.12-rt debian:newest-rt; do
+        check "planted for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel" --source tests/planted
     done
 }
 

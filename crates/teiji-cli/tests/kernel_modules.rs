@@ -83,6 +83,18 @@ fn pass_on_arm(kernel: &str, guests: &[&[&str]]) {
     }
 }
 
+/// Delays that a module plants; the laboratory's recorder is tried in `why.rs`.
+#[test]
+fn planted_delays_are_named_from_tracepoints() {
+    let folder = repository().join("tests/planted");
+    let folder = folder.to_str().unwrap();
+    for kernel in ["debian:6.1", "debian:6.12-rt", "debian:newest-rt"] {
+        let said = teiji(&["lab", "suite", "--kernel", kernel, "--source", folder, folder]);
+        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+        assert!(said.out.contains("0 sentences skipped"), "nothing was tried:\n{}", said.out);
+    }
+}
+
 #[test]
 fn the_interrupt_of_a_nic_is_handled_by_its_cpu() {
     let script = repository().join("tests/kernel/vtsn/interrupts.sh");

@@ -187,6 +187,70 @@ fn a_planted_cause_is_found() {
     assert!(longest.is_some_and(|ps| (5_000_000..55_000_000).contains(&ps)), "{causes:?}");
 }
 
+/// A sender below the interrupt threads, and below the real-time thread of `tests/planted`.
+const PLANTED: &str = r#"
+name = "planted"
+question = "What delays frames?"
+wires.line = { between = ["board", "peer"], nic = "vtsn" }
+hosts.board = { cpu = 0, ports.line.queues = 1 }
+flows.cycle = { from = "board", to = "peer", period = "1ms", frames = 2500, realtime = 40 }
+"#;
+const PLANTED_PERIOD_PS: i64 = 10_010_000_000;
+
+/// `tests/planted` disables interrupts for 50 µs, holds a lock for 200 µs and has a real-time thread compute for
+/// 100 µs, each once per period, whose beginning meets the sender's timer at all phases, 10 µs apart.
+#[test]
+fn delays_that_a_module_plants_are_named_with_function_thread_duration_and_instant() {
+    const US: i64 = 1_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("planted.toml");
+    std::fs::write(&file, PLANTED).unwrap();
+    let module = common::repository().join("tests/planted");
+    let words = ["--source", module.to_str().unwrap(), "--out", dir.path().to_str().unwrap()];
+    let run = teiji(&[&["run", file.to_str().unwrap()], &words[..]].concat());
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let latest = dir.path().join("latest");
+    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "3000"]);
+    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
+    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let [cycle] = &found[..] else { panic!("{found:?}") };
+    is_exact(cycle, 2_500);
+    // Of each frame that a cause delays: its number, how long, and the end after the timer expired.
+    let delayed = |cause: &str| -> Vec<(i64, i64, i64)> {
+        let frames = cycle["shown"].as_array().unwrap().iter().filter_map(|frame| {
+            let parts = frame["parts"].as_array().unwrap();
+            let at = parts.iter().position(|part| part["cause"] == cause)?;
+            let time = |part: &Value| number(part, "time_ps");
+            let end: i64 = parts[..=at].iter().map(time).sum();
+            Some((number(frame, "seq"), time(&parts[at]), end))
+        });
+        frames.collect()
+    };
+    let disabled = delayed(
+        "interrupt pending until planted_disable_interrupts (called by planted_thread), in planted-irqs (nice 0)",
+    );
+    let locked = delayed(
+        "waited for a lock in sch_direct_xmit (of the qdisc or the transmit queue), held by planted-lock (nice 0)",
+    );
+    let computed = delayed("planted-fifo (FIFO 50) ran");
+    let longest = |all: &[(i64, i64, i64)]| all.iter().map(|(_, time, _)| *time).max();
+    let causes = &cycle["causes"];
+    for (all, most) in [(&disabled, 40 * US..52 * US), (&computed, 90 * US..110 * US)] {
+        assert!(longest(all).is_some_and(|time| most.contains(&time)), "{most:?}: {causes}");
+        assert!(all.len() >= 5, "{all:?}");
+    }
+    // It is held from before the timer or after it, until the thread has woken the sender.
+    let most = locked.iter().map(|(_, time, _)| *time).max();
+    assert!(most.is_some_and(|time| (175 * US..205 * US).contains(&time)), "{causes}");
+    // The delays end at the instants of the module, which are a period apart. The sender itself may delay
+    // the module's thread, by the time that it takes for a frame.
+    for all in [&disabled, &locked] {
+        let phase = |(seq, _, end): &(i64, i64, i64)| (seq * 1_000 * US + end) % PLANTED_PERIOD_PS;
+        let [first, last] = [all.iter().map(phase).min(), all.iter().map(phase).max()];
+        assert!(last.unwrap() - first.unwrap() < 30 * US, "{all:?}");
+    }
+}
+
 /// Two senders on one processor: one of higher priority, which wakes at all phases of the other's work.
 const SENDERS: &str = r#"
 name = "senders"

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use teiji::load::LoadKind;
@@ -81,6 +81,11 @@ pub fn recorded_overrides(manifest: &Manifest) -> Vec<(String, String)> {
 /// The loads that ran beside a run.
 pub fn recorded_loads(manifest: &Manifest) -> Vec<LoadKind> {
     recorded_arguments(manifest, "--load").iter().filter_map(|load| load.parse().ok()).collect()
+}
+
+/// The folders of kernel modules that were built for a run's guests.
+pub fn recorded_sources(manifest: &Manifest) -> Vec<PathBuf> {
+    recorded_arguments(manifest, "--source").into_iter().map(PathBuf::from).collect()
 }
 
 /// The values of an option among a run's recorded arguments.

@@ -86,6 +86,7 @@ impl Lab {
         experiment: &Experiment,
         job: &Job,
         spec: &KernelSpec,
+        sources: &[PathBuf],
         wall_limit: Option<Duration>,
         progress: &mut dyn cache::Progress,
     ) -> anyhow::Result<Self> {
@@ -109,6 +110,10 @@ impl Lab {
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
         interruption::prepare_in(scratch.path());
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
+        let read = |dir: &PathBuf| {
+            ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))
+        };
+        let sources = sources.iter().map(read).collect::<anyhow::Result<Vec<ModuleSource>>>()?;
         let mut names: Vec<Option<String>> = Vec::new();
         for case in &experiment.cases {
             if !names.contains(&case.kernel) {
@@ -128,8 +133,15 @@ impl Lab {
             }
             let program = guest_program::find(arch)?;
             let trees = cache.guest_packages(packages, arch, progress)?;
-            let modules = modules(experiment, &kernel);
+            let mut modules: Vec<&str> = modules(experiment, &kernel);
             cache.add_modules(&mut kernel, &modules, progress)?;
+            for source in &sources {
+                let module = cache.module(&kernel, source, progress)?;
+                kernel.add_module(&module);
+                if !modules.contains(&source.name()) {
+                    modules.push(source.name());
+                }
+            }
             let initramfs = scratch.path().join(format!("initramfs{index}"));
             let contents = GuestContents {
                 loaded: &modules,

@@ -66,6 +66,8 @@ pub enum On {
     Lab {
         /// The guests' kernel, where a case names no other.
         kernel: KernelSpec,
+        /// Folders of kernel modules that are built for it and loaded; one of Teiji's name replaces Teiji's.
+        sources: Vec<PathBuf>,
         /// When a guest is given up; `None`: by what it has to do.
         wall_limit: Option<Duration>,
     },
@@ -232,10 +234,11 @@ enum Bench {
 impl Bench {
     fn prepare(request: &Request, progress: &dyn Progress) -> anyhow::Result<Self> {
         match &request.testbed {
-            On::Lab { kernel, wall_limit } => {
+            On::Lab { kernel, sources, wall_limit } => {
                 let mut steps = CacheSteps::new(progress);
                 let job = job(request);
-                let lab = Lab::prepare(&request.experiment, &job, kernel, *wall_limit, &mut steps)?;
+                let experiment = &request.experiment;
+                let lab = Lab::prepare(experiment, &job, kernel, sources, *wall_limit, &mut steps)?;
                 Ok(Self::Lab(Box::new(lab)))
             }
             On::Local { bind, take, why } => {

@@ -107,8 +107,9 @@ impl Repeat {
         let recorded = |key: &str| experiment_file::recorded_argument(&manifest, key);
         let (kernel, modules) = (recorded("--kernel"), recorded("--modules").map(PathBuf::from));
         let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
+        let sources = experiment_file::recorded_sources(&manifest);
         let mut steps = CacheSteps::new(progress);
-        let lab = Lab::prepare(&experiment, &job, &kernel, None, &mut steps)?;
+        let lab = Lab::prepare(&experiment, &job, &kernel, &sources, None, &mut steps)?;
         for case in &experiment.cases {
             let arch = lab.kernel(case).arch;
             if arch != Arch::X86_64 {

@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "FIRST..LAST", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
     /// Repeat this run, and check whether the records are identical.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "on", "bind", "set"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "on", "bind", "set", "source"])]
     replay: Option<PathBuf>,
     /// The guest's kernel: debian:6.12-rt (the default), debian:6.1-rt,
     /// debian:6.12, …, for ARM with /arm64 or /armhf, as debian:6.12-rt/arm64; or the path of an
@@ -73,6 +73,10 @@ pub struct Args {
     /// The modules of a kernel image: a folder like /lib/modules/6.12.1-rt.
     #[arg(long, value_name = "DIR")]
     modules: Option<PathBuf>,
+    /// Build the kernel module in this folder, and load it in the guest; the folder has the module's
+    /// name. Replaces Teiji's module of that name. May be given several times.
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
     /// Virtual machines that run at the same time. Default: the number of CPUs.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -231,6 +235,9 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         Place::Local if args.kernel.is_some() || args.modules.is_some() => {
             mistake!("--kernel names the guest's kernel: it goes with --on lab")
         }
+        Place::Local if !args.source.is_empty() => {
+            mistake!("--source is a module for the guest's kernel: it goes with --on lab")
+        }
         Place::Local => local(args, &bind)?,
     };
     let seeds = seeds(args, experiment.seed);
@@ -270,7 +277,7 @@ fn why(args: &Args) -> Option<Why> {
 
 fn lab(args: &Args) -> anyhow::Result<On> {
     let kernel = KernelSpec::from_options(args.kernel.as_deref(), args.modules.as_deref())?;
-    Ok(On::Lab { kernel, wall_limit: args.wall_limit })
+    Ok(On::Lab { kernel, sources: args.source.clone(), wall_limit: args.wall_limit })
 }
 
 fn seeds(args: &Args, default: u64) -> Vec<u64> {
@@ -298,6 +305,11 @@ fn repeat_arguments(args: &Args, bind: &str) -> Vec<String> {
     if let Some(modules) = &args.modules {
         pair("--modules", &modules.to_string_lossy());
     }
+    for source in &args.source {
+        // `teiji why` may be called from another folder.
+        let source = std::path::absolute(source).unwrap_or_else(|_| source.clone());
+        pair("--source", &source.to_string_lossy());
+    }
     if !bind.is_empty() {
         pair("--bind", bind);
     }
@@ -313,7 +325,8 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
             let kernel = args.kernel.clone().or_else(|| recorded("--kernel"));
             let modules = args.modules.clone().or_else(|| recorded("--modules").map(PathBuf::from));
             let kernel = KernelSpec::from_options(kernel.as_deref(), modules.as_deref())?;
-            On::Lab { kernel, wall_limit: args.wall_limit }
+            let sources = experiment_file::recorded_sources(manifest);
+            On::Lab { kernel, sources, wall_limit: args.wall_limit }
         }
         Testbed::Local | Testbed::Machines => {
             let bind = recorded("--bind").unwrap_or_default();

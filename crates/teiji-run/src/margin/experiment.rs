@@ -199,6 +199,7 @@ impl<'a> FlowBench<'a> {
             Some(bind) => On::Local { bind: bind.clone(), take: self.wanted.take, why: None },
             None => On::Lab {
                 kernel: KernelSpec::from_options(self.wanted.kernel.as_deref(), None)?,
+                sources: Vec::new(),
                 wall_limit: None,
             },
         };

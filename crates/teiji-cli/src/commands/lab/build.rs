@@ -1,7 +1,10 @@
 //! `teiji lab build`: Teiji's kernel modules, built for a kernel.
 
+use std::path::PathBuf;
+
+use anyhow::Context;
 use teiji_lab::cache::Cache;
-use teiji_lab::kernel::{ModuleSource, Strictness};
+use teiji_lab::kernel::{Kernel, ModuleSource, Strictness};
 
 use super::KernelArgs;
 use crate::exit::{Exit, mistake};
@@ -16,6 +19,10 @@ pub struct Args {
     /// Build this module only; may be given several times.
     #[arg(long, value_name = "NAME")]
     module: Vec<String>,
+    /// Build the module in this folder instead; the folder has the module's name. May be given several
+    /// times.
+    #[arg(long, value_name = "DIR", conflicts_with = "module")]
+    source: Vec<PathBuf>,
     /// Treat warnings as errors, and keep no result: for developers of a module.
     #[arg(long)]
     check: bool,
@@ -26,21 +33,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut steps = progress.cache_steps();
     let cache = Cache::open()?;
     let kernel = cache.kernel(&args.kernel.spec()?, &mut steps)?;
-    let names = match &args.module[..] {
-        [] => {
-            let own = ModuleSource::names().filter(|name| ModuleSource::is_for(name, kernel.arch));
-            own.map(str::to_owned).collect()
-        }
-        given => given.to_vec(),
-    };
-    for name in names {
-        if !ModuleSource::is_for(&name, kernel.arch) {
-            mistake!("{name} is for amd64 only, and {} is for {}", kernel.name, kernel.arch);
-        }
-        let Some(source) = ModuleSource::embedded(&name) else {
-            let all: Vec<_> = ModuleSource::names().collect();
-            mistake!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
+    let sources = if args.source.is_empty() {
+        embedded(&args.module, &kernel)?
+    } else {
+        let read = |dir: &PathBuf| {
+            ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))
         };
+        args.source.iter().map(read).collect::<anyhow::Result<_>>()?
+    };
+    for source in sources {
+        let name = source.name();
         if args.check {
             let strictness = Strictness { warnings: true, sparse: have_sparse() };
             let asked = cache.check_module(&kernel, &source, strictness, &mut steps)?;
@@ -55,6 +57,28 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Success)
+}
+
+/// Teiji's modules of these names; without names all that are for the kernel.
+fn embedded(names: &[String], kernel: &Kernel) -> anyhow::Result<Vec<ModuleSource>> {
+    let names: Vec<&str> = match names {
+        [] => {
+            ModuleSource::names().filter(|name| ModuleSource::is_for(name, kernel.arch)).collect()
+        }
+        given => given.iter().map(String::as_str).collect(),
+    };
+    let mut sources = Vec::new();
+    for name in names {
+        if !ModuleSource::is_for(name, kernel.arch) {
+            mistake!("{name} is for amd64 only, and {} is for {}", kernel.name, kernel.arch);
+        }
+        let Some(source) = ModuleSource::embedded(name) else {
+            let all: Vec<_> = ModuleSource::names().collect();
+            mistake!("Teiji has no kernel module `{name}`; it has {}", all.join(", "));
+        };
+        sources.push(source);
+    }
+    Ok(sources)
 }
 
 /// Whether the checker `sparse` is on this machine.
