@@ -291,39 +291,44 @@ fn a_lock_is_found_with_its_owner_and_so_is_a_thread_of_higher_priority() {
 }
 
 /// The third study's delay of round trips that nothing else of their priority disturbs: about 0.3 ms in which
-/// the kernel's allocator takes back pages. Which seeds have it depends on the build.
+/// the kernel's allocator takes back pages. Which seeds have it depends on the build, about one of four, so
+/// more of them are tried until one has it.
 #[test]
 fn the_allocator_s_delay_of_round_trips_is_found() {
     const LONG_NS: i64 = 400_000;
     let dir = tempfile::tempdir().unwrap();
     let file = common::repository().join("experiments/rtt-allocator.toml");
     let out = dir.path().to_str().unwrap();
-    let words = ["run", file.to_str().unwrap(), "--case", "long", "--seeds", "1..8", "--out", out];
-    let run = teiji(&words);
-    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    let latest = dir.path().join("latest");
-    let latest = latest.to_str().unwrap();
-    let longest = |seed: u64| {
+    let mut others = Vec::new();
+    for seeds in ["1..8", "9..16", "17..24", "25..32"] {
+        let words =
+            ["run", file.to_str().unwrap(), "--case", "long", "--seeds", seeds, "--out", out];
+        let run = teiji(&words);
+        assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+        let latest = dir.path().join("latest");
+        let latest = latest.to_str().unwrap();
         let summary = std::fs::read_to_string(format!("{latest}/summary.json")).unwrap();
         let summary: Value = serde_json::from_str(&summary).unwrap();
         let members = summary["cases"][0]["members"].as_array().unwrap();
-        let member = members.iter().find(|member| member["seed"] == seed).unwrap();
-        number(&member["round_trips"]["ask"]["round_trip"], "max_ns")
-    };
-    let Some(seed) = (1..=8).find(|seed| longest(*seed) > LONG_NS) else {
-        return println!("SKIP: no round trip of these seeds has the delay with this build");
-    };
-    let why = teiji(&["why", latest, "--seed", &seed.to_string(), "--json"]);
-    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
-    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
-    let asked = found.iter().find(|one| one["round_trips"] == true).unwrap();
-    let causes = asked["causes"].as_array().unwrap();
-    let allocator = causes.iter().find(|one| {
-        let cause = one["cause"].as_str().unwrap();
-        cause.contains("free_pcppages_bulk")
-    });
-    let longest = allocator.map(|one| number(&one["spread"], "max_ps"));
-    assert!(longest.is_some_and(|ps| ps > 100_000_000), "{causes:?}");
+        let is_long = |member: &&Value| {
+            number(&member["round_trips"]["ask"]["round_trip"], "max_ns") > LONG_NS
+        };
+        for member in members.iter().filter(is_long) {
+            let why = teiji(&["why", latest, "--seed", &member["seed"].to_string(), "--json"]);
+            assert_eq!(why.code, 0, "{}{}", why.out, why.err);
+            let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+            let asked = found.iter().find(|one| one["round_trips"] == true).unwrap();
+            let of_allocator = asked["causes"].as_array().unwrap().iter().find(|one| {
+                let cause = one["cause"].as_str().unwrap();
+                cause.contains("free_pcppages_bulk")
+            });
+            if of_allocator.is_some_and(|one| number(&one["spread"], "max_ps") > 100_000_000) {
+                return println!("seed {}: {}", member["seed"], of_allocator.unwrap());
+            }
+            others.push(asked["causes"].clone());
+        }
+    }
+    panic!("no round trip of 32 seeds has the delay; others are slow by: {others:?}");
 }
 
 #[test]
