@@ -211,7 +211,7 @@ impl Repeat {
         if of(&self.folder) != of(repeated) {
             bail!(
                 "the repeated run of {} seed {seed} has other records than {}: it was made with \
-                 another kernel or QEMU, so its frames cannot be explained; measure again",
+                 another kernel, module or QEMU, so its frames cannot be explained; measure again",
                 case.name,
                 self.folder.path().display()
             );
