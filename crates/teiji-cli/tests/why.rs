@@ -336,7 +336,7 @@ fn what_cannot_be_traced_is_refused() {
     let file = common::repository().join("experiments/etf.toml");
     let file = file.to_str().unwrap();
     for (words, sentence) in [
-        (&["run", file, "--why"][..], "afterwards, with `teiji why RUN`"),
+        (&["run", file, "--why"][..], "use `teiji why RUN` afterwards"),
         (&["run", file, "--on", "local", "--why=0us"], "0us is not a limit"),
         (&["run", file, "--on", "local", "--why=soon"], "soon"),
     ] {
