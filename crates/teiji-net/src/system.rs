@@ -7,6 +7,7 @@ mod remember;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, OpenOptions};
+use std::path::Path;
 
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{Host, Policy, RtRuntime, System};
@@ -16,6 +17,7 @@ use thiserror::Error;
 use crate::before::KernelBefore;
 use crate::cause::Cause;
 use crate::fair_server::{self, FAIR_SERVERS, FairServer};
+use crate::idle_latency;
 use crate::netlink::KernelError;
 use crate::threads::{self, KernelThread};
 
@@ -43,6 +45,13 @@ pub enum SystemSetting {
     RealTime {
         /// `None`: without a limit.
         limit: Option<Span>,
+    },
+    /// How long CPUs may take to leave an idle state.
+    IdleLatency {
+        /// This CPU; `None`: all.
+        cpu: Option<u16>,
+        /// At most so long.
+        limit: Span,
     },
 }
 
@@ -84,6 +93,16 @@ pub enum SystemRefusal {
          cannot be read; run it with sudo outside of containers, or leave `rt-runtime` out"
     )]
     NoDebugfs,
+    /// The kernel takes no limit of idle states.
+    #[error(
+        "this kernel takes no limit for the idle states of CPU {cpu}: there is no {file} (CONFIG_PM); leave `idle-latency` out"
+    )]
+    NoIdleLatency {
+        /// The CPU.
+        cpu: u16,
+        /// What is missing.
+        file: String,
+    },
     /// A setting may not be written.
     #[error("no right to change `{name}` ({error}); run it with sudo, or with --on lab")]
     ReadOnly {
@@ -117,6 +136,7 @@ pub(crate) fn of_kernel(system: &System, cpu: Option<u16>) -> Vec<SystemSetting>
         dev_weight,
         rt_runtime,
         pagelist_high_fraction,
+        idle_latency,
     } = *system;
     let threads =
         |name, policy: Option<Policy>| Some(SystemSetting::Threads { name, cpu, policy: policy? });
@@ -136,6 +156,7 @@ pub(crate) fn of_kernel(system: &System, cpu: Option<u16>) -> Vec<SystemSetting>
         sysctl("vm/percpu_pagelist_high_fraction", pagelist_high_fraction.map(i64::from)),
         threads("ksoftirqd", ksoftirqd),
         threads("ktimers", ktimers),
+        idle_latency.map(|limit| SystemSetting::IdleLatency { cpu, limit }),
     ];
     all.into_iter().flatten().collect()
 }
@@ -232,6 +253,8 @@ impl SystemSetting {
                 };
                 written.map_err(|error| Cause::Kernel(KernelError::from_io(&error)))
             }
+            Self::IdleLatency { cpu, limit } => idle_latency::apply(Path::new("/"), *cpu, *limit)
+                .map_err(|error| Cause::Kernel(KernelError::from_io(&error))),
         }
     }
 
@@ -241,6 +264,9 @@ impl SystemSetting {
             Self::Sysctl { path, value } => (sysctl_name(path), value.to_string()),
             Self::Threads { name, cpu, policy } => (thread_name(name, *cpu), policy.to_string()),
             Self::RealTime { limit } => (REAL_TIME.to_owned(), micros(*limit).to_string()),
+            Self::IdleLatency { cpu, limit } => {
+                (idle_latency::name(*cpu), idle_latency::value(*limit))
+            }
         }
     }
 
@@ -252,6 +278,7 @@ impl SystemSetting {
             }
             Self::Threads { name, cpu, .. } => threads::policies(&find(name, *cpu, all))?,
             Self::RealTime { .. } => real_time_now()?,
+            Self::IdleLatency { cpu, .. } => idle_latency::observe(Path::new("/"), *cpu)?,
         };
         Some((key, is))
     }
@@ -274,6 +301,7 @@ impl SystemSetting {
                 None if fair_server::is_in(&release()) => return Err(SystemRefusal::NoDebugfs),
                 None => inspect_sysctl(RT_RUNTIME, before)?,
             },
+            Self::IdleLatency { cpu, .. } => idle_latency::inspect(Path::new("/"), *cpu, before)?,
             Self::Threads { name, cpu, .. } => {
                 let found = find(name, *cpu, all);
                 if found.is_empty() {
@@ -320,6 +348,7 @@ impl fmt::Display for SystemSetting {
                 micros(*limit),
                 name = sysctl_name(RT_RUNTIME),
             ),
+            Self::IdleLatency { cpu, limit } => f.write_str(&idle_latency::command(*cpu, *limit)),
         }
     }
 }

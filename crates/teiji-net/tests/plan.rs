@@ -303,6 +303,7 @@ fn prioritised() -> Scenario {
         dev_weight: Some(32),
         rt_runtime: Some(RtRuntime::Unlimited),
         pagelist_high_fraction: Some(1_000),
+        idle_latency: Some(Span::from_micros(20)),
     };
     host.ports[0].processing = Processing {
         irq: Irq { policy: Some(Policy::Fifo(50)), cpus: Some(vec![0, 1]) },
@@ -336,6 +337,10 @@ fn priorities_budgets_and_steering_print_as_plain_commands() {
         "sysctl -qw vm.percpu_pagelist_high_fraction=1000",
         "for c in $(seq 0 $(($(nproc --all) - 1))); do for i in $(seq 16); do taskset -c $c dd \
          if=/dev/zero of=/dev/null bs=1M count=1 status=none; done; done",
+        "echo 20 > /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us",
+        "before_idle_latency_of_cpu_1=$(for f in \
+         /sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us; do echo $f $(cat $f); done)",
+        "# echo \"$before_idle_latency_of_cpu_1\" | while read f limit; do echo $limit > $f; done",
         "chrt -f -p 1 $(pgrep -x ksoftirqd/1)",
         "chrt -o -p 0 $(pgrep -x ktimers/1)",
         &format!("{line} 2 > /sys/class/net/line/napi_defer_hard_irqs'"),

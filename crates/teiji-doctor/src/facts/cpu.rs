@@ -1,7 +1,7 @@
 //! How CPUs save energy: idle states, frequency, shared cores.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Cpus {
     /// The idle states of the first CPU that has some, the shallowest first.
     pub idle: Vec<IdleState>,
-    /// The wake-up latency that is allowed, in µs (power management's quality of service,
-    /// `/dev/cpu_dma_latency`); `None` if it may not be read.
+    /// The wake-up latency that is allowed on every CPU, in µs (power management's quality of service:
+    /// `/dev/cpu_dma_latency`, or the limits of all CPUs); `None` if none can be read.
     pub latency_limit_us: Option<i32>,
     /// The frequency governors in use, each once.
     pub governors: Vec<String>,
@@ -47,7 +47,12 @@ impl Cpus {
         let idle = cpus.iter().map(|cpu| idle_states(&below(cpu, "cpuidle")));
         Self {
             idle: idle.into_iter().find(|states| !states.is_empty()).unwrap_or_default(),
-            latency_limit_us: latency_limit(&root.join("dev/cpu_dma_latency")),
+            latency_limit_us: latency_limit(&root.join("dev/cpu_dma_latency"))
+                .into_iter()
+                .chain(limit_of_all(
+                    cpus.iter().map(|cpu| below(cpu, "power/pm_qos_resume_latency_us")),
+                ))
+                .min(),
             governors,
             smt: line(&folder.join("smt/active")).map(|value| value == "1"),
         }
@@ -70,6 +75,17 @@ impl Cpus {
 fn latency_limit(path: &Path) -> Option<i32> {
     let bytes = read_start::<4>(path)?;
     Some(i32::from_ne_bytes(bytes))
+}
+
+/// The longest of the limits that each CPU has of its own (`Documentation/ABI/testing/sysfs-devices-power`); `None` if
+/// one has none.
+fn limit_of_all(files: impl Iterator<Item = PathBuf>) -> Option<i32> {
+    let limit = |file: PathBuf| match line(&file)?.as_str() {
+        "n/a" => Some(0),
+        "0" => None,
+        micros => micros.parse().ok(),
+    };
+    files.map(limit).collect::<Option<Vec<i32>>>()?.into_iter().max()
 }
 
 /// The first bytes of a file: a device may go on for ever.
@@ -133,6 +149,12 @@ mod tests {
         write(&format!("{cpu}/cpu1/cpuidle/state10/disable"), b"1\n");
         assert_eq!(deepest().as_deref(), Some("C6"));
         write("dev/cpu_dma_latency", &20_i32.to_ne_bytes());
+        assert_eq!(deepest().as_deref(), Some("C1E"));
+        write("dev/cpu_dma_latency", &2_000_000_000_i32.to_ne_bytes());
+        write(&format!("{cpu}/cpu0/power/pm_qos_resume_latency_us"), b"n/a\n");
+        write(&format!("{cpu}/cpu1/power/pm_qos_resume_latency_us"), b"0\n");
+        assert_eq!(deepest().as_deref(), Some("C6"), "CPU 1 has no limit");
+        write(&format!("{cpu}/cpu1/power/pm_qos_resume_latency_us"), b"20\n");
         assert_eq!(deepest().as_deref(), Some("C1E"));
         assert_eq!(Cpus::read(root.path()).governors, ["powersave"]);
     }

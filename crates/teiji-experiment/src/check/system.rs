@@ -49,6 +49,8 @@ pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
             if !own_cpus {
                 agree.on("ksoftirqd", before.ksoftirqd, this.ksoftirqd);
                 agree.on("ktimers", before.ktimers, this.ktimers);
+                let idle = |system: System| system.idle_latency.map(format_span);
+                agree.on("idle-latency", idle(before), idle(this));
             }
             agree.on("netdev-budget", before.netdev_budget, this.netdev_budget);
             let time = |system: System| system.netdev_budget_time.map(format_span);
@@ -80,8 +82,8 @@ impl Agree<'_> {
             (Some(before), Some(this)) if before != this => self.log.mistake(
                 self.places.at(&["hosts", host, "system", key]),
                 format!("`{earlier}` wants {key} {before} and `{host}` {this}"),
-                "Hosts share one kernel: write it at one of them. (`ksoftirqd` and `ktimers` may \
-                 differ where both hosts have a `cpu` of their own.)",
+                "Hosts share one kernel: write it at one of them. (`ksoftirqd`, `ktimers` and \
+                 `idle-latency` may differ where both hosts have a `cpu` of their own.)",
             ),
             _ => {}
         }

@@ -27,6 +27,10 @@ const fn micros(example: &'static str) -> Time {
     time(example).within(Span::from_micros(1), PERIOD).whole_micros().refused(not_possible)
 }
 
+/// Times to leave an idle state; the deepest take milliseconds.
+const IDLE: Time =
+    time("\"20us\"").within(Span::ZERO, Span::from_secs(1)).whole_micros().refused(not_possible);
+
 section! {
     /// One host: in the laboratory and on veth a network namespace, with
     /// `--on local --bind` the namespace around a real port.
@@ -144,6 +148,11 @@ section! {
         /// returned before the first frame
         pagelist_high_fraction: Option<u32> = "pagelist-high-fraction",
             int(LEAST_FRACTION, MAX_INT), Absent::Means("as it is: by the kernel's own rule");
+        /// longest time that its CPU, or each CPU, may take to leave an idle state (C-state): PM QoS keeps
+        /// it out of deeper ones (`/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us`); `"0us"`:
+        /// no idle state that takes time to leave
+        idle_latency: Option<Span> [serde(default)] =
+            "idle-latency", IDLE, Absent::Means("as it is: no limit");
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{RT_RUNTIME, SystemSetting, sysctl_name, thread_name};
 use crate::fair_server::FAIR_SERVERS;
+use crate::idle_latency;
 
 impl SystemSetting {
     /// The variable that keeps what there was.
@@ -11,6 +12,7 @@ impl SystemSetting {
             Self::Sysctl { path, .. } => sysctl_name(path),
             Self::Threads { name, cpu, .. } => thread_name(name, *cpu),
             Self::RealTime { .. } => "real-time".to_owned(),
+            Self::IdleLatency { cpu, .. } => idle_latency::name(*cpu),
         };
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         format!("before_{}", name.chars().map(plain).collect::<String>())
@@ -38,6 +40,10 @@ impl SystemSetting {
                  if [ -e $f ]; then echo $f $(cat $f); fi; done)",
                 sysctl_name(RT_RUNTIME)
             ),
+            Self::IdleLatency { cpu, .. } => {
+                let files = idle_latency::files(*cpu);
+                format!("{variable}=$(for f in {files}; do echo $f $(cat $f); done)")
+            }
         }
     }
 
@@ -53,6 +59,9 @@ impl SystemSetting {
                  SCHED_FIFO*) chrt -f -p $priority $t;; SCHED_RR*) chrt -r -p $priority $t;; \
                  *) chrt -o -p 0 $t;; esac; done"
             ),
+            Self::IdleLatency { .. } => {
+                format!("echo \"${variable}\" | while read f limit; do echo $limit > $f; done")
+            }
             // The servers first: see `UNLIMITED`.
             Self::RealTime { .. } => format!(
                 "echo \"${variable}\" | while read f runtime; do \
