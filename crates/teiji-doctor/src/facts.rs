@@ -1,7 +1,6 @@
 //! What is read of a machine. What it does not tell, or not without privilege, is `None` or empty.
 
 pub mod cpu;
-pub mod daemon;
 pub mod kernel;
 pub mod ptp4l;
 pub mod rights;
@@ -16,10 +15,10 @@ use teiji_net::threads::{self, Scheduled};
 
 use crate::probe::Probe;
 pub use cpu::{Cpus, IdleState};
-pub use daemon::Daemon;
 pub use kernel::Kernel;
 pub use ptp4l::Ptp4l;
 pub use rights::Rights;
+pub use teiji_net::daemon::{self, Daemon};
 
 /// A machine that was looked at: what `teiji doctor --json` gives beside the verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,6 +22,8 @@
 //! * [`fair_server`] – what keeps time for ordinary threads beside real-time ones,
 //! * [`nic`] – an interface and how it is set, without a plan,
 //! * [`threads`] – how the kernel's threads are scheduled,
+//! * [`daemon`] – running programs that steer clocks, interrupts or priorities,
+//! * [`linuxptp`] – the settings of `ptp4l`,
 //! * [`cpus`] – sets of CPUs as the kernel writes them,
 //! * [`cpu_time`] – how long each CPU is idle,
 //! * [`machine`] – kernel, clocks and CPUs, for the report.
@@ -52,6 +54,7 @@ mod cause;
 pub mod command;
 pub mod cpu_time;
 pub mod cpus;
+pub mod daemon;
 pub mod error;
 mod explain;
 pub mod fair_server;
@@ -65,6 +68,7 @@ pub mod in_place;
 pub mod interrupts;
 pub mod keeper;
 pub mod launch;
+pub mod linuxptp;
 pub mod machine;
 mod message;
 mod netlink;

@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
-
-use super::daemon::{self, Daemon};
+use teiji_net::daemon::{self, Daemon};
 
 /// State of the local `ptp4l`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@
 //! How far is not asked of the programs, which only estimate it, where both clocks are here: they are
 //! read. Of a clock that follows another machine's, `ptp4l`'s estimate is all that there is.
 
-mod config;
 mod daemon;
 mod estimate;
 pub mod program;

@@ -3,29 +3,22 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use anyhow::{Context, anyhow, bail};
+use teiji_net::linuxptp;
 use teiji_sys::sched::Pinned;
 use teiji_sys::{netns, process};
 
 /// Lines of a program's output that are quoted when it fails.
 const QUOTED: usize = 4;
 
-/// Where programs are looked for. Those of linuxptp lie in sbin, which is not on everybody's
-/// path; init has none at all.
-fn path() -> String {
-    let path = std::env::var("PATH").unwrap_or_default();
-    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin")
-}
-
 /// Says what to do where a program is not installed; `None` if it is.
 pub(super) fn missing(program: &str) -> Option<String> {
-    let there = path().split(':').any(|folder| Path::new(folder).join(program).is_file());
-    (!there).then(|| {
+    linuxptp::installed(program).is_none().then(|| {
         format!(
             "there is no `{program}` here; install linuxptp (`apt install linuxptp`), or run with \
              --on lab"
@@ -56,7 +49,7 @@ impl Daemon {
         let output =
             File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(program);
-        command.env("PATH", path());
+        command.env("PATH", linuxptp::search_path());
         command.args(arguments).stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
         let (started, answer) = mpsc::channel();
         let (alive, ended) = mpsc::channel::<()>();

@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use teiji_experiment::{Host, Ptp, PtpRole, Scenario};
-
-use super::config;
+use teiji_net::linuxptp::{self, Lines};
 
 /// One program at one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ pub fn of_host(
     for interface in interfaces {
         arguments.extend(["-i".to_owned(), interface.clone()]);
     }
-    let text = config::text(ptp, interfaces.len(), stamps_all, &socket);
+    let text = linuxptp::settings(ptp, interfaces.len(), stamps_all, &socket, Lines::Each);
     let log = |program: &str| log(folder, name, program);
     let mut programs = vec![Program {
         name: "ptp4l",
@@ -92,14 +91,10 @@ pub fn system_clock_host(
 /// `phc2sys`, which makes the system's clock follow a NIC's; `CLOCK_TAI` is
 /// `tai_offset_s` seconds before `CLOCK_REALTIME`.
 pub fn system_clock(host: &Host, interface: &str, tai_offset_s: i64, folder: &Path) -> Program {
-    // No offset between the two: CLOCK_TAI − CLOCK_REALTIME is the kernel's, and
-    // it is TAI that must show the NIC's time.
-    let offset = (-tai_offset_s).to_string();
-    let arguments = ["-s", interface, "-c", "CLOCK_REALTIME", "-O", &offset, "-R", "8", "-m"];
     Program {
         name: "phc2sys",
         host: host.name.clone(),
-        arguments: arguments.map(str::to_owned).to_vec(),
+        arguments: linuxptp::system_clock(interface, tai_offset_s),
         cpu: host.ptp.and_then(|ptp| ptp.cpu),
         settings: None,
         log: folder.join(format!("{}-system-clock.log", host.name)),

@@ -1,12 +1,47 @@
-//! `ptp4l`'s settings for a host (`ptp4l(8)`, linuxptp 3 and 4).
+//! linuxptp's programs: the settings of `ptp4l` (`ptp4l(8)`, linuxptp 3 and 4), the arguments of `phc2sys`, and where
+//! they are installed.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use teiji_experiment::{Ptp, PtpProfile, PtpRole, PtpTimestamps};
 
+/// Where programs are looked for. Those of linuxptp lie in sbin, which is not on everybody's
+/// path; init has none at all.
+pub fn search_path() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin")
+}
+
+/// Where a program is installed.
+pub fn installed(program: &str) -> Option<PathBuf> {
+    let path = search_path();
+    let mut folders = path.split(':').filter(|folder| folder.starts_with('/'));
+    folders.find_map(|folder| Some(Path::new(folder).join(program)).filter(|path| path.is_file()))
+}
+
+/// The arguments of the `phc2sys` with which the system's clock follows that of `interface`; `CLOCK_TAI` is
+/// `tai_offset_s` seconds before `CLOCK_REALTIME`.
+pub fn system_clock(interface: &str, tai_offset_s: i64) -> Vec<String> {
+    // No offset between the two: CLOCK_TAI − CLOCK_REALTIME is the kernel's, and
+    // it is TAI that must show the NIC's time.
+    let offset = (-tai_offset_s).to_string();
+    let arguments = ["-s", interface, "-c", "CLOCK_REALTIME", "-O", &offset, "-R", "8", "-m"];
+    arguments.map(str::to_owned).to_vec()
+}
+
+/// How often `ptp4l` prints a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// For each Sync message, so that each estimate can be read.
+    Each,
+    /// Once per minute, for a log that grows for months.
+    PerMinute,
+}
+
 /// The settings file of a host with so many ports, all of whose NICs can timestamp every frame, or not;
 /// `socket` is where its `phc2sys` finds it.
-pub(super) fn text(ptp: Ptp, ports: usize, stamps_all: bool, socket: &str) -> String {
+pub fn settings(ptp: Ptp, ports: usize, stamps_all: bool, socket: &str, lines: Lines) -> String {
     let Ptp { role, profile, timestamps, .. } = ptp;
     let mut text = format!("[global]\nuds_address {socket}\nnetwork_transport L2\n");
     text.push_str(match timestamps {
@@ -19,10 +54,15 @@ pub(super) fn text(ptp: Ptp, ports: usize, stamps_all: bool, socket: &str) -> St
     });
     text.push_str(
         "# One processor may serve several hosts: stamps take their time.\n\
-         tx_timestamp_timeout 100\n\
-         # A line for each Sync message, not for many of them.\n\
-         summary_interval -7\n",
+         tx_timestamp_timeout 100\n",
     );
+    text.push_str(match lines {
+        Lines::Each => {
+            "# A line for each Sync message, not for many of them.\n\
+             summary_interval -7\n"
+        }
+        Lines::PerMinute => "# A line each 64 s.\nsummary_interval 6\n",
+    });
     let mut set = |key: &str, value: &dyn std::fmt::Display| {
         let _ = writeln!(text, "{key} {value}");
     };
@@ -71,16 +111,19 @@ mod tests {
     #[test]
     fn a_slave_never_leads_in_either_profile() {
         let slave = |profile| slave(profile, PtpTimestamps::Hardware);
-        let default = text(slave(PtpProfile::Default), 1, true, "/run/x");
+        let text = |ptp| settings(ptp, 1, true, "/run/x", Lines::PerMinute);
+        let default = text(slave(PtpProfile::Default));
         assert!(default.contains("slaveOnly 1") && !default.contains("gmCapable"), "{default}");
-        let gptp = text(slave(PtpProfile::Gptp), 1, true, "/run/x");
+        let gptp = text(slave(PtpProfile::Gptp));
         assert!(gptp.contains("gmCapable 0") && !gptp.contains("slaveOnly"), "{gptp}");
+        assert!(gptp.contains("\nsummary_interval 6\n"), "{gptp}");
     }
 
     #[test]
     fn a_filter_is_only_set_where_the_nic_has_it() {
         let text = |timestamps, ports, stamps_all| {
-            text(slave(PtpProfile::Default, timestamps), ports, stamps_all, "/run/x")
+            let slave = slave(PtpProfile::Default, timestamps);
+            settings(slave, ports, stamps_all, "/run/x", Lines::Each)
         };
         let full = text(PtpTimestamps::Hardware, 1, true);
         assert!(full.contains("hwts_filter full") && !full.contains("time_stamping"), "{full}");

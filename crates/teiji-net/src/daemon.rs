@@ -49,16 +49,43 @@ impl Daemon {
 
     /// The value of an option of one letter, `-s eth0` or `-seth0`.
     pub fn value(&self, option: char) -> Option<&str> {
+        self.values(option).into_iter().next()
+    }
+
+    /// The values of an option of one letter that may be given several times.
+    pub fn values(&self, option: char) -> Vec<&str> {
         let flag = format!("-{option}");
+        let mut values = Vec::new();
         let mut arguments = self.arguments.iter();
         while let Some(argument) = arguments.next() {
             match argument.strip_prefix(&flag) {
-                Some("") => return arguments.next().map(String::as_str),
-                Some(value) if !argument.starts_with("--") => return Some(value),
+                Some("") => values.extend(arguments.next().map(String::as_str)),
+                Some(value) if !argument.starts_with("--") => values.push(value),
                 _ => {}
             }
         }
-        None
+        values
+    }
+
+    /// For people: `ptp4l (pid 812, ptp4l@eth1.service)`.
+    pub fn named(&self) -> String {
+        let unit = self.unit.as_ref().map(|unit| format!(", {unit}")).unwrap_or_default();
+        format!("{} (pid {}{unit})", self.name, self.pid)
+    }
+
+    /// The command that ends it.
+    pub fn stop_command(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("systemctl disable --now {unit}"),
+            None => format!("kill {}", self.pid),
+        }
+    }
+
+    /// True if it is in the network namespace of the calling process, as far as that can be seen.
+    pub fn is_here(&self) -> bool {
+        let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        let [its, ours] = [namespace(&self.pid.to_string()), namespace("self")];
+        its.is_none() || its == ours
     }
 
     /// True if it has an option of one letter that takes no value, alone or among others.
@@ -72,7 +99,7 @@ impl Daemon {
 }
 
 /// Those that run, below `root`.
-pub(super) fn running(root: &Path) -> Vec<Daemon> {
+pub fn running(root: &Path) -> Vec<Daemon> {
     let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let mut found: Vec<Daemon> = pids
