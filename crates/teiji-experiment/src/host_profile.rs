@@ -7,13 +7,16 @@ use crate::{Mistakes, Profile, Reader, print};
 /// Keys of a host that a profile has.
 const KERNEL: &str = "system";
 const PORTS: &str = "ports";
+const PTP: &str = "ptp";
+/// What a measurement waits for, and a profile does not.
+const WITHIN: &str = "within";
 
 /// A host as a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostProfile {
     /// The profile, as a file.
     pub text: String,
-    /// Keys of the host that a profile does not have: `cpu`, `line.mac`.
+    /// Keys of the host that a profile does not have: `cpu`, `ptp.within`, `line.mac`.
     pub left_out: Vec<String>,
 }
 
@@ -32,7 +35,9 @@ impl Reader {
         host: &str,
         interface: impl Fn(&str) -> Option<&'a str>,
     ) -> Option<Result<HostProfile, Mistakes>> {
-        self.read(text).experiment?;
+        let experiment = self.read(text).experiment?;
+        let read = experiment.cases.iter().find(|case| case.name == name)?;
+        let read = read.scenario.hosts.iter().find(|one| one.name == host)?;
         let case = self.table_of(text, name)?;
         let host = case.table("hosts")?.table(host)?;
         let mut left_out = Vec::new();
@@ -40,6 +45,13 @@ impl Reader {
         for entry in &host.entries {
             match &entry.node.value {
                 Value::Table(_) if entry.key == KERNEL => profile.entries.push(entry.clone()),
+                Value::Table(keys) if entry.key == PTP => {
+                    let within = keys.entries.iter().filter(|entry| entry.key == WITHIN);
+                    left_out.extend(within.map(|entry| format!("{PTP}.{}", entry.key)));
+                    let keys = keys.entries.iter().filter(|entry| entry.key != WITHIN);
+                    let keys = Table { entries: keys.cloned().collect() };
+                    profile.entries.push(table(PTP, keys));
+                }
                 Value::Table(ports) if entry.key == PORTS => {
                     let ports = ports.entries.iter();
                     let ports = ports.filter_map(|port| port_of(port, &interface, &mut left_out));
@@ -49,8 +61,29 @@ impl Reader {
                 _ => left_out.push(entry.key.clone()),
             }
         }
+        if read.ptp.is_some() {
+            // Its NICs are those of the profile, also the ones that are left as they are.
+            let bound = read.ports.iter().filter_map(|port| interface(&port.wire));
+            add_ports(&mut profile, bound);
+        }
         let text = print::file(&profile).trim_start().to_owned();
         Some(Profile::parse(&text, "profile").map(|_| HostProfile { text, left_out }))
+    }
+}
+
+/// Gives the profile a header for each of these interfaces that has none.
+fn add_ports<'a>(profile: &mut Table, interfaces: impl Iterator<Item = &'a str>) {
+    let is_ports = |entry: &Entry| entry.key == PORTS;
+    if !profile.entries.iter().any(is_ports) {
+        profile.entries.push(table(PORTS, Table::default()));
+    }
+    let entry = profile.entries.iter_mut().find(|entry| is_ports(entry));
+    if let Some(Entry { node: Node { value: Value::Table(ports), .. }, .. }) = entry {
+        for name in interfaces {
+            if ports.get(name).is_none() {
+                ports.entries.push(table(name, Table::default()));
+            }
+        }
     }
 }
 
@@ -120,6 +153,27 @@ qdisc = { kind = \"cbs\", bandwidth = \"9Mbit/s\" }
         let plain = profile(TEXT, "plain").unwrap().unwrap();
         assert!(!plain.text.contains("etf"), "{}", plain.text);
         assert!(profile(TEXT, "other").is_none());
+    }
+
+    #[test]
+    fn the_host_s_clocks_are_the_profile_s_without_what_only_a_measurement_has() {
+        let text = TEXT.replace(
+            "[hosts.plc]\n",
+            "[hosts.drive]\nptp = { role = \"grandmaster\", profile = \"gptp\" }\n[hosts.plc]\n\
+             ptp = { role = \"slave\", profile = \"gptp\", within = \"2us\" }\n",
+        );
+        let text = text.replace("\"drive\"] }", "\"drive\"], nic = \"vtsn\" }");
+        let found = profile(&text, "plain").unwrap().unwrap();
+        assert!(found.left_out.contains(&"ptp.within".to_owned()), "{found:?}");
+        let ptp = Profile::parse(&found.text, "p.toml").unwrap().ptp.unwrap();
+        assert_eq!(ptp.interfaces, ["enp3s0.5"]);
+        assert_eq!(ptp.settings.profile, crate::PtpProfile::Gptp);
+        // Also a NIC of which nothing else is said.
+        let bare =
+            text.replace("[hosts.plc.ports.line]\nmac = \"02:00:00:00:00:01\"\nqueues = 4\n", "");
+        let found = profile(&bare, "plain").unwrap().unwrap();
+        let ptp = Profile::parse(&found.text, "p.toml").unwrap().ptp.unwrap();
+        assert_eq!(ptp.interfaces, ["enp3s0.5"], "{}", found.text);
     }
 
     #[test]

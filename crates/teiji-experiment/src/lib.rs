@@ -41,7 +41,7 @@ mod tree;
 pub use host_profile::HostProfile;
 pub use keys::profile::NicSettings;
 pub use mistake::{Mistake, Mistakes, Place, Severity};
-pub use profile::{PortProfile, Profile};
+pub use profile::{PortProfile, Profile, PtpServices};
 pub use reader::{NicSource, Reader, Reading};
 pub use scenario::{
     AllowedLoss, Case, Cbs, Etf, Experiment, Flow, Gate, Host, InstructionTime, Judge, JudgeBy,

@@ -5,16 +5,20 @@ use std::fmt::Write as _;
 
 use crate::fields::{Fields, Found, Settle};
 use crate::keys::Written as _;
-use crate::keys::host::SystemDraft;
+use crate::keys::host::{PtpDraft, SystemDraft};
 use crate::keys::processing::ProcessingDraft;
-use crate::keys::profile::{KERNEL, NicDraft, NicSettings, PROFILE, PROFILE_PORT};
+use crate::keys::profile::{
+    KERNEL, NicDraft, NicSettings, PROFILE, PROFILE_PORT, PTP_PORTS, SYNCHRONISATION,
+};
 use crate::log::Log;
 use crate::mistake::Mistakes;
 use crate::print::key;
 use crate::read::qdisc;
-use crate::scenario::{LevelTable, Prioflow, Processing, QdiscTree, System};
+use crate::scenario::{
+    LevelTable, Prioflow, Processing, Ptp, PtpRole, PtpTimestamps, QdiscTree, System,
+};
 use crate::syntax;
-use crate::tree::{Entry, Origin, Table, Value};
+use crate::tree::{Entry, Node, Origin, Table, Value};
 
 /// Longest name of an interface (`IFNAMSIZ` less its end).
 const LONGEST_NAME: usize = 15;
@@ -31,8 +35,19 @@ const LONGEST_NAME: usize = 15;
 pub struct Profile {
     /// Of its kernel.
     pub system: System,
+    /// Of its clocks; `None`: they are left alone.
+    pub ptp: Option<PtpServices>,
     /// Of its NICs, in the order of the file.
     pub ports: Vec<PortProfile>,
+}
+
+/// Clock synchronisation that a machine is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PtpServices {
+    /// Its role, as that of an experiment's host.
+    pub settings: Ptp,
+    /// The interfaces that take part, at least one.
+    pub interfaces: Vec<String>,
 }
 
 /// What a NIC is to have.
@@ -72,7 +87,13 @@ fn read(text: &str, log: &Log) -> Option<Profile> {
         found => found.settle().ok().map(|_| System::default()),
     };
     let entries = file.table("ports", "{}").value().map_or(&[][..], |table| &table.entries);
-    if entries.is_empty() && !file.has(KERNEL.name) && !log.is_fatal() {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    let ptp = match file.below_named(SYNCHRONISATION.name, &SYNCHRONISATION.limits, "[ptp]") {
+        Found::Value(fields) => read_ptp(&fields, &names, log).map(Some),
+        found => found.settle().ok().map(|_| None),
+    };
+    let is_empty = entries.is_empty() && !file.has(KERNEL.name) && !file.has(SYNCHRONISATION.name);
+    if is_empty && !log.is_fatal() {
         log.mistake(
             top,
             "the profile sets nothing",
@@ -82,7 +103,80 @@ fn read(text: &str, log: &Log) -> Option<Profile> {
     // All of them before one that is wrong ends it, so that all mistakes are reported.
     let ports: Vec<Option<PortProfile>> =
         entries.iter().map(|entry| read_port(entry, log)).collect();
-    Some(Profile { system: system?, ports: ports.into_iter().collect::<Option<_>>()? })
+    Some(Profile { system: system?, ptp: ptp?, ports: ports.into_iter().collect::<Option<_>>()? })
+}
+
+/// Clock synchronisation; `there`: the interfaces of the profile.
+fn read_ptp(fields: &Fields<'_>, there: &[&str], log: &Log) -> Option<PtpServices> {
+    let settings = PtpDraft::read(fields).finish();
+    let interfaces = match fields.items(&PTP_PORTS) {
+        Found::Value(items) => items.iter().map(|item| port_name(item, there, log)).collect(),
+        Found::Wrong => None,
+        Found::Absent => Some(there.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()),
+    };
+    let (settings, mut interfaces) = (settings?, interfaces?);
+    interfaces.dedup();
+    let mistake = |key: &str, message: &str, help: &str| {
+        log.mistake(fields.place(key), message, help);
+        None
+    };
+    if interfaces.is_empty() {
+        return mistake(
+            PTP_PORTS.name,
+            "`ptp` has no NIC",
+            "Write the header of each NIC whose clock is synchronised, for example [ports.enp3s0].",
+        );
+    }
+    if fields.has("within") {
+        return mistake(
+            "within",
+            "`within` is how long a measurement waits for its clocks; a profile waits for none",
+            "Leave it out; `teiji top` shows how far the clock is from its master.",
+        );
+    }
+    if settings.timestamps == PtpTimestamps::Software {
+        if settings.system_clock {
+            return mistake(
+                "system-clock",
+                "with software timestamps ptp4l itself synchronises the system clock",
+                "Leave system-clock out.",
+            );
+        }
+        if settings.role == PtpRole::Boundary {
+            return mistake(
+                "role",
+                "a boundary clock needs the clocks of its NICs",
+                "Leave timestamps out.",
+            );
+        }
+    }
+    if settings.role == PtpRole::Boundary && interfaces.len() == 1 {
+        return mistake(
+            "role",
+            "a boundary clock with one NIC",
+            "A boundary clock stands between two networks; write role = \"slave\", or add a NIC.",
+        );
+    }
+    Some(PtpServices { settings, interfaces })
+}
+
+/// A NIC that takes part.
+fn port_name(item: &Node, there: &[&str], log: &Log) -> Option<String> {
+    let message = match &item.value {
+        Value::Text(name) if there.contains(&name.as_str()) => return Some(name.clone()),
+        // Told already.
+        Value::Broken => return None,
+        Value::Text(name) => format!("`ptp` names {name}, which the profile does not have"),
+        other => format!("an element of `ports` must be text, not {}", other.kind()),
+    };
+    let names = there.iter().map(|name| key(name)).collect::<Vec<_>>().join(", ");
+    let help = if names.is_empty() {
+        "Write the NIC's header, too, for example [ports.enp3s0].".to_owned()
+    } else {
+        format!("It has {names}; write the NIC's header, too.")
+    };
+    log.mistake(item.at, message, help);
+    None
 }
 
 fn read_port(entry: &Entry, log: &Log) -> Option<PortProfile> {
@@ -186,6 +280,34 @@ mod tests {
         assert!(matches!(port.qdisc.as_ref().unwrap().root, Qdisc::Etf(_)));
         let default = Profile::parse("[ports.a.qdisc]\nkind = \"default\"\n", "a.toml").unwrap();
         assert_eq!(default.ports[0].qdisc, None);
+    }
+
+    #[test]
+    fn clocks_are_synchronised_by_the_keys_of_a_host_through_the_profile_s_nics() {
+        let read = |ptp: &str| Profile::parse(&format!("{ptp}\n[ports.a]\n[ports.b]\n"), "p.toml");
+        let all = read("[ptp]\nrole = \"boundary\"\nprofile = \"gptp\"").unwrap().ptp.unwrap();
+        assert_eq!(all.interfaces, ["a", "b"]);
+        assert_eq!(all.settings.role, PtpRole::Boundary);
+        let one = read("ptp = { role = \"slave\", system-clock = true, ports = [\"b\"] }").unwrap();
+        let one = one.ptp.unwrap();
+        assert!(one.settings.system_clock && one.interfaces == ["b"], "{one:?}");
+        assert_eq!(read("").unwrap().ptp, None);
+        for (keys, part) in [
+            ("", "[ptp] has no `role`"),
+            ("role = \"follower\"", "`grandmaster`, `slave`"),
+            ("role = \"slave\"\nports = [\"c\"]", "names c, which the profile does not have"),
+            ("role = \"slave\"\nports = [1]", "must be text"),
+            ("role = \"slave\"\nports = []", "`ptp` has no NIC"),
+            ("role = \"slave\"\nwithin = \"1us\"", "a profile waits for none"),
+            ("role = \"boundary\"\nports = [\"a\"]", "a boundary clock with one NIC"),
+            ("role = \"boundary\"\ntimestamps = \"software\"", "Leave timestamps out"),
+            ("role = \"slave\"\ntimestamps = \"software\"\nsystem-clock = true", "ptp4l itself"),
+        ] {
+            let said = read(&format!("[ptp]\n{keys}")).unwrap_err().to_string();
+            assert!(said.contains(part), "{keys}: {said}");
+        }
+        let alone = Profile::parse("[ptp]\nrole = \"slave\"\n", "p.toml").unwrap_err().to_string();
+        assert!(alone.contains("for example [ports.enp3s0]"), "{alone}");
     }
 
     #[test]

@@ -10,10 +10,11 @@
 
 mod before;
 mod error;
+mod services;
 
 use teiji_core::errno::ENODEV;
 use teiji_experiment::scenario::Qdisc;
-use teiji_experiment::{PortProfile, Profile};
+use teiji_experiment::{PortProfile, Profile, PtpServices};
 use teiji_sys::ethtool;
 use teiji_sys::sysfs::Sysfs;
 
@@ -37,12 +38,15 @@ use crate::vtsn;
 
 pub use before::MachineBefore;
 pub use error::InPlaceError;
+pub use services::ServiceError;
 
 /// What a profile changes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlace {
     ports: Vec<PlannedPort>,
     actions: Vec<Action>,
+    /// Last: clocks are those of NICs that are set up.
+    ptp: Option<PtpServices>,
 }
 
 impl InPlace {
@@ -71,7 +75,7 @@ impl InPlace {
             let processing = planned.processing.iter().cloned();
             actions.extend(processing.map(|setting| Action::Processing { port, setting }));
         }
-        Ok(Self { ports, actions })
+        Ok(Self { ports, actions, ptp: profile.ptp.clone() })
     }
 
     /// The interfaces that it changes.
@@ -81,7 +85,8 @@ impl InPlace {
 
     /// The equivalent commands of a root shell, in order.
     pub fn commands(&self) -> Vec<String> {
-        self.actions.iter().map(|action| self.command(action)).collect()
+        let actions = self.actions.iter().map(|action| self.command(action));
+        actions.chain(self.ptp.iter().flat_map(services::commands)).collect()
     }
 
     fn command(&self, action: &Action) -> String {
@@ -134,7 +139,8 @@ impl InPlace {
         let mut netlink = Netlink::open().map_err(InPlaceError::Look)?;
         let look = |port| before::look(&mut netlink, port);
         let ports = self.ports.iter().map(look).collect::<Result<_, _>>()?;
-        Ok(MachineBefore::new(ports, kernel))
+        let services = self.ptp.as_ref().map(services::inspect).transpose()?;
+        Ok(MachineBefore::new(ports, kernel, services.unwrap_or_default()))
     }
 
     /// Changes the machine, step by step, and compares it with the profile. The caller has
@@ -147,6 +153,9 @@ impl InPlace {
         let mut netlink = Netlink::open().map_err(InPlaceError::Look)?;
         for action in &self.actions {
             self.execute(&mut netlink, action).map_err(|cause| self.step_error(action, &cause))?;
+        }
+        if let Some(ptp) = &self.ptp {
+            services::start(ptp)?;
         }
         let differences = self.differences()?;
         if differences.is_empty() { Ok(()) } else { Err(InPlaceError::Ignored(differences)) }
@@ -220,6 +229,7 @@ impl InPlace {
         let system = inspect::observe_system(&self.actions.iter());
         let ports = seen.iter().map(|(port, is)| (*port, is));
         found.extend(differences::in_place(ports, &self.actions, &system));
+        found.extend(self.ptp.iter().flat_map(services::differences));
         Ok(found)
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::list::{LongTable, Tables};
+use super::list::{Item, Items, LongTable, Tables, list};
 use super::port::{MODERATION, Moderation, ROOT};
 use super::processing::PROCESSING;
 use super::value::{int, table};
@@ -16,10 +16,27 @@ section! {
         const KERNEL: LongTable = "system",
             table(&host::SYSTEM, "{ ksoftirqd = { priority = 1 } }"),
             Absent::Means("the kernel as it is");
+        /// clock synchronisation by services of systemd, `[ptp]`
+        const SYNCHRONISATION: LongTable = "ptp",
+            table(&PROFILE_PTP, "{ role = \"slave\" }"),
+            Absent::Means("none: no service is started");
         /// the NICs, `[ports.INTERFACE]`
         const PORTS: Tables = "ports", &PROFILE_PORT, Absent::Means("`{}`");
     }
 }
+
+section! {
+    section PTP_NICS of "[ptp]";
+    keys {
+        /// the NICs whose clocks are synchronised
+        const PTP_PORTS: Items = "ports",
+            list(Item::Text, "[\"enp3s0\"]"), Absent::Means("all of `[ports]`");
+    }
+}
+
+/// Clock synchronisation of a profile.
+pub static PROFILE_PTP: Section =
+    Section { header: "[ptp]", own: &[], parts: &[part(&PTP_NICS), part(&host::PTP)] };
 
 /// A NIC of a profile.
 pub static PROFILE_PORT: Section = Section {

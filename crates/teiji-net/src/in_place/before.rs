@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use teiji_experiment::scenario::{Pfifo, Prioflow, Qdisc};
 
+use super::services::ServicesBefore;
 use super::{InPlaceError, schedules};
 use crate::before::KernelBefore;
 use crate::flow::{FlowPort, NO_LIMIT, PrioflowChange};
@@ -19,6 +20,8 @@ use crate::vtsn::Setting;
 pub struct MachineBefore {
     ports: Vec<PortBefore>,
     kernel: KernelBefore,
+    #[serde(default)]
+    services: ServicesBefore,
 }
 
 /// A NIC as it was; `None` where the profile leaves it.
@@ -116,8 +119,12 @@ pub(super) fn look(netlink: &mut Netlink, port: &PlannedPort) -> Result<PortBefo
 }
 
 impl MachineBefore {
-    pub(super) const fn new(ports: Vec<PortBefore>, kernel: KernelBefore) -> Self {
-        Self { ports, kernel }
+    pub(super) const fn new(
+        ports: Vec<PortBefore>,
+        kernel: KernelBefore,
+        services: ServicesBefore,
+    ) -> Self {
+        Self { ports, kernel, services }
     }
 
     /// What is not there any more, and took its settings with it: NICs, and files such as those of an
@@ -141,9 +148,8 @@ impl MachineBefore {
             Ok(netlink) => netlink,
             Err(error) => return vec![error.to_string()],
         };
-        let ports = self.ports.iter().rev();
-        let mut not_restored: Vec<String> =
-            ports.flat_map(|port| port.put_back(&mut netlink)).collect();
+        let mut not_restored = self.services.put_back();
+        not_restored.extend(self.ports.iter().rev().flat_map(|port| port.put_back(&mut netlink)));
         not_restored.extend(self.kernel.put_back());
         not_restored
     }

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::ServiceError;
 use crate::netlink::KernelError;
 use crate::qdisc::QdiscError;
 use crate::real_nic::Refusal;
@@ -36,6 +37,9 @@ pub enum InPlaceError {
     /// This machine lacks something.
     #[error(transparent)]
     System(#[from] SystemRefusal),
+    /// Clocks cannot be synchronised.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// The kernel refused a step.
     #[error("{0}")]
     Step(String),
