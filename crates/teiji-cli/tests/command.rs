@@ -295,6 +295,19 @@ fn the_best_ranked_case_is_written_as_a_file_with_the_same_plan() {
     let planned = plan(&[recommended]);
     assert!(planned.len() > 3, "{planned:?}");
     assert_eq!(planned, plan(&[&file, "--case", best]));
+
+    // It becomes a profile; as it is, it says how.
+    let applied = teiji(&["apply", recommended]);
+    assert_eq!(applied.code, 2, "{}", applied.err);
+    let command = format!("`teiji plan {recommended} --profile HOST=INTERFACE >profile.toml`");
+    assert!(applied.err.contains(&command), "{}", applied.err);
+    assert!(applied.err.contains("(a, b)"), "{}", applied.err);
+    if best == "fifo" {
+        let profile = teiji(&["plan", recommended, "--profile", "a=lo"]);
+        let profile = write(dir.path(), "profile.toml", &profile.out);
+        let commands = teiji(&["diff", &profile, "--commands"]);
+        assert!(commands.out.contains("tc qdisc replace dev lo root"), "{}", commands.err);
+    }
 }
 
 #[test]

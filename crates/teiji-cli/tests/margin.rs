@@ -81,6 +81,14 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
     assert_eq!((&saved["testbed"], &saved["confirmed"]), (&"lab".into(), &true.into()));
 }
 
+/// In a guest: a machine's own settings are changed.
+#[test]
+fn a_margin_of_nics_becomes_a_profile_that_is_applied() {
+    let script = common::repository().join("crates/teiji-cli/tests/margin_profile.sh");
+    let said = common::teiji(&["lab", "suite", script.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused_with_the_next_step() {
     for (code, arguments, words) in [

@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{IN_SHELL, root, said};
+use common::{IN_SHELL, output_of, root};
 
 /// Emulates `ptp4l`: runs until it is killed, or fails at once.
 const PTP4L: &str = "#!/bin/sh
@@ -209,7 +209,7 @@ fn ptp_services_are_applied_with_the_profile_or_not_at_all() {
         .env_remove("SSH_CONNECTION")
         .output()
         .unwrap();
-    let said = said(&output);
+    let said = output_of(&output);
     assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
 }
 

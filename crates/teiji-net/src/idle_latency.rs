@@ -1,4 +1,4 @@
-//! How long a CPU may take to leave an idle state (C-state): the limit that PM QoS keeps for each CPU. Its file keeps
+//! How long a CPU may take to leave an idle state (C-state): the limit that PM `QoS` keeps for each CPU. Its file keeps
 //! the value without a process, unlike `/dev/cpu_dma_latency`.
 //!
 //! The kernel's `Documentation/ABI/testing/sysfs-devices-power` defines the values: microseconds, `0` for no limit and

@@ -79,7 +79,8 @@ fn recommended(
     let _ = writeln!(
         text,
         "# `teiji plan` prints the commands that this is, `teiji run` measures it again,\n\
-         # with `--on local --bind …` on real NICs.\n"
+         # with `--on local --bind …` on real NICs. `teiji plan --profile HOST=INTERFACE` makes a\n\
+         # profile for `teiji apply` of what it gives a host.\n"
     );
     text.push_str(&case);
     let path = folder.path().join(ranking::FILE);

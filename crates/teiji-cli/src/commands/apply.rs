@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
-use teiji_experiment::Profile;
+use teiji_experiment::reader::NicSource;
+use teiji_experiment::{Experiment, Profile, Reader};
 use teiji_net::SshConnection;
 use teiji_net::in_place::InPlace;
 use teiji_profile::machine::{self, Reverted};
@@ -23,7 +24,7 @@ use crate::output;
 /// Give this machine the settings of a profile: all of them, or none.
 ///
 /// A profile has the settings that an experiment can have for a host: qdiscs, queues, priorities of interrupts and threads, polling,
-/// interrupt moderation, Energy Efficient Ethernet, and settings of the kernel. What was there before is kept, and
+/// interrupt moderation, Energy Efficient Ethernet, idle states, settings of the kernel, and PTP (ptp4l and phc2sys as units of systemd). What was there before is kept, and
 /// put back by `teiji revert`, if a step fails, and if teiji is killed meanwhile. Prints the equivalent commands. See
 /// docs/profiles.md.
 #[derive(clap::Args)]
@@ -198,6 +199,24 @@ fn there<'a>(
     remote.run(&words.collect::<Vec<&str>>(), file.into())
 }
 
+/// What to do with an experiment, such as a run's `recommended.toml`.
+fn is_experiment(name: &str, experiment: &Experiment) -> String {
+    let case = match &experiment.cases[..] {
+        [_] => String::new(),
+        cases => {
+            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+            format!(" --case {}", names.join("|"))
+        }
+    };
+    let hosts = experiment.cases.first().map_or(&[][..], |case| &case.scenario.hosts);
+    let hosts: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    format!(
+        "{name} is an experiment, which does not say which of its hosts ({}) this machine is: make a profile of it with \
+         `teiji plan {name}{case} --profile HOST=INTERFACE >profile.toml`, then apply that",
+        hosts.join(", ")
+    )
+}
+
 /// Reads a profile and compiles its changes; `None` after printing its mistakes.
 fn read(file: &Path, named: &Named) -> anyhow::Result<Option<(Source, InPlace)>> {
     // Not by /dev/stdin, which small systems do not have.
@@ -210,6 +229,10 @@ fn read(file: &Path, named: &Named) -> anyhow::Result<Option<(Source, InPlace)>>
     let profile = match Profile::parse(&text, &name) {
         Ok(profile) => profile,
         Err(mistakes) => {
+            if let Some(experiment) = Reader::new(&name).nics(NicSource::Own).read(&text).experiment
+            {
+                mistake!("{}", is_experiment(&name, &experiment));
+            }
             output::aside(mistakes.to_string().trim_end());
             return Ok(None);
         }

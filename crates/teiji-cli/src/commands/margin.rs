@@ -1,7 +1,9 @@
 //! `teiji margin`: time before its departure at which a frame must be ready.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use teiji::load::LoadKind;
 use teiji::margin::Calibration;
 use teiji_core::domain::{RtPriority, SocketPriority};
@@ -85,7 +87,9 @@ pub struct Args {
     /// times, as an interface without ETF needs.
     #[arg(long, value_name = "DURATION", value_parser = span)]
     delta: Option<Span>,
-    /// File for the margin, which `Margin::calibrated` reads.
+    /// File for the margin, which `Margin::calibrated` reads. With --bind a profile for `teiji apply`
+    /// is written beside it (teiji-margin.profile.toml): what the sender's machine had, with the
+    /// measured delta.
     #[arg(long, value_name = "FILE", default_value = "teiji-margin.json")]
     save: PathBuf,
     /// Print the findings as JSON.
@@ -99,20 +103,32 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let loads = loads(&args.load)?;
     let progress = Progress::new(args.json);
-    let findings = if is_file(Path::new(&args.target)) {
+    let (findings, profile) = if is_file(Path::new(&args.target)) {
         of_file(args, loads, &progress)?
     } else {
-        of_interface(args, loads, &progress)?
+        (of_interface(args, loads, &progress)?, None)
     };
     let saved = calibration(&findings).write(&args.save);
+    let profile = profile.map(|text| write_profile(args, &text)).transpose()?;
     margin::publish(&findings)?;
     if args.json {
         output::json(&findings)?;
     } else {
-        output::text(margin::text(&findings, saved.is_ok().then_some(args.save.as_path())))?;
+        output::text(margin::text(
+            &findings,
+            saved.is_ok().then_some(args.save.as_path()),
+            profile.as_deref(),
+        ))?;
     }
     saved?;
     Ok(exit(&findings))
+}
+
+/// Writes the profile beside the margin, and gives its path.
+fn write_profile(args: &Args, text: &str) -> anyhow::Result<PathBuf> {
+    let path = args.save.with_extension("profile.toml");
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
 }
 
 /// Distinguishes a file from an interface: an interface has no extension and is not in the file
@@ -133,7 +149,12 @@ fn exit(findings: &Findings) -> Exit {
     }
 }
 
-fn of_file(args: &Args, loads: Vec<LoadKind>, progress: &Progress) -> anyhow::Result<Findings> {
+/// What was found, and the profile of what was measured.
+fn of_file(
+    args: &Args,
+    loads: Vec<LoadKind>,
+    progress: &Progress,
+) -> anyhow::Result<(Findings, Option<String>)> {
     let local = args.on == Place::Local;
     if !local && !args.bind.is_empty() {
         mistake!("--bind names interfaces of this machine: it goes with --on local");
@@ -166,14 +187,18 @@ fn of_file(args: &Args, loads: Vec<LoadKind>, progress: &Progress) -> anyhow::Re
         progress,
     };
     let bench = FlowBench::new(wanted, &experiment)?;
-    measure(
+    let findings = measure(
         &bench,
         bench.subject(),
         if local { "local" } else { "lab" },
         bench.frames(),
         args,
         progress,
-    )
+    )?;
+    // A margin that did not hold is not to be kept.
+    let held = exit(&findings) == Exit::Success || exit(&findings) == Exit::Incomplete;
+    let profile = if held { bench.profile(&findings, &args.save)? } else { None };
+    Ok((findings, profile))
 }
 
 fn of_interface(

@@ -148,7 +148,7 @@ section! {
         /// returned before the first frame
         pagelist_high_fraction: Option<u32> = "pagelist-high-fraction",
             int(LEAST_FRACTION, MAX_INT), Absent::Means("as it is: by the kernel's own rule");
-        /// longest time that its CPU, or each CPU, may take to leave an idle state (C-state): PM QoS keeps
+        /// longest time that its CPU, or each CPU, may take to leave an idle state (C-state): the kernel keeps
         /// it out of deeper ones (`/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us`); `"0us"`:
         /// no idle state that takes time to leave
         idle_latency: Option<Span> [serde(default)] =

@@ -3,6 +3,7 @@
 //! They are transient units (`systemd-run`): they last until they are stopped or the machine is restarted, as
 //! everything else that a profile changes. Their settings are a file beside the profile's journal.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -164,7 +165,8 @@ fn file(ptp: &PtpServices, services: &[Service]) -> String {
     let all = ptp.interfaces.iter().all(stamps_all);
     let mut text = "# Written by `teiji apply`; `teiji revert` removes it.\n".to_owned();
     for service in services {
-        text.push_str(&format!("# {}\n", service.line()));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "# {}", service.line());
     }
     let ports = ptp.interfaces.len();
     text + &linuxptp::settings(ptp.settings, ports, all, SOCKET, Lines::PerMinute)

@@ -2,19 +2,21 @@
 //! `teiji run`.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teiji::StopFlag;
 use teiji::load::{LoadKind, LoadReport};
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, SendMode, reader::NicSource};
 use teiji_lab::kernel::KernelSpec;
+use teiji_net::Binding;
 use teiji_record::nic_count::NicProblem;
 use teiji_record::{ObservedCase, RunFolder};
 use teiji_stats::{Misses, Stations};
 
-use super::{Bench, Etf, Member, Trial};
+use super::text::{checks, ns, place, recommendation};
+use super::{Bench, Etf, Findings, Member, Trial};
 use crate::Interrupted;
 use crate::experiment_file;
 use crate::progress::Progress;
@@ -159,6 +161,50 @@ impl<'a> FlowBench<'a> {
         self.wanted.frames.unwrap_or(self.chosen.flow.frames)
     }
 
+    /// What was measured as a profile of the sender's machine, with the margin and delta of the last check; `None`
+    /// if no interface of this machine was measured. `saved` is the file of the margin.
+    ///
+    /// # Errors
+    /// What a profile cannot say, such as the bandwidth of `cbs`.
+    pub fn profile(&self, findings: &Findings, saved: &Path) -> anyhow::Result<Option<String>> {
+        let Wanted { name, text, overrides, bind: Some(bind), .. } = &self.wanted else {
+            return Ok(None);
+        };
+        let Chosen { case, flow, delta, delta_path, flow_path, .. } = &self.chosen;
+        let binding = Binding::parse(bind, &case.scenario)?;
+        let host = &flow.from;
+        let Some(interface) = binding.interface(host, &flow.wire) else { return Ok(None) };
+        let delta = findings.check.delta_ns.unwrap_or_else(|| delta.as_ns());
+        let mut set = overrides.clone();
+        set.push((delta_path.clone(), in_file(delta)));
+        // The file's may be shorter than the delta.
+        set.push((format!("{flow_path}.margin"), in_file(findings.check.margin_ns)));
+        let reader = experiment_file::reader(name, &set, NicSource::Own);
+        let found =
+            reader.host_profile(text, &case.name, host, |wire| binding.interface(host, wire));
+        let Some(found) = found else { return Ok(None) };
+        let found = found.map_err(|mistakes| anyhow!("{}", mistakes.to_string().trim_end()))?;
+        let mut head = vec![format!(
+            "Profile of `{host}`, {interface} of this machine, for `teiji apply`; made by `teiji margin`."
+        )];
+        head.push(format!("Measured: {}, {}", findings.subject, place(findings)));
+        head.extend(findings.loads.iter().map(|load| format!("  under {load}")));
+        head.extend(recommendation(findings).lines().map(str::to_owned));
+        head.extend(checks(findings).lines().map(str::to_owned));
+        head.push(format!(
+            "The margin of {} is the program's: Margin::calibrated() reads it from {}; `teiji talk --margin {}`.",
+            ns(findings.check.margin_ns),
+            saved.display(),
+            in_file(findings.check.margin_ns)
+        ));
+        if !found.left_out.is_empty() {
+            head.push(format!("Not in a profile: {}.", found.left_out.join(", ")));
+        }
+        let head = head.iter().filter(|line| !line.trim().is_empty());
+        let head: Vec<String> = head.map(|line| format!("# {line}")).collect();
+        Ok(Some(format!("{}\n\n{}", head.join("\n"), found.text)))
+    }
+
     /// The experiment's values that a run overrides.
     fn overrides(&self, margin: Span, delta: Span) -> Vec<(String, String)> {
         let Chosen { flow_path, delta_path, .. } = &self.chosen;
@@ -231,6 +277,11 @@ impl FlowBench<'_> {
             _ => error,
         }
     }
+}
+
+/// A duration as one writes it in a file.
+fn in_file(ns: i64) -> String {
+    if ns % 1_000 == 0 { format!("{}us", ns / 1_000) } else { format!("{ns}ns") }
 }
 
 fn nics(bind: Option<&str>) -> NicSource {

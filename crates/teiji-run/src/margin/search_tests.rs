@@ -1,9 +1,16 @@
 //! The search on a made-up machine, whose latencies may grow from one run to the next.
 
+use std::path::{Path, PathBuf};
+
+use teiji::StopFlag;
+use teiji_core::domain::SocketPriority;
 use teiji_core::frame::{FrameRow, TxError};
 use teiji_core::time::{Instant, Tai};
+use teiji_experiment::{Experiment, Profile};
+use teiji_net::in_place::InPlace;
 
 use super::*;
+use crate::margin::{FlowBench, Wanted};
 
 const FRAMES: u64 = 1_000;
 const PROBABILITY: f64 = 0.01;
@@ -145,4 +152,55 @@ fn a_delta_of_the_interfaces_own_stays_and_the_margin_makes_up_for_it() {
     let found = search(&Machine { etf, generous, ..Machine::of(&[(20_000, 30_000)]) });
     assert_eq!((found.check.margin_ns, found.check.delta_ns), (120_000, Some(100_000)));
     assert!(found.confirmed);
+}
+
+/// An experiment file of the repository, as it would be measured with these bindings.
+fn bench<'a>(bind: Option<&str>, experiment: &Experiment, text: &str) -> FlowBench<'a> {
+    let wanted = Wanted {
+        name: "etf.toml".to_owned(),
+        text: text.to_owned(),
+        overrides: Vec::new(),
+        case: Some("etf".to_owned()),
+        flow: None,
+        frames: None,
+        bind: bind.map(str::to_owned),
+        take: false,
+        kernel: None,
+        seeds: Vec::new(),
+        loads: Vec::new(),
+        out: PathBuf::new(),
+        stop: StopFlag::new(),
+        progress: &crate::Unwatched,
+    };
+    FlowBench::new(wanted, experiment).unwrap()
+}
+
+#[test]
+fn what_was_measured_on_nics_becomes_a_profile_with_the_delta_that_was_checked() {
+    let text = include_str!("../../../../experiments/etf.toml");
+    let experiment = Experiment::parse(text, "etf.toml").unwrap();
+    // A delta that is longer than the margin in the file.
+    let found = search(&Machine::of(&[(20_000, 430_000)]));
+    assert_eq!(found.check.delta_ns, Some(430_000));
+    let saved = Path::new("teiji-margin.json");
+    let nics = bench(Some("talker=enp3s0,listener=enp4s0"), &experiment, text);
+    let written = nics.profile(&found, saved).unwrap().unwrap();
+    let profile = Profile::parse(&written, "margin.profile.toml").unwrap();
+    let [port] = &profile.ports[..] else { panic!("{written}") };
+    assert_eq!(port.interface, "enp3s0");
+    let etf = port.qdisc.as_ref().unwrap().etf_of(SocketPriority::new(3).unwrap()).unwrap();
+    assert_eq!(etf.delta, Span::from_micros(430), "{written}");
+    InPlace::compile(&profile).unwrap();
+    for part in [
+        "# Profile of `talker`, enp3s0 of this machine",
+        "# Measured: a machine, this machine, an unknown kernel",
+        "# Check at 450 µs, delta 430 µs: 0 of 2000 frames not on time, passed",
+        "Margin::calibrated() reads it from teiji-margin.json; `teiji talk --margin 450us`",
+    ] {
+        assert!(written.contains(part), "no {part} in\n{written}");
+    }
+    // The laboratory's figures, and those of a veth pair, are not this machine's.
+    for bind in [None, Some("")] {
+        assert_eq!(bench(bind, &experiment, text).profile(&found, saved).unwrap(), None);
+    }
 }

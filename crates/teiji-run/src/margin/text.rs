@@ -11,7 +11,7 @@ use super::{Below, Confirmation, Findings};
 use crate::report;
 
 /// All of it.
-pub fn text(findings: &Findings, saved: Option<&Path>) -> String {
+pub fn text(findings: &Findings, saved: Option<&Path>, profile: Option<&Path>) -> String {
     let mut out = format!("margin · {}, {}\n", findings.subject, place(findings));
     for load in &findings.loads {
         let _ = writeln!(out, "  under {load}");
@@ -43,10 +43,17 @@ pub fn text(findings: &Findings, saved: Option<&Path>) -> String {
             saved.display()
         );
     }
+    if let Some(profile) = profile {
+        let file = profile.display();
+        let _ = writeln!(
+            out,
+            "Profile  {file}; to keep its settings: teiji apply {file} --confirm 60s"
+        );
+    }
     out
 }
 
-fn place(findings: &Findings) -> String {
+pub(super) fn place(findings: &Findings) -> String {
     let kernel = findings.kernel.as_deref().unwrap_or("an unknown kernel");
     let place = if findings.testbed == "lab" { "virtual laboratory" } else { "this machine" };
     format!("{place}, {kernel}")
