@@ -101,7 +101,7 @@ expect 0 'systemd-run --unit=teiji-ptp4l.service' $teiji apply drive.toml
 grep -q 'ptp4l -f /run/teiji/ptp4l.conf -m -i c0$' started
 grep -q '^time_stamping software$' teiji/ptp4l.conf
 expect 0 'drive.toml, applied at ' $teiji status
-expect 0 'this machine is as drive.toml says' $teiji diff drive.toml
+expect 0 'this machine has the settings of drive.toml' $teiji diff drive.toml
 expect 0 'is applied already' $teiji apply drive.toml
 
 # It ends; it is applied again.
