@@ -398,9 +398,8 @@ impl Builder<'_> {
                 let Some(key) = self.packets.remove(&packet) else { return };
                 let passage = self.processors.passage(cpu, time);
                 let watchdog = self.watchdogs.get(&queue).copied();
-                if let Some(hop) = self.made.frames.get_mut(&key).and_then(|hops| hops.last_mut())
-                    && hop.driver.is_none()
-                {
+                let hop = self.made.frames.get_mut(&key).and_then(|hops| hops.last_mut());
+                if let Some(hop) = hop.filter(|hop| hop.driver.is_none()) {
                     let is_later = |time: &Ps| hop.queue.is_some_and(|queue| *time > queue.time);
                     hop.watchdog = watchdog.filter(is_later);
                     hop.driver = Some(passage);
