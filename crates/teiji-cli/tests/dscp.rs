@@ -92,7 +92,8 @@ fn every_packet_carries_the_code_point_that_its_command_was_given() {
         for address in ["127.0.0.1", "::1"] {
             let talk =
                 teiji(&["talk", "lo", address, "--frames", "2", "--dscp", &TALK.to_string()]);
-            assert_eq!(talk.code, 0, "{}", talk.err);
+            // 3: a machine with other work may send late, with the same code point.
+            assert!(matches!(talk.code, 0 | 3), "{}{}", talk.out, talk.err);
             let ping = teiji(&["ping", address, "--count", "2", "--dscp", &PING.to_string()]);
             assert!(ping.out.starts_with("2 requests, 0 lost"), "{}{}", ping.out, ping.err);
         }
