@@ -15,6 +15,8 @@ pub(crate) mod requirement;
 mod round_trips;
 mod system;
 
+pub(crate) use ptp::software_conflict;
+
 use crate::draft::ScenarioDraft;
 use crate::log::Log;
 use crate::nic_source::NicSource;

@@ -1,8 +1,10 @@
 //! Profiles: what a machine is to have permanently, as a file (docs/profiles.md). An experiment says the same
 //! of its hosts and ports, by the same keys.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::check::software_conflict;
 use crate::fields::{Fields, Found, Settle};
 use crate::keys::Written as _;
 use crate::keys::host::{PtpDraft, SystemDraft};
@@ -115,7 +117,8 @@ fn read_ptp(fields: &Fields<'_>, there: &[&str], log: &Log) -> Option<PtpService
         Found::Absent => Some(there.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()),
     };
     let (settings, mut interfaces) = (settings?, interfaces?);
-    interfaces.dedup();
+    let mut before = BTreeSet::new();
+    interfaces.retain(|name| before.insert(name.clone()));
     let mistake = |key: &str, message: &str, help: &str| {
         log.mistake(fields.place(key), message, help);
         None
@@ -135,19 +138,8 @@ fn read_ptp(fields: &Fields<'_>, there: &[&str], log: &Log) -> Option<PtpService
         );
     }
     if settings.timestamps == PtpTimestamps::Software {
-        if settings.system_clock {
-            return mistake(
-                "system-clock",
-                "with software timestamps ptp4l itself synchronises the system clock",
-                "Leave system-clock out.",
-            );
-        }
-        if settings.role == PtpRole::Boundary {
-            return mistake(
-                "role",
-                "a boundary clock needs the clocks of its NICs",
-                "Leave timestamps out.",
-            );
+        if let Some((key, message, help)) = software_conflict(settings, "this machine") {
+            return mistake(key, &message, help);
         }
     }
     if settings.role == PtpRole::Boundary && interfaces.len() == 1 {
@@ -164,7 +156,7 @@ fn read_ptp(fields: &Fields<'_>, there: &[&str], log: &Log) -> Option<PtpService
 fn port_name(item: &Node, there: &[&str], log: &Log) -> Option<String> {
     let message = match &item.value {
         Value::Text(name) if there.contains(&name.as_str()) => return Some(name.clone()),
-        // Told already.
+        // Reported already.
         Value::Broken => return None,
         Value::Text(name) => format!("`ptp` names {name}, which the profile does not have"),
         other => format!("an element of `ports` must be text, not {}", other.kind()),
@@ -291,6 +283,8 @@ mod tests {
         let one = read("ptp = { role = \"slave\", system-clock = true, ports = [\"b\"] }").unwrap();
         let one = one.ptp.unwrap();
         assert!(one.settings.system_clock && one.interfaces == ["b"], "{one:?}");
+        let twice = read("[ptp]\nrole = \"slave\"\nports = [\"b\", \"a\", \"b\"]").unwrap();
+        assert_eq!(twice.ptp.unwrap().interfaces, ["b", "a"]);
         assert_eq!(read("").unwrap().ptp, None);
         for (keys, part) in [
             ("", "[ptp] has no `role`"),
@@ -303,8 +297,8 @@ mod tests {
             ("role = \"boundary\"\ntimestamps = \"software\"", "Leave timestamps out"),
             ("role = \"slave\"\ntimestamps = \"software\"\nsystem-clock = true", "ptp4l itself"),
         ] {
-            let said = read(&format!("[ptp]\n{keys}")).unwrap_err().to_string();
-            assert!(said.contains(part), "{keys}: {said}");
+            let message = read(&format!("[ptp]\n{keys}")).unwrap_err().to_string();
+            assert!(message.contains(part), "{keys}: {message}");
         }
         let alone = Profile::parse("[ptp]\nrole = \"slave\"\n", "p.toml").unwrap_err().to_string();
         assert!(alone.contains("for example [ports.enp3s0]"), "{alone}");

@@ -80,18 +80,24 @@ fn software(host: &str, ptp: Ptp, at: &dyn Fn(&str, &str) -> Origin, nics: NicSo
             ),
             "Leave timestamps out; software timestamps are for hosts on different machines.",
         );
-    } else if ptp.system_clock {
-        log.mistake(
-            at(host, "system-clock"),
-            "with software timestamps ptp4l itself synchronises the system clock".to_owned(),
-            "Leave system-clock out.",
-        );
+    } else if let Some((key, message, help)) = software_conflict(ptp, &format!("`{host}`")) {
+        log.mistake(at(host, key), message, help);
+    }
+}
+
+/// What of a host's PTP software timestamps exclude: the key, the mistake and what to do. `host` is its subject.
+pub(crate) fn software_conflict(
+    ptp: Ptp,
+    host: &str,
+) -> Option<(&'static str, String, &'static str)> {
+    if ptp.system_clock {
+        let message = "with software timestamps ptp4l itself synchronises the system clock";
+        Some(("system-clock", message.to_owned(), "Leave system-clock out."))
     } else if ptp.role == PtpRole::Boundary {
-        log.mistake(
-            at(host, "role"),
-            format!("`{host}` is a boundary clock, which needs the clocks of its NICs"),
-            "Leave timestamps out.",
-        );
+        let message = format!("{host} is a boundary clock, which needs the clocks of its NICs");
+        Some(("role", message, "Leave timestamps out."))
+    } else {
+        None
     }
 }
 
