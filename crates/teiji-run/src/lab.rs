@@ -113,10 +113,8 @@ impl Lab {
             .context("cannot make a temporary folder; is there space in $TMPDIR or /tmp?")?;
         interruption::prepare_in(scratch.path());
         let job = serde_json::to_vec(job).context("cannot write down the experiment")?;
-        let read = |dir: &PathBuf| {
-            ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))
-        };
-        let sources = sources.iter().map(read).collect::<anyhow::Result<Vec<ModuleSource>>>()?;
+        let sources = sources.iter().map(|dir| ModuleSource::read(dir));
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let mut names: Vec<Option<String>> = Vec::new();
         for case in &experiment.cases {
             if !names.contains(&case.kernel) {

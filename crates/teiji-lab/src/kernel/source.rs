@@ -61,8 +61,14 @@ impl ModuleSource {
     /// those that are not there are this program's.
     ///
     /// # Errors
-    /// If the folder or a file in it cannot be read.
+    /// If the folder or a file in it cannot be read; the error names the folder.
     pub fn read(dir: &Path) -> io::Result<Self> {
+        Self::of_folder(dir).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot read {}: {error}", dir.display()))
+        })
+    }
+
+    fn of_folder(dir: &Path) -> io::Result<Self> {
         let dir = dir.canonicalize()?;
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut files = files_in(&dir, &name)?;

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use teiji_lab::cache::Cache;
 use teiji_lab::kernel::{Kernel, ModuleSource, Strictness};
 
@@ -36,10 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let sources = if args.source.is_empty() {
         embedded(&args.module, &kernel)?
     } else {
-        let read = |dir: &PathBuf| {
-            ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))
-        };
-        args.source.iter().map(read).collect::<anyhow::Result<_>>()?
+        args.source.iter().map(|dir| ModuleSource::read(dir)).collect::<Result<_, _>>()?
     };
     for source in sources {
         let name = source.name();

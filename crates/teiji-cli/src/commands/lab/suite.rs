@@ -91,9 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let loaded = [&base_modules(&kernel, instruction), &modules[..]].concat();
     cache.add_modules(&mut kernel, &loaded, &mut steps)?;
     for dir in &args.source {
-        let source =
-            ModuleSource::read(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-        let module = cache.module(&kernel, &source, &mut steps)?;
+        let module = cache.module(&kernel, &ModuleSource::read(dir)?, &mut steps)?;
         kernel.add_module(&module);
     }
     let arch = kernel.arch;
