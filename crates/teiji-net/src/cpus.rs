@@ -2,12 +2,18 @@
 //! (`00000001,0000002f`).
 
 use std::fs;
+use std::path::Path;
 
 pub(crate) use teiji_sys::sched::cpu_list as list;
 
 /// Those that are online; empty if the kernel does not say.
 pub(crate) fn online() -> Vec<u16> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    online_below(Path::new("/"))
+}
+
+/// The same of the machine whose files are below `root`.
+pub(crate) fn online_below(root: &Path) -> Vec<u16> {
+    let text = fs::read_to_string(root.join("sys/devices/system/cpu/online")).unwrap_or_default();
     parse_list(&text).unwrap_or_default()
 }
 

@@ -29,6 +29,15 @@ pub(crate) fn value(limit: Span) -> String {
     }
 }
 
+/// The limit in microseconds that a CPU's file has; `None` without one.
+pub fn limit_us(value: &str) -> Option<i32> {
+    match value {
+        "n/a" => Some(0),
+        "0" => None,
+        micros => micros.parse().ok(),
+    }
+}
+
 /// The files, as a shell finds them.
 pub(crate) fn files(cpu: Option<u16>) -> String {
     let cpu = cpu.map_or_else(|| "[0-9]*".to_owned(), |cpu| cpu.to_string());
@@ -50,12 +59,12 @@ pub(crate) fn command(cpu: Option<u16>, limit: Span) -> String {
 
 /// The CPUs that it is about.
 fn wanted(root: &Path, cpu: Option<u16>) -> Vec<u16> {
-    let online = || {
-        let text = fs::read_to_string(root.join("sys/devices/system/cpu/online")).ok()?;
-        cpus::parse_list(&text)
-    };
-    // The first CPU is always there, and says whether the kernel has such files.
-    cpu.map_or_else(|| online().unwrap_or_else(|| vec![0]), |cpu| vec![cpu])
+    if let Some(cpu) = cpu {
+        return vec![cpu];
+    }
+    let online = cpus::online_below(root);
+    // The first CPU is always there, and shows whether the kernel has such files.
+    if online.is_empty() { vec![0] } else { online }
 }
 
 /// Sets it below `root`.
@@ -79,8 +88,7 @@ pub(crate) fn inspect(
     cpu: Option<u16>,
     before: &mut KernelBefore,
 ) -> Result<(), SystemRefusal> {
-    let online = fs::read_to_string(root.join("sys/devices/system/cpu/online"));
-    let online = online.ok().and_then(|text| cpus::parse_list(&text)).unwrap_or_default();
+    let online = cpus::online_below(root);
     for cpu in wanted(root, cpu) {
         if !online.is_empty() && !online.contains(&cpu) {
             return Err(SystemRefusal::NoCpu { cpu, online: cpus::list(&online) });
@@ -139,17 +147,20 @@ mod tests {
             inspect(root.path(), cpu, &mut before).unwrap_err().to_string()
         };
         let bare = machine("0\n", &[]);
-        let said = refusal(&bare, None);
-        assert!(said.contains("CPU 0") && said.contains("CONFIG_PM"), "{said}");
-        assert!(said.contains("leave `idle-latency` out"), "{said}");
-        let said = refusal(&machine("0\n", &[0]), Some(7));
-        assert_eq!(said, "CPU 7 does not exist here or is offline; there are 0");
+        let message = refusal(&bare, None);
+        assert!(message.contains("CPU 0") && message.contains("CONFIG_PM"), "{message}");
+        assert!(message.contains("leave `idle-latency` out"), "{message}");
+        let message = refusal(&machine("0\n", &[0]), Some(7));
+        assert_eq!(message, "CPU 7 does not exist here or is offline; there are 0");
         let odd = machine("0\n", &[0]);
         let path = odd.path().join(file("0"));
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        let said = refusal(&odd, None);
-        assert!(said.starts_with("no right to change `") && said.contains("with sudo"), "{said}");
+        let message = refusal(&odd, None);
+        assert!(
+            message.starts_with("no right to change `") && message.contains("with sudo"),
+            "{message}"
+        );
     }
 
     #[test]

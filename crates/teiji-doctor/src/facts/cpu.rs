@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use teiji_net::idle_latency;
 
 /// What is known of the CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,11 +81,7 @@ fn latency_limit(path: &Path) -> Option<i32> {
 /// The longest of the limits that each CPU has of its own (`Documentation/ABI/testing/sysfs-devices-power`); `None` if
 /// one has none.
 fn limit_of_all(files: impl Iterator<Item = PathBuf>) -> Option<i32> {
-    let limit = |file: PathBuf| match line(&file)?.as_str() {
-        "n/a" => Some(0),
-        "0" => None,
-        micros => micros.parse().ok(),
-    };
+    let limit = |file: PathBuf| idle_latency::limit_us(&line(&file)?);
     files.map(limit).collect::<Option<Vec<i32>>>()?.into_iter().max()
 }
 
