@@ -196,7 +196,7 @@ fn lladdr(peer: &PlannedPort) -> String {
 
 /// Quotes what a shell would take apart.
 pub fn quote(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@+%".contains(&b);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@+%/=:".contains(&b);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()
     } else {

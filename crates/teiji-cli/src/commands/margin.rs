@@ -196,7 +196,7 @@ fn of_file(
         progress,
     )?;
     // A margin that did not hold is not to be kept.
-    let held = exit(&findings) == Exit::Success || exit(&findings) == Exit::Incomplete;
+    let held = matches!(exit(&findings), Exit::Success | Exit::Incomplete);
     let profile = if held { bench.profile(&findings, &args.save)? } else { None };
     Ok((findings, profile))
 }

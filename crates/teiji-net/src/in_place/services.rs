@@ -125,7 +125,7 @@ fn services(ptp: &PtpServices, tai_offset_s: i64) -> Vec<Service> {
 
 impl Service {
     fn line(&self) -> String {
-        let words = self.arguments.iter().map(|word| quote_path(word));
+        let words = self.arguments.iter().map(|word| quote(word));
         [self.program.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
     }
 
@@ -145,12 +145,6 @@ impl Service {
     }
 }
 
-/// A word of a command as a person would type it.
-fn quote_path(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@+%/=:".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) { word.to_owned() } else { quote(word) }
-}
-
 /// The services as this machine has to start them now.
 fn now(ptp: &PtpServices) -> Vec<Service> {
     services(ptp, clock::tai_offset().as_ns() / 1_000_000_000)
@@ -158,7 +152,7 @@ fn now(ptp: &PtpServices) -> Vec<Service> {
 
 /// The settings file of `ptp4l`; the command lines stand in it, too, so that it differs when one of them does.
 fn file(ptp: &PtpServices, services: &[Service]) -> String {
-    // An interface that is not there has been refused, or is told by others.
+    // An interface that is missing has been refused, or other settings report it.
     let stamps_all = |ifname: &String| {
         ethtool::timestamp_info(ifname).is_ok_and(|info| info.receives_all_in_hardware())
     };
@@ -183,7 +177,7 @@ pub(super) fn commands(ptp: &PtpServices) -> Vec<String> {
         let program = linuxptp::installed(service.program)
             .map_or_else(|| service.program.to_owned(), |path| path.display().to_string());
         let words = service.systemd_run(&program, ptp.settings.cpu);
-        let words: Vec<String> = words.iter().map(|word| quote_path(word)).collect();
+        let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
         format!("systemd-run {}", words.join(" "))
     }));
     commands
@@ -353,8 +347,8 @@ struct State {
 impl State {
     fn of(unit: &str) -> Result<Self, ServiceError> {
         let words = ["show", "--property=LoadState,ActiveState,NRestarts", unit];
-        let said = succeed("systemctl", &words.map(str::to_owned))?;
-        Ok(Self::parse(&String::from_utf8_lossy(&said.stdout)))
+        let output = succeed("systemctl", &words.map(str::to_owned))?;
+        Ok(Self::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 
     fn parse(text: &str) -> Self {
@@ -390,11 +384,11 @@ impl ServicesBefore {
 }
 
 fn stop(unit: &str) -> Result<(), String> {
-    let told = |error: ServiceError| format!("{unit} was not stopped: {error}");
-    if !State::of(unit).map_err(told)?.is_loaded {
+    let failed = |error: ServiceError| format!("{unit} was not stopped: {error}");
+    if !State::of(unit).map_err(failed)?.is_loaded {
         return Ok(());
     }
-    succeed("systemctl", &["stop".to_owned(), unit.to_owned()]).map_err(told)?;
+    succeed("systemctl", &["stop".to_owned(), unit.to_owned()]).map_err(failed)?;
     // A failed one stays known otherwise; one that was stopped is gone.
     let _ = run("systemctl", &["reset-failed".to_owned(), unit.to_owned()]);
     Ok(())
@@ -409,11 +403,11 @@ fn run(program: &str, words: &[String]) -> io::Result<Output> {
 
 fn succeed(program: &str, words: &[String]) -> Result<Output, ServiceError> {
     let failed = |why: String| ServiceError::Failed(format!("{program} {}", words.join(" ")), why);
-    let said = run(program, words).map_err(|error| failed(error.to_string()))?;
-    if said.status.success() {
-        return Ok(said);
+    let output = run(program, words).map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(output);
     }
-    Err(failed(String::from_utf8_lossy(&said.stderr).trim().to_owned()))
+    Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
 #[cfg(test)]
@@ -468,9 +462,9 @@ mod tests {
             taken(&ptp(keys), &daemon).map(|error| error.to_string())
         };
         let slave = "role = \"slave\"";
-        let said = of(slave, "ptp4l -i eth7 -i eth1", Some("ptp4l@eth1.service")).unwrap();
+        let message = of(slave, "ptp4l -i eth7 -i eth1", Some("ptp4l@eth1.service")).unwrap();
         assert_eq!(
-            said,
+            message,
             "ptp4l (pid 4294967295, ptp4l@eth1.service) synchronises eth1 already, and two programs would fight over it: \
              stop it (systemctl disable --now ptp4l@eth1.service), or leave `ptp` out"
         );
@@ -486,10 +480,10 @@ mod tests {
         assert!(of(slave, "phc2sys -a -r", None).is_some());
         let system = "role = \"slave\", system-clock = true";
         for line in ["phc2sys -s eth9", "chronyd -n", "systemd-timesyncd"] {
-            let said = of(system, line, None).unwrap();
+            let message = of(system, line, None).unwrap();
             assert!(
-                said.contains("steers the system clock") && said.contains("`system-clock`"),
-                "{said}"
+                message.contains("steers the system clock") && message.contains("`system-clock`"),
+                "{message}"
             );
             assert_eq!(of(slave, line, None), None, "{line}");
         }
