@@ -462,20 +462,26 @@ mod tests {
         [&frame[..], &payload].concat()
     }
 
-    #[test]
-    fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
-        let hook = |point, name: &str| Hook {
+    /// The hooks of a frame's way through vtsn; an event's number is the place in this list.
+    fn hooks() -> [Hook; 5] {
+        [
+            (Point::Queue, "__dev_queue_xmit"),
+            (Point::Driver, "vtsn_xmit"),
+            (Point::Wire, "vtsn_count_departure"),
+            (Point::WireClock, "vtsn_irq_cause"),
+            (Point::Watchdog, "vtsn_tx_timeout"),
+        ]
+        .map(|(point, name)| Hook {
             point,
             name: name.to_owned(),
             exit: false,
             line: String::new(),
-        };
-        let hooks = [
-            hook(Point::Queue, "__dev_queue_xmit"),
-            hook(Point::Driver, "vtsn_xmit"),
-            hook(Point::Wire, "vtsn_count_departure"),
-            hook(Point::WireClock, "vtsn_irq_cause"),
-        ];
+        })
+    }
+
+    #[test]
+    fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
+        let hooks = hooks();
         let mut builder = Builder::new(&hooks, &Symbols::default());
         let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
             let time = time_ns * 1000;
@@ -507,19 +513,7 @@ mod tests {
 
     #[test]
     fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
-        let hook = |point, name: &str| Hook {
-            point,
-            name: name.to_owned(),
-            exit: false,
-            line: String::new(),
-        };
-        let hooks = [
-            hook(Point::Queue, "__dev_queue_xmit"),
-            hook(Point::Driver, "vtsn_xmit"),
-            hook(Point::Wire, "vtsn_count_departure"),
-            hook(Point::WireClock, "vtsn_irq_cause"),
-            hook(Point::Watchdog, "vtsn_tx_timeout"),
-        ];
+        let hooks = hooks();
         let mut builder = Builder::new(&hooks, &Symbols::default());
         let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
             let time = time_ns * 1000;

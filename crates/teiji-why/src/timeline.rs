@@ -117,7 +117,7 @@ pub struct Passage {
 pub struct Hop {
     /// Into the qdisc.
     pub queue: Option<Passage>,
-    /// Meanwhile the kernel's transmit watchdog reset the NIC's queue: when it did so last.
+    /// When the kernel's transmit watchdog last reset the NIC's queue; it may have been before the frame.
     pub watchdog: Option<Ps>,
     /// Into the driver.
     pub driver: Option<Passage>,

@@ -400,8 +400,7 @@ impl Builder<'_> {
                 let watchdog = self.watchdogs.get(&queue).copied();
                 let hop = self.made.frames.get_mut(&key).and_then(|hops| hops.last_mut());
                 if let Some(hop) = hop.filter(|hop| hop.driver.is_none()) {
-                    let is_later = |time: &Ps| hop.queue.is_some_and(|queue| *time > queue.time);
-                    hop.watchdog = watchdog.filter(is_later);
+                    hop.watchdog = watchdog;
                     hop.driver = Some(passage);
                 }
             }
