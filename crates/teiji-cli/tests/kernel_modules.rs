@@ -89,9 +89,9 @@ fn planted_delays_are_named_from_tracepoints() {
     let folder = repository().join("tests/planted");
     let folder = folder.to_str().unwrap();
     for kernel in ["debian:6.1", "debian:6.12-rt", "debian:newest-rt"] {
-        let said = teiji(&["lab", "suite", "--kernel", kernel, "--source", folder, folder]);
-        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-        assert!(said.out.contains("0 sentences skipped"), "nothing was tried:\n{}", said.out);
+        let result = teiji(&["lab", "suite", "--kernel", kernel, "--source", folder, folder]);
+        assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+        assert!(result.out.contains("0 sentences skipped"), "nothing was tried:\n{}", result.out);
     }
 }
 
@@ -156,7 +156,7 @@ fn the_kernels_own_tests_of_qdiscs_and_launch_times_pass_over_vtsn() {
     );
 }
 
-/// The faults of `tests/faults` that a kernel survives, and what must be said of each.
+/// The faults of `tests/faults` that a kernel survives, and the finding that each must cause.
 const SURVIVED: [(&str, &str); 5] = [
     ("rcu", "suspicious RCU usage"),
     ("sleep", "BUG: sleeping function called from invalid context"),
@@ -165,7 +165,7 @@ const SURVIVED: [(&str, &str); 5] = [
     ("stuck", "module cannot be unloaded at the end: faults"),
 ];
 
-/// Runs scripts that each make one fault; what `teiji lab suite` said.
+/// Runs scripts that each make one fault; the result of `teiji lab suite`.
 fn make_faults(kernel: &str, faults: &[&str]) -> common::CommandOutput {
     let dir = tempfile::tempdir().unwrap();
     for (index, fault) in faults.iter().enumerate() {

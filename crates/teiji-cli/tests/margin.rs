@@ -85,8 +85,8 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
 #[test]
 fn a_margin_of_nics_becomes_a_profile_that_is_applied() {
     let script = common::repository().join("crates/teiji-cli/tests/margin_profile.sh");
-    let said = common::teiji(&["lab", "suite", script.to_str().unwrap()]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let result = common::teiji(&["lab", "suite", script.to_str().unwrap()]);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
 }
 
 #[test]

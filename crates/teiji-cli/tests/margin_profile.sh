@@ -42,19 +42,19 @@ mode = "launch-time"
 margin = "400us"
 END
 had=$(limit)
-said=$(teiji margin drive.toml --on local --bind talker=v0,listener=v0p --probability 0.1 2>&1)
+output=$(teiji margin drive.toml --on local --bind talker=v0,listener=v0p --probability 0.1 2>&1)
 equal 'a margin held' 0 $?
-echo "$said"
-contains 'margin names the next step' 'teiji apply teiji-margin.profile.toml --confirm 60s' "$said"
+echo "$output"
+contains 'margin names the next step' 'teiji apply teiji-margin.profile.toml --confirm 60s' "$output"
 equal 'the measurement leaves no limit' "$had" "$(limit)"
 cat teiji-margin.profile.toml
 contains 'the profile has the margin' '# Margin for ' "$(cat teiji-margin.profile.toml)"
 us=$(sed -n 's/.*delta = "\([0-9]*\)us".*/\1/p' teiji-margin.profile.toml)
 saved=$(tr ',' '\n' <teiji-margin.json | sed -n 's/.*"delta_ns": *\([0-9]*\).*/\1/p')
 equal 'its delta is that of the saved margin' "$saved" "${us}000"
-said=$(teiji apply teiji-margin.profile.toml 2>&1)
+output=$(teiji apply teiji-margin.profile.toml 2>&1)
 equal 'it is applied' 0 $?
-echo "$said"
+echo "$output"
 contains 'tc shows the delta' "delta ${us}000" "$(tc qdisc show dev v0)"
 equal 'CPUs have the limit' 20 "$(limit)"
 teiji status

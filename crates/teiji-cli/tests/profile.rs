@@ -209,8 +209,8 @@ fn ptp_services_are_applied_with_the_profile_or_not_at_all() {
         .env_remove("SSH_CONNECTION")
         .output()
         .unwrap();
-    let said = output_of(&output);
-    assert_eq!(said.code, 0, "{}\n{}", said.out, said.err);
+    let result = output_of(&output);
+    assert_eq!(result.code, 0, "{}\n{}", result.out, result.err);
 }
 
 fn path(programs: &Path) -> String {

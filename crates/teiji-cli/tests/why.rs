@@ -318,15 +318,15 @@ fn the_allocator_s_delay_of_round_trips_is_found() {
             let why = teiji(&["why", latest, "--seed", &member["seed"].to_string(), "--json"]);
             assert_eq!(why.code, 0, "{}{}", why.out, why.err);
             let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
-            let asked = found.iter().find(|one| one["round_trips"] == true).unwrap();
-            let of_allocator = asked["causes"].as_array().unwrap().iter().find(|one| {
+            let round_trips = found.iter().find(|one| one["round_trips"] == true).unwrap();
+            let of_allocator = round_trips["causes"].as_array().unwrap().iter().find(|one| {
                 let cause = one["cause"].as_str().unwrap();
                 cause.contains("free_pcppages_bulk")
             });
             if of_allocator.is_some_and(|one| number(&one["spread"], "max_ps") > 100_000_000) {
                 return println!("seed {}: {}", member["seed"], of_allocator.unwrap());
             }
-            others.push(asked["causes"].clone());
+            others.push(round_trips["causes"].clone());
         }
     }
     panic!("no round trip of 32 seeds has the delay; others are slow by: {others:?}");

@@ -168,7 +168,7 @@ qdisc = { kind = \"cbs\", bandwidth = \"9Mbit/s\" }
         let ptp = Profile::parse(&found.text, "p.toml").unwrap().ptp.unwrap();
         assert_eq!(ptp.interfaces, ["enp3s0.5"]);
         assert_eq!(ptp.settings.profile, crate::PtpProfile::Gptp);
-        // Also a NIC of which nothing else is said.
+        // Also a NIC without other settings.
         let bare =
             text.replace("[hosts.plc.ports.line]\nmac = \"02:00:00:00:00:01\"\nqueues = 4\n", "");
         let found = profile(&bare, "plain").unwrap().unwrap();

@@ -27,8 +27,8 @@ const RIGHTS: [(Capability, &str); 2] = [
 
 impl Plan {
     /// What this machine lacks, a sentence each; empty if the plan can be applied as far as
-    /// can be seen without a NIC. Whether a NIC can do in hardware what is asked of it, only
-    /// applying shows.
+    /// can be seen without a NIC. Only applying shows whether a NIC
+    /// can do it in hardware.
     pub fn missing_here(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for (right, name) in RIGHTS {

@@ -159,8 +159,8 @@ impl Netlink {
         }
     }
 
-    /// Has the socket receive what the kernel tells this multicast group, which
-    /// [`Self::notification`] reads. Nothing is asked any more over such a socket.
+    /// Has the socket receive the messages of this multicast group, which
+    /// [`Self::notification`] reads. It sends no request any more.
     pub(crate) fn listen(&mut self, group: u32) -> Result<(), KernelError> {
         self.socket.add_membership(group)?;
         Ok(self.socket.set_non_blocking(true)?)
