@@ -40,11 +40,13 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
     let lost = count(ordinary, "lost");
     assert!(lost > 0, "{ordinary}");
     assert_eq!(count(ordinary, "received") + lost, 1_500, "{ordinary}");
-    let nics = &summary["cases"][0]["members"][0]["cards"][0];
-    assert_eq!(nics["trouble"], "socket-full", "{nics}");
+    // The socket's buffer overflows; the ring can, too, while the reader has the processor.
+    let counted = summary["cases"][0]["members"][0]["cards"].as_array().unwrap();
+    assert!(counted.iter().any(|one| one["trouble"] == "socket-full"), "{counted:?}");
     // The sender does not wait for room in the socket's buffer: some frames are not sent at all.
     let on_the_way = lost - count(ordinary, "send_failed");
-    assert_eq!(nics["frames"], on_the_way, "each is counted where it was lost");
+    let counted = counted.iter().map(|one| one["frames"].as_u64().unwrap());
+    assert_eq!(counted.sum::<u64>(), on_the_way, "each is counted where it was lost: {summary}");
     let controlled = flow(&summary, "controlled", 0, "stream");
     assert_eq!(count(controlled, "received"), 1_500, "{controlled}");
     assert_eq!(count(controlled, "late"), 0, "back to back, nobody is late");
