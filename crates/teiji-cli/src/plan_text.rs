@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use teiji_core::shell::quote;
 use teiji_experiment::{Case, Scenario};
 use teiji_net::Plan;
-use teiji_net::command::{quote, wait_until};
+use teiji_net::command::wait_until;
 
 use teiji_run::measure::ptp;
 use teiji_run::measure::ptp::program::{self, Program};

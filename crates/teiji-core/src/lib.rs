@@ -11,6 +11,7 @@
 //! * [`domain`] – small numbers with a range, such as code points and priorities,
 //! * [`frame`] – what is known about one frame of a flow,
 //! * [`send_mode`] – when and how frames are handed to the kernel,
+//! * [`shell`] – words of a command line,
 //! * [`figure`] – figures of a distribution, by name,
 //! * [`cpu_time`] – how long a CPU was idle,
 //! * [`load`] – what a machine does beside, by name,
@@ -30,5 +31,6 @@ pub mod load;
 pub mod quantity;
 pub mod reception;
 pub mod send_mode;
+pub mod shell;
 pub mod time;
 pub mod wire;

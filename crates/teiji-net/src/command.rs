@@ -6,6 +6,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use teiji_core::shell::quote;
+
 use crate::free_pages;
 use crate::host::CARRIER_WAIT;
 use crate::interrupts;
@@ -191,15 +193,5 @@ fn lladdr(peer: &PlannedPort) -> String {
             quote(&peer.host),
             quote(&peer.ifname)
         ),
-    }
-}
-
-/// Quotes what a shell would take apart.
-pub fn quote(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@+%/=:".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -19,7 +19,6 @@ use teiji_sys::ethtool;
 use teiji_sys::sysfs::Sysfs;
 
 use crate::cause::Cause;
-use crate::command::quote;
 use crate::explain::{Failed, explain};
 use crate::interrupts;
 use crate::netlink::link::{self, Link};
@@ -35,6 +34,7 @@ use crate::system;
 use crate::threads::{self, KernelThread};
 use crate::usage;
 use crate::vtsn;
+use teiji_core::shell::quote;
 
 pub use before::MachineBefore;
 pub use error::InPlaceError;

@@ -77,7 +77,7 @@ pub(crate) fn thread_prefix(irq: u32) -> String {
 /// What lists the interrupts of a device in its folder.
 macro_rules! of_device {
     () => {
-        "ls msi_irqs 2>/dev/null || cat irq 2>/dev/null || \
+        "ls msi_irqs 2>/dev/null | grep . || grep -vx 0 irq 2>/dev/null || \
          grep -lw -e DEV -e $(basename $(pwd -P)) /sys/kernel/irq/*/actions | cut -d/ -f5"
     };
 }
@@ -122,6 +122,26 @@ mod tests {
             fs::write(irq.join("actions"), format!("{actions}\n")).unwrap();
         }
         assert_eq!(named(folder.path(), ["eth1", "30be0000.ethernet"]), [30, 31, 32, 34, 35]);
+    }
+
+    #[test]
+    fn the_command_takes_what_is_listed_before_what_is_named() {
+        let device = tempfile::tempdir().unwrap();
+        let listed = || {
+            let mut shell = Command::new("sh");
+            let command = of_device!().replace("DEV", "no-such-if0");
+            let output = shell.arg("-c").arg(command).current_dir(device.path()).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let write = |file: &str, text: &str| fs::write(device.path().join(file), text).unwrap();
+        write("irq", "0\n");
+        assert_eq!(listed(), "", "0 is none");
+        fs::create_dir(device.path().join("msi_irqs")).unwrap();
+        write("irq", "17\n");
+        assert_eq!(listed(), "17\n", "no MSI is in use");
+        write("msi_irqs/24", "msix");
+        write("msi_irqs/25", "msix");
+        assert_eq!(listed(), "24\n25\n");
     }
 
     /// Of whatever NICs this machine has.

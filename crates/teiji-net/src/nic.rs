@@ -64,6 +64,13 @@ pub struct Nic {
     pub moderation: Option<Moderation>,
     /// Frames that the transmit and the receive ring hold.
     pub rings: Option<(u32, u32)>,
+    /// Bytes that may wait in the ring of a transmit queue now (BQL): the most of its queues. `Some(0)` where the
+    /// driver counts none, or has not transmitted yet.
+    #[serde(default)]
+    pub byte_queue_limit: Option<u64>,
+    /// Frames transmitted since it was made or its driver loaded.
+    #[serde(default)]
+    pub tx_packets: u64,
     /// 802.3x PAUSE, sent and obeyed by the MAC.
     pub pause: Option<(bool, bool)>,
     /// Its qdiscs, roots first.
@@ -172,6 +179,8 @@ pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
         eee: ethtool::eee(index).map(|(enabled, active)| Eee { enabled, active }),
         moderation: moderation(index),
         rings: ethtool::rings(index),
+        byte_queue_limit: byte_queue_limit(&sysfs, name),
+        tx_packets: link.sent.packets,
         pause: ethtool::pause(index),
         qdiscs: qdisc::list(&mut netlink, index)?,
         interrupts: interrupts_of(&sysfs, name, threads),
@@ -209,6 +218,16 @@ fn moderation(index: u32) -> Option<Moderation> {
 fn pci(vendor: Option<String>, device: Option<String>) -> Option<String> {
     let (vendor, device) = (vendor?, device?);
     Some(format!("{}:{}", vendor.strip_prefix("0x")?, device.strip_prefix("0x")?))
+}
+
+/// The largest limit of its transmit queues (`Documentation/ABI/testing/sysfs-class-net-queues`).
+fn byte_queue_limit(sysfs: &Sysfs, name: &str) -> Option<u64> {
+    let queues = fs::read_dir(sysfs.path(&format!("class/net/{name}/queues"))).ok()?;
+    let limit = |queue: fs::DirEntry| {
+        let file = queue.path().join("byte_queue_limits/limit");
+        fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()
+    };
+    queues.flatten().filter_map(limit).max()
 }
 
 /// The PHC of an interface against `CLOCK_TAI`; `None` if it has none, or may not be read.

@@ -98,6 +98,8 @@ pub enum Testbed {
     Lab,
     /// This machine, real time.
     Local,
+    /// Another machine, real time.
+    Machine,
     /// Several machines, real time, each with a clock of its own.
     Machines,
     /// No run: a capture that somebody recorded.

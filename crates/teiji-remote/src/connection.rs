@@ -8,9 +8,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::thread;
 
+use teiji_core::shell::quote;
 use teiji_sys::process;
 
-use crate::shell::{last_words, shell_word};
+use crate::last_words::last_words;
 use crate::{Destination, RemoteError};
 
 /// What ssh exits with for a failure of its own.
@@ -121,7 +122,7 @@ impl Host {
         let mut command = ssh(&self.options, &self.socket());
         command.args(["-o", "ControlMaster=no", "-o", "BatchMode=yes", "-T", "--"]);
         // Whatever the user's shell there is.
-        command.arg(self.destination.as_str()).arg(format!("exec sh -c {}", shell_word(line)));
+        command.arg(self.destination.as_str()).arg(format!("exec sh -c {}", quote(line)));
         command
     }
 
@@ -167,7 +168,7 @@ impl Program {
     }
 
     fn removal(&self) -> String {
-        format!("rm -rf {}", shell_word(&self.folder))
+        format!("rm -rf {}", quote(&self.folder))
     }
 
     /// Runs it there with these arguments, as the last thing, and gives its standard output.
@@ -202,8 +203,8 @@ impl Program {
 
     /// The program removes itself when it ends, also if this one was killed or the connection was lost.
     fn last_line<'w>(&self, arguments: impl IntoIterator<Item = &'w str>) -> String {
-        let program = shell_word(&format!("{}/teiji", self.folder));
-        let words: Vec<String> = arguments.into_iter().map(shell_word).collect();
+        let program = quote(&format!("{}/teiji", self.folder));
+        let words: Vec<String> = arguments.into_iter().map(quote).collect();
         format!("{program} {}; code=$?; {}; exit $code", words.join(" "), self.removal())
     }
 }

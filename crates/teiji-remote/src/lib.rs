@@ -6,9 +6,9 @@
 mod connection;
 mod destination;
 mod error;
-mod shell;
+mod last_words;
 
 pub use connection::{Host, Program, SshOptions, follow};
 pub use destination::Destination;
 pub use error::RemoteError;
-pub use shell::{last_words, shell_word};
+pub use last_words::last_words;

@@ -81,6 +81,7 @@ pub const fn testbed(testbed: Testbed) -> &'static str {
     match testbed {
         Testbed::Lab => "virtual laboratory",
         Testbed::Local => "this machine, real time",
+        Testbed::Machine => "another machine, real time",
         Testbed::Machines => "several machines, real time",
         Testbed::Capture => "recorded capture",
     }

@@ -10,7 +10,7 @@ use teiji_stats::TimestampPoint;
 pub fn limits(summary: &Summary, experiment: Option<&Experiment>) -> Vec<String> {
     let mut limits = match summary.testbed {
         Testbed::Lab => laboratory(&nics(experiment), &instruction_times(experiment)),
-        Testbed::Local | Testbed::Machines => vec![local(summary).to_owned()],
+        Testbed::Local | Testbed::Machine | Testbed::Machines => vec![local(summary).to_owned()],
         Testbed::Capture if summary.cases.iter().any(is_of_two_points) => vec![
             "Two captures show the wire at two points: what happens between them is inferred. A \
              frame that is missing in one may have been lost on the way, or by the capture."

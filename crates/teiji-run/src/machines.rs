@@ -81,6 +81,11 @@ impl Machines {
         Ok(Self { all, reports })
     }
 
+    /// True if hosts are on different machines.
+    pub fn are_several(&self) -> bool {
+        self.all.len() > 1
+    }
+
     /// Measures a case. `tick` gets the measured share, from 0 to 1, some times per second.
     ///
     /// # Errors

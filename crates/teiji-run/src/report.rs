@@ -201,7 +201,7 @@ fn replay(folder: &RunFolder, manifest: &Manifest) -> Replay {
         Testbed::Lab => {
             "With the same version, kernel and QEMU the records are identical, byte for byte."
         }
-        Testbed::Local | Testbed::Machines | Testbed::Capture => {
+        Testbed::Local | Testbed::Machine | Testbed::Machines | Testbed::Capture => {
             "The same experiment runs again; the time is real, so the figures will differ."
         }
     };

@@ -274,7 +274,10 @@ impl Bench {
         match self {
             Self::Lab(_) => Testbed::Lab,
             Self::Local { .. } => Testbed::Local,
-            Self::Machines { .. } => Testbed::Machines,
+            Self::Machines { machines, .. } => {
+                let machines = machines.lock().unwrap_or_else(PoisonError::into_inner);
+                if machines.are_several() { Testbed::Machines } else { Testbed::Machine }
+            }
         }
     }
 }

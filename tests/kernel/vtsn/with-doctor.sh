@@ -68,6 +68,17 @@ contains "tc shows etf with offload" "offload on" "$(a tc qdisc show dev v0 | gr
 doctor --require launch-times
 equal "with --require: exit code" 0 $code
 
+# With PREEMPT_RT etf's timers expire in threads of the lowest real-time priority.
+if pgrep '^ktimers/' >/dev/null; then
+    before=$(pgrep '^ktimers/')
+    finds timer-thread-priority 'the qdisc timers of v0 expire in ktimers/0 (fifo 1)'
+    cured timer-thread-priority
+    contains "chrt says the same" "priority: 60" "$(chrt -p "$(pgrep -x ktimers/0)")"
+    for thread in $before; do chrt -f -p 1 "$thread"; done
+else
+    skip 'the timers of etf: this kernel has no thread for them'
+fi
+
 # Moderated and deferred interrupts.
 must a ethtool -C v0 rx-usecs 20 tx-usecs 10
 finds interrupt-moderation 'delays interrupts by 20 µs after reception and 10 µs after transmission'

@@ -328,7 +328,7 @@ fn replay_request(args: &Args, folder: &RunFolder, manifest: &Manifest) -> anyho
             let sources = experiment_file::recorded_sources(manifest);
             On::Lab { kernel, sources, wall_limit: args.wall_limit }
         }
-        Testbed::Local | Testbed::Machines => {
+        Testbed::Local | Testbed::Machine | Testbed::Machines => {
             let bind = recorded("--bind").unwrap_or_default();
             local(args, &bind)?
         }

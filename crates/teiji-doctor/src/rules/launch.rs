@@ -1,10 +1,11 @@
 //! Launch times: what the NIC can do, and what its qdiscs do with them now.
 
-use teiji_experiment::scenario::{Etf, Qdisc};
+use teiji_experiment::scenario::{Etf, Qdisc, TaprioMode};
 use teiji_net::nic::{Moderation, Nic};
 use teiji_net::observe::Stamps;
 use teiji_net::qdisc::{Handle, ObservedQdisc, PlannedQdisc};
 
+use super::priorities::set_priority;
 use crate::facts::Facts;
 use crate::finding::{Feature, Finding, Fix, LAUNCH, TIMING, Weight, finding};
 
@@ -74,7 +75,9 @@ pub(super) fn nic(facts: &Facts, nic: &Nic) -> Vec<Finding> {
     if !super::applies(nic, Feature::LaunchTimes) {
         return Vec::new();
     }
-    [hardware(nic), stamps(nic), qdiscs(facts, nic), moderation(nic)].concat()
+    let mut found = [hardware(nic), stamps(nic), qdiscs(facts, nic), moderation(nic)].concat();
+    found.extend(timer_thread(facts, nic));
+    found
 }
 
 fn driver(nic: &Nic) -> &str {
@@ -289,6 +292,40 @@ fn qdiscs(facts: &Facts, nic: &Nic) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// With `PREEMPT_RT` the qdiscs' timers expire in the threads `ktimers/N`, which have the lowest real-time
+/// priority.
+fn timer_thread(facts: &Facts, nic: &Nic) -> Option<Finding> {
+    let name = &nic.name;
+    let software = nic.qdiscs.iter().any(|qdisc| match &qdisc.settings {
+        Qdisc::Etf(etf) => !etf.offload,
+        Qdisc::Taprio(taprio) => taprio.mode != TaprioMode::Offload,
+        _ => false,
+    });
+    let (weight, effect) = match (software, etfs(nic).next().is_some()) {
+        (true, _) => (Weight::Costs, "frames are transmitted that much later".to_owned()),
+        (false, true) => (Weight::Note, "`delta` of etf has to cover that".to_owned()),
+        (false, false) => return None,
+    };
+    let of = |prefix: &'static str| {
+        facts.threads.iter().filter(move |thread| thread.name.starts_with(prefix))
+    };
+    let timers = of("ktimers/").min_by_key(|thread| thread.priority)?;
+    let interrupts = of("irq/").max_by_key(|thread| thread.priority)?;
+    (timers.priority < interrupts.priority).then(|| {
+        finding(
+            "timer-thread-priority",
+            LAUNCH,
+            weight,
+            format!(
+                "the qdisc timers of {name} expire in {} ({}), after all threads of higher priority, as \
+                 {} ({}): {effect}",
+                timers.name, timers.policy, interrupts.name, interrupts.policy
+            ),
+            set_priority("ktimers/.*"),
+        )
+    })
 }
 
 /// The commands that give an etf offload. The kernel changes no etf that is there (`tc qdisc replace` fails).

@@ -1,8 +1,17 @@
-//! The link: up, fast enough, awake, undamaged.
+//! The link: up, fast enough, awake, undamaged, without a long wait before it.
 
+use teiji_core::time::Span;
 use teiji_net::nic::Nic;
+use teiji_net::qdisc::Handle;
 
 use crate::finding::{Finding, Fix, LINK, TIMING, Weight, finding};
+
+/// The longest untagged frame with preamble and gap (IEEE 802.3).
+const FRAME_OCTETS: u32 = 1538;
+/// A wait in a transmit ring that is worth mentioning.
+const LONG: Span = Span::from_millis(1);
+/// After so many frames a driver with BQL has a limit above 0 (`dql_completed` raises it when it was reached).
+const FRAMES_TO_A_LIMIT: u64 = 1000;
 
 pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
     let name = &nic.name;
@@ -25,14 +34,13 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
         ));
     }
     if let Some(mbps @ (10 | 100)) = nic.speed_mbps {
-        // The longest untagged frame with preamble and gap: 1538 octets.
         found.push(finding(
             "slow-link",
             TIMING,
             Weight::Note,
             format!(
                 "{name} has {mbps} Mbit/s: a frame waits up to {} µs for one that is on the wire",
-                1538 * 8 / mbps
+                FRAME_OCTETS * 8 / mbps
             ),
             Fix::NotOnThisHardware,
         ));
@@ -57,6 +65,7 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
             Fix::command(format!("ethtool --set-eee {name} eee off")),
         ));
     }
+    found.extend(transmit_ring(nic));
     if nic.rx_crc_errors > 0 {
         found.push(finding(
             "damaged-frames",
@@ -67,4 +76,35 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// A ring that all priorities share, and that holds as many frames as there are descriptors.
+fn transmit_ring(nic: &Nic) -> Option<Finding> {
+    let (frames, _) = nic.rings?;
+    let mbps = nic.speed_mbps.filter(|mbps| *mbps > 0)?;
+    if nic.byte_queue_limit? > 0 || nic.tx_packets < FRAMES_TO_A_LIMIT {
+        return None;
+    }
+    let by_class = |kind| matches!(kind, "mqprio" | "taprio");
+    if nic.qdiscs.iter().any(|one| one.parent == Handle::ROOT && by_class(one.settings.kind())) {
+        return None;
+    }
+    let bits = i64::from(frames) * i64::from(FRAME_OCTETS) * 8;
+    let longest = Span::from_ns(bits * 1000 / i64::from(mbps));
+    let name = &nic.name;
+    (longest >= LONG).then(|| {
+        finding(
+            "transmit-ring",
+            TIMING,
+            Weight::Costs,
+            format!(
+                "the transmit ring of {name} holds {frames} frames, and its driver limits no bytes in it \
+                 (BQL): a frame waits up to {longest} for those before it, whatever its priority"
+            ),
+            Fix::advice(format!(
+                "make it shorter (`ethtool -G {name} tx N`), or give frames of high priority a transmit \
+                 queue of their own by mqprio"
+            )),
+        )
+    })
 }

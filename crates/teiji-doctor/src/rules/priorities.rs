@@ -212,7 +212,7 @@ fn longest(polls: u32, wait: Span) -> Option<Span> {
 
 /// The command that gives threads of the kernel a priority. Their names may have more than the 15 characters
 /// that pgrep takes.
-fn set_priority(names: &str) -> Fix {
+pub(super) fn set_priority(names: &str) -> Fix {
     Fix::command(format!(
         "for t in $(grep -lx '{names}' /proc/[0-9]*/comm | cut -d/ -f3); do chrt -f -p 60 $t; done"
     ))

@@ -489,6 +489,55 @@ fn settings_that_drop_or_stop_frames_are_reported() {
     only("pause-obeyed", Weight::Note, |f| f.nics[0].pause = Some((true, true)));
 }
 
+/// experiments/README.md: why frames of the study's `software` case are late.
+#[test]
+fn qdisc_timers_after_other_threads_are_found_where_a_qdisc_needs_them() {
+    let with = |etf_: Qdisc, priority| {
+        move |f: &mut Facts| {
+            f.nics[0].qdiscs[1].settings = etf_;
+            f.threads.push(thread("ktimers/0", priority));
+        }
+    };
+    let offloaded = only("timer-thread-priority", Weight::Note, with(etf(true), 1));
+    contains(&offloaded, "expire in ktimers/0 (fifo 1), after all threads of higher priority");
+    contains(&offloaded, "as irq/9-acpi (fifo 50): `delta` of etf has to cover that");
+    fixed_by(&offloaded, "grep -lx 'ktimers/.*'");
+    assert_eq!(found(with(etf(true), 60)), []);
+    let ids = |found: Vec<Finding>| -> Vec<_> {
+        found.iter().map(|finding| (finding.id, finding.weight)).collect()
+    };
+    let in_software =
+        [("etf-in-software", Weight::Costs), ("timer-thread-priority", Weight::Costs)];
+    assert_eq!(ids(found(with(etf(false), 1))), in_software);
+    let no_qdisc = |f: &mut Facts| {
+        f.nics[0].qdiscs.clear();
+        f.threads.push(thread("ktimers/0", 1));
+    };
+    only("no-etf", Weight::Note, no_qdisc);
+}
+
+#[test]
+fn a_long_transmit_ring_without_byte_limit_is_found_unless_classes_have_queues() {
+    let ring = |frames, limit, packets, classes: bool| {
+        move |f: &mut Facts| {
+            let nic = &mut f.nics[0];
+            nic.rings = Some((frames, 256));
+            (nic.byte_queue_limit, nic.tx_packets) = (Some(limit), packets);
+            if !classes {
+                nic.qdiscs.remove(0);
+            }
+        }
+    };
+    let long = only("transmit-ring", Weight::Costs, ring(256, 0, 5000, false));
+    // 256 frames of 1538 octets at 1 Gbit/s.
+    contains(&long, "holds 256 frames, and its driver limits no bytes in it (BQL)");
+    contains(&long, "waits up to 3.149824 ms");
+    assert_eq!(found(ring(256, 3028, 5000, false)), [], "BQL limits it");
+    assert_eq!(found(ring(256, 0, 10, false)), [], "too few frames to tell");
+    assert_eq!(found(ring(64, 0, 5000, false)), [], "0.8 ms");
+    assert_eq!(found(ring(256, 0, 5000, true)), [], "mqprio gives each class its queue");
+}
+
 #[test]
 fn every_finding_is_in_the_documentation() {
     let page = include_str!("../../../../docs/doctor.md");

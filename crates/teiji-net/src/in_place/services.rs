@@ -17,9 +17,9 @@ use teiji_experiment::{PtpRole, PtpServices, PtpTimestamps};
 use teiji_sys::{clock, ethtool, process};
 use thiserror::Error;
 
-use crate::command::quote;
 use crate::daemon::{self, Daemon};
 use crate::linuxptp::{self, Lines};
+use teiji_core::shell::quote;
 
 const PTP4L: &str = "ptp4l";
 const PHC2SYS: &str = "phc2sys";

@@ -75,7 +75,9 @@ fn one_case(
         .map(|s| Scale::of_deviations([s.median]).text(s.median, glyphs));
     let case = match comparison.testbed {
         Testbed::Capture => "The".to_owned(),
-        Testbed::Lab | Testbed::Local | Testbed::Machines => format!("With {} the", view.case.name),
+        Testbed::Lab | Testbed::Local | Testbed::Machine | Testbed::Machines => {
+            format!("With {} the", view.case.name)
+        }
     };
     plain(format!(
         "{case} {what}{flow} {} deviates by {} from {planned}: a range of {}, standard deviation \
@@ -208,8 +210,10 @@ pub(crate) fn verdict_of(plain: &Spread, best: &Spread, resolution_ns: f64) -> V
 fn is_emulated(comparison: &Comparison) -> bool {
     match comparison.testbed {
         Testbed::Lab => true,
-        Testbed::Local => comparison.common_point() == Some(TimestampPoint::Wire),
-        Testbed::Machines | Testbed::Capture => false,
+        Testbed::Local | Testbed::Machine | Testbed::Machines => {
+            comparison.common_point() == Some(TimestampPoint::Wire)
+        }
+        Testbed::Capture => false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Merges the outcomes of several machines for one case.
+//! Merges the outcomes of all machines for one case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use teiji_core::activity::Activity;
 use teiji_core::reception::Reception;
 use teiji_core::time::Span;
 use teiji_experiment::Scenario;
+use teiji_net::machine::Machine;
 
 use super::clock::ClockDifference;
 use crate::measure::ptp::SYSTEM;
@@ -42,6 +43,7 @@ pub fn outcomes(
         warnings: clocks_apart(names, clocks).into_iter().collect(),
     };
     let synchronised = Synchronised { scenario, hosts, clocks };
+    whole.warnings.extend(different_kernels(names, &outcomes));
     whole.warnings.extend(contradictions(&synchronised, names, &outcomes));
     for (at, (id, flow)) in (0..).zip(&scenario.flows).enumerate() {
         let (from, to) = (machine(&flow.from)?, machine(&flow.to)?);
@@ -92,9 +94,11 @@ pub fn outcomes(
         merged.computed.extend(other.computed);
     }
     merged.observed.machines = machines;
-    // By number of CPU, and each machine has a CPU 0.
-    merged.observed.activity = Activity::default();
-    merged.observed.cpu_time.clear();
+    if names.len() > 1 {
+        // By number of CPU, and each machine has a CPU 0.
+        merged.observed.activity = Activity::default();
+        merged.observed.cpu_time.clear();
+    }
     merged.logs = whole;
     Ok(merged)
 }
@@ -151,6 +155,21 @@ fn contradictions(
         )
     };
     pairs.filter(apart).map(sentence).collect()
+}
+
+/// What the kernels are, if they differ by version or `PREEMPT_RT`; their names contain the architecture, too.
+fn different_kernels(names: &[&str], outcomes: &[Outcome]) -> Option<String> {
+    let machines = || outcomes.iter().map(|outcome| &outcome.observed.machine);
+    let kind = |machine: &Machine| (machine.kernel_version_number(), machine.preempt_rt);
+    let first = kind(machines().next()?);
+    let differ = machines().any(|machine| kind(machine) != first);
+    let is = |(name, machine): (&&str, &Machine)| {
+        let preemption = if machine.preempt_rt { "with" } else { "without" };
+        let release = machine.kernel_release.as_deref().unwrap_or("unknown");
+        format!("{release} ({preemption} PREEMPT_RT) on {name}")
+    };
+    let all = || names.iter().zip(machines()).map(is).collect::<Vec<_>>().join(", ");
+    differ.then(|| format!("the kernels differ: {}.", all()))
 }
 
 /// The responder's instants are of another clock.
@@ -327,5 +346,25 @@ mod tests {
         assert_eq!(logs.warnings[1..], ["on x: it is warm.", "on y: it is warm."]);
         assert_eq!(all.observed.machines.keys().collect::<Vec<_>>(), ["x", "y"]);
         assert!(outcomes(&case.scenario, &["x"], &hosts, &clocks, Vec::new()).is_err());
+    }
+
+    #[test]
+    fn kernels_that_differ_are_named() {
+        let with = |kernels: [(&str, bool); 2]| {
+            let parts = kernels.map(|(release, preempt_rt)| {
+                let mut part = outcome(100, true);
+                part.observed.machine.kernel_release = Some(release.to_owned());
+                part.observed.machine.preempt_rt = preempt_rt;
+                part
+            });
+            different_kernels(&["x", "y"], &parts)
+        };
+        assert_eq!(with([("6.12.9-rt-amd64", true), ("6.12.95-rt-arm64", true)]), None);
+        let sentence = with([("6.12.9-rt-amd64", true), ("6.1.0-amd64", false)]).unwrap();
+        assert_eq!(
+            sentence,
+            "the kernels differ: 6.12.9-rt-amd64 (with PREEMPT_RT) on x, 6.1.0-amd64 (without \
+             PREEMPT_RT) on y."
+        );
     }
 }

@@ -89,7 +89,8 @@ impl Places {
         if let Some(sentence) = no_ptp(scenario, machine) {
             mistake!("{sentence}");
         }
-        if let Some(load) = scenario.loads.iter().find(|load| load.needs_a_wire()) {
+        let between_hosts = scenario.loads.iter().find(|load| load.needs_a_wire());
+        if let Some(load) = between_hosts.filter(|_| self.0.len() > 1) {
             mistake!(
                 "the load `{load}` goes from one host to another, which is not done over several machines yet"
             );

@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
+use teiji_core::shell::quote;
 use teiji_lab::arch::Arch;
-use teiji_remote::{Destination, Host, RemoteError, SshOptions, shell_word};
+use teiji_remote::{Destination, Host, RemoteError, SshOptions};
 
 use super::PortPlace;
 use crate::guest_program;
@@ -106,7 +107,7 @@ impl Port {
 
 /// A line for each fact.
 fn script(interface: &str) -> String {
-    let interface = shell_word(interface);
+    let interface = quote(interface);
     format!(
         "uname -r; uname -m; uname -v; id -u; cd /sys/class/net/ || exit; \
          if ! [ -e {interface} ]; then echo none; ls; exit; fi; cd {interface} || exit; \

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use teiji::StopFlag;
+use teiji_core::shell::quote;
 use teiji_experiment::{InstructionTime, Nic};
 use teiji_lab::boards::{
     self, Access, Board, Boards, GUEST_PACKAGES, MANAGEMENT_NIC, Name, Userland, WIRE_NIC,
@@ -17,7 +18,6 @@ use teiji_lab::kernel::Kernel;
 use teiji_lab::machine::{Clock, Console, MOST_VCPUS, MachineSpec, Management, NicSpec};
 use teiji_lab::qemu_install::Qemu;
 use teiji_lab::vm::{self, Supervision, VmError};
-use teiji_remote::shell_word;
 use teiji_run::Progress as _;
 use teiji_run::lab::{GuestContents, GuestFile, write_initramfs};
 
@@ -264,7 +264,7 @@ impl Session<'_> {
              Ctrl-C here or `poweroff` on the board ends it\n",
             self.parts.kernel.release,
             after.as_secs_f64(),
-            config = shell_word(&config.display().to_string()),
+            config = quote(&config.display().to_string()),
         )));
     }
 

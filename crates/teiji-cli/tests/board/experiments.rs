@@ -1,0 +1,266 @@
+//! `teiji run` and `teiji hosts` with hosts that are boards.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{self, output_of};
+use crate::desk::{Desk, END_LIMIT};
+
+/// `teiji hosts`.
+fn names_show_their_nics(desk: &Desk, config: &Path, names: &str) {
+    // x86-64 where there is no program for ARM.
+    let right = desk.on("right", "uname -m");
+    let looked = ["hosts", "--hosts", names, "--ssh-config", config.to_str().unwrap()];
+    let looked = output_of(&common::command(&looked).output().unwrap());
+    assert_eq!(looked.code, 4, "{}{}", looked.out, looked.err);
+    for fact in [
+        "a  left/wire0   igb, up, 1000 Mbit/s; Linux ",
+        ", x86_64",
+        "b  right/wire0  e1000e, up, ",
+        right.trim(),
+    ] {
+        assert!(looked.out.contains(fact), "{fact}: {}", looked.out);
+    }
+    assert!(looked.out.contains("! no interface wire9; there are "), "{}", looked.out);
+}
+
+/// Between two boards, each of which has a host of the experiment.
+pub fn an_experiment_over_ssh(desk: &Desk) {
+    let config = desk.folder().join("config");
+    let out = desk.runtime.path().join("runs");
+    let run = |bind: &str, more: &[&str]| {
+        let file = common::repository().join("experiments/two-boards.toml");
+        let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
+        command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+        command.args(["--set", "flows.cycle.frames=200", "--set", "flows.cycle.period=5ms"]);
+        command.args(["--set", "round-trips.ask.count=50"]);
+        command.args(["--set", "round-trips.ask.period=50ms", "--case", "real-time"]).args(more);
+        command
+    };
+    let both = "talker=ssh:left/wire0,listener=ssh:right/wire0";
+    let names = desk.runtime.path().join("hosts.toml");
+    let names = names.to_str().unwrap();
+    fs::write(names, "a = \"ssh:left/wire0\"\nb = \"ssh:right/wire0\"\nc = \"ssh:left/wire9\"\n")
+        .unwrap();
+    let state = || {
+        ["left", "right"].map(|board| {
+            desk.on(
+                board,
+                "ip -o address show wire0 scope global | tr -s ' '; ls -d /tmp/teiji.* 2>/dev/null; \
+                 pgrep -fl 'teiji (agent|keeper)'; true",
+            )
+        })
+    };
+    let before = state();
+    assert!(before[0].contains("10.0.0.1/24"), "{before:?}");
+
+    let used = output_of(&run(both, &[]).output().unwrap());
+    assert_eq!(used.code, 1, "{}", used.out);
+    // Either machine may be the first to refuse.
+    assert!(used.err.contains(": wire0 is in use") && used.err.contains("--take"), "{}", used.err);
+    assert_eq!(state(), before);
+
+    names_show_their_nics(desk, &config, names);
+    let by_name = run("talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
+    let measured = output_of(&by_name);
+    assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
+    assert_eq!(state(), before);
+    let latest = |file: &str| -> serde_json::Value {
+        let text = fs::read_to_string(out.join("latest").join(file)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let summary = latest("summary.json");
+    for case in summary["cases"].as_array().unwrap() {
+        let member = &case["members"][0];
+        let cycle = &member["flows"]["cycle"];
+        assert_eq!(cycle["counts"]["received"], 200, "{cycle}");
+        // Each board's clock is its own.
+        let arrival = cycle["vantages"]["rx-kernel"].clone();
+        assert_eq!(arrival["centred"], true, "{arrival}");
+        assert_eq!(arrival["interval"]["count"], 199, "{arrival}");
+        assert!(cycle["wake_up"]["count"] == 200, "{cycle}");
+        // A board of a busy host takes some tens of milliseconds at times.
+        let answered = member["round_trips"]["ask"]["counts"]["answered"].as_u64().unwrap();
+        assert!((45..=50).contains(&answered), "{member}");
+    }
+    let warnings = summary["warnings"].to_string();
+    assert!(warnings.contains("on several machines"), "{warnings}");
+    assert!(warnings.contains("ahead of the clock of left was"), "{warnings}");
+    let manifest = latest("manifest.json");
+    let observed = &manifest["observed"]["real-time-s1"];
+    let machines = observed["machines"].as_object().unwrap();
+    assert_eq!(machines.keys().collect::<Vec<_>>(), ["left", "right"]);
+    let drivers: Vec<&serde_json::Value> = observed["network"]["ports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|port| &port["driver"]["name"])
+        .collect();
+    assert_eq!(drivers, ["igb", "e1000e"]);
+
+    for (bind, code, sentence) in [
+        (
+            "talker=ssh:left/wire0,listener=ssh:right/eth9",
+            1,
+            "right: there is no interface `eth9` here",
+        ),
+        (
+            "talker=eth9,listener=ssh:right/wire0",
+            1,
+            "this machine: there is no interface `eth9` here",
+        ),
+        ("talker=ssh:left/wire0", 2, "host `listener` is on no machine"),
+        ("talker=ssh:left,listener=ssh:right/wire0", 2, "names no interface"),
+        ("talker=ssh:nobody/wire0,listener=ssh:right/wire0", 1, "cannot connect to nobody"),
+    ] {
+        let refused = output_of(&run(bind, &["--take"]).output().unwrap());
+        assert_eq!(refused.code, code, "{bind}: {}{}", refused.out, refused.err);
+        assert!(refused.err.contains(sentence), "{bind}: {}", refused.err);
+    }
+    assert_eq!(state(), before);
+
+    // Whoever measures is gone: the boards take everything back by themselves.
+    let mut endless = run(both, &["--take", "--set", "flows.cycle.frames=100000"]);
+    let mut endless = endless.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let moved = |board| desk.ssh(&[], board, "test -e /sys/class/net/wire0").code != 0;
+    let started = Instant::now();
+    while !moved("left") || !moved("right") {
+        assert!(started.elapsed() < END_LIMIT, "nothing is measured");
+    }
+    endless.kill().unwrap();
+    endless.wait().unwrap();
+    let killed = Instant::now();
+    while state() != before {
+        assert!(killed.elapsed() < END_LIMIT, "{:?}", state());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The same, with clocks that PTP makes one: the way there has a duration of its own.
+pub fn one_way_figures_over_ssh(desk: &Desk) {
+    let config = desk.folder().join("config");
+    let out = desk.runtime.path().join("one-way");
+    let file = common::repository().join("experiments/two-boards-one-way.toml");
+    let bind = "talker=ssh:left/wire0,listener=ssh:right/wire0";
+    let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind, "--take"]);
+    command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    command.args(["--set", "flows.cycle.frames=100", "--set", "flows.cycle.period=5ms"]);
+    command.args(["--set", "round-trips.ask.count=20", "--set", "round-trips.ask.period=50ms"]);
+    // Emulated processors delay PTP's messages by milliseconds.
+    command.args(["--set", "hosts.listener.ptp.within=20ms"]);
+    // PTP sets it back.
+    desk.on("right", "date -s \"$(date -d @$(($(date +%s) + 100)) '+%Y-%m-%d %H:%M:%S')\"");
+    let mut measure = || -> serde_json::Value {
+        let measured = output_of(&command.output().unwrap());
+        assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
+        let text = fs::read_to_string(out.join("latest/summary.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let mut summary = measure();
+    // On a busy host PTP of such boards can be off by more than messages permit: then there are no figures.
+    for _ in 0..2 {
+        if summary["warnings"].to_string().contains("There are no one-way figures") {
+            println!("measured again: {}", summary["warnings"]);
+            summary = measure();
+        }
+    }
+    let member = &summary["cases"][0]["members"][0];
+    let [clock] = member["clocks"].as_array().unwrap().as_slice() else { panic!("{member}") };
+    assert_eq!(clock["clock"], "the system of right");
+    assert_eq!(clock["reference"], "the system clock of talker, as ptp4l estimates");
+    assert!(clock["samples"].as_u64().unwrap() >= 1, "{clock}");
+    let arrival = &member["flows"]["cycle"]["vantages"]["rx-kernel"];
+    assert_eq!(arrival["centred"], false, "{arrival}");
+    let mean_ns = arrival["schedule"]["mean_ns"].as_f64().unwrap();
+    assert!((-20e6..100e6).contains(&mean_ns), "{arrival}");
+    let there = &member["round_trips"]["ask"]["parts"];
+    assert!(there.to_string().contains("\"there\""), "{member}");
+    let sync = fs::read_dir(out.join("latest/records")).unwrap().map(|entry| entry.unwrap().path());
+    let sync = sync.filter(|path| path.to_str().unwrap().ends_with(".sync.csv"));
+    assert_eq!(sync.count(), 1);
+    assert!(
+        summary["warnings"].to_string().contains("follow one by PTP"),
+        "{}",
+        summary["warnings"]
+    );
+    let off = |board| desk.on(board, "date +%s").trim().parse::<i64>().unwrap();
+    assert!((off("left") - off("right")).abs() <= 5, "the clock of right is not set");
+    assert_eq!(desk.on("right", "pgrep -f '[p]tp4l -f' || true"), "");
+
+    let mut here = common::command(&["run", file.to_str().unwrap(), "--on", "local"]);
+    let here = output_of(&here.args(["--out", out.to_str().unwrap()]).output().unwrap());
+    assert_eq!(here.code, 2, "{}", here.err);
+    assert!(here.err.contains("different machines"), "{}", here.err);
+}
+
+/// The places of all figures of a summary, list items as one, without those that depend on chance.
+fn places(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                places(value, &format!("{at}.{name}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                places(item, &format!("{at}[]"), found);
+            }
+        }
+        _ => drop(found.insert(at.to_owned())),
+    }
+}
+
+/// The headings of what was printed.
+fn headings(text: &str) -> Vec<&str> {
+    let heading = |line: &&str| line.starts_with(char::is_uppercase) && !line.contains("  ");
+    text.lines().filter(heading).take_while(|line| !line.ends_with('?')).collect()
+}
+
+/// A run over SSH with both hosts on one board gives the tables of `--on local` on that board.
+pub fn the_tables_of_one_board_are_the_same_from_here_and_there(desk: &Desk) {
+    let out = desk.runtime.path().join("same");
+    let file = common::repository().join("experiments/two-boards.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    desk.on("left", &format!("cat >same.toml <<'FILE'\n{text}FILE"));
+    desk.on("left", "ip link add v0 type vtsn");
+    let sets = "--set flows.cycle.frames=200 --set flows.cycle.period=5ms \
+                --set round-trips.ask.count=50 --set round-trips.ask.period=50ms";
+    let there = desk.on(
+        "left",
+        &format!("teiji run same.toml --on local --bind talker=v0,listener=v0p --out same {sets}"),
+    );
+    let of_board = desk.on("left", "cat same/latest/summary.json");
+    let config = desk.folder().join("config");
+    let mut command = common::command(&["run", file.to_str().unwrap(), "--bind"]);
+    command.args(["talker=ssh:left/v0,listener=ssh:left/v0p", "--ssh-config"]);
+    command.args([config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let here = output_of(&command.args(sets.split_whitespace()).output().unwrap());
+    assert_eq!(here.code, 0, "{}{}", here.out, here.err);
+    let of_ssh = fs::read_to_string(out.join("latest/summary.json")).unwrap();
+    desk.on("left", "ip link del v0");
+
+    let of = |text: &str| {
+        let mut summary: Value = serde_json::from_str(text).unwrap();
+        let counts = summary["cases"].as_array().unwrap().iter().map(|case| {
+            let counts = &case["members"][0]["flows"]["cycle"]["counts"];
+            ["planned", "sent", "received", "lost"].map(|name| counts[name].as_u64())
+        });
+        let counts: Vec<_> = counts.collect();
+        let mut found = BTreeSet::new();
+        places(&summary["cases"].take(), "cases", &mut found);
+        (found, counts)
+    };
+    let [ssh, board] = [&of_ssh, &of_board].map(|text| of(text));
+    assert_eq!(ssh.1, board.1);
+    let only: Vec<_> = ssh.0.symmetric_difference(&board.0).collect();
+    assert!(only.is_empty(), "only in one summary: {only:#?}");
+    let tables = headings(&here.out);
+    assert_eq!(tables, headings(&there));
+    assert!(tables.contains(&"CPU utilisation while frames were sent"), "{tables:?}");
+    assert!(here.out.contains("another machine, real time"), "{}", here.out);
+}
