@@ -61,7 +61,8 @@ set_a phc_offset_ns -100000000
 timed 'a PHC that is a tenth of a second behind' 3 'behind CLOCK_TAI' --frames 40 --period 20ms
 contains 'and every frame is late by that' '40 late: transmitted more than' "$(cat talk.log)"
 set_a phc_offset_ns -500000000
-timed 'frames that the NIC keeps for so long fill the send buffer' 3 \
+# Frames of a debug kernel have a longer period, and too few are kept at a time.
+timely timed 'frames that the NIC keeps for so long fill the send buffer' 3 \
     'refused by the send call: Resource temporarily unavailable (errno 11)'
 set_a phc_offset_ns 0
 
