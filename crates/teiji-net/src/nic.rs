@@ -15,7 +15,7 @@ use crate::netlink::link::{self, Link};
 use crate::netlink::netdev::{self, Napi};
 use crate::netlink::{KernelError, Netlink, ethtool, qdisc};
 use crate::observe::{self, Driver, Stamps};
-use crate::qdisc::ObservedQdisc;
+use crate::qdisc::{Handle, ObservedQdisc};
 use crate::real_nic::Channels;
 use crate::threads::Scheduled;
 
@@ -95,6 +95,13 @@ pub struct Nic {
     pub rx_missed: u64,
     /// Frames that arrived damaged.
     pub rx_crc_errors: u64,
+}
+
+impl Nic {
+    /// Its root qdisc, as far as the kernel lists one.
+    pub fn root_qdisc(&self) -> Option<&ObservedQdisc> {
+        self.qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT)
+    }
 }
 
 /// A PHC against `CLOCK_TAI`.

@@ -11,6 +11,18 @@ use serde_json::Value;
 use crate::common::{self, output_of};
 use crate::desk::{Desk, END_LIMIT};
 
+/// What makes experiments/two-boards.toml short enough for emulated boards.
+const SHORT: [&str; 8] = [
+    "--set",
+    "flows.cycle.frames=200",
+    "--set",
+    "flows.cycle.period=5ms",
+    "--set",
+    "round-trips.ask.count=50",
+    "--set",
+    "round-trips.ask.period=50ms",
+];
+
 /// `teiji hosts`.
 fn names_show_their_nics(desk: &Desk, config: &Path, names: &str) {
     // x86-64 where there is no program for ARM.
@@ -37,9 +49,7 @@ pub fn an_experiment_over_ssh(desk: &Desk) {
         let file = common::repository().join("experiments/two-boards.toml");
         let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
         command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-        command.args(["--set", "flows.cycle.frames=200", "--set", "flows.cycle.period=5ms"]);
-        command.args(["--set", "round-trips.ask.count=50"]);
-        command.args(["--set", "round-trips.ask.period=50ms", "--case", "real-time"]).args(more);
+        command.args(SHORT).args(["--case", "real-time"]).args(more);
         command
     };
     let both = "talker=ssh:left/wire0,listener=ssh:right/wire0";
@@ -198,7 +208,7 @@ pub fn one_way_figures_over_ssh(desk: &Desk) {
     assert!(here.err.contains("different machines"), "{}", here.err);
 }
 
-/// The places of all figures of a summary, list items as one, without those that depend on chance.
+/// The places of all figures of a summary. The items of a list have one place.
 fn places(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
@@ -228,18 +238,19 @@ pub fn the_tables_of_one_board_are_the_same_from_here_and_there(desk: &Desk) {
     let text = fs::read_to_string(&file).unwrap();
     desk.on("left", &format!("cat >same.toml <<'FILE'\n{text}FILE"));
     desk.on("left", "ip link add v0 type vtsn");
-    let sets = "--set flows.cycle.frames=200 --set flows.cycle.period=5ms \
-                --set round-trips.ask.count=50 --set round-trips.ask.period=50ms";
     let there = desk.on(
         "left",
-        &format!("teiji run same.toml --on local --bind talker=v0,listener=v0p --out same {sets}"),
+        &format!(
+            "teiji run same.toml --on local --bind talker=v0,listener=v0p --out same {}",
+            SHORT.join(" ")
+        ),
     );
     let of_board = desk.on("left", "cat same/latest/summary.json");
     let config = desk.folder().join("config");
     let mut command = common::command(&["run", file.to_str().unwrap(), "--bind"]);
     command.args(["talker=ssh:left/v0,listener=ssh:left/v0p", "--ssh-config"]);
     command.args([config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let here = output_of(&command.args(sets.split_whitespace()).output().unwrap());
+    let here = output_of(&command.args(SHORT).output().unwrap());
     assert_eq!(here.code, 0, "{}{}", here.out, here.err);
     let of_ssh = fs::read_to_string(out.join("latest/summary.json")).unwrap();
     desk.on("left", "ip link del v0");

@@ -5,7 +5,7 @@ use teiji_net::nic::{Moderation, Nic};
 use teiji_net::observe::Stamps;
 use teiji_net::qdisc::{Handle, ObservedQdisc, PlannedQdisc};
 
-use super::priorities::set_priority;
+use super::priorities::{highest, set_priority};
 use crate::facts::Facts;
 use crate::finding::{Feature, Finding, Fix, LAUNCH, TIMING, Weight, finding};
 
@@ -202,8 +202,7 @@ fn priorities(qdisc: &ObservedQdisc, nic: &Nic) -> Vec<usize> {
     if qdisc.parent == Handle::ROOT {
         return (0..16).collect();
     }
-    let root = nic.qdiscs.iter().find(|root| root.parent == Handle::ROOT);
-    let (map, queues) = match root.map(|root| &root.settings) {
+    let (map, queues) = match nic.root_qdisc().map(|root| &root.settings) {
         Some(Qdisc::Mqprio(mqprio)) => (mqprio.map, &mqprio.queues),
         Some(Qdisc::Taprio(taprio)) => (taprio.map, &taprio.queues),
         _ => return Vec::new(),
@@ -304,15 +303,13 @@ fn timer_thread(facts: &Facts, nic: &Nic) -> Option<Finding> {
         _ => false,
     });
     let (weight, effect) = match (software, etfs(nic).next().is_some()) {
-        (true, _) => (Weight::Costs, "frames are transmitted that much later".to_owned()),
-        (false, true) => (Weight::Note, "`delta` of etf has to cover that".to_owned()),
+        (true, _) => (Weight::Costs, "frames are transmitted that much later"),
+        (false, true) => (Weight::Note, "`delta` of etf has to cover that"),
         (false, false) => return None,
     };
-    let of = |prefix: &'static str| {
-        facts.threads.iter().filter(move |thread| thread.name.starts_with(prefix))
-    };
-    let timers = of("ktimers/").min_by_key(|thread| thread.priority)?;
-    let interrupts = of("irq/").max_by_key(|thread| thread.priority)?;
+    let timers = facts.threads.iter().filter(|thread| thread.name.starts_with("ktimers/"));
+    let timers = timers.min_by_key(|thread| thread.priority)?;
+    let interrupts = highest(&facts.threads, &["irq/"])?;
     (timers.priority < interrupts.priority).then(|| {
         finding(
             "timer-thread-priority",

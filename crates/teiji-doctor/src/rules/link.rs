@@ -2,7 +2,6 @@
 
 use teiji_core::time::Span;
 use teiji_net::nic::Nic;
-use teiji_net::qdisc::Handle;
 
 use crate::finding::{Finding, Fix, LINK, TIMING, Weight, finding};
 
@@ -85,8 +84,7 @@ fn transmit_ring(nic: &Nic) -> Option<Finding> {
     if nic.byte_queue_limit? > 0 || nic.tx_packets < FRAMES_TO_A_LIMIT {
         return None;
     }
-    let by_class = |kind| matches!(kind, "mqprio" | "taprio");
-    if nic.qdiscs.iter().any(|one| one.parent == Handle::ROOT && by_class(one.settings.kind())) {
+    if nic.root_qdisc().is_some_and(|root| matches!(root.settings.kind(), "mqprio" | "taprio")) {
         return None;
     }
     let bits = i64::from(frames) * i64::from(FRAME_OCTETS) * 8;

@@ -58,7 +58,8 @@ fn real_time_limit(machine: &Machine) -> Option<Finding> {
     ))
 }
 
-fn highest<'a>(threads: &'a [Scheduled], prefixes: &[&str]) -> Option<&'a Scheduled> {
+/// The thread of the highest priority whose name begins with one of these.
+pub(super) fn highest<'a>(threads: &'a [Scheduled], prefixes: &[&str]) -> Option<&'a Scheduled> {
     let ours = |thread: &&Scheduled| prefixes.iter().any(|prefix| thread.name.starts_with(prefix));
     threads.iter().filter(ours).max_by_key(|thread| thread.priority)
 }

@@ -189,6 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn loads_between_hosts_need_both_on_one_machine() {
+        let text = "name = \"x\"\nquestion = \"?\"\nloads = [\"udp-rx\"]\n\
+                    wires.line.between = [\"a\", \"b\"]\n\
+                    flows.f = { from = \"a\", to = \"b\", period = \"1ms\", frames = 1 }\n";
+        let reading = Reader::new("x.toml").nics(NicSource::Own).read(text);
+        let experiment = reading.experiment.unwrap_or_else(|| panic!("{}", reading.findings));
+        let refusal = |bind| {
+            let places = Places::parse(bind).unwrap().unwrap();
+            places.parts(&experiment.cases[0].scenario).err().map(|error| error.to_string())
+        };
+        assert_eq!(refusal("a=ssh:x/e0,b=ssh:x/e1"), None);
+        let apart = refusal("a=ssh:x/e0,b=ssh:y/e0").unwrap();
+        assert!(apart.contains("the load `udp-rx` goes from one host to another"), "{apart}");
+    }
+
+    #[test]
     fn what_names_no_interface_or_host_is_a_mistake() {
         for (text, why) in [
             ("talker=ssh:a", "names no interface"),
