@@ -149,6 +149,27 @@ fresh_machines() {
 # Readers of records, experiment files, traces and metrics, which others have written.
 readonly PYTHON_PACKAGES=(pyarrow jsonschema perfetto prometheus_client)
 
+# prepare_prometheus: Debian's Prometheus, unpacked and added to PATH; installed, it would start a service. Without
+# it its test leaves itself out and says so.
+prepare_prometheus() {
+    local dir="$TEST_TOOLS/prometheus" started=$SECONDS
+    ! have prometheus || return 0
+    if [ ! -x "$dir/usr/bin/prometheus" ]; then
+        say "Fetching prometheus (20 MB), which scrapes Teiji's metrics …"
+        rm -rf "$dir"
+        mkdir -p "$dir"
+        if (cd "$dir" && apt-get -o APT::Sandbox::User=root --quiet=2 download prometheus &&
+            dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb); then
+            done_line prometheus "in $dir" "$(seconds_since "$started")"
+        else
+            rm -rf "$dir"
+            say "prometheus could not be fetched: no way to a package server? Its test is left out."
+            return 0
+        fi
+    fi
+    PATH=$PATH:$dir/usr/bin
+}
+
 # prepare_python: a Python that has what PYTHON_PACKAGES names, in TEIJI_PYTHON. Without one the
 # tests that need it skip themselves and say so.
 prepare_python() {

@@ -46,6 +46,9 @@ pub struct Nic {
     pub pci: Option<String>,
     /// `veth`, `vtsn`, `bridge` …; `None` for a NIC.
     pub kind: Option<String>,
+    /// The bridge or bond that it is a port of.
+    #[serde(default)]
+    pub port_of: Option<String>,
     /// Administratively up.
     pub up: bool,
     /// The other end answers.
@@ -174,7 +177,12 @@ pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
     let file = |below: &str| sysfs.read(&format!("class/net/{name}/{below}")).ok();
     let number = |below: &str| file(below)?.parse::<u32>().ok();
     let stamps = observe::stamps(name);
+    let port_of = match link.master {
+        Some(master) => link::list(&mut netlink)?.into_iter().find(|other| other.index == master),
+        None => None,
+    };
     Ok(Nic {
+        port_of: port_of.map(|master| master.name),
         driver: observe::driver(name),
         pci: pci(file("device/vendor"), file("device/device")),
         up: link.up,

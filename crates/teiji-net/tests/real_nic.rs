@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use common::{UDP4, etf, have, in_a_machine_of_its_own, pfifo, scenario, sh};
 use teiji_experiment::scenario::QdiscTree;
+use teiji_net::nic;
 use teiji_net::{Applied, ApplyOptions, Binding, KeeperProgram, NetError, Plan, SshConnection};
 
 fn plan(qdisc: Option<QdiscTree>) -> Plan {
@@ -232,6 +233,7 @@ fn routes_and_bridge_of_taken_nics_are_restored() {
         ip route add 198.51.100.0/24 dev c0 table 77 src 192.0.2.1
         ip -6 route add 2001:db8:5::/48 via 2001:db8::2 dev c0; sleep 0.3";
     with_nics(used, || {
+        assert_eq!(nic::look("c1", &[]).unwrap().port_of.as_deref(), Some("br0"));
         let before = state();
         let applied = take(&plan(None)).unwrap();
         assert!(!sh("ip route show table all").contains("203.0.113"));

@@ -169,6 +169,24 @@ pub(super) fn nic(facts: &Facts, nic: &Nic) -> Vec<Finding> {
         ));
     }
     found.extend(nic.phc.and_then(|offset| phc_offset(facts, nic, offset)));
+    let ptp4l = named(facts, "ptp4l").any(|daemon| daemon.arguments.contains(&nic.name));
+    if let Some(master) = nic.port_of.as_ref().filter(|_| ptp4l) {
+        found.push(finding(
+            "ptp-on-bridge-port",
+            LAUNCH,
+            Weight::Note,
+            format!(
+                "ptp4l runs on {}, a port of {master}, which forwards PTP frames between its ports: those of \
+                 virtual machines reach the wire, and the wire's reach them",
+                nic.name
+            ),
+            Fix::advice(format!(
+                "give {master} another NIC, or let bridges forward no PTP: nft 'add table bridge ptp; add chain \
+                 bridge ptp forward {{ type filter hook forward priority 0; }}; add rule bridge ptp forward \
+                 ether type 0x88f7 drop; add rule bridge ptp forward udp dport {{ 319, 320 }} drop'"
+            )),
+        ));
+    }
     found
 }
 

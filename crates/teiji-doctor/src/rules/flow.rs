@@ -1,6 +1,6 @@
 //! Flow control: the module, the port, and what else drops frames.
 
-use teiji_experiment::scenario::Prioflow;
+use teiji_experiment::scenario::{LinkMode, Prioflow, Qdisc};
 use teiji_net::nic::Nic;
 
 use crate::facts::Facts;
@@ -9,6 +9,14 @@ use crate::finding::{FLOW, Finding, Fix, TIMING, Weight, finding};
 /// Receive buffers below this, in bytes, overflow in a burst of 1 ms at 1 Gbit/s, the kernel's own
 /// accounting (about twice the payload) included.
 const SMALL_BUFFER: u64 = 256 << 10;
+
+/// Drivers whose MAC keeps frames of MAC Control (ethertype 0x8808) to itself: they pass them on (`PMCF` of the
+/// register `RCTL`, Linux 6.12) with `rx-all` alone.
+const KEEP_MAC_CONTROL: [&str; 4] = ["e1000", "e1000e", "igb", "igc"];
+
+fn keeps_mac_control(nic: &Nic) -> bool {
+    nic.driver.as_ref().is_some_and(|driver| KEEP_MAC_CONTROL.contains(&driver.name.as_str()))
+}
 
 pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -40,23 +48,49 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
 pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
     let name = &nic.name;
     let mut found = Vec::new();
-    let set = nic.qdiscs.iter().any(|qdisc| qdisc.settings.kind() == Prioflow::KIND);
-    if !set && super::applies(nic, crate::Feature::FlowControl) {
-        found.push(finding(
+    let experimental = format!("teiji flow enable {name} --link experimental");
+    let mut set = nic.qdiscs.iter().filter_map(|qdisc| match &qdisc.settings {
+        Qdisc::Prioflow(prioflow) => Some(prioflow),
+        _ => None,
+    });
+    match set.next() {
+        None if super::applies(nic, crate::Feature::FlowControl) => found.push(finding(
             "no-flow-control",
             FLOW,
             Weight::Note,
             format!("{name} has no flow control now"),
-            Fix::command(format!("teiji flow enable {name}")),
-        ));
+            if keeps_mac_control(nic) {
+                Fix::command(experimental)
+            } else {
+                Fix::command(format!("teiji flow enable {name}"))
+            },
+        )),
+        Some(prioflow) if prioflow.link == LinkMode::MacControl && keeps_mac_control(nic) => {
+            found.push(finding(
+                "mac-control-frames",
+                FLOW,
+                Weight::Costs,
+                format!(
+                    "{name}'s driver passes no MAC Control frames on, unless `ethtool -k {name}` shows `rx-all: \
+                     on`: it would not obey the peer's level frames"
+                ),
+                Fix::advice(format!("at both ends of the wire, here: {experimental}")),
+            ));
+        }
+        _ => {}
     }
     if let Some((_, true)) = nic.pause {
+        let so_far = match pauses_received(nic) {
+            0 => String::new(),
+            count => format!(" ({count} such frames were received so far)"),
+        };
         found.push(finding(
             "pause-obeyed",
             TIMING,
             Weight::Note,
             format!(
-                "{name} obeys 802.3x PAUSE: its peer may stop all of its frames, those with launch times, too"
+                "{name} obeys 802.3x PAUSE: its peer may stop all of its frames, those with launch times, \
+                 too{so_far}"
             ),
             Fix::command(format!("ethtool -A {name} autoneg off rx off")),
         ));
@@ -74,4 +108,12 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// XOFF frames that the MAC has obeyed, by the names that Intel's drivers, stmmac, and enetc or fec give the counter.
+fn pauses_received(nic: &Nic) -> u64 {
+    ["rx_flow_control_xoff", "mmc_rx_pause_frames", "rx_pause_frames", "IEEE_rx_fdxfc"]
+        .iter()
+        .filter_map(|name| nic.counters.get(*name))
+        .sum()
 }

@@ -24,7 +24,8 @@ pub(super) enum LaunchTimes {
     Yes,
     /// On so many, from the first on.
     FirstQueues(u32),
-    /// On the queues that the board's description enables.
+    /// On the queues that the board's description enables; not on the first, which has TSO instead (stmmac's
+    /// `tbs_en`, set for all others by its boards of Intel and NXP).
     SomeQueues,
     /// Its driver does not offer them.
     No,
@@ -172,12 +173,24 @@ fn stamps(nic: &Nic) -> Vec<Finding> {
                 nic.name
             ),
             Fix::advice(
-                "raise ptp4l's tx_timestamp_timeout (50 ms), and stamp fewer other frames: a NIC has 1 \
-                 to 4 registers for them",
+                format!(
+                    "raise ptp4l's tx_timestamp_timeout (50 ms), and stamp fewer other frames: {}",
+                    stamp_slots(nic)
+                ),
             ),
         ));
     }
     found
+}
+
+/// How many frames may wait for their transmit timestamps (`IGC_MAX_TX_TSTAMP_REGS` of igc, the one `ptp_tx_skb`
+/// of igb and `tx_hwtstamp_skb` of e1000e, Linux 6.12).
+fn stamp_slots(nic: &Nic) -> &'static str {
+    match driver(nic) {
+        "igc" => "igc has registers for 4 at a time, and older kernels use one of them",
+        "igb" | "e1000e" => "this NIC has a register for one at a time",
+        _ => "a NIC has registers for few at a time",
+    }
 }
 
 /// The transmit queue that a qdisc below `mq`, `mqprio` or `taprio` serves.
@@ -231,7 +244,9 @@ fn qdiscs(facts: &Facts, nic: &Nic) -> Vec<Finding> {
         ));
     }
     for (qdisc, etf) in etfs(nic) {
-        if !etf.offload && hardware.is_in_hardware() {
+        let other = queue_of(qdisc, &nic.qdiscs)
+            .and_then(|queue| on_other_queue(nic, hardware, queue, etf.offload));
+        if !etf.offload && hardware.is_in_hardware() && other.is_none() {
             found.push(finding(
                 "etf-in-software",
                 LAUNCH,
@@ -244,22 +259,7 @@ fn qdiscs(facts: &Facts, nic: &Nic) -> Vec<Finding> {
                 with_offload(nic, qdisc, etf),
             ));
         }
-        let queue = queue_of(qdisc, &nic.qdiscs);
-        if let (LaunchTimes::FirstQueues(queues), Some(queue)) = (hardware, queue) {
-            if queue >= queues {
-                found.push(finding(
-                    "etf-on-other-queue",
-                    LAUNCH,
-                    Weight::Costs,
-                    format!(
-                        "etf is on transmit queue {queue} of {}, which has launch times on the first \
-                         {queues} only",
-                        nic.name
-                    ),
-                    Fix::advice("give its traffic class queue 0 or 1 in mqprio (`queues 1@0 …`)"),
-                ));
-            }
-        }
+        found.extend(other);
         let mapped = priorities(qdisc, nic);
         let ptp = facts.daemons.iter().any(|daemon| daemon.name == "ptp4l");
         if !etf.skip_sock_check && mapped.contains(&0) {
@@ -291,6 +291,28 @@ fn qdiscs(facts: &Facts, nic: &Nic) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// An etf on a transmit queue without launch times, though others of the NIC have them.
+fn on_other_queue(nic: &Nic, hardware: LaunchTimes, queue: u32, offload: bool) -> Option<Finding> {
+    let (which, instead) = match hardware {
+        LaunchTimes::FirstQueues(count) if queue >= count => {
+            (format!("on the first {count} only"), "queue 0 or 1 in mqprio (`queues 1@0 …`)")
+        }
+        // With offload its driver has accepted the queue.
+        LaunchTimes::SomeQueues if queue == 0 && !offload => (
+            "on others only, as most boards are".to_owned(),
+            "queue 1 in mqprio (`queues 1@1 …`), with `offload`",
+        ),
+        _ => return None,
+    };
+    Some(finding(
+        "etf-on-other-queue",
+        LAUNCH,
+        Weight::Costs,
+        format!("etf is on transmit queue {queue} of {}, which has launch times {which}", nic.name),
+        Fix::advice(format!("give its traffic class {instead}")),
+    ))
 }
 
 /// With `PREEMPT_RT` the qdiscs' timers expire in the threads `ktimers/N`, which have the lowest real-time
@@ -386,8 +408,11 @@ fn set_up(nic: &Nic, hardware: LaunchTimes) -> Fix {
              {name} has too few queues to keep them apart"
         ));
     }
+    // Priority 2 is for other frames in time, as PTP's.
+    let (map, queue) =
+        if hardware == LaunchTimes::SomeQueues { ("2 2 0 1", 2) } else { ("2 2 1 0", 1) };
     Fix::command(format!(
-        "tc qdisc replace dev {name} parent root handle 100 mqprio num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 \
-         2 2 2 queues 1@0 1@1 1@2 hw 0 && tc qdisc replace dev {name} parent 100:1 {etf}"
+        "tc qdisc replace dev {name} parent root handle 100 mqprio num_tc 3 map {map} 2 2 2 2 2 2 2 2 2 \
+         2 2 2 queues 1@0 1@1 1@2 hw 0 && tc qdisc replace dev {name} parent 100:{queue} {etf}"
     ))
 }

@@ -1,7 +1,7 @@
 //! Each rule on a machine that differs in one thing from one that has nothing to complain about.
 
 use teiji_core::time::{ClockId, Span};
-use teiji_experiment::scenario::{Etf, Mqprio, Qdisc, QueueRange};
+use teiji_experiment::scenario::{Etf, LinkMode, Mqprio, Prioflow, Qdisc, QueueRange};
 use teiji_net::Napi;
 use teiji_net::fair_server::FairServer;
 use teiji_net::machine::Machine;
@@ -309,7 +309,9 @@ fn lost_transmit_stamps_are_named_in_ptp4ls_words() {
         f.nics[0].counters =
             [("tx_hwtstamp_timeouts".to_owned(), 2), ("tx_hwtstamp_skipped".to_owned(), 5)].into();
     };
-    contains(&only("transmit-stamps-lost", Weight::Costs, lost), "7 transmit timestamps");
+    let found = only("transmit-stamps-lost", Weight::Costs, lost);
+    contains(&found, "7 transmit timestamps");
+    fixed_by(&found, "igc has registers for 4");
 }
 
 /// `iotg_tsn_ref_sw#8`: etf drops frames silently.
@@ -355,6 +357,29 @@ fn an_i210_has_launch_times_on_two_queues_and_an_i350_on_none() {
     assert_eq!(i350.fix, Fix::NotOnThisHardware);
 }
 
+/// On Intel's and NXP's boards stmmac has launch times on all queues but the first.
+#[test]
+fn stmmac_has_launch_times_on_other_queues_than_the_first() {
+    let stmmac = |class: u32, offload: bool| {
+        move |f: &mut Facts| {
+            f.nics[0].driver = Some(driver("st_gmac"));
+            f.nics[0].qdiscs[1] = qdisc(0x200_0000, 0x100_0000 + class, etf(offload));
+        }
+    };
+    let first = only("etf-on-other-queue", Weight::Costs, stmmac(1, false));
+    contains(&first, "transmit queue 0 of eth1, which has launch times on others only");
+    fixed_by(&first, "`queues 1@1 …`");
+    assert_eq!(found(stmmac(1, true)), [], "its driver has accepted the queue");
+    fixed_by(&only("etf-in-software", Weight::Costs, stmmac(2, false)), "parent 100:2 etf");
+    let none = |f: &mut Facts| {
+        f.nics[0].driver = Some(driver("st_gmac"));
+        f.nics[0].qdiscs = vec![qdisc(0, Handle::ROOT.0, Qdisc::Mq)];
+    };
+    let none = only("no-etf", Weight::Note, none);
+    fixed_by(&none, "map 2 2 0 1 2 2");
+    fixed_by(&none, "parent 100:2 etf clockid CLOCK_TAI delta 300000 offload");
+}
+
 /// No hardware at hand: `iotg_tsn_ref_sw#10`, #15; tsn-doc#34.
 #[test]
 fn a_nic_without_tsn_is_ready_in_software_and_its_missing_features_are_named() {
@@ -374,6 +399,20 @@ fn a_nic_without_tsn_is_ready_in_software_and_its_missing_features_are_named() {
     let unknown =
         only("launch-times-unknown", Weight::Note, |f| f.nics[0].driver = Some(driver("xyz")));
     fixed_by(&unknown, "dev eth1 root etf clockid CLOCK_TAI delta 300000 offload");
+}
+
+/// seapath/ansible#813.
+#[test]
+fn ptp_on_the_port_of_a_bridge_reaches_virtual_machines() {
+    let port = |f: &mut Facts| f.nics[0].port_of = Some("br0".to_owned());
+    let bridged = only("ptp-on-bridge-port", Weight::Note, port);
+    contains(&bridged, "a port of br0");
+    fixed_by(&bridged, "ether type 0x88f7 drop");
+    let elsewhere = |f: &mut Facts| {
+        port(f);
+        f.daemons[0] = daemon("ptp4l -i eth2");
+    };
+    assert_eq!(found(elsewhere), []);
 }
 
 /// raspberrypi/linux#6065; RTC-Testbench#49.
@@ -486,7 +525,37 @@ fn a_link_that_is_down_blocks_what_needs_it() {
 fn settings_that_drop_or_stop_frames_are_reported() {
     only("small-receive-buffers", Weight::Note, |f| f.rmem_max = Some(212_992));
     only("receive-ring-overflows", Weight::Costs, |f| f.nics[0].rx_missed = 9);
-    only("pause-obeyed", Weight::Note, |f| f.nics[0].pause = Some((true, true)));
+    let obeyed = only("pause-obeyed", Weight::Note, |f| {
+        f.nics[0].pause = Some((true, true));
+        f.nics[0].counters = [("rx_flow_control_xoff".to_owned(), 3)].into();
+    });
+    contains(&obeyed, "(3 such frames were received so far)");
+}
+
+/// Level frames have MAC Control's ethertype, and some drivers pass no such frames on.
+#[test]
+fn drivers_that_keep_mac_control_frames_need_the_experimental_link() {
+    let flow_control = |name: &'static str, link: LinkMode| {
+        move |f: &mut Facts| {
+            f.nics[0].driver = Some(driver(name));
+            let prioflow = Prioflow { link, ..Prioflow::default() };
+            f.nics[0].qdiscs.push(qdisc(0, 0x100_0002, Qdisc::Prioflow(prioflow)));
+        }
+    };
+    let igc = flow_control("igc", LinkMode::MacControl);
+    let kept = only("mac-control-frames", Weight::Costs, igc);
+    fixed_by(&kept, "teiji flow enable eth1 --link experimental");
+    assert_eq!(found(flow_control("igc", LinkMode::Experimental)), []);
+    assert_eq!(found(flow_control("fsl_enetc", LinkMode::MacControl)), []);
+    let command = |name: &str| {
+        let mut facts = board();
+        facts.nics[0].driver = Some(driver(name));
+        let findings = Diagnosis::of(&facts).findings;
+        findings.into_iter().find(|finding| finding.id == "no-flow-control").unwrap().fix
+    };
+    let enable = "teiji flow enable eth1";
+    assert_eq!(command("igc"), Fix::Command(format!("{enable} --link experimental")));
+    assert_eq!(command("fsl_enetc"), Fix::Command(enable.to_owned()));
 }
 
 /// experiments/README.md: why frames of the study's `software` case are late.
