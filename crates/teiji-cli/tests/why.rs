@@ -396,7 +396,7 @@ fn a_run_in_real_time_shows_what_delays_its_frames() {
 }
 
 #[test]
-fn a_run_of_another_program_is_refused_before_anything_is_repeated() {
+fn a_run_of_another_program_kernel_or_qemu_is_refused_before_anything_is_repeated() {
     let dir = tempfile::tempdir().unwrap();
     let file = common::repository().join("experiments/etf.toml");
     let out = dir.path().to_str().unwrap();
@@ -406,13 +406,20 @@ fn a_run_of_another_program_is_refused_before_anything_is_repeated() {
     let latest = dir.path().join("latest");
     let manifest = latest.join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    let mut value: Value = serde_json::from_str(&text).unwrap();
-    value["lab"]["program_sha256"] = "00".into();
-    std::fs::write(&manifest, value.to_string()).unwrap();
-    let result = teiji(&["why", latest.to_str().unwrap()]);
-    assert_eq!(result.code, 1);
-    assert!(result.err.contains("another build of teiji"), "{}", result.err);
-    // The same as above, but the records tell.
+    let value: Value = serde_json::from_str(&text).unwrap();
+    for (place, message) in [
+        ("/lab/program_sha256", "another build of teiji"),
+        ("/lab/kernel/sha256", "another kernel image"),
+        ("/lab/qemu", "with QEMU 00, and here is "),
+    ] {
+        let mut other = value.clone();
+        *other.pointer_mut(place).unwrap() = "00".into();
+        std::fs::write(&manifest, other.to_string()).unwrap();
+        let result = teiji(&["why", latest.to_str().unwrap()]);
+        assert_eq!(result.code, 1);
+        assert!(result.err.contains(message), "{}", result.err);
+    }
+    // The same as above, but the records are others.
     std::fs::write(&manifest, text).unwrap();
     let records = latest.join("records/normal-s1.parquet");
     let mut bytes = std::fs::read(&records).unwrap();

@@ -15,7 +15,7 @@ use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_lab::recorder::Recording;
 use teiji_record::summary::Testbed;
-use teiji_record::{Manifest, RunFolder};
+use teiji_record::{LabManifest, Manifest, RunFolder};
 use teiji_why::document::MemberFlow;
 use teiji_why::hooks::{self, Hook};
 use teiji_why::stream::{Clock, Stream};
@@ -85,6 +85,21 @@ fn require_space(case: &Case, dir: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// What a run was measured with that this laboratory does not have, though each instruction depends on it.
+fn made_by_other(before: &LabManifest, lab: &Lab, case: &Case) -> Option<String> {
+    let (kernel, qemu) = (lab.kernel(case), lab.qemu(case).version.to_string());
+    if before.program_sha256.is_some() && before.program_sha256 != digest(lab.program(case)) {
+        Some("by another build of teiji, whose guests execute other instructions".to_owned())
+    } else if before.kernel.sha256 != kernel.image_sha256 {
+        let (then, now) = (&before.kernel.release, &kernel.release);
+        Some(format!("with another kernel image ({then}) than there is now ({now})"))
+    } else if before.qemu != qemu {
+        Some(format!("with QEMU {}, and here is {qemu}", before.qemu))
+    } else {
+        None
+    }
+}
+
 /// The files with records of a case at a seed, of which one may be missing.
 fn record_names(case: &Case, seed: u64) -> [String; 2] {
     [RunFolder::records_name(&case.name, seed), RunFolder::rounds_name(&case.name, seed)]
@@ -120,14 +135,10 @@ impl Repeat {
                 );
             }
         }
-        let measured_by = manifest.lab.as_ref().and_then(|lab| lab.program_sha256.clone());
-        let program = experiment.cases.first().and_then(|first| digest(lab.program(first)));
-        if measured_by.is_some() && measured_by != program {
-            bail!(
-                "{} was measured by another build of teiji, whose guests execute other \
-                 instructions: measure again with this one, then ask",
-                run.display()
-            );
+        if let (Some(before), Some(first)) = (&manifest.lab, experiment.cases.first()) {
+            if let Some(other) = made_by_other(before, &lab, first) {
+                bail!("{} was measured {other}: measure again, then ask `why`", run.display());
+            }
         }
         Ok(Self { folder, manifest, experiment, lab })
     }
@@ -210,8 +221,8 @@ impl Repeat {
         };
         if of(&self.folder) != of(repeated) {
             bail!(
-                "the repeated run of {} seed {seed} has other records than {}: it was made with \
-                 another kernel, module or QEMU, so its frames cannot be explained; measure again",
+                "the repeated run of {} seed {seed} has other records than {}: they were changed, or made \
+                 with another module, so its frames cannot be explained; measure again",
                 case.name,
                 self.folder.path().display()
             );

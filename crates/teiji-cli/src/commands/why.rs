@@ -41,8 +41,11 @@ pub struct Args {
     /// Only this seed. Default: the run's first.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Show this frame: FLOW:NUMBER, as in the records. Of one case.
-    #[arg(long, value_name = "FRAME", value_parser = frame, conflicts_with_all = ["worst", "over"])]
+    /// Show this frame or round trip: NAME:NUMBER, as in the records. Of one case.
+    #[arg(
+        long, visible_alias = "round-trip", value_name = "FRAME", value_parser = frame,
+        conflicts_with_all = ["worst", "over"]
+    )]
     frame: Option<(String, u64)>,
     /// Show so many of each flow's slowest frames.
     #[arg(long, value_name = "N", default_value_t = 3)]
