@@ -11,13 +11,13 @@
 #include "level.h"
 #include "prioflow.h"
 
-/* Whether a droppable packet can go into the slot now. */
-static __always_inline bool prioflow_can_bypass(struct Qdisc *sch, const struct sk_buff *skb)
+/* Whether a droppable packet can go into the slot now. It does not wait: no limit applies. */
+static __always_inline bool prioflow_can_bypass(struct Qdisc *sch)
 {
 	const struct prioflow_sched *q = qdisc_priv(sch);
 
-	return !sch->q.qlen && !READ_ONCE(q->port->paused) &&
-	       qdisc_pkt_len(skb) <= q->limit_bytes;
+	prioflow_assert_qdisc_lock(sch);
+	return !sch->q.qlen && !READ_ONCE(q->port->paused);
 }
 
 static __always_inline void prioflow_bypass_put(struct Qdisc *sch, struct sk_buff *skb, u32 number)
@@ -36,6 +36,7 @@ static __always_inline struct sk_buff *prioflow_bypass_ready(struct Qdisc *sch)
 {
 	const struct prioflow_sched *q = qdisc_priv(sch);
 
+	prioflow_assert_qdisc_lock(sch);
 	return q->bypass && !READ_ONCE(q->port->paused) ? q->bypass : NULL;
 }
 

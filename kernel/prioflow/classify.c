@@ -300,7 +300,8 @@ u8 prioflow_classify(const struct prioflow_sched *q, struct sk_buff *skb)
 			WRITE_ONCE(link->own, NULL);
 			return PRIOFLOW_TOP_LEVEL;
 		}
-		if (READ_ONCE(link->mode))
+		/* Without a link only this host's programs may have a reason. */
+		if (READ_ONCE(link->mode) || !prioflow_is_local(q, skb))
 			return PRIOFLOW_FOREIGN;
 	}
 	if (prioflow_is_control(skb, &class))

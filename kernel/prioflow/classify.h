@@ -39,6 +39,7 @@ static __always_inline bool prioflow_is_plain(const struct sk_buff *skb)
 /* The level of any frame, or PRIOFLOW_FOREIGN. The qdisc lock, under which the map changes. */
 static __always_inline u32 prioflow_level_of(const struct prioflow_sched *q, struct sk_buff *skb)
 {
+	prioflow_assert_qdisc_lock(q->qdisc);
 	if (likely(q->map.reads_class && prioflow_is_plain(skb)))
 		return q->map.by_class[ip_hdr(skb)->tos];
 	return prioflow_classify(q, skb);

@@ -7,14 +7,14 @@
  * port has in this queue at its level. When the rest of the room is the headroom (in-flight
  * frames after XOFF), the port sends XOFF for that level; when half of the other part has
  * left, XON. A flooded frame counts in each queue that holds a copy. The top level is never
- * paused, so it has no such room. A port may be told not to propagate: then frames for it are
- * droppable.
+ * paused, so it has no such room. With propagate off, frames for a port are droppable.
  *
  * A frame counts from the qdisc's enqueue to its dequeue; the NIC's ring needs no room here.
  * A port may be freed before its frames, and another take its slot: each XOFF carries the
  * serial of the port that has sent it.
  */
 #include <linux/if_ether.h>
+#include <linux/net.h>
 #include <linux/rtnetlink.h>
 #include <net/pkt_sched.h>
 
@@ -48,7 +48,7 @@ static void prioflow_forward_request(struct prioflow_port *port)
 	prioflow_port_request(port, PRIOFLOW_FOR_FORWARDED, mask);
 }
 
-/* The port's frames at a level have reached the high mark: XOFF. The qdisc lock. */
+/* The port's frames at a level have reached the high mark: XOFF. */
 static void prioflow_forward_xoff(struct prioflow_port *port, struct prioflow_account *account,
 				   u8 level)
 {
@@ -69,7 +69,7 @@ static void prioflow_forward_xoff(struct prioflow_port *port, struct prioflow_ac
 	spin_unlock_bh(&port->lock);
 }
 
-/* XON of a port, or NULL if it has ended, for a queue that has its level in XOFF. RCU. */
+/* XON of a port, or NULL if it has ended, for a queue that has its level in XOFF. */
 static void prioflow_forward_xon(struct prioflow_port *port, struct prioflow_account *account,
 				  u8 level)
 {
@@ -84,7 +84,7 @@ static void prioflow_forward_xon(struct prioflow_port *port, struct prioflow_acc
 	spin_unlock_bh(&port->lock);
 }
 
-/* XON if the port's frames at a level are down to the low mark. The qdisc lock. */
+/* XON if the port's frames at a level are down to the low mark. */
 static void prioflow_forward_check_xon(struct prioflow_net *net, u32 slot,
 				       struct prioflow_account *account, u8 level)
 {
@@ -229,7 +229,7 @@ void prioflow_forward_measure(struct prioflow_port *port)
 	room = !headroom ? 0 : forward->room_config ?: 2 * headroom;
 	/* The link became faster: XOFF from the first frame on, and count the excess. */
 	high = room > headroom ? room - headroom : 1;
-	if (room && room <= headroom)
+	if (room && room <= headroom && net_ratelimit())
 		netdev_warn(port->dev, "prioflow: room for %u frames is too small: %u can be in flight after XOFF\n",
 			    room, headroom);
 	WRITE_ONCE(forward->headroom, headroom);

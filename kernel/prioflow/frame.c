@@ -77,8 +77,8 @@ enum prioflow_verdict prioflow_frame_parse(const __u8 *octets, __u32 length,
 		.ignores = octets[7] >= 2 && octets[21] & PRIOFLOW_IGNORES,
 		.ring = octets[7] >= 2 ? prioflow_get(octets + 22, 2) : 0,
 		.reaction_us = octets[7] >= 2 ? prioflow_get(octets + 32, 4) : 0,
-		.heard_instance = prioflow_get(octets + 24, 4),
-		.heard_sequence = prioflow_get(octets + 28, 4),
+		.acked_instance = prioflow_get(octets + 24, 4),
+		.acked_sequence = prioflow_get(octets + 28, 4),
 	};
 	return PRIOFLOW_FRAME_GOOD;
 }
@@ -102,7 +102,7 @@ void prioflow_frame_build(const struct prioflow_frame *frame, __u8 *octets)
 	octets[20] = frame->obeys;
 	octets[21] = frame->ignores ? PRIOFLOW_IGNORES : 0;
 	prioflow_put(octets + 22, 2, frame->ring);
-	prioflow_put(octets + 24, 4, frame->heard_instance);
-	prioflow_put(octets + 28, 4, frame->heard_sequence);
+	prioflow_put(octets + 24, 4, frame->acked_instance);
+	prioflow_put(octets + 28, 4, frame->acked_sequence);
 	prioflow_put(octets + 32, 4, frame->reaction_us);
 }

@@ -29,8 +29,8 @@ struct prioflow_frame {
 	__u8 ignores;		/* its pause-storm watchdog ignores some level */
 	__u16 ring;		/* what its headroom covers: frames in the rings of both ends, */
 	__u32 reaction_us;	/* and this time from XOFF on; 0: it does not say */
-	__u32 heard_instance;	/* of the last frame that it has received */
-	__u32 heard_sequence;
+	__u32 acked_instance;	/* of the last frame that it has received */
+	__u32 acked_sequence;
 };
 
 enum prioflow_verdict {

@@ -65,8 +65,8 @@ static int prioflow_headroom_port(const struct prioflow_port *port, u32 payload,
 				  struct prioflow_receive *need)
 {
 	u32 mtu = READ_ONCE(port->dev->mtu), most, size, frames, pair_wire, pair_charge;
-	const struct prioflow_link *link = &port->link;
 	u32 around = sizeof(struct iphdr) + sizeof(struct udphdr);
+	const struct prioflow_link *link = &port->link;
 	u32 whole = link->ring + 1, timed;
 	u64 rings;
 	int err;

@@ -14,6 +14,7 @@
  * Packets on their way to noop_qdisc pass a netfilter egress hook. It costs each packet of the
  * device, so it is registered when the first sender of the namespace opts in.
  */
+#include <linux/net.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_netdev.h>
 #include <linux/rtnetlink.h>
@@ -110,6 +111,14 @@ void prioflow_keep_levels(struct prioflow_sched *q)
 	    (netif_carrier_ok(dev) && !test_bit(__LINK_STATE_LINKWATCH_PENDING, &dev->state)))
 		return;
 	__skb_queue_head_init(&older);
+	spin_lock_bh(&port->lock);
+	/* The oldest are those that the driver has not taken, or that a parent has looked at. */
+	skb_queue_walk_safe(&q->qdisc->gso_skb, skb, next) {
+		if (!prioflow_keep_takes(port, skb))
+			continue;
+		__skb_unlink(skb, &q->qdisc->gso_skb);
+		__skb_queue_tail(&older, skb);
+	}
 	for (number = PRIOFLOW_TOP_LEVEL; number >= 0; number--) {
 		struct sk_buff_head *queue = &q->level[number].queue[PRIOFLOW_PROTECTED];
 
@@ -122,7 +131,6 @@ void prioflow_keep_levels(struct prioflow_sched *q)
 			__skb_queue_tail(&older, skb);
 		}
 	}
-	spin_lock_bh(&port->lock);
 	skb_queue_splice(&older, &port->keep.kept);
 	spin_unlock_bh(&port->lock);
 }
@@ -224,7 +232,7 @@ void prioflow_keep_start(struct prioflow_port *port)
 	};
 	err = nf_register_net_hook(dev_net(port->dev), &keep->hook);
 	keep->hooked = !err;
-	if (err)
+	if (err && net_ratelimit())
 		netdev_warn(port->dev, "prioflow: cannot register a netfilter egress hook (error %d): packets that are sent without carrier are lost until it is tried again with the next change of the carrier\n",
 			    err);
 }

@@ -15,6 +15,7 @@
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/kthread.h>
+#include <linux/net.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_netdev.h>
 #include <linux/random.h>
@@ -75,6 +76,25 @@ static bool prioflow_link_store(struct prioflow_port *port, gfp_t flags)
 	return true;
 }
 
+/*
+ * Gives a frame to the driver, past the qdiscs: who has one run may be preempted in the driver, for
+ * longer than a pause lasts, and would keep what is enqueued meanwhile. The lock of the driver's queue
+ * inherits priority (PREEMPT_RT). Returns false if the queue takes no frame now.
+ */
+static bool prioflow_link_pass_qdiscs(struct net_device *dev, struct sk_buff *skb)
+{
+	u16 queue = netdev_pick_tx(dev, skb, NULL);
+
+	/* With another carrier, or none, the core counts it as dropped. */
+	if (!netif_running(dev) || !netif_carrier_ok(dev) ||
+	    netif_xmit_frozen_or_drv_stopped(netdev_get_tx_queue(dev, queue)))
+		return false;
+	/* Packet sockets see it as they would on its usual way. */
+	if (dev_nit_active(dev))
+		dev_queue_xmit_nit(skb, dev);
+	return dev_xmit_complete(__dev_direct_xmit(skb, queue));
+}
+
 /* Sends a frame with this payload. The sending thread, or RTNL without one. */
 static void prioflow_link_transmit(struct prioflow_port *port, u8 mode, const u8 *octets)
 {
@@ -104,6 +124,8 @@ static void prioflow_link_transmit(struct prioflow_port *port, u8 mode, const u8
 	skb->dev = dev;
 	skb->protocol = eth->h_proto;
 	skb->priority = TC_PRIO_CONTROL;
+	if (prioflow_link_pass_qdiscs(dev, skb))
+		return;
 	/* By this the qdisc tells it from a forged one (classify.c). */
 	WRITE_ONCE(link->own, skb);
 	dev_queue_xmit(skb);
@@ -123,8 +145,8 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 		.ignores = !!prioflow_storm_ignored(&link->storm, now_ns),
 		.ring = link->ring,
 		.reaction_us = link->reaction_us,
-		.heard_instance = link->peer.instance,
-		.heard_sequence = link->peer.sequence,
+		.acked_instance = link->peer.instance,
+		.acked_sequence = link->peer.sequence,
 	};
 
 	lockdep_assert_held(&port->lock);
@@ -138,10 +160,12 @@ static void prioflow_link_build(struct prioflow_port *port, u8 mode, u16 mask, u
 	}
 }
 
-/* The interval at which a pause is refreshed. */
+/* The interval at which a pause is refreshed. A link that has become too fast is refreshed too late. */
 static u64 prioflow_link_refresh_ns(const struct prioflow_link *link)
 {
-	return prioflow_link_is_standard(link->mode) ? link->refresh_ns : PRIOFLOW_REFRESH_NS;
+	if (!prioflow_link_is_standard(link->mode))
+		return PRIOFLOW_REFRESH_NS;
+	return max_t(u64, link->refresh_ns, PRIOFLOW_LIFETIME_MIN_NS / 4);
 }
 
 /*
@@ -166,8 +190,8 @@ static u64 prioflow_link_interval_ns(struct prioflow_link *link, u16 mask)
 /* Sends the request in force, and says when to send next. */
 static void prioflow_link_send(struct prioflow_port *port)
 {
-	struct prioflow_link *link = &port->link;
 	u8 octets[PRIOFLOW_FRAME_SIZE], mode, state;
+	struct prioflow_link *link = &port->link;
 	u64 now_ns = ktime_get_ns(), interval_ns;
 
 	spin_lock_bh(&port->lock);
@@ -305,8 +329,12 @@ static int prioflow_link_make_thread(struct prioflow_port *port)
 	thread = kthread_run(prioflow_link_run, port, "prioflow/%s", port->dev->name);
 	if (IS_ERR(thread))
 		goto no_memory;
-	/* A late XOFF loses packets, a late resume costs throughput. chrt changes the priority. */
-	sched_set_fifo(thread);
+	/*
+	 * A late XOFF loses packets, a late resume costs throughput. chrt changes the priority. A user
+	 * namespace's root may have no real-time threads.
+	 */
+	if (dev_net(port->dev)->user_ns == &init_user_ns)
+		sched_set_fifo(thread);
 	spin_lock_bh(&port->lock);
 	link->thread = thread;
 	spin_unlock_bh(&port->lock);
@@ -383,8 +411,8 @@ static void prioflow_link_stop(struct prioflow_port *port, u8 mode, bool last)
 {
 	struct prioflow_link *link = &port->link;
 	u8 octets[PRIOFLOW_FRAME_SIZE];
-	u64 now_ns;
 	bool resume;
+	u64 now_ns;
 
 	ASSERT_RTNL();
 	nf_unregister_net_hook(dev_net(port->dev), &link->hook);
@@ -428,8 +456,8 @@ static bool prioflow_link_is_too_fast(const struct prioflow_link *link)
 /* Computes length and refresh interval of a pause from the link rate. */
 void prioflow_link_measure(struct prioflow_port *port)
 {
-	struct prioflow_link *link = &port->link;
 	u32 known = prioflow_port_rate(port), rate = known ?: PRIOFLOW_RATE_MBPS;
+	struct prioflow_link *link = &port->link;
 	u64 lifetime_ns, longest;
 
 	longest = div_u64((u64)rate * PRIOFLOW_LIFETIME_MS * (USEC_PER_SEC / MSEC_PER_SEC),
@@ -442,7 +470,8 @@ void prioflow_link_measure(struct prioflow_port *port)
 			      (NSEC_PER_SEC / USEC_PER_SEC), rate);
 	link->refresh_ns = lifetime_ns / 4;
 	spin_unlock_bh(&port->lock);
-	if (prioflow_link_is_too_fast(link) && prioflow_link_is_standard(link->mode))
+	if (prioflow_link_is_too_fast(link) && prioflow_link_is_standard(link->mode) &&
+	    net_ratelimit())
 		netdev_warn(port->dev, "prioflow: at this link rate a pause ends before it can be refreshed\n");
 }
 
@@ -524,5 +553,5 @@ void prioflow_link_fill(const struct prioflow_port *port, u64 now_ns,
 	stats->peer_obeys = peer->obeys;
 	stats->peer_ring = peer->ring;
 	stats->peer_reaction_us = peer->reaction_us;
-	stats->peer_silent_ns = peer->heard_ns ? now_ns - peer->heard_ns : 0;
+	stats->peer_silent_ns = peer->last_rx_ns ? now_ns - peer->last_rx_ns : 0;
 }

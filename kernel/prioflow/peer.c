@@ -15,14 +15,14 @@
 #include "prioflow.h"
 
 /* Two frames may be lost. */
-#define PRIOFLOW_SILENCE_NS	(7ULL * PRIOFLOW_HELLO_MS * NSEC_PER_MSEC / 2)
+#define PRIOFLOW_PEER_TIMEOUT_NS	(7ULL * PRIOFLOW_HELLO_MS * NSEC_PER_MSEC / 2)
 
 /* A link, or its carrier, begins: a peer may be another one than before. */
 void prioflow_peer_start(struct prioflow_peer *peer, u64 now_ns)
 {
 	peer->since_ns = now_ns;
 	peer->confirmed_ns = now_ns;
-	peer->heard_ns = 0;
+	peer->last_rx_ns = 0;
 	peer->version = 0;
 	peer->ring = 0;
 	peer->reaction_us = 0;
@@ -41,9 +41,9 @@ bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame 
 	peer->known = true;
 	peer->instance = frame->instance;
 	peer->sequence = frame->sequence;
-	peer->heard_ns = now_ns;
+	peer->last_rx_ns = now_ns;
 	peer->version = frame->version;
-	/* What it has sent while it said that it would not obey is no defiance. */
+	/* Frames from before it obeyed are no defiance. */
 	if (peer->obeys != frame->obeys || peer->ignores != frame->ignores)
 		peer->defied = 0;
 	peer->obeys = frame->obeys;
@@ -51,10 +51,10 @@ bool prioflow_peer_hear(struct prioflow_link *link, const struct prioflow_frame 
 	peer->ring = frame->ring;
 	peer->reaction_us = frame->reaction_us;
 	/* Any frame since the last confirmation will do: others may be on their way. */
-	if (frame->version > 1 && frame->heard_instance == link->instance &&
-	    ((s32)(frame->heard_sequence - peer->confirmed) > 0 ||
-	     frame->heard_sequence == link->sequence)) {
-		peer->confirmed = frame->heard_sequence;
+	if (frame->version > 1 && frame->acked_instance == link->instance &&
+	    ((s32)(frame->acked_sequence - peer->confirmed) > 0 ||
+	     frame->acked_sequence == link->sequence)) {
+		peer->confirmed = frame->acked_sequence;
 		peer->confirmed_ns = now_ns;
 	}
 	return true;
@@ -83,7 +83,7 @@ unlock:
 	spin_unlock(&port->lock);
 }
 
-/* PRIOFLOW_PEER_*; @request: what the peer is asked to pause. */
+/* PRIOFLOW_PEER_*; @request: what the peer is requested to pause. */
 u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns)
 {
 	const struct prioflow_peer *peer = &link->peer;
@@ -92,14 +92,14 @@ u8 prioflow_peer_state(const struct prioflow_link *link, u16 request, u64 now_ns
 		return PRIOFLOW_PEER_UNKNOWN;
 	if (prioflow_link_is_standard(link->mode))
 		return peer->defies ? PRIOFLOW_PEER_DEFIES : PRIOFLOW_PEER_UNKNOWN;
-	if (!peer->heard_ns)
-		return now_ns - peer->since_ns < PRIOFLOW_SILENCE_NS ? PRIOFLOW_PEER_UNKNOWN :
+	if (!peer->last_rx_ns)
+		return now_ns - peer->since_ns < PRIOFLOW_PEER_TIMEOUT_NS ? PRIOFLOW_PEER_UNKNOWN :
 								       PRIOFLOW_PEER_SILENT;
 	if (peer->version == 1)
 		return peer->defies ? PRIOFLOW_PEER_DEFIES : PRIOFLOW_PEER_UNKNOWN;
-	if (now_ns - peer->heard_ns > PRIOFLOW_SILENCE_NS)
+	if (now_ns - peer->last_rx_ns > PRIOFLOW_PEER_TIMEOUT_NS)
 		return PRIOFLOW_PEER_SILENT;
-	if (now_ns - peer->confirmed_ns > PRIOFLOW_SILENCE_NS)
+	if (now_ns - peer->confirmed_ns > PRIOFLOW_PEER_TIMEOUT_NS)
 		return PRIOFLOW_PEER_RECEIVES_NOTHING;
 	if (peer->ignores)
 		return PRIOFLOW_PEER_IGNORES;

@@ -225,7 +225,7 @@ void prioflow_port_set_send_level(struct prioflow_port *port, u8 level, u64 life
 	spin_unlock_bh(&port->lock);
 }
 
-/* Requests from the peer what any requester wants to be paused. */
+/* Requests a pause of the levels of all requesters from the peer. */
 static void prioflow_port_update_request(struct prioflow_port *port)
 {
 	u16 mask = 0;
@@ -244,7 +244,7 @@ static void prioflow_port_update_request(struct prioflow_port *port)
 	prioflow_event(port, PRIOFLOW_CMD_LEVELS, ktime_get_ns());
 }
 
-/* Stores the levels that one requester wants the peer to pause. */
+/* Stores the levels that one requester has the peer pause. */
 void prioflow_port_request(struct prioflow_port *port, enum prioflow_requester requester, u16 mask)
 {
 	lockdep_assert_held(&port->lock);

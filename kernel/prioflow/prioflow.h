@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * prioflow: 16 strict priority levels, of which a device can be told to pause some, and the
- * frames by which the other end of the wire does that.
+ * prioflow: 16 strict priority levels, of which a device can pause some, and the frames by
+ * which the other end of the wire does that.
  *
  * A *port* is the state of a network device: its paused levels, and its *link* with the
  * peer. All prioflow qdiscs of the device share the port, so that a pause applies to all
@@ -95,8 +95,8 @@ struct prioflow_peer {
 	u32 instance;
 	u32 sequence;
 	u32 confirmed;			/* last sequence of ours that it has received */
-	u64 confirmed_ns;		/* when it told; at first the link's start */
-	u64 heard_ns;			/* its last frame; 0: none yet */
+	u64 confirmed_ns;		/* when that was received; at first the link's start */
+	u64 last_rx_ns;			/* its last frame; 0: none yet */
 	u32 defied;			/* frames of requested levels since the last request */
 	bool defies;			/* they were too many to have been in flight, once */
 	u64 since_ns;			/* start of the link, or of its carrier */

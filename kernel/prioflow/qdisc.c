@@ -182,7 +182,7 @@ static int prioflow_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	if (unlikely(skb->skb_iif || prioflow_socket_is_charged(skb) || skb_is_gso(skb) ||
 		     READ_ONCE(q->port->protects)))
 		return prioflow_add_packet(skb, sch, number, to_free);
-	if (prioflow_can_bypass(sch, skb)) {
+	if (prioflow_can_bypass(sch)) {
 		prioflow_bypass_put(sch, skb, number);
 		return NET_XMIT_SUCCESS;
 	}

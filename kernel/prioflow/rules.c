@@ -150,6 +150,7 @@ bool prioflow_rules_exist(const struct prioflow_net *net)
 {
 	u32 kind;
 
+	ASSERT_RTNL();
 	for (kind = 0; kind < PRIOFLOW_RULES_KINDS; kind++)
 		if (rcu_access_pointer(net->rules[kind]))
 			return true;

@@ -77,7 +77,7 @@ static void prioflow_rx_pause(struct prioflow_port *port, const u8 *from,
 	spin_lock(&port->lock);
 	if (!prioflow_rx_within_rate(port, now_ns))
 		goto unlock;
-	link->peer.heard_ns = now_ns;
+	link->peer.last_rx_ns = now_ns;
 	ether_addr_copy(link->peer.address, from);
 	prioflow_port_expire(port, now_ns);
 	for (i = 0; i < PRIOFLOW_PRIORITIES; i++)

@@ -68,7 +68,7 @@ enum {
 	TCA_PRIOFLOW_REACTION,		/* u32, us: XOFF to last frame, without the rings */
 	TCA_PRIOFLOW_RING,		/* u32, most frames in the rings of both ends */
 	TCA_PRIOFLOW_ROOM,		/* u32, forwarded frames per queue and level; 0: computed */
-	TCA_PRIOFLOW_SCOPE,		/* u8, PRIOFLOW_SCOPE_*: what the peer is asked to pause */
+	TCA_PRIOFLOW_SCOPE,		/* u8, PRIOFLOW_SCOPE_*: what the peer is requested to pause */
 	TCA_PRIOFLOW_OBEY,		/* u8: the peer can pause the levels below; default: 15 */
 	TCA_PRIOFLOW_PROPAGATE,		/* u8: whether frames for this port may pause other ports */
 
@@ -153,7 +153,7 @@ struct tc_prioflow_by {
 /* TCA_STATS_APP of the qdisc. */
 struct tc_prioflow_xstats {
 	__u16 paused;		/* mask of levels that the device does not send */
-	__u16 request;		/* mask of levels that the peer is asked to pause */
+	__u16 request;		/* mask of levels that the peer is requested to pause */
 	__u32 unused;
 	struct tc_prioflow_level level[PRIOFLOW_LEVELS];
 	struct tc_prioflow_link link;
@@ -192,7 +192,7 @@ enum {
 	PRIOFLOW_A_UNSPEC,
 	PRIOFLOW_A_IFINDEX,		/* u32; of a receiver: the device it is bound to, or 0 */
 	PRIOFLOW_A_PAUSED,		/* u16, mask of levels that the device does not send */
-	PRIOFLOW_A_REQUEST,		/* u16, mask of levels that the peer is asked to pause */
+	PRIOFLOW_A_REQUEST,		/* u16, mask of levels that the peer is requested to pause */
 	PRIOFLOW_A_TIME,		/* u64, ns of CLOCK_MONOTONIC */
 	PRIOFLOW_A_PAD,
 	PRIOFLOW_A_PEER_STATE,		/* u8, PRIOFLOW_PEER_* */

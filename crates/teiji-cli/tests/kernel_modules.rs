@@ -114,7 +114,7 @@ fn the_interrupt_of_a_nic_is_handled_by_its_cpu() {
 fn an_overloaded_processor_does_not_end_a_pause() {
     let script = repository().join("tests/kernel/prioflow/overload.sh");
     let script = script.to_str().unwrap();
-    for kernel in ["debian:6.1", "debian:6.12-rt"] {
+    for kernel in ["debian:6.1", "debian:6.12-rt", "debian:newest-rt"] {
         let result = teiji(&["lab", "suite", "--kernel", kernel, "--cpus", "2", script]);
         assert_eq!(result.code, 0, "{}{}", result.out, result.err);
         assert!(result.out.contains("0 sentences skipped"), "nothing was tried:\n{}", result.out);

@@ -23,7 +23,7 @@ static void parse(const char *hex)
 	if (verdict == PRIOFLOW_FRAME_GOOD)
 		printf("%u %u %u %u %u %u %u %u %u %u %u\n", frame.version, frame.mask,
 		       frame.lifetime_ms, frame.instance, frame.sequence, frame.obeys,
-		       frame.ignores, frame.heard_instance, frame.heard_sequence,
+		       frame.ignores, frame.acked_instance, frame.acked_sequence,
 		       frame.ring, frame.reaction_us);
 	else
 		puts(words[verdict]);
@@ -44,7 +44,7 @@ int main(void)
 			struct prioflow_frame frame = {
 				.mask = f[0], .lifetime_ms = f[1], .instance = f[2],
 				.sequence = f[3], .obeys = f[4], .ignores = f[5],
-				.heard_instance = f[6], .heard_sequence = f[7],
+				.acked_instance = f[6], .acked_sequence = f[7],
 				.ring = f[8], .reaction_us = f[9],
 			};
 			__u8 octets[PRIOFLOW_FRAME_SIZE];

@@ -21,8 +21,8 @@ f.obeys = ProtoField.uint8("prioflow.obeys", "Obeys requests to pause levels bel
 f.ignores = ProtoField.bool("prioflow.ignores", "Its pause-storm watchdog ignores requests", 8, nil, 1)
 f.ring = ProtoField.uint16("prioflow.ring", "Its headroom covers frames in rings")
 f.reaction = ProtoField.uint32("prioflow.reaction", "Its headroom covers microseconds")
-f.heard_instance = ProtoField.uint32("prioflow.heard_instance", "Has received: instance", base.HEX)
-f.heard_sequence = ProtoField.uint32("prioflow.heard_sequence", "Has received: sequence")
+f.acked_instance = ProtoField.uint32("prioflow.acked_instance", "Has received: instance", base.HEX)
+f.acked_sequence = ProtoField.uint32("prioflow.acked_sequence", "Has received: sequence")
 local malformed = ProtoExpert.new("prioflow.malformed", "Malformed: it is not obeyed",
     expert.group.MALFORMED, expert.severity.ERROR)
 prioflow.experts = { malformed }
@@ -98,8 +98,8 @@ function prioflow.dissector(buffer, pinfo, tree)
     if buffer:len() >= 32 and buffer(7, 1):uint() >= 2 then
         part:add(f.obeys, buffer(20, 1))
         part:add(f.ignores, buffer(21, 1))
-        part:add(f.heard_instance, buffer(24, 4))
-        part:add(f.heard_sequence, buffer(28, 4))
+        part:add(f.acked_instance, buffer(24, 4))
+        part:add(f.acked_sequence, buffer(28, 4))
         part:add(f.ring, buffer(22, 2))
         if buffer:len() >= 36 then part:add(f.reaction, buffer(32, 4)) end
     end

@@ -6,9 +6,11 @@
 # module: prioflow
 # module: macvlan
 # module: bridge
+# module: veth
 # package: iproute2
 # package: ethtool
 # package: iputils-arping
+# package: util-linux
 # package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
 . /suite/lib
@@ -51,7 +53,20 @@ equal "a guest's frames of flow control are dropped" 5 "$(foreign)"
 equal "and the peer obeys none" 0 "$(transmit_level)"
 # One of the peer's own, which come each second.
 timely within "nor receives them" 0 1 $(($(count received) - before))
-contains "status warns" "5 level frames of other senders" "$(b teiji flow status v0p)"
+must b tc qdisc del dev v0p root
+must b tc qdisc add dev v0p root handle 1: prioflow
+for type in 8808 88b5; do
+    forge 0800 "0180c2000001$(plain "$peer")$type$(frame 15 1000 1 77)"
+done
+sleep 0.2
+equal "a guest's level frames are dropped at a port without a link" "2 0" "$(foreign) $(transmit_level)"
+must b tc qdisc del dev v0p root
+must b tc qdisc add dev v0p root handle 1: prioflow link mac-control storm $((10000 * slow))
+for type in 8808 88b5; do
+    forge 8808 "0180c2000001$(plain "$peer")$type$(frame 15 1000 1 77)"
+done
+sleep 0.2
+contains "status warns" "2 level frames of other senders" "$(b teiji flow status v0p)"
 
 # Its network control is as that of a bridge: the peer can pause it.
 must ip -n G address add 10.0.0.9/24 dev guest
@@ -192,5 +207,20 @@ dropped_at() { b tc -s qdisc show dev w0p | awk '$1 == "Sent" { print $7 + 0; ex
 check "they are dropped and counted" sh -c "[ $(dropped_at) -gt 0 ]"
 kill -9 "$(cat bulk.pid)"
 ip netns del C
+
+# Root of a user namespace may have links of its own, whose threads are ordinary ones.
+rm -f inside
+[ -p go ] || mkfifo go
+exec 4<>go
+unshare -Urn sh -c 'ip link add u0 type veth peer name u1 && ip link set u0 up && ip link set u1 up &&
+    tc qdisc add dev u0 root prioflow link pause && echo $? >inside; read -r done' <&4 >user.log 2>&1 &
+user=$!
+must wait_for 10 test -s inside
+thread=$(b teiji flow status v0p --json | tr -d ' \n' | sed 's/.*"thread":\([0-9]*\).*/\1/')
+contains "the initial user namespace's thread is real-time" SCHED_FIFO "$(chrt -p "$thread")"
+thread=$(grep -lx prioflow/u0 /proc/[0-9]*/comm | cut -d / -f 3)
+contains "another one's is not" SCHED_OTHER "$(chrt -p "$thread")"
+echo >&4
+wait $user
 wire_down
 end
