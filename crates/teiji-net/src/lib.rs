@@ -63,7 +63,6 @@ pub mod flow_events;
 pub mod flow_rules;
 mod free_pages;
 mod host;
-pub mod idle_latency;
 pub mod in_place;
 pub mod interrupts;
 pub mod keeper;

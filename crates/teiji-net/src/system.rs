@@ -2,6 +2,7 @@
 //! threads of its CPUs, budgets, the limit of real-time threads. They are the
 //! machine's, not a namespace's.
 
+pub mod idle_latency;
 mod remember;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,6 @@ use thiserror::Error;
 use crate::before::KernelBefore;
 use crate::cause::Cause;
 use crate::fair_server::{self, FAIR_SERVERS, FairServer};
-use crate::idle_latency;
 use crate::netlink::KernelError;
 use crate::threads::{self, KernelThread};
 

@@ -1,9 +1,8 @@
 //! What a kernel has before a plan changes it, as plain commands: they keep it in a
 //! variable of the shell, and put it back from there.
 
-use super::{RT_RUNTIME, SystemSetting, sysctl_name, thread_name};
+use super::{RT_RUNTIME, SystemSetting, idle_latency, sysctl_name, thread_name};
 use crate::fair_server::FAIR_SERVERS;
-use crate::idle_latency;
 
 impl SystemSetting {
     /// The variable that keeps what there was.

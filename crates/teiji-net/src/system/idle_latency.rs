@@ -10,10 +10,10 @@ use std::path::Path;
 
 use teiji_core::time::Span;
 
+use super::SystemRefusal;
 use crate::before::KernelBefore;
 use crate::cpus;
 use crate::netlink::KernelError;
-use crate::system::SystemRefusal;
 
 /// What it is called in findings, of this CPU or of all.
 pub(crate) fn name(cpu: Option<u16>) -> String {
