@@ -2,7 +2,7 @@
 //! has changed nothing.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -18,10 +18,15 @@ use teiji_record::summary::Testbed;
 use teiji_record::{LabManifest, Manifest, RunFolder};
 use teiji_why::document::MemberFlow;
 use teiji_why::hooks::{self, Hook};
+use teiji_why::path::Finder;
+use teiji_why::perfetto::{self, FlowPaths};
+use teiji_why::recorded::Builder;
 use teiji_why::stream::{Clock, Stream};
+use teiji_why::summary::Shown;
+use teiji_why::timeline::Timeline;
 use teiji_why::{Btf, Symbols};
 
-use crate::causes;
+use crate::causes::{self, subjects, sum_up};
 use crate::experiment_file;
 use crate::lab::{Hosting, Lab};
 use crate::member::{self, MemberFiles};
@@ -46,25 +51,38 @@ pub struct Repeat {
     lab: Lab,
 }
 
+/// What is asked about the frames of a member.
+pub struct Question<'a> {
+    /// Only about this flow, or these round trips.
+    pub flow: Option<&'a str>,
+    /// The frames that are shown.
+    pub shown: Shown,
+    /// Where a trace for Perfetto is written.
+    pub perfetto: Option<&'a Path>,
+}
+
 /// What a recorded member did.
-pub struct Trace {
+struct Trace {
     /// The functions of its kernel.
-    pub symbols: Symbols,
+    symbols: Symbols,
     /// The places that were watched.
-    pub hooks: Vec<Hook>,
+    hooks: Vec<Hook>,
     file: PathBuf,
     clock: Clock,
 }
 
 impl Trace {
-    /// Its events, from the beginning.
-    ///
-    /// # Errors
-    /// If the file cannot be opened.
-    pub fn stream(&self) -> anyhow::Result<Stream<BufReader<File>>> {
+    /// What the processors did.
+    fn timeline(&self) -> anyhow::Result<Timeline> {
         let file = File::open(&self.file)
             .with_context(|| format!("cannot read {}", self.file.display()))?;
-        Ok(Stream::new(BufReader::with_capacity(1 << 20, file), self.clock))
+        let mut builder = Builder::new(&self.hooks, &self.symbols);
+        for events in Stream::new(BufReader::with_capacity(1 << 20, file), self.clock) {
+            for event in &events.context("the trace cannot be read")? {
+                builder.add(event);
+            }
+        }
+        Ok(builder.finish())
     }
 }
 
@@ -153,11 +171,66 @@ impl Repeat {
         &self.manifest.seeds
     }
 
-    /// Repeats a member and records it, into `dir`.
+    /// Repeats a member and records it: what delayed the frames of its flows and round trips.
     ///
     /// # Errors
-    /// If the records are not those of the run: then the recording would explain another one.
-    pub fn record(
+    /// If the records are not those of the run: then the recording would explain another one. If
+    /// the frame in question has no path, or a file cannot be written.
+    pub fn explain(
+        &self,
+        case: &Case,
+        seed: u64,
+        question: &Question<'_>,
+        stop: &StopFlag,
+        progress: &dyn Progress,
+    ) -> anyhow::Result<Vec<MemberFlow>> {
+        let Question { flow, shown, perfetto } = *question;
+        let dir = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let trace = self.record(case, seed, dir.path(), stop, progress)?;
+        let finder = Finder { timeline: &trace.timeline()?, symbols: &trace.symbols };
+        let mut found = Vec::new();
+        let mut paths = Vec::new();
+        for subject in subjects(&case.scenario) {
+            if flow.is_some_and(|flow| flow != subject.name) {
+                continue;
+            }
+            let frames = subject.paths(&finder);
+            let mut causes = sum_up(&finder, &frames, shown);
+            // Those that the recording has not seen at all.
+            let planned = usize::try_from(subject.planned).unwrap_or(0);
+            causes.unknown += planned.saturating_sub(frames.len());
+            paths.push((subject.name, frames));
+            found.push(MemberFlow {
+                case: case.name.clone(),
+                seed,
+                flow: subject.name.to_owned(),
+                round_trips: subject.round_trips,
+                tracing: None,
+                causes,
+            });
+        }
+        if let Some(file) = perfetto {
+            let flows: Vec<FlowPaths<'_>> =
+                paths.iter().map(|(name, frames)| (*name, frames.as_slice())).collect();
+            let written = File::create(file).and_then(|created| {
+                let mut out = BufWriter::new(created);
+                perfetto::write(&mut out, &finder, &flows)?;
+                out.flush()
+            });
+            written.with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        let nothing = found.iter().all(|one| one.causes.shown.is_empty());
+        if let (Some(flow), Shown::Number(number), true) = (flow, shown, nothing) {
+            bail!(
+                "{flow}:{number} of {} has no path: it was not sent, it was lost, or no timer woke its sender",
+                case.name
+            )
+        }
+        Ok(found)
+    }
+
+    /// Repeats a member and records it, into `dir`.
+    fn record(
         &self,
         case: &Case,
         seed: u64,

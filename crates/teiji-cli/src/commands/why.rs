@@ -1,7 +1,5 @@
 //! `teiji why`: what delayed the frames of a run.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -10,14 +8,9 @@ use teiji_core::time::Span;
 use teiji_experiment::Case;
 use teiji_record::RunFolder;
 use teiji_record::summary::Testbed;
-use teiji_run::causes::{self, subjects, sum_up};
-use teiji_run::trace::{Repeat, Trace};
-use teiji_why::document::MemberFlow;
-use teiji_why::path::Finder;
-use teiji_why::perfetto::{self, FlowPaths};
-use teiji_why::recorded::Builder;
+use teiji_run::causes::{self, subjects};
+use teiji_run::trace::{Question, Repeat};
 use teiji_why::summary::{FlowCauses, Shown};
-use teiji_why::timeline::Timeline;
 
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
@@ -105,12 +98,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             }
         }
     }
+    let shown = match (&args.frame, args.over) {
+        (Some((_, number)), _) => Shown::Number(*number),
+        (None, Some(over)) => Shown::Over(over.as_ns() * 1000),
+        (None, None) => Shown::Slowest(args.worst),
+    };
+    let flow = args.frame.as_ref().map(|(flow, _)| flow.as_str());
+    let question = Question { flow, shown, perfetto: args.perfetto.as_deref() };
     let mut all = Vec::new();
     for case in cases {
-        let dir = tempfile::tempdir().context("cannot make a temporary folder")?;
-        let trace = repeat.record(case, seed, dir.path(), &stop, &progress)?;
-        let timeline = timeline(&trace)?;
-        let found = flows(args, case, seed, &trace, &timeline)?;
+        let found = repeat.explain(case, seed, &question, &stop, &progress)?;
         if !args.json {
             for one in &found {
                 output::text(teiji_report::terminal::causes(one, &terminal::glyphs()))?;
@@ -198,69 +195,6 @@ fn chosen_cases<'a>(args: &Args, repeat: &'a Repeat) -> anyhow::Result<Vec<&'a C
         mistake!("the run has no case `{name}`; it has {}", names.join(", "))
     };
     Ok(vec![case])
-}
-
-fn timeline(trace: &Trace) -> anyhow::Result<Timeline> {
-    let mut builder = Builder::new(&trace.hooks, &trace.symbols);
-    for events in trace.stream()? {
-        for event in &events.context("the trace cannot be read")? {
-            builder.add(event);
-        }
-    }
-    Ok(builder.finish())
-}
-
-/// The flows of a case whose frames are known.
-fn flows(
-    args: &Args,
-    case: &Case,
-    seed: u64,
-    trace: &Trace,
-    timeline: &Timeline,
-) -> anyhow::Result<Vec<MemberFlow>> {
-    let finder = Finder { timeline, symbols: &trace.symbols };
-    let mut found = Vec::new();
-    let mut paths = Vec::new();
-    for subject in subjects(&case.scenario) {
-        let shown = match (&args.frame, args.over) {
-            (Some((name, _)), _) if *name != subject.name => continue,
-            (Some((_, number)), _) => Shown::Number(*number),
-            (None, Some(over)) => Shown::Over(over.as_ns() * 1000),
-            (None, None) => Shown::Slowest(args.worst),
-        };
-        let frames = subject.paths(&finder);
-        let mut causes = sum_up(&finder, &frames, shown);
-        // Those that the recording has not seen at all.
-        let planned = usize::try_from(subject.planned).unwrap_or(0);
-        causes.unknown += planned.saturating_sub(frames.len());
-        paths.push((subject.name, frames));
-        found.push(MemberFlow {
-            case: case.name.clone(),
-            seed,
-            flow: subject.name.to_owned(),
-            round_trips: subject.round_trips,
-            tracing: None,
-            causes,
-        });
-    }
-    if let Some(file) = &args.perfetto {
-        let flows: Vec<FlowPaths<'_>> =
-            paths.iter().map(|(name, frames)| (*name, frames.as_slice())).collect();
-        let written = File::create(file).and_then(|created| {
-            let mut out = BufWriter::new(created);
-            perfetto::write(&mut out, &finder, &flows)?;
-            out.flush()
-        });
-        written.with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    let nothing = found.iter().all(|one| one.causes.shown.is_empty());
-    if let Some((name, number)) = args.frame.as_ref().filter(|_| nothing) {
-        bail!(
-            "{name}:{number} of {} has no path: it was not sent, it was lost, or no timer woke its sender",
-            case.name
-        )
-    }
-    Ok(found)
 }
 
 #[cfg(test)]
