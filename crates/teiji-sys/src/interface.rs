@@ -2,12 +2,10 @@
 //!
 //! Every function looks into the network namespace of the calling thread.
 
-pub(crate) mod name;
-
 use teiji_core::wire::MacAddr;
 
+pub use crate::interface_name::{InterfaceError, InterfaceName, names};
 use crate::ioctl;
-pub use name::{InterfaceError, InterfaceName, names};
 
 /// `ARPHRD_ETHER`: the hardware type of Ethernet.
 const ETHERNET: u16 = 1;

@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::{SysError, check};
-use crate::interface::name::{InterfaceError, InterfaceName};
+use crate::interface_name::{InterfaceError, InterfaceName};
 
 /// A request structure that the kernel reads and writes in place: plain
 /// numbers and byte arrays, for which every bit pattern is valid.

@@ -54,6 +54,7 @@ pub mod tracefs;
 pub mod wait;
 
 mod detached;
+mod interface_name;
 mod ioctl;
 mod time64;
 
