@@ -10,7 +10,7 @@ pub mod ip;
 pub mod probe;
 
 pub use echo::Echo;
-pub use ethernet::{EtherType, EthernetHeader, MacAddr, VlanTag};
+pub use ethernet::{EtherType, EthernetHeader, MacAddr, Tci, VlanTag};
 pub use probe::Probe;
 
 use std::net::IpAddr;
@@ -139,7 +139,7 @@ mod tests {
         EthernetHeader {
             destination: MacAddr([2, 0, 0, 0, 0, 2]),
             source: MacAddr([2, 0, 0, 0, 0, 1]),
-            vlan: Some(VlanTag { pcp: 5, id: 10 }),
+            vlan: VlanTag::new(10, 5).map(Tci::from),
             ethertype: EtherType::IPV4,
         }
         .emit(&mut frame);
@@ -147,7 +147,7 @@ mod tests {
         probe.emit(&mut payload);
         ip::emit_udp4([10, 0, 0, 1], [10, 0, 0, 2], 4000, TEIJI_UDP_PORT, &payload, &mut frame);
         let parsed = parse(&frame).unwrap();
-        assert_eq!(parsed.ethernet.vlan, Some(VlanTag { pcp: 5, id: 10 }));
+        assert_eq!(parsed.ethernet.vlan, Some(Tci(0xA00A)));
         assert_eq!(parsed.udp.unwrap().destination_port, TEIJI_UDP_PORT);
         assert_eq!(parsed.payload.len(), 64);
         assert_eq!(parsed.probe(), Some(probe));

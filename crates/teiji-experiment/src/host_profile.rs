@@ -111,6 +111,8 @@ fn table(key: &str, table: Table) -> Entry {
 
 #[cfg(test)]
 mod tests {
+    use teiji_core::domain::RtPriority;
+
     use super::*;
     use crate::scenario::{Policy, Qdisc};
 
@@ -145,10 +147,10 @@ qdisc = { kind = \"cbs\", bandwidth = \"9Mbit/s\" }
         let found = profile(TEXT, "timed").unwrap().unwrap();
         assert_eq!(found.left_out, ["cpu", "line.mac"]);
         let read = Profile::parse(&found.text, "p.toml").unwrap();
-        assert_eq!(read.system.ksoftirqd, Some(Policy::Fifo(1)));
+        assert_eq!(read.system.ksoftirqd, Some(Policy::Fifo(RtPriority::LEAST)));
         let [port] = &read.ports[..] else { panic!("{}", found.text) };
         assert_eq!((port.interface.as_str(), port.nic.queues), ("enp3s0.5", Some(4)));
-        assert_eq!(port.processing.irq.policy, Some(Policy::Fifo(60)));
+        assert_eq!(port.processing.irq.policy, RtPriority::new(60).map(Policy::Fifo));
         assert!(matches!(port.qdisc.as_ref().unwrap().root, Qdisc::Etf(_)), "{}", found.text);
         let plain = profile(TEXT, "plain").unwrap().unwrap();
         assert!(!plain.text.contains("etf"), "{}", plain.text);

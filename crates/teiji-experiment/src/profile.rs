@@ -253,7 +253,7 @@ pub fn flow_control(interface: &str, settings: &Prioflow) -> String {
 mod tests {
     use teiji_core::time::Span;
 
-    use teiji_core::domain::Level;
+    use teiji_core::domain::{Level, RtPriority};
 
     use super::*;
     use crate::scenario::{LevelSource, LinkMode, PauseScope, Policy, Qdisc};
@@ -264,11 +264,11 @@ mod tests {
                     moderation = { rx = \"0us\" }\nirq = { priority = 50 }\n\n[ports.\"enp3s0.5\".qdisc]\n\
                     kind = \"etf\"\ndelta = \"150us\"\noffload = true\n";
         let profile = Profile::parse(text, "drive.toml").unwrap();
-        assert_eq!(profile.system.ksoftirqd, Some(Policy::Fifo(1)));
+        assert_eq!(profile.system.ksoftirqd, Some(Policy::Fifo(RtPriority::LEAST)));
         let [port] = &profile.ports[..] else { panic!("{profile:?}") };
         assert_eq!((port.nic.queues, port.nic.eee), (Some(4), Some(false)));
         assert_eq!(port.nic.moderation.rx, Some(Span::ZERO));
-        assert_eq!(port.processing.irq.policy, Some(Policy::Fifo(50)));
+        assert_eq!(port.processing.irq.policy, RtPriority::new(50).map(Policy::Fifo));
         assert!(matches!(port.qdisc.as_ref().unwrap().root, Qdisc::Etf(_)));
         let default = Profile::parse("[ports.a.qdisc]\nkind = \"default\"\n", "a.toml").unwrap();
         assert_eq!(default.ports[0].qdisc, None);

@@ -162,12 +162,13 @@ fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_twelve_cells()
         };
         // Headers of Ethernet, IPv4 and UDP.
         assert_eq!(14 + 20 + 8 + payload, u16::from(number("traffic", "packet_bytes")));
-        let irq = Policy::Fifo(number("rt_priority", "ethernet_irq_thread"));
-        assert_eq!(board.ports[0].processing.irq.policy, Some(irq));
+        let irq = RtPriority::new(number("rt_priority", "ethernet_irq_thread")).map(Policy::Fifo);
+        assert!(irq.is_some());
+        assert_eq!(board.ports[0].processing.irq.policy, irq);
         let loads: Vec<&str> = case.scenario.loads.iter().map(|load| load.name()).collect();
         cells.push((loads.concat(), board.system.ksoftirqd.unwrap(), case.paper_result.clone()));
     }
-    let (other, rt1) = (Policy::Other, Policy::Fifo(1));
+    let (other, rt1) = (Policy::Other, Policy::Fifo(RtPriority::LEAST));
     let mut wanted = Vec::new();
     for what in ["jitter", "rtt"] {
         let cell = |load: &str, policy, key: &str| {
@@ -449,8 +450,8 @@ fn a_case_that_changes_a_threads_policy_starts_from_an_empty_table() {
         let host = &case(&experiment, name).scenario.hosts[0];
         (host.system.ksoftirqd, host.ports[0].processing.irq.clone())
     };
-    let irq = |priority| Irq { policy: Some(Policy::Fifo(priority)), cpus: Some(vec![0, 1]) };
-    assert_eq!(asked("a"), (Some(Policy::Fifo(1)), irq(50)));
+    let irq = |priority| Irq { policy: RtPriority::new(priority).map(Policy::Fifo), cpus: Some(vec![0, 1]) };
+    assert_eq!(asked("a"), (Some(Policy::Fifo(RtPriority::LEAST)), irq(50)));
     assert_eq!(asked("b"), (Some(Policy::Other), irq(60)));
 }
 

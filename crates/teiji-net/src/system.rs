@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_not_there_is_refused_with_those_that_are() {
         let all = threads(&["rcuc/0", "irq/24-eth0", "ksoftirqd/0"]);
-        let setting = |name, cpu| SystemSetting::Threads { name, cpu, policy: Policy::Fifo(1) };
+        let setting = |name, cpu| SystemSetting::Threads { name, cpu, policy: Policy::Other };
         let refusal = |setting: SystemSetting| {
             setting.inspect(&all, &mut KernelBefore::default()).unwrap_err().to_string()
         };

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{PAPER_MAP, UDP4, UDP6, etf, paper_mqprio, pfifo, scenario};
+use teiji_core::domain::RtPriority;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{
@@ -293,10 +294,11 @@ fn interface_names_a_shell_would_take_apart_are_quoted() {
 fn prioritised() -> Scenario {
     let mut scenario = scenario(None, UDP4);
     scenario.wires[0].nic = Nic::Vtsn;
+    let priority = |number| RtPriority::new(number).unwrap();
     let host = &mut scenario.hosts[0];
     host.cpu = Some(1);
     host.system = System {
-        ksoftirqd: Some(Policy::Fifo(1)),
+        ksoftirqd: Some(Policy::Fifo(priority(1))),
         ktimers: Some(Policy::Other),
         netdev_budget: Some(200),
         netdev_budget_time: Some(Span::from_millis(12)),
@@ -306,10 +308,10 @@ fn prioritised() -> Scenario {
         idle_latency: Some(Span::from_micros(20)),
     };
     host.ports[0].processing = Processing {
-        irq: Irq { policy: Some(Policy::Fifo(50)), cpus: Some(vec![0, 1]) },
+        irq: Irq { policy: Some(Policy::Fifo(priority(50))), cpus: Some(vec![0, 1]) },
         napi: Napi {
             threaded: Some(true),
-            policy: Some(Policy::Rr(40)),
+            policy: Some(Policy::Rr(priority(40))),
             cpus: Some(vec![1]),
             defer_hard_irqs: Some(2),
             gro_flush_timeout: Some(Span::from_micros(20)),

@@ -1,6 +1,8 @@
 //! Scheduling of any thread of this machine, by its number: policy, priority, CPUs.
 #![expect(unsafe_code, reason = "sched_setscheduler and its kin take pointers")]
 
+use teiji_core::domain::RtPriority;
+
 use crate::error::{SysError, check};
 use crate::sched::CpuSet;
 
@@ -20,13 +22,13 @@ impl ThreadPolicy {
     pub const OTHER: Self = Self { policy: libc::SCHED_OTHER, priority: 0 };
 
     /// `SCHED_FIFO` at `priority`.
-    pub fn fifo(priority: u8) -> Self {
-        Self { policy: libc::SCHED_FIFO, priority: priority.into() }
+    pub fn fifo(priority: RtPriority) -> Self {
+        Self { policy: libc::SCHED_FIFO, priority: priority.get().into() }
     }
 
     /// `SCHED_RR` at `priority`.
-    pub fn rr(priority: u8) -> Self {
-        Self { policy: libc::SCHED_RR, priority: priority.into() }
+    pub fn rr(priority: RtPriority) -> Self {
+        Self { policy: libc::SCHED_RR, priority: priority.get().into() }
     }
 }
 
@@ -107,7 +109,8 @@ mod tests {
         with_other_thread(|tid| {
             let before = policy(tid).unwrap();
             assert_eq!(before, ThreadPolicy::OTHER);
-            for wanted in [ThreadPolicy::fifo(7), ThreadPolicy::rr(1)] {
+            let seven = RtPriority::new(7).unwrap();
+            for wanted in [ThreadPolicy::fifo(seven), ThreadPolicy::rr(RtPriority::LEAST)] {
                 match set_policy(tid, wanted) {
                     Ok(()) => assert_eq!(policy(tid).unwrap(), wanted),
                     Err(error) => {

@@ -16,10 +16,10 @@ pub use teiji_core::send_mode::LaunchMode;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use teiji_core::domain::{Pcp, SocketPriority, VlanId};
+use teiji_core::domain::SocketPriority;
 use teiji_core::time::{ClockId, Instant, Span, Tai};
 use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
-use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, VlanTag};
+use teiji_core::wire::{EthernetHeader, MacAddr, TEIJI_ETHERTYPE, Tci, VlanTag};
 use teiji_sys::clock;
 
 use crate::flow;
@@ -285,12 +285,7 @@ fn ethernet_header(
     destination: MacAddr,
     vlan: Option<VlanTag>,
 ) -> Result<Vec<u8>, TalkerError> {
-    if let Some(tag) = vlan {
-        if VlanId::new(tag.id).is_none() || Pcp::new(tag.pcp).is_none() {
-            return Err(TalkerError::Vlan { tag });
-        }
-    }
-    let source = interface::mac(interface)?;
+    let (source, vlan) = (interface::mac(interface)?, vlan.map(Tci::from));
     let mut header = Vec::new();
     EthernetHeader { destination, source, vlan, ethertype: TEIJI_ETHERTYPE }.emit(&mut header);
     Ok(header)

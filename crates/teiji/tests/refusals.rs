@@ -9,7 +9,6 @@ use teiji::listener::{ListenerConfig, ListenerError, Source};
 use teiji::talker::{Destination, LaunchMode, TalkerConfig, TalkerError};
 use teiji::{Listener, Schedule, Scheduling, Span, StopFlag, Talker, talker};
 use teiji_core::domain::{RtPriority, SocketPriority};
-use teiji_core::wire::VlanTag;
 use wire::{RX_MAC, RX_UDP4, Wire, now, schedule, udp};
 
 fn refusal(wire: &Wire, config: &TalkerConfig, frames: u64, schedule: &Schedule) -> TalkerError {
@@ -20,7 +19,7 @@ fn refusal(wire: &Wire, config: &TalkerConfig, frames: u64, schedule: &Schedule)
 fn impossible_runs_are_refused_with_the_next_step() {
     let Some(wire) = Wire::new() else { return };
     let good = wire::talker(udp(RX_UDP4));
-    let ethernet = |vlan| Destination::Ethernet { to: RX_MAC, vlan };
+    let ethernet = Destination::Ethernet { to: RX_MAC, vlan: None };
     let with = |change: fn(&mut TalkerConfig)| {
         let mut config = good.clone();
         change(&mut config);
@@ -41,15 +40,11 @@ fn impossible_runs_are_refused_with_the_next_step() {
             "a payload of 23 bytes is too short for the test header; use 24 or more",
         ),
         (
-            TalkerConfig { payload: 1_501, ..wire::talker(ethernet(None)) },
+            TalkerConfig { payload: 1_501, ..wire::talker(ethernet) },
             "a payload of 1501 bytes is too long for tx0; use 1500 or less",
         ),
         (
-            wire::talker(ethernet(Some(VlanTag { pcp: 8, id: 1 }))),
-            "VLAN 1 with priority 8 does not exist",
-        ),
-        (
-            TalkerConfig { interface: "lo".to_owned(), ..wire::talker(ethernet(None)) },
+            TalkerConfig { interface: "lo".to_owned(), ..wire::talker(ethernet) },
             "lo is not an Ethernet interface",
         ),
         (

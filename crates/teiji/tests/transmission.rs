@@ -12,7 +12,7 @@ use teiji::{
     talker,
 };
 use teiji_core::domain::{RtPriority, SocketPriority};
-use teiji_core::wire::VlanTag;
+use teiji_core::wire::{Tci, VlanTag};
 use teiji_sys::sched::{self, SchedError};
 use teiji_sys::socket::{Address, Queue, Receiver, Socket};
 use wire::{RX_MAC, RX_UDP4, TX_MAC, Wire, now, schedule, udp};
@@ -89,7 +89,7 @@ fn udp_over_ipv6_arrives_with_all_stamps() {
 #[test]
 fn raw_ethernet_frames_arrive_with_and_without_tag() {
     let Some(wire) = Wire::new() else { return };
-    for vlan in [None, Some(VlanTag { pcp: 5, id: 0 }), Some(VlanTag { pcp: 5, id: 10 })] {
+    for vlan in [None, VlanTag::new(0, 5), VlanTag::new(10, 5)] {
         let destination = Destination::Ethernet { to: RX_MAC, vlan };
         let listen = listen_to(Source::Ethernet { tagged: vlan.is_some() });
         let (sent, received) = transmit(&wire, &wire::talker(destination), &listen, Span::ZERO);
@@ -108,7 +108,7 @@ fn the_vlan_tag_is_on_the_wire() {
         tap.bind(&Address::link(index, EVERY_PROTOCOL)).unwrap();
         tap
     });
-    let vlan = Some(VlanTag { pcp: 5, id: 10 });
+    let vlan = VlanTag::new(10, 5);
     let config = wire::talker(Destination::Ethernet { to: RX_MAC, vlan });
     wire.tx(|| talker::run(&config, &schedule(Span::ZERO), 3, &StopFlag::new())).unwrap();
     let mut receiver = Receiver::new(64, 2_048);
@@ -119,7 +119,7 @@ fn the_vlan_tag_is_on_the_wire() {
             if let Some(probe) = frame.probe() {
                 let header = frame.ethernet;
                 assert_eq!((header.source, header.destination), (TX_MAC, RX_MAC));
-                assert_eq!((header.vlan, frame.payload.len()), (vlan, 64));
+                assert_eq!((header.vlan, frame.payload.len()), (vlan.map(Tci::from), 64));
                 seen.push(probe.seq);
             }
         }

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::{Pcp, VlanId};
+
 /// A MAC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MacAddr(pub [u8; 6]);
@@ -47,13 +49,41 @@ impl EtherType {
     pub const VLAN: Self = Self(0x8100);
 }
 
-/// The VLAN tag: priority code point and VLAN identifier.
+/// The VLAN tag of frames that are sent: priority code point and VLAN identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct VlanTag {
-    /// Priority code point, 0 to 7.
-    pub pcp: u8,
-    /// VLAN identifier, 0 (priority tag only) to 4094.
-    pub id: u16,
+    /// Priority code point.
+    pub pcp: Pcp,
+    /// VLAN identifier.
+    pub id: VlanId,
+}
+
+impl VlanTag {
+    /// `None` if the identifier or the priority code point is out of range.
+    pub const fn new(id: u16, pcp: u8) -> Option<Self> {
+        match (VlanId::new(id), Pcp::new(pcp)) {
+            (Some(id), Some(pcp)) => Some(Self { pcp, id }),
+            _ => None,
+        }
+    }
+}
+
+/// The control information of a VLAN tag as a frame has it. A captured frame may have the identifier
+/// 4095, too, which is reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tci(pub u16);
+
+impl Tci {
+    /// The VLAN identifier.
+    pub fn id(self) -> u16 {
+        self.0 & 0x0FFF
+    }
+}
+
+impl From<VlanTag> for Tci {
+    fn from(tag: VlanTag) -> Self {
+        Self((u16::from(tag.pcp.get()) << 13) | tag.id.get())
+    }
 }
 
 /// Destination, source, optional VLAN tag and type.
@@ -64,7 +94,7 @@ pub struct EthernetHeader {
     /// Where it comes from.
     pub source: MacAddr,
     /// The outermost 802.1Q tag.
-    pub vlan: Option<VlanTag>,
+    pub vlan: Option<Tci>,
     /// Type of the payload (after the tag).
     pub ethertype: EtherType,
 }
@@ -80,8 +110,7 @@ impl EthernetHeader {
         let mut vlan = None;
         if ethertype == EtherType::VLAN {
             let (tag, rest) = rest.split_first_chunk::<4>()?;
-            let tci = u16::from_be_bytes([tag[0], tag[1]]);
-            vlan = Some(VlanTag { pcp: (tci >> 13) as u8, id: tci & 0x0FFF });
+            vlan = Some(Tci(u16::from_be_bytes([tag[0], tag[1]])));
             ethertype = EtherType(u16::from_be_bytes([tag[2], tag[3]]));
             payload = rest;
         }
@@ -94,8 +123,7 @@ impl EthernetHeader {
     pub fn emit(&self, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.destination.0);
         frame.extend_from_slice(&self.source.0);
-        if let Some(tag) = self.vlan {
-            let tci = (u16::from(tag.pcp & 7) << 13) | (tag.id & 0x0FFF);
+        if let Some(Tci(tci)) = self.vlan {
             frame.extend_from_slice(&EtherType::VLAN.0.to_be_bytes());
             frame.extend_from_slice(&tci.to_be_bytes());
         }
@@ -111,19 +139,25 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_emitted_parses_back(
-            destination: [u8; 6], source: [u8; 6], pcp in 0_u8..8, id in 0_u16..4095, tagged: bool,
+            destination: [u8; 6], source: [u8; 6], vlan: Option<u16>,
             kind in (0x0600_u16..).prop_filter("a tag is not a payload type", |k| *k != 0x8100),
         ) {
             let header = EthernetHeader {
                 destination: MacAddr(destination),
                 source: MacAddr(source),
-                vlan: tagged.then_some(VlanTag { pcp, id }),
+                vlan: vlan.map(Tci),
                 ethertype: EtherType(kind),
             };
             let mut frame = Vec::new();
             header.emit(&mut frame);
             frame.push(0xAB);
             prop_assert_eq!(EthernetHeader::parse(&frame), Some((header, &[0xAB][..])));
+        }
+
+        #[test]
+        fn a_tag_has_its_identifier_on_the_wire(id in 0_u16..4095, pcp in 0_u8..8) {
+            let tci = Tci::from(VlanTag::new(id, pcp).unwrap());
+            prop_assert_eq!((tci.id(), tci.0 >> 13), (id, u16::from(pcp)));
         }
 
         #[test]

@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 
+use teiji_core::domain::RtPriority;
 use teiji_core::quantity::format_span;
 
 use super::Places;
@@ -14,7 +15,7 @@ use crate::scenario::{Policy, RtRuntime, System};
 /// The real-time priority of the kernel's RCU threads, `rcu_preempt`, `rcub/N` and `rcuc/N`: 1 unless
 /// `rcutree.kthread_prio` on its command line says otherwise (`CONFIG_RCU_BOOST`, on with
 /// PREEMPT_RT).
-const RCU_PRIORITY: u8 = 1;
+const RCU_PRIORITY: RtPriority = RtPriority::new(1).expect("from 1 to 99");
 
 pub(super) fn check(draft: &ScenarioDraft, places: &Places<'_>, log: &Log) {
     for (index, host) in draft.hosts.iter().enumerate() {

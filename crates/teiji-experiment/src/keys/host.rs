@@ -186,7 +186,7 @@ pub(crate) enum Scheduling {
 }
 
 /// Makes a policy of a priority.
-pub(crate) type Make = fn(u8) -> Policy;
+pub(crate) type Make = fn(RtPriority) -> Policy;
 
 /// The names of policies.
 pub(crate) const POLICIES: [(&str, Make); 3] =

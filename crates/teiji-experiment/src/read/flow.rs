@@ -242,7 +242,7 @@ fn read_transport(fields: &Fields<'_>, own_port: u16, log: &Log) -> Option<Trans
 fn read_vlan(fields: &Fields<'_>) -> Found<VlanTag> {
     fields.below(&flow::TAG, "the VLAN tag").and_then(|tag| {
         let (pcp, id) = (tag.settled(&flow::PCP), tag.settled(&flow::ID));
-        Some(VlanTag { pcp: pcp?.get(), id: id?.get() })
+        Some(VlanTag { pcp: pcp?, id: id? })
     })
 }
 

@@ -12,8 +12,8 @@ use crate::tree::{Node, Value};
 /// The keys `policy` and `priority` of a table; absent if neither is there.
 pub(crate) fn read(fields: &Fields<'_>, log: &Log) -> Found<Policy> {
     let kind = fields.choice("policy", &POLICIES);
-    let priority = RtPriority::read(&THREAD_PRIORITIES, "priority", fields).map(RtPriority::get);
-    let other = |make: Make| make(1) == Policy::Other;
+    let priority = RtPriority::read(&THREAD_PRIORITIES, "priority", fields);
+    let other = |make: Make| make(RtPriority::LEAST) == Policy::Other;
     match (kind, priority) {
         (Found::Wrong, _) | (_, Found::Wrong) => Found::Wrong,
         (Found::Absent, Found::Absent) => Found::Absent,

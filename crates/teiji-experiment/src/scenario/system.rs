@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use teiji_core::domain::RtPriority;
 use teiji_core::time::Span;
 
 use crate::keys::processing::Processing;
@@ -13,10 +14,10 @@ use crate::keys::processing::Processing;
 pub enum Policy {
     /// `SCHED_OTHER`: not in real time.
     Other,
-    /// `SCHED_FIFO` at this priority, 1 to 99.
-    Fifo(u8),
-    /// `SCHED_RR` at this priority, 1 to 99.
-    Rr(u8),
+    /// `SCHED_FIFO` at this priority.
+    Fifo(RtPriority),
+    /// `SCHED_RR` at this priority.
+    Rr(RtPriority),
 }
 
 /// As a report says it: `fifo 50`.

@@ -3,14 +3,14 @@
 use super::super::{PcapWriter, Precision};
 use super::*;
 use teiji_core::time::Instant;
-use teiji_core::wire::{EtherType, Probe, TEIJI_ETHERTYPE, VlanTag, ip};
+use teiji_core::wire::{EtherType, Probe, TEIJI_ETHERTYPE, Tci, ip};
 
 const MS: i64 = 1_000_000;
 const START: i64 = 1_700_000_000_000_000_000;
 
 fn ethernet(vlan: Option<u16>, ethertype: EtherType, content: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
-    let tag = vlan.map(|id| VlanTag { pcp: 3, id });
+    let tag = vlan.map(Tci);
     let (destination, source) = (MacAddr([2, 0, 0, 0, 0, 99]), MacAddr([2, 0, 0, 0, 0, 1]));
     EthernetHeader { destination, source, vlan: tag, ethertype }.emit(&mut frame);
     frame.extend_from_slice(content);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use teiji_core::wire::{MacAddr, ParsedFrame, Probe, UdpFlow};
+use teiji_core::wire::{MacAddr, ParsedFrame, Probe, Tci, UdpFlow};
 
 /// What all frames of a flow have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ impl FlowKey {
             interface,
             source: frame.ethernet.source,
             destination: frame.ethernet.destination,
-            vlan: frame.ethernet.vlan.map(|tag| tag.id),
+            vlan: frame.ethernet.vlan.map(Tci::id),
             ethertype: frame.ethernet.ethertype.0,
             udp: frame.udp,
             probe: probe.map(|p| p.flow),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use teiji_core::time::Instant;
-    use teiji_core::wire::{self, MacAddr, VlanTag};
+    use teiji_core::wire::{self, MacAddr, Tci};
 
     fn identity(frame: &[u8]) -> Identity {
         let parsed = wire::parse(frame).unwrap();
@@ -94,7 +94,7 @@ mod tests {
         EthernetHeader {
             destination: MacAddr([2, 0, 0, 0, 0, 99]),
             source: MacAddr([2, 0, 0, 0, 0, station]),
-            vlan: vlan.map(|id| VlanTag { pcp: 3, id }),
+            vlan: vlan.map(Tci),
             ethertype,
         }
         .emit(&mut frame);

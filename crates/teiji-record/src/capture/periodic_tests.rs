@@ -4,7 +4,7 @@ use super::super::{Filter, PcapWriter, PeriodSource, Precision};
 use super::*;
 use crate::summary::Testbed;
 use teiji_core::time::{Instant, Tai};
-use teiji_core::wire::{EtherType, EthernetHeader, MacAddr, Probe, TEIJI_ETHERTYPE, VlanTag, ip};
+use teiji_core::wire::{EtherType, EthernetHeader, MacAddr, Probe, TEIJI_ETHERTYPE, Tci, ip};
 
 const MS: i64 = 1_000_000;
 const START: i64 = 1_700_000_000_000_000_000;
@@ -15,7 +15,7 @@ fn ethernet(station: u8, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     EthernetHeader {
         destination: MacAddr([2, 0, 0, 0, 0, 99]),
         source: MacAddr([2, 0, 0, 0, 0, station]),
-        vlan: Some(VlanTag { pcp: 3, id: 10 }),
+        vlan: Some(Tci(10)),
         ethertype: EtherType(ethertype),
     }
     .emit(&mut frame);

@@ -3,7 +3,7 @@
 use teiji_core::domain::SocketPriority;
 use teiji_core::errno::{EAFNOSUPPORT, EINVAL, ENOPROTOOPT, EPERM};
 use teiji_core::time::Span;
-use teiji_core::wire::{Probe, VlanTag};
+use teiji_core::wire::Probe;
 use teiji_sys::error::SysError;
 use teiji_sys::interface::InterfaceError;
 use thiserror::Error;
@@ -28,12 +28,6 @@ pub enum TalkerError {
     /// Period, margin, priority, CPU or memory lock.
     #[error(transparent)]
     Cycle(#[from] CycleError),
-    /// Not a VLAN tag.
-    #[error("VLAN {} with priority {} does not exist; use VLAN 0 to 4094 and priority 0 to 7", tag.id, tag.pcp)]
-    Vlan {
-        /// The tag.
-        tag: VlanTag,
-    },
     /// The kernel grants no such send buffer.
     #[error(
         "a send buffer of {wanted} bytes is more than the kernel grants, which is {granted}: run as \
