@@ -17,7 +17,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use teiji_core::load::LoadKind;
 use teiji_core::time::Span;
-use teiji_core::wire::{MacAddr, VlanTag};
+use teiji_core::wire::ethernet::{self, MacAddr, VlanTag};
+use teiji_core::wire::ip::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER_LEN};
 
 pub use crate::keys::flow::Flow;
 pub use crate::keys::host::{Host, Ptp, System};
@@ -35,7 +36,6 @@ pub use nic::Nic;
 pub use prioflow::{LevelSource, LinkMode, PauseScope};
 pub use qdisc::{
     Cbs, FqCodel, Gate, Mqprio, Pfifo, Prio, Qdisc, QdiscTree, QueueRange, Taprio, TaprioMode,
-    largest_frame_on_the_wire,
 };
 pub use requirement::{AllowedLoss, Relation, RequiredCount, RequiredFigure, Requirement};
 pub use system::{Policy, RtRuntime};
@@ -342,21 +342,25 @@ pub enum Transport {
     },
 }
 
-/// Preamble and start delimiter, FCS, inter-frame gap (IEEE 802.3).
-const AROUND_A_FRAME: u64 = 8 + 4 + 12;
-/// The shortest frame, without FCS; the NIC pads up to it.
-const SHORTEST_FRAME: u64 = 60;
-
 impl Transport {
+    /// The most payload that fits into a frame.
+    #[expect(clippy::cast_possible_truncation, reason = "48 at most")]
+    pub const fn most_payload(self) -> u16 {
+        let headers = match self {
+            Self::Udp4 { .. } => IPV4_HEADER + UDP_HEADER_LEN,
+            Self::Udp6 { .. } => IPV6_HEADER + UDP_HEADER_LEN,
+            Self::Ethernet { .. } => 0,
+        };
+        ethernet::MOST_DATA - headers as u16
+    }
+
     /// The bytes that a frame with this payload occupies the wire for: everything
     /// around it included.
     pub fn octets(self, payload: u16) -> u64 {
-        let headers = match self {
-            Self::Udp4 { .. } => 14 + 20 + 8,
-            Self::Udp6 { .. } => 14 + 40 + 8,
-            Self::Ethernet { vlan: None } => 14,
-            Self::Ethernet { vlan: Some(_) } => 18,
-        };
-        (headers + u64::from(payload)).max(SHORTEST_FRAME) + AROUND_A_FRAME
+        let tag = if matches!(self, Self::Ethernet { vlan: Some(_) }) { ethernet::TAG } else { 0 };
+        // What the most payload leaves of the longest frame.
+        let headers = ethernet::LONGEST - self.most_payload() + tag;
+        let frame = u64::from(headers) + u64::from(payload);
+        frame.max(ethernet::SHORTEST.into()) + u64::from(ethernet::AROUND)
     }
 }

@@ -450,7 +450,10 @@ fn a_case_that_changes_a_threads_policy_starts_from_an_empty_table() {
         let host = &case(&experiment, name).scenario.hosts[0];
         (host.system.ksoftirqd, host.ports[0].processing.irq.clone())
     };
-    let irq = |priority| Irq { policy: RtPriority::new(priority).map(Policy::Fifo), cpus: Some(vec![0, 1]) };
+    let irq = |priority| Irq {
+        policy: RtPriority::new(priority).map(Policy::Fifo),
+        cpus: Some(vec![0, 1]),
+    };
     assert_eq!(asked("a"), (Some(Policy::Fifo(RtPriority::LEAST)), irq(50)));
     assert_eq!(asked("b"), (Some(Policy::Other), irq(60)));
 }

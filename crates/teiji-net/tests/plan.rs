@@ -8,7 +8,7 @@ use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
 use teiji_experiment::scenario::{
     Cbs, Gate, Host, Irq, Mqprio, Napi, Nic, Phc, Policy, Prio, Processing, Qdisc, QdiscTree,
-    QueueRange, RtRuntime, Scenario, System, Taprio, TaprioMode, Wire, largest_frame_on_the_wire,
+    QueueRange, RtRuntime, Scenario, System, Taprio, TaprioMode, Wire,
 };
 use teiji_net::{Binding, Plan};
 
@@ -102,7 +102,7 @@ fn a_vtsn_wire_prints_its_nic_its_gates_and_its_credits() {
     let cbs = Cbs::for_bandwidth(
         Rate::from_bps(20_000_000),
         Rate::from_bps(100_000_000),
-        largest_frame_on_the_wire(),
+        Cbs::LARGEST_FRAME,
         true,
     );
     let root = Qdisc::Taprio(Taprio {

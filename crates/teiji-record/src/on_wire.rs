@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use teiji_core::domain::SocketPriority;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
+use teiji_core::wire::ethernet;
 use teiji_experiment::{Case, Experiment, Flow, Qdisc, QdiscTree, Scenario, SendMode, Wire};
 use teiji_stats::gates::{self, Windows};
 use teiji_stats::shaping::{self, Reservation};
-use teiji_stats::wire::{self, PREAMBLE};
+use teiji_stats::wire;
 use teiji_stats::{
     GateStatistics, Series, ShapingStatistics, Wait, WireFrame, WireStatistics, median, waits,
 };
@@ -212,7 +213,7 @@ impl<'a> Direction<'a> {
 /// From the beginning of a frame at the near end to its stamp, which is of the end of the start
 /// delimiter at the far end.
 fn to_the_stamp(wire: &Wire) -> Span {
-    wire.delay.unwrap_or(Span::ZERO) + wire.rate.serialisation(PREAMBLE)
+    wire.delay.unwrap_or(Span::ZERO) + wire.rate.serialisation(ethernet::PREAMBLE.into())
 }
 
 fn qdiscs<'a>(scenario: &'a Scenario, host: &str, wire: &Wire) -> Option<&'a QdiscTree> {

@@ -1,11 +1,7 @@
 //! One frame on a wire whose time is computed.
 
 use teiji_core::quantity::Rate;
-
-/// Preamble and start delimiter, in bytes (IEEE 802.3).
-pub const PREAMBLE: u64 = 8;
-/// Inter-frame gap, in bytes.
-pub const GAP: u64 = 12;
+use teiji_core::wire::ethernet;
 
 /// A frame on its way over a wire, one direction of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +19,7 @@ pub struct WireFrame {
 impl WireFrame {
     /// When the last bit of its FCS was sent.
     pub fn end_ns(&self, rate: Rate) -> i64 {
-        self.start_ns + rate.serialisation(self.octets.saturating_sub(GAP)).as_ns()
+        self.start_ns + rate.serialisation(self.octets.saturating_sub(ethernet::GAP.into())).as_ns()
     }
 
     /// When the wire was free again, the gap included.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Deviation;
-pub use crate::frame::{GAP, PREAMBLE, WireFrame, rate_bps};
+pub use crate::frame::{WireFrame, rate_bps};
 use crate::gates::GateStatistics;
 use crate::shaping::ShapingStatistics;
 use crate::waits::Wait;

@@ -7,6 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{Pcp, VlanId};
 
+/// Octets of the preamble with its start delimiter (IEEE 802.3, 3.2.1 and 3.2.2).
+pub const PREAMBLE: u16 = 8;
+/// Octets of addresses and type, without a tag (IEEE 802.3, 3.1.1).
+pub const HEADER: u16 = 14;
+/// Octets of a VLAN tag (IEEE 802.1Q, 9.3).
+pub const TAG: u16 = 4;
+/// Octets of the frame check sequence (IEEE 802.3, 3.2.9).
+pub const FCS: u16 = 4;
+/// Octets of the gap between two frames (IEEE 802.3, 4.4.2).
+pub const GAP: u16 = 12;
+/// The shortest frame, without FCS (IEEE 802.3, 4.4.2: `minFrameSize`); shorter ones are padded.
+pub const SHORTEST: u16 = 64 - FCS;
+/// The most octets after the header (IEEE 802.3, 3.2.7: `maxBasicDataSize`), without jumbo frames.
+pub const MOST_DATA: u16 = 1500;
+/// The longest frame, untagged and without FCS: the kernel's `ETH_FRAME_LEN`.
+pub const LONGEST: u16 = HEADER + MOST_DATA;
+/// What a frame without FCS occupies the wire for beyond its own octets.
+pub const AROUND: u16 = PREAMBLE + FCS + GAP;
+
 /// A MAC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MacAddr(pub [u8; 6]);

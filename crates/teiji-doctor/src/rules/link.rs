@@ -1,12 +1,13 @@
 //! The link: up, fast enough, awake, undamaged, without a long wait before it.
 
 use teiji_core::time::Span;
+use teiji_core::wire::ethernet;
 use teiji_net::nic::Nic;
 
 use crate::finding::{Finding, Fix, LINK, TIMING, Weight, finding};
 
-/// The longest untagged frame with preamble and gap (IEEE 802.3).
-const FRAME_OCTETS: u32 = 1538;
+/// The longest untagged frame with preamble, FCS and gap.
+const FRAME_OCTETS: u32 = (ethernet::LONGEST + ethernet::AROUND) as u32;
 /// A wait in a transmit ring that is worth mentioning.
 const LONG: Span = Span::from_millis(1);
 /// After so many frames a driver with BQL has a limit above 0 (`dql_completed` raises it when it was reached).

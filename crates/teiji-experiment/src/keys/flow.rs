@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::domain::{Dscp, Level, Pcp, RtPriority, SocketPriority, VlanId};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
-use teiji_core::wire::{DEFAULT_RECEIVE_BUFFER, Probe, TEIJI_UDP_PORT};
+use teiji_core::wire::{DEFAULT_RECEIVE_BUFFER, Probe, TEIJI_UDP_PORT, ethernet};
 
 use super::time::{Time, not_possible, time};
 use super::value::{Choice, Int, Keys, int, name, one_of, table};
@@ -101,7 +101,7 @@ section! {
             Absent::Default(Span::ZERO);
         /// bytes after the UDP or Ethernet header: at least the 24 of the test header, at most 1472
         /// (udp4), 1452 (udp6) or 1500 (ethernet)
-        const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1500), Absent::Default(64);
+        const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, ethernet::MOST_DATA), Absent::Default(64);
         /// frame format
         const TRANSPORT: Built = "transport",
             one_of(&[

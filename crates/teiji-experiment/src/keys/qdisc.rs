@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 use teiji_core::quantity::{Rate, format_span};
 use teiji_core::time::{ClockId, Span};
+use teiji_core::wire::ethernet;
 
 use super::list::{Item, Items, Tables, list};
 use super::prioflow::{PACKETS, PRIOFLOW};
 use super::time::{Time, out_of_range, time};
 use super::value::{Choice, Int, all_of, int, one_of, rate};
 use super::{Absent, Key, PartOf, Section, section};
-use crate::scenario::largest_frame_on_the_wire;
+use crate::scenario::Cbs;
 
 /// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`, `TCQ_PRIO_BANDS`), one per
 /// priority.
@@ -20,7 +21,7 @@ pub(crate) const DELTAS: Time =
 /// … taprio's intervals and launch-time delay in 32 bits.
 const MAX_INTERVAL: Span = Span::from_ns(u32::MAX as i64);
 /// The shortest frame, preamble, FCS and gap.
-const SHORTEST: u32 = 84;
+const SHORTEST: u32 = (ethernet::SHORTEST + ethernet::AROUND) as u32;
 const ENTRIES_EXAMPLE: &str =
     "[{ open = [0], interval = \"300us\" }, { open = [1, 2], interval = \"700us\" }]";
 const MAP_EXAMPLE: &str = "[2, 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]";
@@ -289,7 +290,7 @@ section! {
         const MAX_FRAME: u32 = "max-frame",
             int(SHORTEST, 65_535)
                 .why("It counts preamble, FCS and gap: 1538 at most without jumbo frames."),
-            Absent::Default(largest_frame_on_the_wire());
+            Absent::Default(Cbs::LARGEST_FRAME);
         /// credit gained while frames wait, in kbit/s
         const IDLESLOPE: i32 = "idleslope", POSITIVE, Absent::Means("from `bandwidth`");
         /// credit spent during transmission, in kbit/s, negative

@@ -14,6 +14,7 @@ use crate::scenario::Transport;
 
 #[expect(clippy::cast_possible_truncation, reason = "48")]
 const LEAST_PAYLOAD: u16 = Echo::LEN as u16;
+const MOST_PAYLOAD: u16 = Transport::Udp4 { port: 0 }.most_payload();
 
 /// The first of their own ports: behind those of as many flows as there may be.
 pub(crate) const FIRST_PORT: u16 = 8_788;
@@ -78,7 +79,7 @@ section! {
             Absent::Computed(LONGEST_WAIT, ", or the period if that is shorter");
         /// bytes after the UDP header, of request and reply: at least the 48 of their headers, at
         /// most 1472 (udp4) or 1452 (udp6)
-        const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, 1472), Absent::Default(64);
+        const PAYLOAD: u16 = "payload", int(LEAST_PAYLOAD, MOST_PAYLOAD), Absent::Default(64);
         /// frame format
         const TRANSPORT: Built = "transport",
             one_of(&[("udp4", Built::Udp4), ("udp6", Built::Udp6)]),

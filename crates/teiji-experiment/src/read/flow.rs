@@ -1,6 +1,6 @@
 //! Reads `[flows.NAME]`: keys that only mean something together.
 
-use teiji_core::wire::{TEIJI_UDP_PORT, VlanTag};
+use teiji_core::wire::{TEIJI_UDP_PORT, VlanTag, ethernet};
 
 use super::slip::is_slip;
 use crate::draft::FlowDraft;
@@ -269,15 +269,17 @@ pub(super) fn read_payload(
         return None;
     }
     // A wrong transport was reported; the widest limit avoids a second finding.
-    let (most, name) = match transport {
-        Some(Transport::Udp4 { .. }) => (1472, "a UDP datagram over IPv4"),
-        Some(Transport::Udp6 { .. }) => (1452, "a UDP datagram over IPv6"),
-        Some(Transport::Ethernet { .. }) | None => (1500, "an Ethernet frame"),
+    let transport = transport.unwrap_or(Transport::Ethernet { vlan: None });
+    let most = transport.most_payload();
+    let name = match transport {
+        Transport::Udp4 { .. } => "a UDP datagram over IPv4",
+        Transport::Udp6 { .. } => "a UDP datagram over IPv6",
+        Transport::Ethernet { .. } => "an Ethernet frame",
     };
-    if payload > most {
+    if payload > i64::from(most) {
         log.mistake(
             fields.place(key.name),
-            format!("payload = {payload} does not fit into {name} (MTU 1500)"),
+            format!("payload = {payload} does not fit into {name} (MTU {})", ethernet::MOST_DATA),
             format!("Use {most} or less."),
         );
         return None;

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use teiji_core::domain::Level;
 use teiji_core::time::Span;
+use teiji_core::wire::ethernet;
 
 use super::level_table::LevelTable;
 use crate::keys::prioflow::Prioflow;
@@ -13,8 +14,8 @@ use crate::keys::prioflow::Prioflow;
 impl Prioflow {
     /// The kind of the qdisc.
     pub const KIND: &str = "prioflow";
-    /// The fewest that [`Prioflow::bytes`] may be, `ETH_FRAME_LEN`: one frame has to fit.
-    pub const LEAST_BYTES: u32 = 1514;
+    /// The fewest that [`Prioflow::bytes`] may be: one frame has to fit.
+    pub const LEAST_BYTES: u32 = ethernet::LONGEST as u32;
     /// What [`Prioflow::ring`] may be.
     pub const RING: RangeInclusive<u32> = 1..=Self::MOST_FRAMES;
     /// The most that [`Prioflow::ring`] and [`Prioflow::room`] may be, `PRIOFLOW_RING_MAX` and

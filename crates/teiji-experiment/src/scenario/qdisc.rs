@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::domain::SocketPriority;
 use teiji_core::quantity::Rate;
 use teiji_core::time::Span;
+use teiji_core::wire::ethernet;
 
 use crate::keys::prioflow::Prioflow;
 use crate::keys::qdisc::Etf;
@@ -283,12 +284,10 @@ pub struct Cbs {
     pub offload: bool,
 }
 
-/// Bytes of the largest untagged frame with preamble, FCS and gap.
-pub const fn largest_frame_on_the_wire() -> u32 {
-    8 + 14 + 1_500 + 4 + 12
-}
-
 impl Cbs {
+    /// Bytes of the largest untagged frame with preamble, FCS and gap.
+    pub const LARGEST_FRAME: u32 = (ethernet::LONGEST + ethernet::AROUND) as u32;
+
     /// The credits for `bandwidth` of a port that sends with `rate`, by the
     /// formulas of `tc-cbs(8)` (802.1Q Annex L): `frame` is the largest frame
     /// of the class, and one largest frame of others may be in its way.
@@ -302,7 +301,7 @@ impl Cbs {
             return None;
         }
         // Rounded away from zero: the credit must never be short by a byte.
-        let high = (i64::from(largest_frame_on_the_wire()) * idle + port - 1) / port;
+        let high = (i64::from(Self::LARGEST_FRAME) * idle + port - 1) / port;
         let low = (i64::from(frame) * send - port + 1) / port;
         Some(Self {
             idleslope_kbps: i32::try_from(idle).ok()?,
@@ -323,7 +322,7 @@ mod tests {
         // 20 Mbit/s of 1 Gbit/s: one frame of others in the way, 1538 bytes on
         // the wire, lets 30.76 bytes of credit gather.
         let (share, port) = (Rate::from_bps(20_000_000), Rate::from_bps(1_000_000_000));
-        let cbs = Cbs::for_bandwidth(share, port, largest_frame_on_the_wire(), true).unwrap();
+        let cbs = Cbs::for_bandwidth(share, port, Cbs::LARGEST_FRAME, true).unwrap();
         assert_eq!((cbs.idleslope_kbps, cbs.sendslope_kbps), (20_000, -980_000));
         assert_eq!((cbs.hicredit_bytes, cbs.locredit_bytes), (31, -1_508));
         assert_eq!(Cbs::for_bandwidth(port, port, 1_538, true), None);

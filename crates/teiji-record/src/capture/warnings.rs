@@ -2,7 +2,7 @@
 
 use teiji_core::quantity::grouped;
 use teiji_core::time::Span;
-use teiji_core::wire::{Probe, ip};
+use teiji_core::wire::{Probe, ethernet, ip};
 
 use teiji_stats::median;
 
@@ -12,7 +12,8 @@ use super::matching::Matches;
 use super::track::Track;
 
 /// Bytes that hold every test header: Ethernet with a VLAN tag, IPv6, UDP.
-const SNAP_LENGTH: usize = 18 + ip::IPV6_HEADER + ip::UDP_HEADER_LEN + Probe::LEN;
+const SNAP_LENGTH: usize =
+    (ethernet::HEADER + ethernet::TAG) as usize + ip::IPV6_HEADER + ip::UDP_HEADER_LEN + Probe::LEN;
 
 /// About the flow that was followed; `given_up` frames came before, and of `cut`
 /// the beginning does not reach the end of a test header.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span, Tai};
+use teiji_core::wire::ethernet;
 use teiji_experiment::Flow;
-use teiji_stats::wire::GAP;
 use teiji_stats::{Deviation, Series, Station, XoffStatistics, xoff};
 
 use super::{Direction, clock, to_the_stamp};
@@ -36,7 +36,7 @@ impl Transit {
 
 impl Direction<'_> {
     fn transit(&self, flow: &Flow) -> Transit {
-        let octets = flow.transport.octets(flow.payload).saturating_sub(GAP);
+        let octets = flow.transport.octets(flow.payload).saturating_sub(ethernet::GAP.into());
         Transit {
             exact: self.computed && clock::is_one(self.case, self.wire),
             to_the_stamp: to_the_stamp(self.wire),

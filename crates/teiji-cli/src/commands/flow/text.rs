@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use teiji_core::time::{Instant, Monotonic, Span};
+use teiji_core::wire::ethernet;
 use teiji_experiment::scenario::LinkMode;
 use teiji_net::flow::{
     FlowStatus, ForwardCounters, KeptCounters, LevelCounters, LevelSet, MacPause, Peer, PeerState,
@@ -12,7 +13,7 @@ use teiji_net::flow_events::{FlowEvent, Happening, Receiver, ReceiverEvent};
 use teiji_report::units::{Glyphs, count, duration};
 
 /// Bytes of two frames as BQL counts them: enough for the wire not to fall silent.
-const TWO_FRAMES: u32 = 2 * 1514;
+const TWO_FRAMES: u16 = 2 * ethernet::LONGEST;
 
 /// The settings in one line; one more if they do not cover what is in the transmit ring.
 pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
