@@ -36,10 +36,13 @@ pub const PERCENTILES: [(f64, u64, u64); 7] = [
 ];
 
 impl Figure {
+    /// Those that are no percentiles.
+    pub const PLAIN: [Self; 5] = [Self::Mean, Self::Min, Self::Max, Self::Range, Self::Stddev];
+
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         let percentiles = PERCENTILES.map(|(percent, ..)| Self::Percentile(percent));
-        [Self::Mean, Self::Min, Self::Max, Self::Range, Self::Stddev].into_iter().chain(percentiles)
+        Self::PLAIN.into_iter().chain(percentiles)
     }
 
     /// Whether it measures a width: a ratio of means and extremes, which are around zero,

@@ -92,8 +92,7 @@ impl Row {
 
     /// Every figure in a row of its own.
     pub fn every(comparison: &Comparison<'_>) -> Vec<Self> {
-        let mut figures =
-            vec![Figure::Mean, Figure::Min, Figure::Max, Figure::Range, Figure::Stddev];
+        let mut figures = Figure::PLAIN.to_vec();
         // How far the fastest reply is from the slowest says nothing of either.
         figures
             .retain(|figure| comparison.measure != Measure::RoundTrip || *figure != Figure::Range);

@@ -11,6 +11,8 @@ use super::value::{Choice, Int, Keys, int, name, one_of, table};
 use super::{Absent, section};
 use crate::scenario::{PauseLength, SendMode, Transport};
 
+/// The wire format has 16 bits for a flow; far fewer make sense in a report.
+pub(crate) const MAX_FLOWS: u16 = 1_000;
 /// `SO_PRIORITY`.
 pub(crate) const PRIORITIES: Int<SocketPriority> =
     int(SocketPriority::LEAST, SocketPriority::MOST).why("The kernel's maps have 16 priorities.");

@@ -15,10 +15,8 @@ use crate::scenario::Cbs;
 /// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`, `TCQ_PRIO_BANDS`), one per
 /// priority.
 pub const MAX_CLASSES: u8 = 16;
-/// The kernel keeps ETF's delta in 32 signed bits of nanoseconds, …
-pub(crate) const DELTAS: Time =
-    time("\"150us\"").within(Span::ZERO, Span::from_ns(i32::MAX as i64)).later();
-/// … taprio's intervals and launch-time delay in 32 bits.
+pub(crate) const DELTAS: Time = time("\"150us\"").within(Span::ZERO, Etf::LONGEST_DELTA).later();
+/// The kernel keeps taprio's intervals and launch-time delay in 32 bits of nanoseconds.
 const MAX_INTERVAL: Span = Span::from_ns(u32::MAX as i64);
 /// The shortest frame, preamble, FCS and gap.
 const SHORTEST: u32 = (ethernet::SHORTEST + ethernet::AROUND) as u32;

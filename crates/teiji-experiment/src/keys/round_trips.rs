@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use teiji_core::domain::{Dscp, RtPriority, SocketPriority};
 use teiji_core::quantity::format_span;
 use teiji_core::time::Span;
-use teiji_core::wire::Echo;
+use teiji_core::wire::{Echo, TEIJI_UDP_PORT};
 
-use super::flow::{BUSY_POLL, CODE_POINTS, PRIORITIES, REALTIME, UDP_PORTS};
+use super::flow::{BUSY_POLL, CODE_POINTS, MAX_FLOWS, PRIORITIES, REALTIME, UDP_PORTS};
 use super::time::{Time, time};
 use super::value::{Choice, int, name, one_of};
 use super::{Absent, section};
@@ -17,7 +17,7 @@ const LEAST_PAYLOAD: u16 = Echo::LEN as u16;
 const MOST_PAYLOAD: u16 = Transport::Udp4 { port: 0 }.most_payload();
 
 /// The first of their own ports: behind those of as many flows as there may be.
-pub(crate) const FIRST_PORT: u16 = 8_788;
+pub(crate) const FIRST_PORT: u16 = TEIJI_UDP_PORT + MAX_FLOWS;
 /// The wait for a reply, unless the period is shorter.
 pub(crate) const LONGEST_WAIT: Span = Span::from_secs(1);
 

@@ -7,14 +7,11 @@ use crate::draft::FlowDraft;
 use crate::draft::networks::Networks;
 use crate::fields::{Fields, Found, Named};
 use crate::keys::Key;
-use crate::keys::flow::{self, Built, Mode};
+use crate::keys::flow::{self, Built, MAX_FLOWS, Mode};
 use crate::log::Log;
 use crate::mistake::Severity;
 use crate::scenario::{PauseLength, SendMode, Transport};
 use crate::suggest::{did_you_mean, list};
-
-/// The wire format has 16 bits for a flow; far fewer make sense in a report.
-const MAX_FLOWS: usize = 1_000;
 
 pub(super) fn flows(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Vec<FlowDraft> {
     let tables = file.tables("flows", "a flow");
@@ -27,10 +24,10 @@ pub(super) fn flows(file: &Fields<'_>, networks: &Networks<'_>, log: &Log) -> Ve
              [round-trips.NAME] with from, to and count.",
         );
     }
-    if let Some(excess) = tables.get(MAX_FLOWS) {
+    if let Some(excess) = tables.get(usize::from(MAX_FLOWS)) {
         log.mistake(excess.at, format!("there are more than {MAX_FLOWS} flows"), "");
     }
-    let flows = tables.iter().take(MAX_FLOWS).zip(TEIJI_UDP_PORT..);
+    let flows = tables.iter().take(MAX_FLOWS.into()).zip(TEIJI_UDP_PORT..);
     let flows = flows.filter(|(flow, _)| !is_slip(flow, &tables, ("flow", "flows"), log));
     flows.map(|(flow, port)| read_flow(flow, port, networks, log)).collect()
 }

@@ -131,20 +131,26 @@ fn allowed_loss(figure: RequiredFigure, condition: &str) -> Result<AllowedLoss, 
     Ok(AllowedLoss::PerBillion(per_billion))
 }
 
+/// What is counted, by its word.
+const COUNTS: [(&str, RequiredCount); 3] = [
+    ("lost", RequiredCount::Lost),
+    ("late", RequiredCount::Late),
+    ("dropped", RequiredCount::Dropped),
+];
+
 fn plain(name: &str) -> Result<RequiredFigure, Wrong> {
-    Ok(match name {
-        "lost" => RequiredFigure::Count(RequiredCount::Lost),
-        "late" => RequiredFigure::Count(RequiredCount::Late),
-        "dropped" => RequiredFigure::Count(RequiredCount::Dropped),
-        other => RequiredFigure::Interval(measured(other)?),
-    })
+    let count = COUNTS.iter().find(|(word, _)| *word == name);
+    match count {
+        Some((_, count)) => Ok(RequiredFigure::Count(*count)),
+        None => measured(name).map(RequiredFigure::Interval),
+    }
 }
 
 fn measured(name: &str) -> Result<Figure, Wrong> {
     name.parse().map_err(|UnknownFigure| {
         let figures: Vec<String> = Figure::all().map(|figure| figure.to_string()).collect();
-        let others = ["lost", "late", "dropped", "rate"];
-        let guess = did_you_mean(name, figures.iter().map(String::as_str).chain(others));
+        let others = COUNTS.map(|(word, _)| word).into_iter().chain(["rate"]);
+        let guess = did_you_mean(name, figures.iter().map(String::as_str).chain(others.clone()));
         let all: Vec<&str> = figures.iter().map(String::as_str).chain(others).collect();
         let help = format!("There is {}; with rtt, of round trips.", all.join(", "));
         (format!("there is no figure `{name}`{guess}"), help)

@@ -147,6 +147,11 @@ impl Qdisc {
     }
 }
 
+impl Etf {
+    /// The kernel keeps [`Etf::delta`] in 32 signed bits of nanoseconds.
+    pub const LONGEST_DELTA: Span = Span::from_ns(i32::MAX as i64);
+}
+
 /// `mqprio`, as in `tc-mqprio(8)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mqprio {

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use teiji_experiment::scenario::{Mqprio, Prio, Qdisc, QdiscTree, QueueRange, Taprio};
+use teiji_experiment::scenario::{Etf, Mqprio, Prio, Qdisc, QdiscTree, QueueRange, Taprio};
 
-use super::{Handle, Kind, PlannedQdisc, ROOT_HANDLE, kind};
+use super::{Handle, Kind, MAX_CLASSES, PlannedQdisc, ROOT_HANDLE, kind};
 
 /// Why a qdisc cannot be given to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QdiscError {
     /// The kernel knows 1 to 16 traffic classes.
-    #[error("{0} traffic classes; the kernel knows 1 to 16")]
+    #[error("{0} traffic classes; the kernel knows 1 to {most}", most = MAX_CLASSES)]
     Classes(usize),
     /// The kernel knows 2 to 16 bands.
-    #[error("prio with {0} bands; the kernel knows 2 to 16")]
+    #[error("prio with {0} bands; the kernel knows 2 to {most}", most = MAX_CLASSES)]
     Bands(u8),
     /// A priority is mapped to a class that does not exist.
     #[error("priority {priority} is mapped to class {class}, but the last class is {last}")]
@@ -38,7 +38,7 @@ pub enum QdiscError {
     #[error("traffic class {0} has no queues")]
     NoQueues(usize),
     /// `delta` does not fit the kernel's `s32` of nanoseconds.
-    #[error("etf delta of {0} ns; the kernel takes 0 to 2147483647 ns (2.1 s)")]
+    #[error("etf delta of {0} ns; the kernel takes 0 to {most} ns (2.1 s)", most = Etf::LONGEST_DELTA.as_ns())]
     Delta(i64),
 }
 
@@ -83,7 +83,7 @@ fn below_queues(
     queues: &[QueueRange],
     classes: &BTreeMap<u8, Qdisc>,
 ) -> Result<Vec<PlannedQdisc>, QdiscError> {
-    if !(1..=16).contains(&queues.len()) {
+    if !(1..=MAX_CLASSES).contains(&queues.len()) {
         return Err(QdiscError::Classes(queues.len()));
     }
     if let Some(class) = queues.iter().position(|range| range.count == 0) {

@@ -39,9 +39,8 @@ impl Kind for Etf {
     }
 
     fn check(&self) -> Result<(), QdiscError> {
-        let delta_ns = self.delta.as_ns();
-        let fits = (0..=i64::from(i32::MAX)).contains(&delta_ns);
-        if fits { Ok(()) } else { Err(QdiscError::Delta(delta_ns)) }
+        let fits = (Span::ZERO..=Self::LONGEST_DELTA).contains(&self.delta);
+        if fits { Ok(()) } else { Err(QdiscError::Delta(self.delta.as_ns())) }
     }
 
     fn module(&self) -> Option<&'static str> {

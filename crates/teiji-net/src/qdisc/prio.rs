@@ -2,7 +2,7 @@
 
 use teiji_experiment::scenario::Prio;
 
-use super::{Kind, OPTIONS, QdiscError, joined};
+use super::{Kind, MAX_CLASSES, OPTIONS, QdiscError, joined};
 use crate::message::{Request, u32_at};
 
 impl Kind for Prio {
@@ -18,7 +18,8 @@ impl Kind for Prio {
     }
 
     fn check(&self) -> Result<(), QdiscError> {
-        if (2..=16).contains(&self.bands) { Ok(()) } else { Err(QdiscError::Bands(self.bands)) }
+        let known = (2..=MAX_CLASSES).contains(&self.bands.into());
+        if known { Ok(()) } else { Err(QdiscError::Bands(self.bands)) }
     }
 
     fn module(&self) -> Option<&'static str> {

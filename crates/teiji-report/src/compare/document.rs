@@ -124,7 +124,6 @@ impl Side {
 
 fn figures(comparison: &Comparison<'_>) -> Vec<Compared> {
     let Some([old, new]) = both(comparison) else { return Vec::new() };
-    let fixed = [Figure::Mean, Figure::Min, Figure::Max, Figure::Range, Figure::Stddev];
     let percentiles = comparison.percentiles().into_iter().map(Figure::Percentile);
     let compared = |figure: Figure| {
         let [before, after] = [old, new].map(|view| view.figure(figure));
@@ -137,5 +136,5 @@ fn figures(comparison: &Comparison<'_>) -> Vec<Compared> {
             ratio: ratio.map(|(before, after)| after.median / before.median),
         }
     };
-    fixed.into_iter().chain(percentiles).map(compared).collect()
+    Figure::PLAIN.into_iter().chain(percentiles).map(compared).collect()
 }
