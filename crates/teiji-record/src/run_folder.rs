@@ -230,22 +230,22 @@ impl RunFolder {
 
     /// Where the records of a case at a seed belong, relative to the folder.
     pub fn records_name(case: &str, seed: u64) -> String {
-        format!("records/{}-s{seed}.parquet", safe_name(case))
+        member_file("records", case, seed, "parquet")
     }
 
     /// Where the round trips of a case at a seed belong, relative to the folder.
     pub fn rounds_name(case: &str, seed: u64) -> String {
-        format!("records/{}-s{seed}.rounds.parquet", safe_name(case))
+        member_file("records", case, seed, "rounds.parquet")
     }
 
     /// Where the capture belongs, relative to the folder.
     pub fn capture_name(case: &str, seed: u64) -> String {
-        format!("captures/{}-s{seed}.pcap", safe_name(case))
+        member_file("captures", case, seed, "pcap")
     }
 
     /// Where the guest's console log belongs, relative to the folder.
     pub fn console_name(case: &str, seed: u64) -> String {
-        format!("console/{}-s{seed}.log", safe_name(case))
+        member_file("console", case, seed, "log")
     }
 
     /// Keeps the experiment's text.
@@ -337,6 +337,11 @@ impl RunFolder {
     pub fn read_records(&self, case: &str, seed: u64) -> Result<Records, RecordsError> {
         Records::read(&self.path.join(Self::records_name(case, seed)))
     }
+}
+
+/// A file of a case at a seed, relative to the run folder.
+fn member_file(folder: &str, case: &str, seed: u64, extension: &str) -> String {
+    format!("{folder}/{}-s{seed}.{extension}", safe_name(case))
 }
 
 /// `text` with everything replaced that is awkward in a file name.
