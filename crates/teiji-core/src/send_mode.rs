@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Span;
+use crate::time::{Instant, Span, Tai};
 
 /// When and how a frame is handed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,11 @@ impl SendMode {
             Self::LaunchTime { margin, .. } => margin,
             Self::OnWakeUp | Self::BackToBack => Span::ZERO,
         }
+    }
+
+    /// When the sender of a frame with this departure should wake.
+    pub fn planned_wake(self, departure: Instant<Tai>) -> Instant<Tai> {
+        departure - self.margin()
     }
 
     /// What the launch time means; `None` without one.

@@ -26,14 +26,13 @@ pub struct FlowPlan {
 }
 
 impl FlowPlan {
-    /// The plan of the scenario's flow number `flow`, whose first frame was to
-    /// depart at `base`.
-    pub fn new(flow: u16, from: &Flow, base: Instant<Tai>) -> Self {
+    /// The plan of the scenario's flow number `flow` in a case that begins at `start`.
+    pub fn new(flow: u16, from: &Flow, start: Instant<Tai>) -> Self {
         Self {
             flow,
             name: from.name.clone(),
             frames: from.frames,
-            base,
+            base: start + from.offset,
             period: from.period,
             mode: from.mode,
             tx_stamps: from.tx_stamps,

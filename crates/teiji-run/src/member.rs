@@ -68,7 +68,7 @@ pub fn record(
     let logs = &outcome.logs;
     let flows: Vec<FlowPlan> = (0..)
         .zip(&case.scenario.flows)
-        .map(|(id, flow)| FlowPlan::new(id, flow, logs.base_of(id) + flow.offset))
+        .map(|(id, flow)| FlowPlan::new(id, flow, logs.base_of(id)))
         .collect();
     let mut warnings = Vec::new();
     let mut sighted: Vec<Sighting> = Vec::new();

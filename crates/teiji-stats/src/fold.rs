@@ -21,7 +21,8 @@ impl FlowStatistics {
                 timestamp_points.insert(point, statistics);
             }
         }
-        let wake_up = frames.iter().filter_map(|f| Some(f.woke? - terms.planned_wake(f.scheduled)));
+        let wake_up =
+            frames.iter().filter_map(|f| Some(f.woke? - terms.mode.planned_wake(f.scheduled)));
         let hand_over = frames.iter().filter_map(|f| Some(f.handed_over? - f.woke?));
         Self {
             counts: counts(terms, frames),

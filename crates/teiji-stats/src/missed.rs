@@ -34,7 +34,7 @@ impl Missed {
         let one = |frame: &FrameRow| {
             let (woke, handed_over) = (frame.woke?, frame.handed_over?);
             let deadline = terms.deadline(frame.scheduled)?;
-            let planned = terms.planned_wake(frame.scheduled);
+            let planned = terms.mode.planned_wake(frame.scheduled);
             let latest = (handed_over > deadline).then(|| HandOver {
                 woke_ns: (woke - planned).as_ns(),
                 handed_over_ns: (handed_over - planned).as_ns(),

@@ -41,8 +41,4 @@ impl FlowTerms {
     pub(crate) fn is_schedules_clock(&self, point: TimestampPoint) -> bool {
         point.clock_is_tai() && !(self.apart && point == TimestampPoint::RxKernel)
     }
-
-    pub(crate) fn planned_wake(&self, scheduled: Instant<Tai>) -> Instant<Tai> {
-        scheduled - self.mode.margin()
-    }
 }

@@ -7,8 +7,7 @@ use anyhow::{Context, bail};
 use teiji::Scheduling;
 use teiji::listener::{ExpectedFlow, ListenerConfig, Pause, Source};
 use teiji::talker::{Destination, TalkerConfig, TxStamps};
-use teiji_core::cycle::Schedule;
-use teiji_core::time::{Instant, Span, Tai};
+use teiji_core::time::Span;
 use teiji_experiment::{Flow, PauseLength, Scenario, Transport};
 use teiji_net::Applied;
 
@@ -106,11 +105,6 @@ impl<'a> FlowRoles<'a> {
             listener: InHost::of(applied, &flow.to, listener),
         })
     }
-}
-
-/// When its frames leave, and how long before that it wakes.
-pub fn schedule(flow: &Flow, base: Instant<Tai>) -> Schedule {
-    Schedule { base: base + flow.offset, period: flow.period, margin: flow.mode.margin() }
 }
 
 /// How long what waits may take when the last frame has been sent: in a slow reader's

@@ -396,7 +396,7 @@ fn round_trips(id: u16, log: &RequesterLog, ps: impl Fn(Instant<Tai>) -> Ps) -> 
 fn sender(id: u16, flow: &Flow, log: &TalkerLog, ps: impl Fn(Instant<Tai>) -> Ps) -> Sender {
     let sent = log.frames.iter().map(|frame| Sent {
         seq: frame.seq,
-        expiry: ps(frame.scheduled - flow.mode.margin()),
+        expiry: ps(flow.mode.planned_wake(frame.scheduled)),
         woke: ps(frame.woke),
         handed_over: ps(frame.handed_over),
     });

@@ -8,8 +8,9 @@ use teiji::talker::Prepared;
 use teiji::{Deadline, Listener, ListenerLog, RequesterLog, StopFlag, TalkerLog};
 use teiji_core::time::Span;
 use teiji_experiment::{Flow, Scenario};
+use teiji_record::FlowPlan;
 
-use super::flow_roles::{FlowRoles, InHost, schedule};
+use super::flow_roles::{FlowRoles, InHost};
 use super::role::{
     EndOf, Gate, Role, RoleHere, enter, is_consequence, join_all, spawn, thread_name,
 };
@@ -209,8 +210,8 @@ impl<'a, S: FnMut() + Send + 'static> Talk<'a, S> {
                 talker = talker.when_late(limit, stop);
             }
             let talker = talker.ready()?;
-            let base = gate_of_talker.wait()?;
-            Ok(talker.run(&schedule(flow, base), stop)?)
+            let plan = FlowPlan::new(id, flow, gate_of_talker.wait()?);
+            Ok(talker.run(&plan.schedule(), stop)?)
         };
         Ok((listener, Some(spawn(scope, thread_name("talker", id), talk)?)))
     }

@@ -117,7 +117,7 @@ fn absence(row: &FrameRow, plan: &FlowPlan) -> Option<String> {
 
 /// How late the sender woke, in ns.
 fn wake_up_latency(row: &FrameRow, plan: &FlowPlan) -> Option<i64> {
-    Some((row.woke? - (row.scheduled - plan.mode.margin())).as_ns())
+    Some((row.woke? - plan.mode.planned_wake(row.scheduled)).as_ns())
 }
 
 /// From its schedule until a frame was seen, in ns; the clocks may differ.
