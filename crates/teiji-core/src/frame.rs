@@ -1,7 +1,10 @@
 //! What is known about one frame of a flow: the record everything else is computed from.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use crate::errno;
 use crate::reception::Reception;
 use crate::time::{Capture, Instant, Phc, Tai};
 
@@ -88,4 +91,42 @@ pub enum TxError {
     Invalid,
     /// The send call failed with this errno.
     SendFailed(i32),
+}
+
+/// As in records and CSV: `missed`, `invalid`, or `send-failed:` with the name (or number) of errno.
+impl fmt::Display for TxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missed => f.write_str("missed"),
+            Self::Invalid => f.write_str("invalid"),
+            Self::SendFailed(errno) => write!(f, "send-failed:{}", errno::name(*errno)),
+        }
+    }
+}
+
+impl TxError {
+    /// The error written as `text`; `None` if it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "missed" => Some(Self::Missed),
+            "invalid" => Some(Self::Invalid),
+            _ => errno::parse(text.strip_prefix("send-failed:")?).map(Self::SendFailed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fates_are_written_for_people_and_read_back() {
+        assert_eq!(TxError::SendFailed(105).to_string(), "send-failed:ENOBUFS");
+        assert_eq!(TxError::SendFailed(9999).to_string(), "send-failed:9999");
+        for tx_error in (0..200).map(TxError::SendFailed).chain([TxError::Missed, TxError::Invalid])
+        {
+            assert_eq!(TxError::parse(&tx_error.to_string()), Some(tx_error));
+        }
+        assert_eq!(TxError::parse("lost"), None);
+    }
 }

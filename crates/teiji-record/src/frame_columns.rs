@@ -1,10 +1,11 @@
 //! The columns of the records of frames.
 
+use teiji_core::frame::TxError;
 use teiji_core::time::Instant;
 
+use crate::FrameRow;
 use crate::columns::{Column, Kind, Row, as_counted, as_stored, flow, instant, seq, stamp};
 use crate::parquet::FORMAT;
-use crate::{FrameRow, tx_error};
 
 impl Row for FrameRow {
     const FORMAT: &'static str = FORMAT;
@@ -47,9 +48,9 @@ impl Row for FrameRow {
             name: "fate",
             optional: true,
             kind: Kind::Text(
-                |row| row.tx_error.map(tx_error::emit),
+                |row| row.tx_error.map(|tx_error| tx_error.to_string()),
                 |row, text| {
-                    row.tx_error = Some(tx_error::parse(text)?);
+                    row.tx_error = Some(TxError::parse(text)?);
                     Some(())
                 },
             ),

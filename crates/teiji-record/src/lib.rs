@@ -25,7 +25,6 @@ pub mod run_folder;
 mod statistics;
 pub mod summary;
 mod table;
-mod tx_error;
 pub mod verdict;
 
 pub use bridge_headroom::BridgeHeadroom;

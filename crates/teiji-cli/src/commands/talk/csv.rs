@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use teiji::{TalkerLog, TxError};
+use teiji::TalkerLog;
 
 /// The column names, which `teiji join` looks for.
 pub(in crate::commands) const HEADER: &str = "seq,scheduled_tai_ns,woke_tai_ns,handed_over_tai_ns,tx_sched_tai_ns,tx_kernel_tai_ns,\
@@ -22,12 +22,7 @@ pub(super) fn rows(log: &TalkerLog) -> String {
             or_empty(frame.tx_sched.map(teiji::Instant::as_ns)),
             or_empty(frame.tx_kernel.map(teiji::Instant::as_ns)),
             or_empty(frame.tx_hardware.map(teiji::Instant::as_ns)),
-            match frame.tx_error {
-                None => String::new(),
-                Some(TxError::Missed) => "missed".to_owned(),
-                Some(TxError::Invalid) => "invalid".to_owned(),
-                Some(TxError::SendFailed(errno)) => format!("send-failed:{errno}"),
-            }
+            frame.tx_error.map_or_else(String::new, |error| error.to_string()),
         );
     }
     text
