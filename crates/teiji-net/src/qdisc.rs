@@ -15,7 +15,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer, de};
 use teiji_experiment::keys;
-use teiji_experiment::scenario::{Prioflow, Qdisc, QdiscTree};
+use teiji_experiment::scenario::{
+    Cbs, Etf, FqCodel, Mqprio, Pfifo, Prio, Prioflow, Qdisc, QdiscTree, Taprio,
+};
 
 use crate::message::Request;
 pub use compile::{QdiscError, compile, queues_needed};
@@ -151,14 +153,14 @@ fn kind(qdisc: &Qdisc) -> Option<&dyn Kind> {
 /// The qdisc of this kind with the settings that the kernel shows.
 pub(crate) fn decode(kind: &str, options: &[u8]) -> Option<Qdisc> {
     match kind {
-        "mqprio" => mqprio::decode(options).map(Qdisc::Mqprio),
-        "prio" => prio::decode(options).map(Qdisc::Prio),
-        "taprio" => taprio::decode(options).map(Qdisc::Taprio),
-        "etf" => etf::decode(options).map(Qdisc::Etf),
-        "cbs" => cbs::decode(options).map(Qdisc::Cbs),
+        Mqprio::KIND => mqprio::decode(options).map(Qdisc::Mqprio),
+        Prio::KIND => prio::decode(options).map(Qdisc::Prio),
+        Taprio::KIND => taprio::decode(options).map(Qdisc::Taprio),
+        Etf::KIND => etf::decode(options).map(Qdisc::Etf),
+        Cbs::KIND => cbs::decode(options).map(Qdisc::Cbs),
         Prioflow::KIND => prioflow::decode(options).map(Qdisc::Prioflow),
-        "pfifo" => fifo::decode(options).map(Qdisc::Pfifo),
-        "fq_codel" => fifo::decode_fq_codel(options).map(Qdisc::FqCodel),
+        Pfifo::KIND => fifo::decode(options).map(Qdisc::Pfifo),
+        FqCodel::KIND => fifo::decode_fq_codel(options).map(Qdisc::FqCodel),
         "pfifo_fast" => Some(Qdisc::PfifoFast),
         "mq" => Some(Qdisc::Mq),
         "noqueue" => Some(Qdisc::Noqueue),

@@ -10,7 +10,7 @@ use super::prioflow::{PACKETS, PRIOFLOW};
 use super::time::{Time, out_of_range, time};
 use super::value::{Choice, Int, all_of, int, one_of, rate};
 use super::{Absent, Key, PartOf, Section, section};
-use crate::scenario::Cbs;
+use crate::scenario::{Cbs, Mqprio, Pfifo, Prio, Prioflow, Taprio};
 
 /// The most classes and bands the kernel has (`TC_QOPT_MAX_QUEUE`, `TCQ_PRIO_BANDS`), one per
 /// priority.
@@ -76,14 +76,14 @@ impl QdiscKind {
 
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Cbs => "cbs",
+            Self::Cbs => Cbs::KIND,
             Self::Default => "default",
-            Self::Etf => "etf",
-            Self::Mqprio => "mqprio",
-            Self::Pfifo => "pfifo",
-            Self::Prio => "prio",
-            Self::Prioflow => "prioflow",
-            Self::Taprio => "taprio",
+            Self::Etf => Etf::KIND,
+            Self::Mqprio => Mqprio::KIND,
+            Self::Pfifo => Pfifo::KIND,
+            Self::Prio => Prio::KIND,
+            Self::Prioflow => Prioflow::KIND,
+            Self::Taprio => Taprio::KIND,
         }
     }
 

@@ -12,8 +12,6 @@ use super::level_table::LevelTable;
 use crate::keys::prioflow::Prioflow;
 
 impl Prioflow {
-    /// The kind of the qdisc.
-    pub const KIND: &str = "prioflow";
     /// The fewest that [`Prioflow::bytes`] may be: one frame has to fit.
     pub const LEAST_BYTES: u32 = ethernet::LONGEST as u32;
     /// What [`Prioflow::ring`] may be.

@@ -116,19 +116,39 @@ impl QdiscTree {
     }
 }
 
+macro_rules! kinds {
+    ($($Settings:ident = $kind:literal;)*) => { $(
+        impl $Settings {
+            /// The kind, as `tc`, the kernel and experiment files spell it.
+            pub const KIND: &str = $kind;
+        }
+    )* };
+}
+
+kinds! {
+    Mqprio = "mqprio";
+    Prio = "prio";
+    Taprio = "taprio";
+    Etf = "etf";
+    Cbs = "cbs";
+    Prioflow = "prioflow";
+    Pfifo = "pfifo";
+    FqCodel = "fq_codel";
+}
+
 impl Qdisc {
     /// The kind, as `tc` and the kernel spell it.
     pub fn kind(&self) -> &str {
         match self {
-            Self::Mqprio(_) => "mqprio",
-            Self::Prio(_) => "prio",
-            Self::Etf(_) => "etf",
-            Self::Taprio(_) => "taprio",
-            Self::Cbs(_) => "cbs",
+            Self::Mqprio(_) => Mqprio::KIND,
+            Self::Prio(_) => Prio::KIND,
+            Self::Etf(_) => Etf::KIND,
+            Self::Taprio(_) => Taprio::KIND,
+            Self::Cbs(_) => Cbs::KIND,
             Self::Prioflow(_) => Prioflow::KIND,
-            Self::Pfifo(_) => "pfifo",
+            Self::Pfifo(_) => Pfifo::KIND,
             Self::PfifoFast => "pfifo_fast",
-            Self::FqCodel(_) => "fq_codel",
+            Self::FqCodel(_) => FqCodel::KIND,
             Self::Mq => "mq",
             Self::Noqueue => "noqueue",
             Self::Other { name } => name,
@@ -332,6 +352,25 @@ mod tests {
         assert_eq!((cbs.hicredit_bytes, cbs.locredit_bytes), (31, -1_508));
         assert_eq!(Cbs::for_bandwidth(port, port, 1_538, true), None);
         assert_eq!(Cbs::for_bandwidth(Rate::from_bps(0), port, 1_538, true), None);
+    }
+
+    #[test]
+    fn a_kind_is_the_tag_of_its_settings_in_json() {
+        let kinds = [
+            Mqprio::KIND,
+            Prio::KIND,
+            Taprio::KIND,
+            Etf::KIND,
+            Cbs::KIND,
+            Prioflow::KIND,
+            Pfifo::KIND,
+            FqCodel::KIND,
+        ];
+        for kind in kinds {
+            let bare = serde_json::json!({ "kind": kind });
+            let error = serde_json::from_value::<Qdisc>(bare).unwrap_err().to_string();
+            assert!(error.starts_with("missing field"), "{kind}: {error}");
+        }
     }
 
     #[test]
