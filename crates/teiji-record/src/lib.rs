@@ -25,6 +25,8 @@ pub mod run_folder;
 mod statistics;
 pub mod summary;
 mod table;
+#[cfg(test)]
+mod test_members;
 pub mod verdict;
 
 pub use bridge_headroom::BridgeHeadroom;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use teiji_core::reception::Reception;
-use teiji_core::time::{Instant, Span};
-use teiji_stats::{Counts, PointStatistics, RoundTerms, RoundView, Series, TimestampPoint};
+use teiji_stats::{Counts, PointStatistics, Series, TimestampPoint};
 
 use super::*;
+use crate::test_members::{rounds, stream};
 
 /// A member whose intervals deviate by up to `jitter_us` and whose round trips take up to
 /// `longest_us`, 200 of each; `lost` requests more have no reply.
@@ -20,46 +19,12 @@ fn member(jitter_us: i64, longest_us: i64, lost: usize) -> MemberSummary {
         timestamp_points: BTreeMap::from([(TimestampPoint::Wire, seen)]),
         ..FlowStatistics::default()
     };
-    let round = |received| RoundView {
-        sent: Instant::from_ns(0),
-        responder_reception: Reception::UNKNOWN,
-        responder_arrived: None,
-        responder_sent: None,
-        reply_kernel: None,
-        received,
-        send_failed: false,
-    };
-    let came = (1..=200).map(|i| round(Some(Instant::from_ns(longest_us * 5 * i))));
-    let rounds: Vec<RoundView> = came.chain((0..lost).map(|_| round(None))).collect();
-    let terms = RoundTerms {
-        planned: rounds.len() as u64,
-        period: None,
-        timeout: Span::from_secs(1),
-        duplicated: 0,
-        foreign: 0,
-    };
+    let times_ns = (1..=200).map(|i| longest_us * 5 * i);
     MemberSummary {
         seed: 1,
         flows: BTreeMap::from([("cycle".to_owned(), flow)]),
-        round_trips: BTreeMap::from([(
-            "ask".to_owned(),
-            RoundStatistics::from_rounds(&terms, rounds),
-        )]),
+        round_trips: BTreeMap::from([("ask".to_owned(), rounds(times_ns, lost))]),
         ..MemberSummary::default()
-    }
-}
-
-fn stream(kbit: u64) -> LoadReport {
-    LoadReport {
-        kind: LoadKind::TcpTx,
-        done: kbit,
-        unit: String::new(),
-        ran_ms: 1_000,
-        wanted_per_s: None,
-        over_time: teiji::load::Timeline::default(),
-        lead_ms: None,
-        connection: None,
-        problem: None,
     }
 }
 

@@ -2,44 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use teiji_core::load::LoadKind;
-use teiji_core::reception::Reception;
-use teiji_core::time::Instant;
 use teiji_experiment::Experiment;
-use teiji_stats::{
-    Counts, PointStatistics, RoundStatistics, RoundTerms, RoundView, Series, TimestampPoint,
-    WireStatistics,
-};
+use teiji_stats::{Counts, PointStatistics, Series, TimestampPoint, WireStatistics};
 
 use super::*;
+use crate::test_members::{rounds, stream};
 
 /// Of the round trips `ask`: one after so many microseconds each, and one lost.
 fn member(seed: u64, times_us: &[i64]) -> MemberSummary {
-    let round = |received| RoundView {
-        sent: Instant::from_ns(0),
-        responder_reception: Reception::UNKNOWN,
-        responder_arrived: None,
-        responder_sent: None,
-        reply_kernel: None,
-        received,
-        send_failed: false,
-    };
-    let came = times_us.iter().map(|us| round(Some(Instant::from_ns(us * 1_000))));
-    let rounds: Vec<RoundView> = came.chain([round(None)]).collect();
-    let terms = RoundTerms {
-        planned: rounds.len() as u64,
-        period: None,
-        timeout: Span::from_secs(1),
-        duplicated: 0,
-        foreign: 0,
-    };
+    let times = times_us.iter().map(|us| us * 1_000);
     MemberSummary {
         seed,
         flows: BTreeMap::new(),
-        round_trips: BTreeMap::from([(
-            "ask".to_owned(),
-            RoundStatistics::from_rounds(&terms, rounds),
-        )]),
+        round_trips: BTreeMap::from([("ask".to_owned(), rounds(times, 1))]),
         wire: BTreeMap::new(),
         ..MemberSummary::default()
     }
@@ -52,20 +27,6 @@ fn case(require: &str) -> Case {
          loads = [\"tcp-tx\"]\nrequire = [{require}]\n"
     );
     Experiment::parse(&text, "e.toml").unwrap().cases.remove(0)
-}
-
-fn load(kbit: u64) -> LoadReport {
-    LoadReport {
-        kind: LoadKind::TcpTx,
-        done: kbit,
-        unit: String::new(),
-        ran_ms: 1_000,
-        wanted_per_s: None,
-        over_time: teiji::load::Timeline::default(),
-        lead_ms: None,
-        connection: None,
-        problem: None,
-    }
 }
 
 #[test]
@@ -142,8 +103,8 @@ fn what_was_not_measured_does_not_hold() {
     let holds = |loads: &[LoadReport]| -> Vec<bool> {
         verdicts(&case, &[(&few, loads)]).iter().map(|v| v.holds).collect()
     };
-    assert_eq!(holds(&[load(1_000)]), [false, true, true]);
-    assert_eq!(holds(&[load(999)]), [false, false, true]);
+    assert_eq!(holds(&[stream(1_000)]), [false, true, true]);
+    assert_eq!(holds(&[stream(999)]), [false, false, true]);
 }
 
 fn case_of_flows(require: &str) -> Case {

@@ -120,6 +120,21 @@ impl fmt::Display for LoadReport {
 }
 
 impl LoadReport {
+    /// That of a load which did so much in its unit, in so many milliseconds.
+    pub fn new(kind: LoadKind, done: u64, ran_ms: u64) -> Self {
+        Self {
+            kind,
+            done,
+            unit: kind.unit().to_owned(),
+            ran_ms,
+            wanted_per_s: None,
+            over_time: Timeline::default(),
+            lead_ms: None,
+            connection: None,
+            problem: None,
+        }
+    }
+
     /// How much it did in a second.
     pub fn per_s(&self) -> u64 {
         let rate = u128::from(self.done) * 1_000 / u128::from(self.ran_ms.max(1));
@@ -292,16 +307,13 @@ impl Running {
                 Err(_) => problem = Some("one of its threads panicked".to_owned()),
             }
         }
+        let ran_ms = u64::try_from(ran.as_ns() / 1_000_000).unwrap_or(0);
         let mut report = LoadReport {
-            kind: self.kind,
-            done,
-            unit: self.kind.unit().to_owned(),
-            ran_ms: u64::try_from(ran.as_ns() / 1_000_000).unwrap_or(0),
             wanted_per_s: self.wanted_per_s,
             over_time,
-            lead_ms: None,
             connection,
             problem,
+            ..LoadReport::new(self.kind, done, ran_ms)
         };
         let (reached, wanted) = (report.per_s(), u64::from(self.wanted_per_s.unwrap_or(0)));
         if report.problem.is_none() && reached * 100 < wanted * LEAST_PERCENT {

@@ -36,17 +36,7 @@ pub fn remedies(summary: &mut Summary) {
 }
 
 fn stream(kbit: u64) -> LoadReport {
-    LoadReport {
-        kind: LoadKind::TcpTx,
-        done: kbit,
-        unit: "kbit".to_owned(),
-        ran_ms: 1_000,
-        wanted_per_s: None,
-        over_time: teiji::load::Timeline::default(),
-        lead_ms: None,
-        connection: None,
-        problem: None,
-    }
+    LoadReport::new(LoadKind::TcpTx, kbit, 1_000)
 }
 
 /// 200 round trips of which the responder takes up to `longest_ns`, and `lost` more.

@@ -153,17 +153,7 @@ mod tests {
 
     #[test]
     fn loads_that_fill_every_cpu_on_purpose_are_no_saturation() {
-        let load = |kind| LoadReport {
-            kind,
-            done: 1,
-            unit: String::new(),
-            ran_ms: 1_000,
-            wanted_per_s: None,
-            over_time: teiji::load::Timeline::default(),
-            lead_ms: None,
-            connection: None,
-            problem: None,
-        };
+        let load = |kind| LoadReport::new(kind, 1, 1_000);
         let warning_of =
             |kind| warning(&case(""), &member(9, 9, &[0]), &[load(kind)], Testbed::Lab);
         assert_eq!((warning_of(LoadKind::Cpu), warning_of(LoadKind::Memory)), (None, None));
