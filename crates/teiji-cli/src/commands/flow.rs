@@ -197,11 +197,11 @@ fn frames(least: u32) -> impl TypedValueParser<Value = u32> {
 
 /// A limit in bytes, or none.
 fn bytes(text: &str) -> Result<u32, String> {
-    let least = Prioflow::LEAST_BYTES;
-    let bad = || format!("write a number from {least} on, or none");
+    let (least, most) = (Prioflow::BYTES.start(), Prioflow::BYTES.end());
+    let bad = || format!("write a number from {least} to {most}, or none");
     match text {
         "none" => Ok(NO_LIMIT),
-        _ => text.parse().ok().filter(|bytes| *bytes >= least).ok_or_else(bad),
+        _ => text.parse().ok().filter(|bytes| Prioflow::BYTES.contains(bytes)).ok_or_else(bad),
     }
 }
 
@@ -394,6 +394,20 @@ fn watch_events(
         }
         if over {
             return Ok(Exit::Success);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_in_bytes_has_the_range_of_its_key() {
+        assert_eq!(bytes("none"), Ok(NO_LIMIT));
+        assert_eq!([bytes("1514"), bytes("4294967294")], [Ok(1514), Ok(NO_LIMIT - 1)]);
+        for refused in ["1513", "4294967295"] {
+            assert!(bytes(refused).unwrap_err().contains("from 1514 to 4294967294"), "{refused}");
         }
     }
 }

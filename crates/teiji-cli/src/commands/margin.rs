@@ -15,6 +15,7 @@ use teiji_stats::margin::supported_by;
 
 use super::bind::Bind;
 use super::quantity::span;
+use super::ranges;
 use super::run::{Place, TAKE_WITHOUT_BIND};
 use crate::exit::{Exit, mistake};
 use crate::interrupt;
@@ -77,11 +78,13 @@ pub struct Args {
     /// Interface: interval between two frames.
     #[arg(long, value_name = "DURATION", value_parser = span, default_value = "1ms")]
     period: Span,
-    /// Interface: `SO_PRIORITY`, 0 to 15, which selects the class.
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, value_name = "N", default_value = "3", help = format!(
+        "Interface: {}", ranges::socket_priority("")
+    ))]
     priority: SocketPriority,
-    /// Interface: `SCHED_FIFO` priority of the sending thread.
-    #[arg(long, value_name = "PRIORITY", default_value = "80")]
+    #[arg(long, value_name = "PRIORITY", default_value = "80", help = format!(
+        "Interface: {}", ranges::priority(" of the sending thread")
+    ))]
     realtime: RtPriority,
     /// Interface: the delta of the etf qdisc of this priority. Without it frames have no launch
     /// times, as an interface without ETF needs.

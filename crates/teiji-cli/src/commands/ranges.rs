@@ -15,14 +15,15 @@ pub fn socket_priority(of: &str) -> String {
 
 /// A thread's priority, and memory that is locked because of it.
 pub fn realtime() -> String {
-    format!("{}, with locked memory. Default: ordinary scheduling", priority())
+    format!("{}, with locked memory. Default: ordinary scheduling", priority(""))
 }
 
 /// The priority of a thread whose memory is not locked.
 pub fn realtime_only() -> String {
-    format!("{}. Default: ordinary scheduling", priority())
+    format!("{}. Default: ordinary scheduling", priority(""))
 }
 
-fn priority() -> String {
-    format!("SCHED_FIFO priority, {} to {}", RtPriority::LEAST, RtPriority::MOST)
+/// A thread's priority; ` of` which thread.
+pub fn priority(of: &str) -> String {
+    format!("SCHED_FIFO priority{of}, {} to {}", RtPriority::LEAST, RtPriority::MOST)
 }

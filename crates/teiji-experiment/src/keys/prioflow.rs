@@ -38,7 +38,7 @@ section! {
         limit: u32 = "limit", PACKETS, Absent::Default(1000);
         /// queue limit in bytes
         bytes: Option<u32> [serde(default)] = "bytes",
-            int(Prioflow::LEAST_BYTES, u32::MAX - 1), Absent::Means("no limit");
+            int(*Prioflow::BYTES.start(), *Prioflow::BYTES.end()), Absent::Means("no limit");
         /// pause-storm watchdog timeout: after a longer pause the peer's pause requests are
         /// ignored for as long; 0: no watchdog
         storm: Span = "storm",

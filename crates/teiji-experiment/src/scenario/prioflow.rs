@@ -12,8 +12,9 @@ use super::level_table::LevelTable;
 use crate::keys::prioflow::Prioflow;
 
 impl Prioflow {
-    /// The fewest that [`Prioflow::bytes`] may be: one frame has to fit.
-    pub const LEAST_BYTES: u32 = ethernet::LONGEST as u32;
+    /// What [`Prioflow::bytes`] may be: one frame has to fit, and the largest number means no limit to the
+    /// kernel module.
+    pub const BYTES: RangeInclusive<u32> = ethernet::LONGEST as u32..=u32::MAX - 1;
     /// What [`Prioflow::ring`] may be.
     pub const RING: RangeInclusive<u32> = 1..=Self::MOST_FRAMES;
     /// The most that [`Prioflow::ring`] and [`Prioflow::room`] may be, `PRIOFLOW_RING_MAX` and
