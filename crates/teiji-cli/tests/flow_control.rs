@@ -67,7 +67,7 @@ fn a_slow_reader_loses_frames_and_with_flow_control_none() {
 fn with_emulated_nics_only_frames_beyond_a_small_ring_are_lost() {
     // Sooner full than a flow's own.
     let sets = ["flows.stream.frames=2000", "flows.stream.listener-buffer=400000"];
-    let (_, summary) = run("loss-cards", &["igb", "rtl8139"], &sets);
+    let (_, summary) = run("loss-nics", &["igb", "rtl8139"], &sets);
     let intel = flow(&summary, "igb", 0, "stream");
     assert_eq!(count(intel, "received"), 2_000, "{intel}");
     let realtek = flow(&summary, "rtl8139", 0, "stream");
