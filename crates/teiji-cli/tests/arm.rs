@@ -13,7 +13,7 @@ use common::{output_of, repository, run_folder, teiji};
 use replays::{Disturbance, disturbed_replay, is_identical, replay};
 use run::{count, flow, manifest, summary};
 
-/// On one virtual CPU, on two, and with instructions that are shorter than QEMU's clock can tell.
+/// On one virtual CPU, on two, and with instructions shorter than the resolution of QEMU's clock.
 const CASES: &str = r#"
 name = "arm"
 question = "Are the records of a guest of ARM identical?"

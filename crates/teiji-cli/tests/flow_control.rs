@@ -87,13 +87,13 @@ fn a_hundred_thousand_frames_reach_a_reader_with_random_pauses() {
     let stream = flow(&summary, "at-random", 0, "stream");
     assert_eq!(count(stream, "sent"), 100_000, "{stream}");
     assert_eq!(count(stream, "received"), 100_000, "{stream}");
-    // Its rests are what the sender waited for: the wire alone takes 101 us a frame.
+    // The sender waited for its processing delays: the wire alone takes 101 us per frame.
     let longest = stream["vantages"]["wire"]["interval"]["max_ns"].as_i64().unwrap();
     assert!(longest > 5_000_000, "{stream}");
 }
 
 /// A ring of 4 holds what was handed to the NIC before XOFF; the reader's
-/// port asks once for what it reads at a time, 32 frames.
+/// port sends XOFF once per read of 32 frames.
 #[test]
 fn frames_received_after_xoff_are_counted() {
     let (run, summary) = run("xoff", &["ring-4"], &["flows.stream.frames=320"]);
@@ -107,8 +107,8 @@ fn frames_received_after_xoff_are_counted() {
     assert!(run.out.contains("Frames received after XOFF: stream"), "{}", run.out);
 }
 
-/// A pause of a port ends 100 ms after the last word of its peer; that of one that
-/// lives lasts as long as its reader rests, 300 ms.
+/// A port's pause ends 100 ms after its peer's last level frame. With a live peer it lasts for the
+/// reader's processing delay, 300 ms.
 #[test]
 fn a_peer_that_dies_keeps_the_wire_silent_for_a_lifetime_at_most() {
     // Both hosts on one processor: it is the quicker, and nothing here needs two.
@@ -162,11 +162,14 @@ fn xoff_passes_three_hops_and_nothing_is_lost() {
         .map(|port| (port["wire"].as_str().unwrap(), port["asks"].as_u64().unwrap() > 0))
         .collect();
     let wanted = [("first", true), ("second", false), ("second", true), ("third", false)];
-    assert_eq!(pause_requests, wanted, "each bridge asks where the frames come from: {ports:?}");
+    assert_eq!(
+        pause_requests, wanted,
+        "each bridge sends XOFF on the wire of arriving frames: {ports:?}"
+    );
 }
 
-/// Four hosts, each on a processor of its own, with 2 x 10^9 instructions a second while all are
-/// busy: less than a nanosecond for one of them, which QEMU's own clock cannot tell.
+/// Four hosts, each on a processor of its own, with 2 x 10^9 instructions per second while all
+/// are busy: less than a nanosecond for one of them, below the resolution of QEMU's own clock.
 #[test]
 fn round_trips_above_the_load_wait_for_one_of_its_frames() {
     let sets = ["round-trips.ask.count=50", "flows.load.frames=1200"];

@@ -151,7 +151,7 @@ fn the_capture_of_an_emulated_nic_agrees_with_the_records_and_its_replay_is_iden
         let flow = flow(&summary, case, 0, "cycle");
         assert_eq!((count(flow, "sent"), count(flow, "planned")), (300, 300), "{case}");
         let known = ["received", "dropped_missed", "dropped_invalid"].map(|what| count(flow, what));
-        assert_eq!(known.iter().sum::<u64>(), 300, "{case}: every frame's fate is known");
+        assert_eq!(known.iter().sum::<u64>(), 300, "{case}: every frame is received or dropped");
         assert_eq!(flow["judged_at"], "wire");
         assert_eq!(flow["vantages"]["wire"]["resolution_ns"], 1_000);
     }
@@ -195,8 +195,8 @@ fn hosts_on_cpus_of_their_own_are_measured_and_replayed_to_the_last_bit() {
     let (mean, worst) = (turns["mean"].as_i64().unwrap(), turns["worst"].as_i64().unwrap());
     assert!((5_000..43_000).contains(&mean) && (mean..79_000).contains(&worst), "{turns}");
     let (replay, main_loop_waits) = disturbed_replay(&first, dir.path());
-    // It comes when all CPUs are idle, and never between the turns of two: that was another
-    // course of events in one of some dozens of runs (docs/determinism.md). It had to wait
+    // It occurs when all CPUs are idle, and never between the turns of two: otherwise one of some
+    // dozens of runs differed (docs/determinism.md). It had to wait
     // 440 000 times then; twice it may, for the CPUs to be there.
     assert!(main_loop_waits <= 2, "{main_loop_waits} times");
     is_identical(&replay);

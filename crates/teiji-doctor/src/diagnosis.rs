@@ -61,9 +61,9 @@ impl Diagnosis {
 
     /// True if each feature is ready on each interface that was looked at.
     pub fn is_ready(&self, features: &[Feature]) -> bool {
-        let asked = |verdict: &&Verdict| features.contains(&verdict.feature);
-        let mut asked = self.verdicts.iter().filter(asked).peekable();
-        asked.peek().is_some() && asked.all(|verdict| verdict.readiness == Readiness::Ready)
+        let wanted = |verdict: &&Verdict| features.contains(&verdict.feature);
+        let mut wanted = self.verdicts.iter().filter(wanted).peekable();
+        wanted.peek().is_some() && wanted.all(|verdict| verdict.readiness == Readiness::Ready)
     }
 }
 

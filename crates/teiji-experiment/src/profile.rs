@@ -48,7 +48,7 @@ pub struct Profile {
 pub struct PtpServices {
     /// Its role, as that of an experiment's host.
     pub settings: Ptp,
-    /// The interfaces that take part, at least one.
+    /// The interfaces that run PTP, at least one.
     pub interfaces: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ fn read_ptp(fields: &Fields<'_>, there: &[&str], log: &Log) -> Option<PtpService
     Some(PtpServices { settings, interfaces })
 }
 
-/// A NIC that takes part.
+/// A NIC that runs PTP.
 fn port_name(item: &Node, there: &[&str], log: &Log) -> Option<String> {
     let message = match &item.value {
         Value::Text(name) if there.contains(&name.as_str()) => return Some(name.clone()),

@@ -156,7 +156,7 @@ impl Scenario {
     /// True if packets of a flow or round trips are traced through a receiving kernel.
     pub fn is_traced(&self) -> bool {
         self.flows.iter().any(|flow| flow.listener_trace)
-            || self.round_trips.iter().any(|asked| asked.responder_trace)
+            || self.round_trips.iter().any(|requests| requests.responder_trace)
     }
 
     /// The wire called `name`.
@@ -262,9 +262,9 @@ impl Ptp {
 #[serde(rename_all = "lowercase")]
 pub enum PtpProfile {
     /// IEEE 1588's default profile over Ethernet: end-to-end delay, a
-    /// synchronisation a second.
+    /// synchronisation per second.
     Default,
-    /// IEEE 802.1AS (gPTP): peer delay, eight synchronisations a second.
+    /// IEEE 802.1AS (gPTP): peer delay, eight synchronisations per second.
     Gptp,
 }
 

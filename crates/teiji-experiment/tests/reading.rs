@@ -152,11 +152,11 @@ fn the_ksoftirqd_experiment_has_the_papers_traffic_priorities_and_twelve_cells()
                 );
                 flow.payload
             }
-            ([], [asked]) => {
-                assert_eq!(asked.to, "board");
+            ([], [requests]) => {
+                assert_eq!(requests.to, "board");
                 let responder = Some(number("rt_priority", "rtt_responder"));
-                assert_eq!(asked.responder_realtime.map(RtPriority::get), responder);
-                asked.payload
+                assert_eq!(requests.responder_realtime.map(RtPriority::get), responder);
+                requests.payload
             }
             _ => panic!("{} has both or neither", case.name),
         };
@@ -381,10 +381,10 @@ fn a_flow_has_flow_control_between_two_ports_that_have_a_link() {
     let flow = &experiment.cases[0].scenario.flows[0];
     assert_eq!((flow.flow_control, flow.mode), (Level::new(3), SendMode::BackToBack));
     assert_eq!(flow.listener_pause, Some(Span::from_millis(5)));
-    assert_eq!(flow.listener_rests, PauseLength::Equal);
+    assert_eq!(flow.listener_pause_length, PauseLength::Equal);
     let random = "listener-pause = \"5ms\"\nlistener-pause-random = true\n";
     let experiment = read(&with(random, &both));
-    assert_eq!(experiment.cases[0].scenario.flows[0].listener_rests, PauseLength::Random);
+    assert_eq!(experiment.cases[0].scenario.flows[0].listener_pause_length, PauseLength::Random);
     // 1000 frames of 64 bytes take longer than their schedule.
     assert_eq!(experiment.cases[0].scenario.duration(), Span::from_secs(1));
     let tight = with("", &both).replace("\"1ms\"", "\"1ns\"");
@@ -446,7 +446,7 @@ fn a_case_that_changes_a_threads_policy_starts_from_an_empty_table() {
          hosts.talker.ports.line.irq.priority = 60\n"
     );
     let experiment = read(&text);
-    let asked = |name: &str| {
+    let settings = |name: &str| {
         let host = &case(&experiment, name).scenario.hosts[0];
         (host.system.ksoftirqd, host.ports[0].processing.irq.clone())
     };
@@ -454,8 +454,8 @@ fn a_case_that_changes_a_threads_policy_starts_from_an_empty_table() {
         policy: RtPriority::new(priority).map(Policy::Fifo),
         cpus: Some(vec![0, 1]),
     };
-    assert_eq!(asked("a"), (Some(Policy::Fifo(RtPriority::LEAST)), irq(50)));
-    assert_eq!(asked("b"), (Some(Policy::Other), irq(60)));
+    assert_eq!(settings("a"), (Some(Policy::Fifo(RtPriority::LEAST)), irq(50)));
+    assert_eq!(settings("b"), (Some(Policy::Other), irq(60)));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::protocol::{self, Kind, Message, Reader};
 
-/// Where the guest finds the paths, one a line.
+/// Where the guest finds the paths, one per line.
 pub const LIST_PATH: &str = "teiji/fetch";
 /// Where a path that does not begin with `/` begins: where the shell does.
 const HOME: &str = "/root";

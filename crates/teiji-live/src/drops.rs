@@ -8,7 +8,7 @@ use teiji_sys::tracefs::{Instance, TraceError};
 const EVENT: &str = "skb/kfree_skb";
 const FIELD: &str = "reason";
 /// Nothing is recorded.
-const KIB_A_CPU: u32 = 4;
+const KIB_PER_CPU: u32 = 4;
 const NAME: &str = "teiji-drops-";
 
 /// The kernel counts, until this is dropped.
@@ -24,7 +24,7 @@ impl DropReasons {
                 Instance::remove(&name)?;
             }
         }
-        let instance = Instance::create(&format!("{NAME}{}", std::process::id()), KIB_A_CPU)?;
+        let instance = Instance::create(&format!("{NAME}{}", std::process::id()), KIB_PER_CPU)?;
         instance.count(EVENT, FIELD)?;
         instance.start()?;
         Ok(Self(instance))

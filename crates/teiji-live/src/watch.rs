@@ -24,7 +24,7 @@ use crate::sample::Flow;
 const ALL: u16 = 3;
 /// Enough for the headers of a test frame: Ethernet with two tags, IPv4 with options, UDP, its own.
 const OCTETS: u16 = 128;
-const FRAMES_A_CALL: u16 = 64;
+const FRAMES_PER_CALL: u16 = 64;
 const BUFFER: u32 = 4 << 20;
 const WAIT: Span = Span::from_millis(50);
 /// Frames gather in the socket for so long: the kernel has stamped them, and each wake-up costs more
@@ -150,7 +150,7 @@ impl Shared {
     }
 
     fn run(&self, socket: &Socket) {
-        let mut receiver = Receiver::with_sources(FRAMES_A_CALL, OCTETS.into());
+        let mut receiver = Receiver::with_sources(FRAMES_PER_CALL, OCTETS.into());
         while !self.ended.load(Ordering::Relaxed) {
             let Ok(count) = receiver.receive(socket, Queue::Arrivals) else {
                 // The interface went down, and may come up again.
@@ -164,7 +164,7 @@ impl Shared {
             }
             seen.dropped = socket.drops().map_or(seen.dropped, u64::from);
             drop(seen);
-            if count < FRAMES_A_CALL.into() {
+            if count < FRAMES_PER_CALL.into() {
                 thread::sleep(GATHER);
             }
         }

@@ -159,7 +159,7 @@ impl Plan {
     }
 }
 
-/// A command of a shell that tries `condition` ten times a second until it is true, and goes on
+/// A command of a shell that tries `condition` ten times per second until it is true, and goes on
 /// after `limit`. In the shell it is pasted into: `timeout` would need one of its own, in which
 /// other programs may be found.
 pub fn wait_until(condition: &str, limit: Duration) -> String {

@@ -7,8 +7,8 @@ use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Tai};
 use teiji_sys::tracefs::{self, Instance, Occurrence, TraceError};
 
-/// A minute of a NIC that interrupts a thousand times a second; more loses the oldest.
-const KIB_A_CPU: u32 = 16 * 1024;
+/// A minute of a NIC that interrupts a thousand times per second; more loses the oldest.
+const KIB_PER_CPU: u32 = 16 * 1024;
 
 const INTERRUPT: &str = "irq/irq_handler_entry";
 const SOFTIRQ: &str = "irq/softirq_entry";
@@ -62,7 +62,7 @@ impl ReceiveTrace {
     /// See [`TraceError`].
     pub fn start(irqs: &BTreeSet<u32>, threads: &[String]) -> Result<Self, TraceError> {
         let any = |each: Vec<String>| each.join(" || ");
-        let mut instance = Instance::create(&instance_name(), KIB_A_CPU)?;
+        let mut instance = Instance::create(&instance_name(), KIB_PER_CPU)?;
         if !irqs.is_empty() {
             let filter = any(irqs.iter().map(|irq| format!("irq == {irq}")).collect());
             instance.enable(INTERRUPT, &filter)?;

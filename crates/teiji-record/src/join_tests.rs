@@ -141,8 +141,8 @@ fn what_belongs_to_no_planned_frame_is_foreign() {
 #[test]
 fn foreign_packets_count_for_the_flows_of_that_socket() {
     let plans = [plan(0, 1), plan(1, 1)];
-    let hears = |p: &FlowPlan, foreign| ListenerLog { foreign, ..listener(vec![rx(p, 0, 5)]) };
-    let joined = join(&plans, &[], &[hears(&plans[0], 3), hears(&plans[1], 5)], []);
+    let receives = |p: &FlowPlan, foreign| ListenerLog { foreign, ..listener(vec![rx(p, 0, 5)]) };
+    let joined = join(&plans, &[], &[receives(&plans[0], 3), receives(&plans[1], 5)], []);
     assert_eq!([0, 1, 2].map(|flow| joined.facts.foreign(flow)), [3, 5, 8]);
 }
 

@@ -1,4 +1,4 @@
-//! The records of frames of one case as a Parquet file: one row a frame. Columns are
+//! The records of frames of one case as a Parquet file: one row per frame. Columns are
 //! documented in `docs/records.md`.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The records of round trips of one case as a Parquet file: one row a request. Columns
+//! The records of round trips of one case as a Parquet file: one row per request. Columns
 //! are documented in `docs/records.md`.
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! runs/<time>-<experiment>/
 //!   manifest.json                    what was run, by whom, on what
 //!   experiment.toml                  the question, as it was asked
-//!   records/<case>-s<seed>.parquet   one row a frame
+//!   records/<case>-s<seed>.parquet   one row per frame
 //!   captures/<case>-s<seed>.pcap     the wire
 //!   console/<case>-s<seed>.log       the guest's console
 //!   summary.json                     the result for machines

@@ -39,9 +39,9 @@ fn a_requirement_must_hold_in_every_member_and_the_worst_is_shown() {
     let verdicts = verdicts(&case, &[(&one, &[]), (&two, &[])]);
     let holds: Vec<bool> = verdicts.iter().map(|v| v.holds).collect();
     assert_eq!(holds, [false, true, true, false]);
-    let told = "ask: 70 µs, seed 2 (1 of 3 requests lost, which is allowed)";
-    assert_eq!(verdicts[0].measured, told);
-    assert_eq!(verdicts[1].measured, told, "also where it holds");
+    let expected = "ask: 70 µs, seed 2 (1 of 3 requests lost, which is allowed)";
+    assert_eq!(verdicts[0].measured, expected);
+    assert_eq!(verdicts[1].measured, expected, "also where it holds");
     assert_eq!(verdicts[3].measured, "ask: 1");
 }
 
@@ -73,13 +73,13 @@ fn a_required_time_fails_if_frames_were_lost_unless_loss_is_allowed() {
          \"range <= 20ns with lost <= 50%\"",
     );
     let (whole, survivors) = (member_that_lost(1, 0), member_that_lost(2, 233));
-    let told = |members: &[(&MemberSummary, &[LoadReport])]| -> Vec<(bool, String)> {
+    let results = |members: &[(&MemberSummary, &[LoadReport])]| -> Vec<(bool, String)> {
         verdicts(&case, members).into_iter().map(|v| (v.holds, v.measured)).collect()
     };
-    let all = told(&[(&whole, &[])]);
+    let all = results(&[(&whole, &[])]);
     assert_eq!(all[0], (true, "cycle: 26 ns".to_owned()));
     assert_eq!(all[4], (false, "cycle: 26 ns".to_owned()));
-    let some = told(&[(&whole, &[]), (&survivors, &[])]);
+    let some = results(&[(&whole, &[]), (&survivors, &[])]);
     let unknown = "cycle: 26 ns, seed 2, but 233 of 500 frames lost, and no time is known of \
                    them; `range <= 20us with lost <= N` allows some";
     assert_eq!(some[0], (false, unknown.to_owned()));
@@ -145,9 +145,10 @@ fn requirements_on_background_flows_compare_rate_and_loss() {
     );
     let member = member_of_flows(Some(8_000_000), Some(94_000_000));
     let verdicts = verdicts(&case, &[(&member, &[])]);
-    let told: Vec<(bool, &str)> = verdicts.iter().map(|v| (v.holds, v.measured.as_str())).collect();
+    let results: Vec<(bool, &str)> =
+        verdicts.iter().map(|v| (v.holds, v.measured.as_str())).collect();
     assert_eq!(
-        told,
+        results,
         [
             (true, "cycle: 0"),
             (false, "load: 2"),

@@ -2,7 +2,7 @@
 //! alone: of what the experiment says decides.
 //!
 //! * `intervals` – how regular a flow's intervals (or departures) are,
-//! * `schedule` – whether frames leave when they were planned to,
+//! * `schedule` – whether frames are transmitted when they were planned to be,
 //! * `round_trips` – how long round trips take,
 //! * `gates` – whether they leave within the gates of their class,
 //! * `shaping` – whether a class keeps to what is reserved for it,

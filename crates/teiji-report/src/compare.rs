@@ -91,7 +91,7 @@ pub fn quotient(row: Row, [old, new]: [&CaseView<'_>; 2], glyphs: &Glyphs) -> Op
     Some(ratio.unwrap_or_else(|| glyphs.none.to_owned()))
 }
 
-/// What timestamps cannot tell of a figure that is the difference of two intervals, each of
+/// What timestamps cannot resolve of a figure that is the difference of two intervals, each of
 /// two stamps, in ns. Computed wire time is exact.
 fn doubt_ns(comparison: &Comparison<'_>) -> f64 {
     comparison.resolution_ns().filter(|ns| *ns > 1).map_or(0.0, |ns| 2.0 * ns as f64)
@@ -118,7 +118,7 @@ pub fn verdict(comparison: &Comparison<'_>, glyphs: &Glyphs) -> String {
     let doubt = doubt_ns(comparison);
     if (new_range.median - old_range.median).abs() <= doubt {
         let doubt = duration(doubt, glyphs);
-        return format!("The {what}s differ by no more than the stamps can tell ({doubt}).");
+        return format!("The {what}s differ by no more than the stamps resolve ({doubt}).");
     }
     let smaller = new_range.median < old_range.median;
     let direction = match (comparison.measure, smaller) {

@@ -183,12 +183,12 @@ impl Band {
         self.from_ns.saturating_add(self.step_ns.saturating_mul(steps))
     }
 
-    /// What was done in each step, as a rate a second.
+    /// What was done in each step, as a rate per second.
     pub fn per_s(&self) -> impl Iterator<Item = f64> {
         self.amounts.iter().map(|amount| *amount as f64 * 1e9 / self.step_ns as f64)
     }
 
-    /// The highest rate a second.
+    /// The highest rate per second.
     pub fn most_per_s(&self) -> f64 {
         self.per_s().fold(0.0, f64::max)
     }

@@ -226,7 +226,7 @@ fn round_shortfalls(c: &RoundCounts, timeout_ns: i64, glyphs: &Glyphs) -> Vec<St
         out.push(format!(
             "{} {} later than the time-out of {timeout}; the distribution has {}.",
             count(c.late, glyphs),
-            if c.late == 1 { "reply came" } else { "replies came" },
+            if c.late == 1 { "reply arrived" } else { "replies arrived" },
             if c.late == 1 { "it" } else { "them" }
         ));
     }

@@ -140,8 +140,8 @@ fn a_ratio_is_shown_for_real_nics_only() {
     let mut summary = two_cases();
     let text = |summary: &Summary| render(summary, &Options { width: 1_000, ..WIDE });
     let emulated = "Yes: with etf the interval on the wire stays within 2 µs (range; the stamps \
-                    resolve 1 µs), against 62 µs with normal: the software's jitter is gone, as \
-                    far as the stamps resolve it.";
+                    resolve 1 µs), against 62 µs with normal: the stamps resolve no software \
+                    jitter.";
     assert!(text(&summary).contains(emulated), "{}", text(&summary));
     // On this machine only `vtsn` shows frames on the wire.
     summary.testbed = Testbed::Local;
@@ -526,8 +526,9 @@ fn the_answer_by_shaping_or_schedule_names_every_case() {
         wire.resolution_ns = 3;
     }
     let text = render(&summary, &Options { width: 1_000, ..WIDE });
-    let schedule = "Only with etf: with etf all 2 frames leave within 3 ns of their planned \
-                    departure; with normal 7 of 2 frames wait for another one, for up to 752 ns.";
+    let schedule = "Only with etf: with etf all 2 frames are transmitted within 3 ns of \
+                    their planned departure; with normal 7 of 2 frames wait for another one, for up \
+                    to 752 ns.";
     assert!(text.replace(['\u{a0}', '\u{202f}'], " ").contains(schedule), "{text}");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teiji::StopFlag;
-use teiji::listener::FRAMES_A_CALL;
+use teiji::listener::FRAMES_PER_CALL;
 use teiji_core::time::Span;
 use teiji_experiment::{Case, Experiment, Flow, InstructionTime, Nic, Scenario, Transport};
 use teiji_lab::cache::{self, Cache};
@@ -41,7 +41,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// guest is given up.
 const SLOWEST: Duration = Duration::from_secs(20);
 /// No reader is waited for longer.
-const LONGEST_REST: Span = Span::from_secs(24 * 3_600);
+const LONGEST_DELAY: Span = Span::from_secs(24 * 3_600);
 /// Virtual time beyond the experiment's own before init gives up.
 const VIRTUAL_SLACK: Span = Span::from_secs(60);
 
@@ -325,8 +325,8 @@ fn outcome(messages: &[Message]) -> Option<anyhow::Result<Outcome>> {
 }
 
 fn default_wall_limit(case: &Case) -> Duration {
-    let rests = case.scenario.flows.iter().map(rests).max().unwrap_or(Span::ZERO);
-    let seconds = virtual_time(&case.scenario).as_secs_f64() + rests.as_secs_f64();
+    let delay = case.scenario.flows.iter().map(processing_delay).max().unwrap_or(Span::ZERO);
+    let seconds = virtual_time(&case.scenario).as_secs_f64() + delay.as_secs_f64();
     let slower =
         f64::from(InstructionTime::default().as_ps()) / f64::from(case.instruction.as_ps());
     // Virtual CPUs take turns.
@@ -342,11 +342,11 @@ fn virtual_time(scenario: &Scenario) -> Span {
     scenario.duration() + settling + draining
 }
 
-/// How long a flow's reader rests, whose sender may wait for it meanwhile.
-fn rests(flow: &Flow) -> Span {
-    let looks = i64::try_from(flow.frames / u64::from(FRAMES_A_CALL)).unwrap_or(i64::MAX);
+/// The processing delays of a flow's reader, for which its sender may have to wait.
+fn processing_delay(flow: &Flow) -> Span {
+    let looks = i64::try_from(flow.frames / u64::from(FRAMES_PER_CALL)).unwrap_or(i64::MAX);
     let pause = flow.listener_pause.unwrap_or(Span::ZERO);
-    Span::from_ns(pause.as_ns().saturating_mul(looks)).min(LONGEST_REST)
+    Span::from_ns(pause.as_ns().saturating_mul(looks)).min(LONGEST_DELAY)
 }
 
 /// As many virtual CPUs as hosts, ports and flows name, counting from 0.

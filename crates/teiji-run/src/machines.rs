@@ -227,7 +227,7 @@ impl Machines {
         for index in 0..self.all.len() {
             let mut best: Option<ClockDifference> = None;
             for _ in 0..READINGS {
-                let asked = teiji_sys::clock::now();
+                let before = teiji_sys::clock::now();
                 self.all[index].send(Order::Clock)?;
                 let there = loop {
                     if let Some((from, Report::Clock(there))) = self.next(until, stopping)? {
@@ -236,7 +236,7 @@ impl Machines {
                         }
                     }
                 };
-                let read = ClockDifference::read(asked, there, teiji_sys::clock::now());
+                let read = ClockDifference::read(before, there, teiji_sys::clock::now());
                 best = Some(best.map_or(read, |best| best.better(read)));
             }
             clocks.extend(best);

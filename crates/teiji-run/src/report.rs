@@ -1,5 +1,5 @@
-//! Tells people what a run gave: `report.html` in its folder, and the table in
-//! the terminal. Works from the run folder alone, so a run can be told again
+//! Reports what a run gave: `report.html` in its folder, and the table in
+//! the terminal. Works from the run folder alone, so a run can be reported again
 //! years later.
 
 mod outliers;

@@ -1,4 +1,4 @@
-//! Frames with known fates give the counts and deviations they must.
+//! Known frames give the expected counts and deviations.
 
 use teiji_core::send_mode::SendMode;
 

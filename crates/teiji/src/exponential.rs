@@ -14,7 +14,7 @@ impl Exponential {
         Self::of_ns(mean.as_ns() as f64)
     }
 
-    /// The distances of so many events a second.
+    /// The distances of so many events per second.
     pub fn per_second(rate: u32) -> Self {
         Self::of_ns(1e9 / f64::from(rate.max(1)))
     }

@@ -35,7 +35,7 @@ use tally::Tally;
 /// A receive call waits this long at most, so that a flag or deadline is seen.
 const WAIT: Span = Span::from_millis(50);
 /// Frames taken in one system call, when so many are waiting.
-pub const FRAMES_A_CALL: u16 = 32;
+pub const FRAMES_PER_CALL: u16 = 32;
 /// Bytes of each frame that are kept: headers and the test header.
 const KEPT: usize = 2_048;
 /// Receive calls that may fail in a row (an interface that goes down fails
@@ -145,7 +145,7 @@ impl Listener {
             inbox: Inbox {
                 socket,
                 raw,
-                receiver: Receiver::new(FRAMES_A_CALL, KEPT),
+                receiver: Receiver::new(FRAMES_PER_CALL, KEPT),
                 tai_offset: clock::tai_offset(),
             },
             tally: Tally::new(&config.flows)?,
@@ -270,7 +270,7 @@ impl Listener {
     }
 }
 
-/// A listener's rests, one after the other.
+/// A listener's processing delays, in turn.
 enum Pauses {
     Fixed(Span),
     Random(Exponential),

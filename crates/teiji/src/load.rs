@@ -88,7 +88,7 @@ pub struct LoadReport {
     pub unit: String,
     /// How long it ran, in milliseconds.
     pub ran_ms: u64,
-    /// How much it was to do in a second, if it has a rate.
+    /// How much it was to do per second, if it has a rate.
     #[serde(default)]
     pub wanted_per_s: Option<u32>,
     /// When it was done.
@@ -135,7 +135,7 @@ impl LoadReport {
         }
     }
 
-    /// How much it did in a second.
+    /// How much it did per second.
     pub fn per_s(&self) -> u64 {
         let rate = u128::from(self.done) * 1_000 / u128::from(self.ran_ms.max(1));
         u64::try_from(rate).unwrap_or(u64::MAX)

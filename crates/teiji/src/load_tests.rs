@@ -118,7 +118,7 @@ fn a_flood_arrives_or_reports_its_error() {
     match start(&here) {
         Ok(running) => {
             let report = ran(running, 500);
-            // 1000 a second for half a second, and no more however fast loopback is;
+            // 1000 per second for half a second, and no more however fast loopback is;
             // fewer where this machine is too busy, and then it is said.
             let slow = report.problem.as_ref().is_some_and(|why| why.contains("of 1000 datagrams"));
             assert!(report.done <= 600 && (slow || report.done >= 350), "{report:?}");

@@ -33,7 +33,7 @@ use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket, TxEven
 /// Room for reports that wait while the talker sleeps.
 const REPORT_BUFFER: u32 = 1 << 20;
 /// Reports taken in one system call: more than a frame causes.
-const REPORTS_A_CALL: u16 = 16;
+const REPORTS_PER_CALL: u16 = 16;
 /// A send waits for room this long at most before a flag is looked at.
 const ROOM_POLL: Span = Span::from_millis(50);
 
@@ -157,7 +157,7 @@ impl Talker {
             launch: config.launch,
             limit,
             interface: name.clone(),
-            reports: Receiver::new(REPORTS_A_CALL, 0),
+            reports: Receiver::new(REPORTS_PER_CALL, 0),
             stamps,
             watch: None,
             _hardware: hardware,
@@ -215,7 +215,7 @@ impl Talker {
             let taken =
                 self.reports.receive(&self.socket, Queue::Errors).map_err(TalkerError::Reports)?;
             self.reports.messages().filter_map(|m| m.tx_event()).for_each(&mut each);
-            if taken < usize::from(REPORTS_A_CALL) {
+            if taken < usize::from(REPORTS_PER_CALL) {
                 return Ok(());
             }
         }

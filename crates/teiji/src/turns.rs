@@ -43,7 +43,7 @@ pub struct Turns {
 pub fn measure(cpus: [u16; 2], round_trips: u32) -> Result<Turns, SchedError> {
     let round_trips = round_trips.max(1);
     let done = AtomicBool::new(false);
-    let ball = Ball::default();
+    let exchanged = Exchanged::default();
     thread::scope(|scope| {
         // However this ends, the other threads do.
         let _end = Raise(&done);
@@ -53,22 +53,22 @@ pub fn measure(cpus: [u16; 2], round_trips: u32) -> Result<Turns, SchedError> {
         }
         let _scheduled = on(cpus[0]).enter()?;
         let (ready, is_ready) = mpsc::channel();
-        let asker = thread::current();
-        let (ball, done) = (&ball, &done);
-        let answerer = scope.spawn(move || answer(cpus[1], ball, &asker, &ready, done));
+        let requester = thread::current();
+        let (exchanged, done) = (&exchanged, &done);
+        let responder = scope.spawn(move || respond(cpus[1], exchanged, &requester, &ready, done));
         is_ready.recv().unwrap_or(Ok(()))?;
-        let (mean, worst) = measure_round_trips(ball, answerer.thread(), round_trips);
+        let (mean, worst) = measure_round_trips(exchanged, responder.thread(), round_trips);
         done.store(true, Ordering::Release);
-        answerer.thread().unpark();
+        responder.thread().unpark();
         Ok(Turns { cpus, round_trips, mean, worst })
     })
 }
 
 /// Requests and replies so far.
 #[derive(Default)]
-struct Ball {
-    asked: AtomicU32,
-    answered: AtomicU32,
+struct Exchanged {
+    requests: AtomicU32,
+    replies: AtomicU32,
 }
 
 struct Raise<'a>(&'a AtomicBool);
@@ -84,16 +84,20 @@ fn on(cpu: u16) -> Scheduling {
 }
 
 /// Mean and longest round trip.
-fn measure_round_trips(ball: &Ball, answerer: &Thread, round_trips: u32) -> (Span, Span) {
+fn measure_round_trips(
+    exchanged: &Exchanged,
+    responder: &Thread,
+    round_trips: u32,
+) -> (Span, Span) {
     let (mut sum, mut worst) = (Span::ZERO, Span::ZERO);
     let mut at = clock::now::<Tai>();
     for number in 1..=round_trips {
         at = at + PAUSE + Span::from_micros(i64::from(number) * 37 % SPREAD);
         clock::sleep_until(at);
         let start = clock::now::<Tai>();
-        ball.asked.store(number, Ordering::Release);
-        answerer.unpark();
-        while ball.answered.load(Ordering::Acquire) != number {
+        exchanged.requests.store(number, Ordering::Release);
+        responder.unpark();
+        while exchanged.replies.load(Ordering::Acquire) != number {
             thread::park();
         }
         let trip = clock::now::<Tai>() - start;
@@ -103,10 +107,10 @@ fn measure_round_trips(ball: &Ball, answerer: &Thread, round_trips: u32) -> (Spa
     (Span::from_ns(sum.as_ns() / i64::from(round_trips)), worst)
 }
 
-fn answer(
+fn respond(
     cpu: u16,
-    ball: &Ball,
-    asker: &Thread,
+    exchanged: &Exchanged,
+    requester: &Thread,
     ready: &mpsc::Sender<Result<(), SchedError>>,
     done: &AtomicBool,
 ) {
@@ -121,13 +125,13 @@ fn answer(
     }
     let mut seen = 0;
     while !done.load(Ordering::Acquire) {
-        let latest = ball.asked.load(Ordering::Acquire);
+        let latest = exchanged.requests.load(Ordering::Acquire);
         if latest == seen {
             thread::park();
         } else {
             seen = latest;
-            ball.answered.store(seen, Ordering::Release);
-            asker.unpark();
+            exchanged.replies.store(seen, Ordering::Release);
+            requester.unpark();
         }
     }
 }

@@ -94,7 +94,7 @@ before=$(in_ns S cat /sys/class/net/s0/statistics/rx_packets)
 passes() { [ "$(in_ns S cat /sys/class/net/s0/statistics/rx_packets)" -gt $((before + 200)) ]; }
 check "then frames are forwarded" wait_for 30 passes
 free
-check "and when all frames have left, no level is paused" wait_for 20 none_paused
+check "and when all frames are transmitted, no level is paused" wait_for 20 none_paused
 # While frames are queued.
 jam $gap
 kill -9 "$(cat A.pid)" "$(cat B.pid)" "$(cat S.pid)"

@@ -72,7 +72,7 @@ twice() {
 equal "without opting in all are lost" 0 "$(twice -1 | tail -1)"
 equal "opted in for a lower level, too" 0 "$(twice 1 | tail -1)"
 equal "opted in, none is" 40 "$(twice 2 | tail -1)"
-equal "and they come in order" "$(seq 1 40)" "$(grep '^[0-9]' numbers.log)"
+equal "and they are received in order" "$(seq 1 40)" "$(grep '^[0-9]' numbers.log)"
 
 # Segments that the qdisc has made.
 b perl -e "$numbers" >numbers.log &
@@ -96,7 +96,7 @@ change limit 500 send-level 0
 wait_for $((20 * slow)) gone $reader
 echo >&3
 wait_for 5 gone $sender
-equal "all of them come when the carrier is back" "$(seq 1 20)" "$(grep '^[0-9]' numbers.log)"
+equal "all of them are received when the carrier is back" "$(seq 1 20)" "$(grep '^[0-9]' numbers.log)"
 
 # A sender sleeps without carrier as in a pause, and set down drops what is kept.
 unplug
@@ -130,9 +130,9 @@ echo >&3
 echo >&3
 wait_for 5 gone $sender
 contains "a flood goes on after the carrier was lost" 2000 "$(grep '^[0-9]' numbers.log)"
-timely check "and its datagrams come in order" awk '/^[0-9]/ { if ($1 <= last) exit 1; last = $1 }' numbers.log
+timely check "and its datagrams are received in order" awk '/^[0-9]/ { if ($1 <= last) exit 1; last = $1 }' numbers.log
 
-# Under load: only frames that had left when the carrier was lost do not come. With a ring of four
+# Under load: only frames transmitted before the carrier was lost are missing. With a ring of four
 # frames and no limit of bytes (BQL), the driver gives back what finds no room.
 arrived_down() { b ethtool -S v0p | awk '$1 == "rx_down:" { print $2 }'; }
 for ring in "$(a ethtool -g v0 | awk '/^Current/ { now = 1 } now && $1 == "TX:" { print $2 }')" 4; do

@@ -25,7 +25,7 @@ faults=/sys/kernel/debug/vtsn/ptp$(b ethtool -T v0p | sed -n 's/PTP Hardware Clo
 fault() { must sh -c "echo $2 >$faults/$1"; }
 lost() { b ethtool -S v0p | awk '$1 == "fault_lost:" { print $2 }'; }
 
-# flow COUNT: a flood to a slow reader; what has come, and how often it has asked.
+# flow COUNT: a flood to a slow reader; datagrams received, and XOFFs sent.
 flow() {
     b perl flow.pl receive level=2 payload=1000 count="$1" every=20 pause=0.004 idle=2 rcvbuf=300000 >reader.log &
     reader=$!

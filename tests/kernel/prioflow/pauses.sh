@@ -67,7 +67,7 @@ peer_change link off
 inject 8808 "$(frame 5 400 1)"
 timely check "a frame of version 1 pauses all levels below" wait_for 2 is_at 5
 equal "without a gap" "" "$(paused)"
-contains "and is told apart" "1 unknown" "$(state)"
+contains "and is distinguished" "1 unknown" "$(state)"
 must wait_for 2 is_at 0
 v2() { frame "$1" "$2" "$3" | sed "s/^\\(.\\{14\\}\\)00\\(....\\)0000/\\102\\2$4/"; }
 inject 8808 "$(v2 5 400 2 0012)"
@@ -221,7 +221,7 @@ change by priority
 peer_change link off
 check "a peer without a link is silent" wait_for 8 is_state "2 silent"
 refused "which is an alarm" a teiji flow check
-contains "with a reason" "no level frames come from the peer" "$(a teiji flow status v0)"
+contains "with a reason" "no level frames are received from the peer" "$(a teiji flow status v0)"
 exec 3>&-
 wire_down
 end

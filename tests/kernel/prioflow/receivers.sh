@@ -210,7 +210,7 @@ equal "and none is lost" "$lost" "$(overflowed)"
 wait_for 5 gone $sender
 must b ethtool -s v0p speed 100 duplex full autoneg off
 
-# Small and large frames by turns.
+# Small and large frames in turn.
 must ip -n A link set v0 mtu 9000
 must ip -n B link set v0p mtu 9000
 peer_change reaction 1000 ring 16

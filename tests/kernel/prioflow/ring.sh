@@ -15,7 +15,7 @@
 
 overrun() { b ethtool -S v0p | awk '$1 == "rx_overrun:" { print $2 }'; }
 paused_by_mac() { a ethtool -S v0 | awk '$1 == "rx_pause:" { print $2 }'; }
-# flow: 1000 opted-in datagrams to a slow reader; what came, what the ring lost, XOFFs, PAUSEs.
+# flow: 1000 opted-in datagrams to a slow reader; received, lost by the ring, XOFFs, PAUSEs.
 flow() {
     overrun_before=$(overrun) paused_before=$(paused_by_mac)
     b perl flow.pl receive level=2 payload=1000 count=1000 every=20 pause=0.02 idle=2 rcvbuf=300000 >reader.log &

@@ -44,7 +44,7 @@ contains "enable prints the equivalent tc command" "tc qdisc replace dev v0 root
 contains "tc shows the options" "limit 150p by priority" "$(shown)"
 contains "and the link" "link mac-control" "$(shown)"
 contains "enable warns of a ring that can hold more frames than the headroom" \
-    "warning: nothing stops what is in the transmit ring, up to 256 frames" "$found"
+    "warning: XOFF does not stop the frames in the transmit ring, up to 256," "$found"
 a sh -c 'for queue in /sys/class/net/v0/queues/tx-*; do echo 3028 >$queue/byte_queue_limits/limit_max; done'
 equal "not if BQL admits at most two frames" 0 "$(a teiji flow status v0 | grep -c warning)"
 a teiji flow enable v0 --storm 20s --reaction 250us --ring 4 >/dev/null

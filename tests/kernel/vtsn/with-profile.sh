@@ -115,7 +115,7 @@ apply drive.toml
 contains 'applied twice' 'is applied already' "$said"
 settled && ok 'no process stays' || fail 'no process stays'
 said=$(b teiji status 2>&1)
-contains 'another namespace is told' 'in another network namespace' "$said"
+contains 'another namespace is reported' 'in another network namespace' "$said"
 
 # Changed by somebody else.
 must a ethtool -C v0 rx-usecs 7
@@ -138,8 +138,8 @@ sed 's/^pause = .*/&\nxps = [[0],[0],[0],[0],[0],[0],[0],[0],[0]]/' drive.toml >
 apply refused.toml
 echo "$said"
 equal 'a refused step: exit code' 1 $code
-contains 'a refused step is told' 'transmit queues' "$said"
-contains 'its end is told' 'Everything is as it was before' "$said"
+contains 'a refused step is reported' 'transmit queues' "$said"
+contains 'its end is reported' 'Everything is as it was before' "$said"
 nothing_changed 'after a refused step'
 # The same where a profile is applied: that one comes back.
 printf '[ports.v0]\nmoderation = { rx = "33us" }\n' >small.toml
@@ -194,7 +194,7 @@ apply drive.toml
 equal 'without a carrier it is applied' 0 $code
 must ip link set v0 down
 status
-contains 'that it is down is told' '! v0: it is down' "$said"
+contains 'that it is down is reported' '! v0: it is down' "$said"
 apply drive.toml
 contains 'it is set up again' 'UP' "$(ip -o link show dev v0 | sed 's/.*<//; s/>.*//')"
 revert
@@ -276,7 +276,7 @@ must a tc qdisc del dev v0 root
 printf '[ports.v0]\nee = false\n' >mistake.toml
 apply mistake.toml
 equal 'a mistake: exit code' 2 $code
-contains 'a mistake is told with its place' 'mistake.toml:2:1' "$said"
+contains 'a mistake is reported with its place' 'mistake.toml:2:1' "$said"
 printf '[ports.v0]\neee = false\n' >eee.toml
 apply eee.toml
 contains 'a setting that the driver has not' 'ethtool --set-eee v0 eee off' "$said"
@@ -284,7 +284,7 @@ said=$(a setpriv --reuid 1000 --clear-groups teiji apply drive.toml 2>&1)
 contains 'without rights' 'this needs root: run it with sudo' "$said"
 said=$(a setpriv --reuid 1000 --clear-groups teiji diff drive.toml 2>&1)
 equal 'without rights nothing is compared' 1 $?
-contains 'which is told' "cannot see who processes the frames" "$said"
+contains 'which is reported' "cannot see who processes the frames" "$said"
 must mount -t tmpfs -o size=4k none /run/teiji
 dd if=/dev/zero of=/run/teiji/full bs=4k count=1 2>/dev/null
 apply drive.toml

@@ -131,7 +131,7 @@ start
 sleep 0.5
 must date -s "@$(($(date +%s) + 2))"
 wait "$run"
-contains 'a clock that is set meanwhile is told of' 'CLOCK_TAI was set by' "$(tr -s ' \n' ' ' <log)"
+contains 'a clock that is set meanwhile is reported' 'CLOCK_TAI was set by' "$(tr -s ' \n' ' ' <log)"
 
 experiment 60000 "$irq" "$more"
 start

@@ -375,7 +375,7 @@ fn watch_events(
     let end = duration.map(|duration| start + duration);
     let status = port.status()?;
     let (glyphs, link) = (terminal::glyphs(), status.settings.link);
-    output::line(text::TOLD)?;
+    output::line(text::EVENTS)?;
     output::line(text::now(start, &status, &glyphs))?;
     loop {
         let now = clock::now::<Monotonic>();
@@ -387,7 +387,7 @@ fn watch_events(
         }
         for event in &batch.receivers {
             let who = processes::of_socket(&event.receiver);
-            output::line(text::told_receiver(start, event, &who, &glyphs))?;
+            output::line(text::receiver_event(start, event, &who, &glyphs))?;
         }
         if batch.lost {
             output::line(text::LOST)?;

@@ -166,8 +166,8 @@ impl Summary {
         let mut text = format!("{} requests, {} lost\n", self.requests, self.lost);
         for (number, what) in [
             (self.send_failed as u64, "requests were not taken by the kernel"),
-            (self.late, "replies came after their time-out"),
-            (self.duplicated, "replies came twice"),
+            (self.late, "replies arrived after their time-out"),
+            (self.duplicated, "replies arrived twice"),
             (self.foreign, "packets were no replies"),
         ] {
             if number > 0 {

@@ -191,8 +191,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let launch_times = launch::launch_times(&args.interface);
     if args.margin.is_some() && launch_times == Some(LaunchTimes::Ignored) {
         output::aside(format_args!(
-            "warning: nothing on {} keeps launch times, so frames leave when they are handed over; \
-             set an etf or taprio qdisc there (`teiji plan` prints how for an experiment), or leave \
+            "warning: nothing on {} keeps launch times, so frames are transmitted when they are handed \
+             over; set an etf or taprio qdisc there (`teiji plan` prints how for an experiment), or leave \
              --margin out",
             args.interface
         ));

@@ -289,7 +289,7 @@ fn nobody_honours(
             places.flow(&flow.name, "mode"),
             format!(
                 "no ETF on the port of `{from}` honours the launch time of `{}`: \
-                 each frame leaves when it is handed over, one margin early",
+                 each frame is transmitted when it is handed over, one margin early",
                 flow.name
             ),
             "Give the port a qdisc with etf, or write mode = \"on-wake-up\".",

@@ -1,4 +1,4 @@
-//! Instructions shorter than QEMU's clock can tell: which NICs keep up.
+//! Instructions shorter than the resolution of QEMU's clock: which NICs keep up.
 
 use super::Places;
 use crate::draft::ScenarioDraft;

@@ -1,4 +1,4 @@
-//! What decides about the question, against the cases.
+//! Checks `judge`, which answers the question, against the cases.
 
 use crate::log::Log;
 use crate::nic_source::NicSource;
@@ -10,8 +10,8 @@ use crate::suggest::{did_you_mean, list};
 pub(crate) fn resolve(draft: JudgeDraft, cases: &[Case], nics: NicSource, log: &Log) -> Judge {
     let mut draft = draft;
     let some = |of: fn(&Scenario) -> bool| cases.iter().any(|case| of(&case.scenario));
-    let only_asks = some(|s| !s.round_trips.is_empty()) && !some(|s| !s.flows.is_empty());
-    if draft.judge == Judge::default() && only_asks {
+    let only_round_trips = some(|s| !s.round_trips.is_empty()) && !some(|s| !s.flows.is_empty());
+    if draft.judge == Judge::default() && only_round_trips {
         draft.judge.by = JudgeBy::RoundTrip;
     }
     match (&draft.judge.flow, draft.judge.by) {

@@ -84,8 +84,8 @@ impl Context<'_> {
     }
 
     /// The NIC, if it cannot do in hardware what is planned.
-    fn without_offloads(&self, asked: bool) -> Option<Nic> {
-        self.nic.filter(|nic| asked && !nic.has_offloads())
+    fn without_offloads(&self, wanted: bool) -> Option<Nic> {
+        self.nic.filter(|nic| wanted && !nic.has_offloads())
     }
 
     fn mqprio(&self, ranges: &[QueueRange], hw: bool) {
@@ -255,7 +255,7 @@ impl Context<'_> {
                 at("offload"),
                 format!("offload = true, but the emulated {nic} has no ETF offload"),
                 "Write nic = \"vtsn\", which has ETF offload, or offload = false: ETF then works in software,\n\
-                 and the frame leaves one delta early. On a NIC of your own (--on local) offload = true is possible.",
+                 and the frame is transmitted one delta early. On a NIC of your own (--on local) offload = true is possible.",
             );
         }
         if !DELTAS.has(etf.delta) {
@@ -268,8 +268,8 @@ impl Context<'_> {
             self.log.mistake(
                 at("delta"),
                 "a delta of 0 makes ETF drop every frame",
-                "Without offload, frames leave between (launch time − delta) and the launch time; \
-                 leave room for the timer: delta = \"150us\"",
+                "Without offload, frames are transmitted between (launch time − delta) and the launch time; \
+                 leave time for the timer: delta = \"150us\"",
             );
         }
     }

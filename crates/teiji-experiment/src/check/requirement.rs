@@ -171,7 +171,7 @@ impl<'a> Names<'a> {
         Self {
             flows: flows.iter().map(|flow| flow.name.as_str()).collect(),
             background: background.iter().map(|flow| flow.name.as_str()).collect(),
-            round_trips: draft.round_trips.iter().map(|asked| asked.name.as_str()).collect(),
+            round_trips: draft.round_trips.iter().map(|requests| requests.name.as_str()).collect(),
             streams: loads.filter(|load| STREAMS.contains(load)).map(|load| load.name()).collect(),
         }
     }

@@ -79,8 +79,8 @@ section! {
         /// When and how the frame is handed to the kernel.
         mode: SendMode,
         /// Whether the pauses of `listener_pause` are equal.
-        #[serde(default)]
-        listener_rests: PauseLength,
+        #[serde(default, rename = "listener_rests")]
+        listener_pause_length: PauseLength,
     }
     keys {
         /// the sending host

@@ -114,7 +114,7 @@ fn no_period(_: &Time, _: &str, period: Span) -> [String; 2] {
 
 fn no_timeout(_: &Time, _: &str, timeout: Span) -> [String; 2] {
     [
-        format!("the time-out is {}; no reply could come", format_span(timeout)),
-        "Write how long a reply is waited for, for example timeout = \"100ms\"".to_owned(),
+        format!("the time-out is {}; it must be longer than nothing", format_span(timeout)),
+        "Write the longest wait for a reply, for example timeout = \"100ms\"".to_owned(),
     ]
 }

@@ -109,7 +109,7 @@ fn read_queues(fields: &Fields<'_>, log: &Log) -> Found<Vec<QueueRange>> {
                     items.len(),
                     limits.most
                 ),
-                format!("Write one COUNT@OFFSET a class, for example queues = {example}"),
+                format!("Write one COUNT@OFFSET per class, for example queues = {example}"),
             );
             return None;
         }

@@ -52,7 +52,7 @@ fn read_flow(flow: &Named<'_>, port: u16, networks: &Networks<'_>, log: &Log) ->
         payload: read_payload(&flow::PAYLOAD, &fields, transport, "the test header", log),
         transport,
         mode: read_mode(&fields, log),
-        listener_rests: read_pause_length(&fields, log),
+        listener_pause_length: read_pause_length(&fields, log),
         ..draft
     }
 }

@@ -1,4 +1,4 @@
-//! What decides about the question.
+//! Reads `judge`: what answers the question.
 
 use crate::fields::{Fields, Found};
 use crate::keys::file as keys;

@@ -21,7 +21,7 @@ pub(super) fn read(file: &Fields<'_>, log: &Log) -> Option<Vec<LoadKind>> {
             log.mistake(
                 items[index].at,
                 "this load is there twice",
-                "A load runs once a case; name each once.",
+                "A load runs once per case; name each once.",
             );
             return None;
         }

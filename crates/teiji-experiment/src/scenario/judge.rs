@@ -1,4 +1,4 @@
-//! What decides about an experiment's question.
+//! What answers an experiment's question.
 
 use serde::{Deserialize, Serialize};
 

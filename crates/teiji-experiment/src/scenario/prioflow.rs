@@ -83,13 +83,13 @@ impl LevelSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkMode {
-    /// None are sent, none are listened to.
+    /// None are sent, none are obeyed.
     Off,
     /// By level frames as MAC Control frames, ethertype 0x8808.
     MacControl,
     /// With the experimental ethertype 0x88B5, for NICs that keep 0x8808 to themselves.
     Experimental,
-    /// By PFC of IEEE 802.1Qbb, for standard equipment: two levels a priority.
+    /// By PFC of IEEE 802.1Qbb, for standard equipment: two levels per priority.
     Pfc,
     /// By PAUSE of IEEE 802.3, for standard equipment: all levels at once.
     Pause,

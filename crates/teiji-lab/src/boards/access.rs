@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use crate::boards::Name;
 
-    /// What `ssh -G` says it would do.
-    fn asked(config: &Path, host: &str) -> Option<String> {
+    /// The configuration that ssh uses, by `ssh -G`.
+    fn effective_config(config: &Path, host: &str) -> Option<String> {
         let output = Command::new("ssh").arg("-G").arg("-F").arg(config).arg(host).output();
         let Ok(output) = output else {
             println!("SKIP: no ssh here");
@@ -181,7 +181,8 @@ mod tests {
         }
         boards.write_ssh_config().unwrap();
         for (board, port) in all.iter().zip([40_001, 40_002]) {
-            let Some(config_text) = asked(&boards.ssh_config(), board.name.as_str()) else {
+            let Some(config_text) = effective_config(&boards.ssh_config(), board.name.as_str())
+            else {
                 return;
             };
             let has = |line: &str| config_text.lines().any(|there| there == line);

@@ -90,8 +90,8 @@ impl Cache {
         Ok(item.root().join(file))
     }
 
-    /// Builds a module strictly and keeps nothing: for those who change it. What was
-    /// really asked of it: sparse cannot look at modules of every kernel.
+    /// Builds a module strictly and keeps nothing: for those who change it. Returns what
+    /// was checked: sparse cannot read the modules of every kernel.
     ///
     /// # Errors
     /// If headers or compiler are missing and cannot be fetched, or the compiler or sparse

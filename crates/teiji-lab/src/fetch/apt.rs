@@ -20,7 +20,7 @@ use crate::cache::store_error::StoreError;
 use super::sources::{self, Mirror, Origin};
 use super::stanza::{self, Stanza};
 
-/// How long apt may stay silent. It speaks twice a second while it downloads, and
+/// How long apt may stay silent. It prints twice per second while it downloads, and
 /// falls silent for ever when, for instance, the disk fills up under its index.
 const SILENCE_LIMIT: Duration = Duration::from_secs(120);
 /// How long a server whose index and files differ is given before it is asked once more.
@@ -367,7 +367,7 @@ impl Apt {
         loop {
             match lines.recv_timeout(self.tools.silence_limit) {
                 Ok(line) => {
-                    // apt repeats itself several times a second.
+                    // apt repeats itself several times per second.
                     let fraction = parse_status(&line).filter(|&fraction| fraction > last);
                     if let Some(fraction) = fraction {
                         last = fraction;

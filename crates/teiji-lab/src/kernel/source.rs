@@ -41,7 +41,7 @@ impl ModuleSource {
         name != Self::SLOWER_CLOCK || arch == Arch::X86_64
     }
 
-    /// What an x86 guest needs where an instruction takes less than QEMU's clock can tell.
+    /// What an x86 guest needs where an instruction is shorter than the resolution of QEMU's clock.
     pub const SLOWER_CLOCK: &str = "lapic_freq";
 
     /// A module of this program; `None` if it has none of that name.

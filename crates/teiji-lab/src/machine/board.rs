@@ -21,7 +21,7 @@ const ARMHF_CPU: &str = "cortex-a15";
 /// puts it right.
 const CPU_OF_SLOWER_CLOCK: &str = "model=55,arat=on";
 
-/// What the guest's counter (x86: TSC, ARM: generic timer) counts a second of QEMU's clock: its
+/// What the guest's counter (x86: TSC, ARM: generic timer) counts per second of QEMU's clock: its
 /// nanoseconds.
 const COUNTER_HZ: u64 = 1_000_000_000;
 

@@ -185,7 +185,7 @@ pub struct LinkCounters {
     pub malformed: u64,
     /// Of those received: older than one that came before.
     pub stale: u64,
-    /// Of those received: more a second than are listened to.
+    /// Of those received: above the rate limit.
     pub limited: u64,
     /// Of those received: from a peer that had paused for too long.
     pub ignored: u64,

@@ -40,6 +40,6 @@ function highestRates(all) {
 function loadsAt(loads, ns) {
   return loads.map((load) => {
     const rate = load.per_s[Math.floor((ns - load.from_ns) / load.step_ns)];
-    return load.name + " " + (rate === undefined ? "not running" : load.bits ? bitRate(rate) : grouped(rate, 0) + GAP + "a second");
+    return load.name + " " + (rate === undefined ? "not running" : load.bits ? bitRate(rate) : grouped(rate, 0) + GAP + "per second");
   });
 }

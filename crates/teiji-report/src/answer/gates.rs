@@ -25,11 +25,11 @@ pub fn answer(summary: &Summary, glyphs: &Glyphs) -> Answer {
                 |case| format!("the gates of {case}"),
             );
             let sentence = if outside == 0 {
-                format!("none of {all} frames leaves outside {by}")
+                format!("none of {all} frames is transmitted outside {by}")
             } else {
                 let outside = count(outside, glyphs);
                 let worst = duration(worst as f64, glyphs);
-                format!("{outside} of {all} frames leave outside {by}, by up to {worst}")
+                format!("{outside} of {all} frames are transmitted outside {by}, by up to {worst}")
             };
             let holds = gates_of.is_none().then_some(outside == 0);
             Some(Finding { case: case.name.clone(), holds, sentence })

@@ -124,7 +124,7 @@ fn two_cases(
         // How many times depends on what the emulated NIC is allowed to do wrong: nothing.
         Verdict::Tighter { at_least, .. } if is_emulated(comparison) => {
             let rest = if at_least && best_range.max <= 2.0 * resolution {
-                ": the software's jitter is gone, as far as the stamps resolve it"
+                ": the stamps resolve no software jitter"
             } else {
                 ""
             };
@@ -146,7 +146,7 @@ fn two_cases(
             format!("no clear difference from {base} ({plain_text})")
         }
         Verdict::Unresolved => {
-            format!("as far as the stamps can tell like {base} ({plain_text})")
+            format!("no difference from {base} that the stamps resolve ({plain_text})")
         }
     };
     let is_asked = asks_whether_better(&summary.question);

@@ -42,7 +42,10 @@ fn finding(case: &CaseSummary, flows: &[WireStatistics], glyphs: &Glyphs) -> Fin
     let ns = |ns: i64| duration(ns as f64, glyphs);
     let all = count(frames, glyphs);
     let sentence = if holds {
-        format!("all {all} frames leave within {} of their planned departure", ns(resolution))
+        format!(
+            "all {all} frames are transmitted within {} of their planned departure",
+            ns(resolution)
+        )
     } else if waited > 0 {
         let waited = count(waited, glyphs);
         format!("{waited} of {all} frames wait for another one, for up to {}", ns(longest))
@@ -52,7 +55,7 @@ fn finding(case: &CaseSummary, flows: &[WireStatistics], glyphs: &Glyphs) -> Fin
         } else {
             "up to ".to_owned()
         };
-        format!("frames leave {early}{} after their planned departure", ns(latest))
+        format!("frames are transmitted {early}{} after their planned departure", ns(latest))
     };
     Finding { case: case.name.clone(), holds: Some(holds), sentence }
 }

@@ -166,11 +166,11 @@ pub(super) fn median(cell: Cell) -> String {
 /// What became of the frames, or of the requests.
 pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String) {
     let rounds = comparison.measure == Measure::RoundTrip;
-    let (what, came) = if rounds { ("Requests", "answered") } else { ("Frames", "received") };
+    let (what, completed) = if rounds { ("Requests", "answered") } else { ("Frames", "received") };
     let _ = write!(
         out,
         "<div class=\"wide\"><table>\n<thead><tr><th>{what}</th><th>planned</th><th>sent</th>\
-         <th>{came}</th><th title=\"whatever became of them: planned, not {came}\">lost</th><th>late</th>"
+         <th>{completed}</th><th title=\"for any reason: planned, not {completed}\">lost</th><th>late</th>"
     );
     if !rounds {
         let _ = write!(

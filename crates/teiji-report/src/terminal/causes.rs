@@ -19,7 +19,7 @@ pub fn causes(found: &MemberFlow, glyphs: &Glyphs) -> String {
     let Some(block) = block(found, glyphs) else {
         let what = if found.round_trips { "round trips" } else { "frames" };
         let why = if tracing.is_some() {
-            "no frame came to the driver while the kernel was traced"
+            "no frame reached the driver while the kernel was traced"
         } else {
             "no timer wakes a sender that goes back to back, and only vtsn's wire is watched"
         };
@@ -161,7 +161,7 @@ normal seed 1, cycle: 90 frames, from the expiry of the sender's timer to the dr
     #[test]
     fn a_flow_without_paths_is_explained() {
         let text = causes(&traced(0), &Glyphs::ASCII);
-        assert!(text.contains("none has a path: no frame came to the driver"), "{text}");
+        assert!(text.contains("none has a path: no frame reached the driver"), "{text}");
         assert!(text.contains("does not show timers of qdiscs"), "{text}");
     }
 }

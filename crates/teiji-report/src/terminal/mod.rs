@@ -110,7 +110,7 @@ fn label_width(summary: &Summary, screen: &Screen) -> usize {
     names.chain([figures::widest_label(screen)]).max().unwrap_or(0)
 }
 
-/// `etf · virtual laboratory, every 1 ms, 60 000 frames a case, seed 1`.
+/// `etf · virtual laboratory, every 1 ms, 60 000 frames per case, seed 1`.
 fn headline(summary: &Summary, comparisons: &[Comparison<'_>], screen: &mut Screen) {
     let facts = screen.foreign(&facts(summary, comparisons, screen.glyphs()));
     let name = screen.foreign(&summary.experiment);

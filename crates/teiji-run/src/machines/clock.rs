@@ -17,11 +17,10 @@ pub struct ClockDifference {
 }
 
 impl ClockDifference {
-    /// From one question, `asked` and `answered` by this clock, about the time `there`: it was read
-    /// some time in between.
-    pub fn read(asked: Instant<Tai>, there: Instant<Tai>, answered: Instant<Tai>) -> Self {
-        let half = Span::from_ns((answered - asked).as_ns() / 2);
-        Self { ahead: Span::from_ns(there.as_ns() - (asked + half).as_ns()), uncertainty: half }
+    /// From one reading `there` of the other clock, made between `before` and `after` of this one.
+    pub fn read(before: Instant<Tai>, there: Instant<Tai>, after: Instant<Tai>) -> Self {
+        let half = Span::from_ns((after - before).as_ns() / 2);
+        Self { ahead: Span::from_ns(there.as_ns() - (before + half).as_ns()), uncertainty: half }
     }
 
     /// The one that is known better.

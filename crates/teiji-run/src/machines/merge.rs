@@ -56,9 +56,9 @@ pub fn outcomes(
             whole.apart.insert(id);
         }
     }
-    for (at, asked) in scenario.round_trips.iter().enumerate() {
-        let (from, to) = (machine(&asked.from)?, machine(&asked.to)?);
-        let missing = || format!("round trips `{}` have no records", asked.name);
+    for (at, planned) in scenario.round_trips.iter().enumerate() {
+        let (from, to) = (machine(&planned.from)?, machine(&planned.to)?);
+        let missing = || format!("round trips `{}` have no records", planned.name);
         let (mut requests, _) = outcomes[from].logs.rounds.get(at).with_context(missing)?.clone();
         let (_, replies) = outcomes[to].logs.rounds.get(at).with_context(missing)?;
         if from != to && !synchronised.is_one(from, to) {

@@ -90,7 +90,7 @@ impl<'a> FlowRoles<'a> {
             flow_control: flow.flow_control.map(|level| (level, flow.payload)),
             pause: flow
                 .listener_pause
-                .map(|pause| Pause::new(pause, flow.listener_rests == PauseLength::Random)),
+                .map(|pause| Pause::new(pause, flow.listener_pause_length == PauseLength::Random)),
             nice: flow.listener_nice,
             receive_buffer: flow.listener_buffer.unwrap_or(defaults.receive_buffer),
             scheduling: Scheduling {

@@ -35,7 +35,7 @@ const UNTRACED_MOST: Span = Span::from_secs(10);
 const MOST_KIB: u64 = 256 * 1024;
 const SHARE_OF_MEMORY: u64 = 8;
 /// The smallest and the largest buffer of a CPU.
-const KIB_A_CPU: RangeInclusive<u64> = 1024..=16 * 1024;
+const KIB_PER_CPU: RangeInclusive<u64> = 1024..=16 * 1024;
 
 const SWITCH: &str = "sched/sched_switch";
 const WAKING: &str = "sched/sched_waking";
@@ -141,7 +141,7 @@ impl KernelTrace {
     /// # Errors
     /// See [`TraceError`]; or if a flow has no port.
     pub fn prepare(why: Why, scenario: &Scenario, applied: &Applied) -> anyhow::Result<Self> {
-        let instance = Instance::create(&instance_name(), kib_a_cpu()).map_err(NetError::from)?;
+        let instance = Instance::create(&instance_name(), kib_per_cpu()).map_err(NetError::from)?;
         let kallsyms = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
         let timed = (0..).zip(&scenario.flows).filter(|(_, flow)| waits_for_timer(flow));
         let (mut threads, mut interfaces) = (Vec::new(), Vec::new());
@@ -410,13 +410,13 @@ fn own_threads() -> BTreeSet<u32> {
 }
 
 /// The size of each CPU's buffer.
-fn kib_a_cpu() -> u32 {
+fn kib_per_cpu() -> u32 {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let free = free.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     let all = free.map_or(MOST_KIB, |free| free / SHARE_OF_MEMORY).min(MOST_KIB);
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
-    let each = (all / cpus).clamp(*KIB_A_CPU.start(), *KIB_A_CPU.end());
+    let each = (all / cpus).clamp(*KIB_PER_CPU.start(), *KIB_PER_CPU.end());
     u32::try_from(each).unwrap_or(u32::MAX)
 }
 

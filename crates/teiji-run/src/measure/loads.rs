@@ -15,7 +15,7 @@ use teiji_sys::clock;
 const FLOODED: u16 = 9_009;
 /// Bytes of a flood's datagram: a frame of nearly the common length.
 const PAYLOAD: u16 = 1_400;
-/// Datagrams a second, on average: 45 Mbit/s, which the laboratory's one CPU can
+/// Datagrams per second, on average: 45 Mbit/s, which the laboratory's one CPU can
 /// receive beside its other loads.
 const RATE: u32 = 4_000;
 

@@ -1,4 +1,4 @@
-//! Chooses the frames that the report tells one by one: those that never
+//! Chooses the frames that the report shows one by one: those that never
 //! arrived, and those whose intervals differ most, each with its way and what
 //! is known of the reason.
 
@@ -23,7 +23,7 @@ const AROUND: usize = 100;
 
 /// The outliers of one flow in one member of `case`; `points` are all its deviations, seen
 /// at `timestamp point`. Where the case is unknown, so is the wire's clock, and no instant on the
-/// wire is told.
+/// wire is shown.
 pub fn of(
     case: Option<&Case>,
     records: &Records,
@@ -145,8 +145,7 @@ fn reason(
         ("It", own, row)
     };
     let side = if off < 0 { "earlier" } else { "later" };
-    let mut note =
-        format!("{whose} came {} {side} than usual", Span::from_ns(off.saturating_abs()));
+    let mut note = format!("{whose} was {} {side} than usual", Span::from_ns(off.saturating_abs()));
     let latency = |row: &FrameRow| wake_up_latency(row, plan);
     if let (Some(woke), Some(usual)) = (latency(culprit), usual(&latency)) {
         // Waking is a reason if it makes up most of the difference.
@@ -259,7 +258,7 @@ mod tests {
         assert_eq!((found.seq, found.deviation_ns), (20, Some(39_800)));
         assert_eq!(
             found.note.as_deref(),
-            Some("It came 39.8 µs later than usual: its sender woke 30 µs late (usually 150 ns).")
+            Some("It was 39.8 µs later than usual: its sender woke 30 µs late (usually 150 ns).")
         );
         let coarse = Facts { wire_resolution: Some(Span::from_ns(20_000)), ..Facts::default() };
         assert!(

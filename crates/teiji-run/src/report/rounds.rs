@@ -68,7 +68,7 @@ fn outlier(points: &Points, row: &RoundRow) -> Outlier {
     let note = match (round.received, round.send_failed) {
         (Some(_), _) => None,
         (None, Some(_)) => Some("The kernel did not take the request.".to_owned()),
-        (None, None) => Some("No reply came.".to_owned()),
+        (None, None) => Some("No reply was received.".to_owned()),
     };
     Outlier {
         case: points.case.clone(),

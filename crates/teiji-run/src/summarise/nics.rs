@@ -8,7 +8,7 @@ use teiji_record::join::ListenerFacts;
 use teiji_record::nic_count::{NicCount, NicProblem};
 
 /// The trouble of a measurement: at ports, in queues, and in the sockets of the
-/// listeners, one a flow in their order.
+/// listeners, one per flow in their order.
 pub fn counts(
     network: &Observed,
     scenario: &Scenario,

@@ -29,7 +29,7 @@ pub struct ListenerConfig {
     /// Has the peer wait before the buffer overflows: level and smallest payload in bytes
     /// of what comes ([`crate::flow`]). UDP only.
     pub flow_control: Option<(Level, u16)>,
-    /// Rest after each look at the socket, which takes 32 frames at most.
+    /// Processing delay after each read of the socket, which takes 32 frames at most.
     pub pause: Option<Pause>,
     /// How the receiving thread is scheduled.
     pub scheduling: Scheduling,
@@ -56,7 +56,7 @@ impl ListenerConfig {
     }
 }
 
-/// How long a listener rests, each time.
+/// Processing delay of a listener after each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// For this long.

@@ -35,7 +35,7 @@ pub struct Flood {
     pub to: SocketAddr,
     /// Bytes of a datagram, behind its UDP header.
     pub payload: u16,
-    /// Datagrams a second, on average.
+    /// Datagrams per second, on average.
     pub rate: u32,
 }
 

@@ -19,7 +19,7 @@ const WAIT: Span = Span::from_millis(50);
 /// Longest payload that is answered: a jumbo frame's.
 const LONGEST: usize = 9_500;
 /// Requests taken in one system call.
-const REQUESTS_A_CALL: u16 = 16;
+const REQUESTS_PER_CALL: u16 = 16;
 /// Receive calls that may fail in a row before the reflector gives up.
 const FAILURES: u32 = 20;
 
@@ -87,7 +87,7 @@ impl Reflector {
             .map_err(|error| RoundTripError::bind(config.address, error))?;
         Ok(Self {
             socket,
-            requests: Receiver::with_sources(REQUESTS_A_CALL, LONGEST),
+            requests: Receiver::with_sources(REQUESTS_PER_CALL, LONGEST),
             reply: vec![0; LONGEST],
             scheduling: config.scheduling,
         })
@@ -140,9 +140,9 @@ impl Reflector {
                 }
             }
             for request in self.requests.messages() {
-                let asked = matches!(Echo::parse(request.payload), Some(Echo::Request));
+                let is_request = matches!(Echo::parse(request.payload), Some(Echo::Request));
                 let (Some(source), true, Some(_)) =
-                    (request.source(), asked, Probe::parse(request.payload))
+                    (request.source(), is_request, Probe::parse(request.payload))
                 else {
                     counts.foreign += 1;
                     continue;

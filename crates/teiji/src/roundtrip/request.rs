@@ -17,7 +17,7 @@ use crate::scheduling::{Scheduled, Scheduling};
 use crate::stop::{self, StopFlag};
 
 /// Replies taken in one system call.
-const REPLIES_A_CALL: u16 = 8;
+const REPLIES_PER_CALL: u16 = 8;
 /// Longest UDP payload of one frame on a link with jumbo frames.
 const LONGEST: u16 = 9_472;
 
@@ -194,7 +194,7 @@ impl Requester {
         Ok(Self {
             socket,
             sender: Sender::new(Some(Address::udp(config.destination))),
-            replies: Receiver::new(REPLIES_A_CALL, Echo::LEN),
+            replies: Receiver::new(REPLIES_PER_CALL, Echo::LEN),
             payload: vec![0; config.payload.into()],
             flow: config.flow,
             count: config.count,

@@ -33,7 +33,7 @@ pub fn settings(status: &FlowStatus, glyphs: &Glyphs) -> String {
     let dot = glyphs.dot;
     let mut text = format!(
         "{interface}: {link} {dot} level by {}{own} {dot} {} packets{bytes} may wait {dot} {storm} \
-         {dot} room for {} and {} frames in rings\n",
+         {dot} headroom covers {} and {} frames in rings\n",
         settings.source.name(),
         count(settings.limit.into(), glyphs),
         settings.reaction,
@@ -50,8 +50,8 @@ pub fn ring_warning(status: &FlowStatus, glyphs: &Glyphs) -> Option<String> {
     let interface = &status.interface;
     status.beyond_ring().map(|at_most| {
         format!(
-            "warning: nothing stops what is in the transmit ring, up to {} frames, and {} keeps \
-             room for {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
+            "warning: XOFF does not stop the frames in the transmit ring, up to {}, and the headroom \
+             of {} covers {}: echo {TWO_FRAMES} > /sys/class/net/{interface}/\
              queues/tx-N/byte_queue_limits/limit_max for each of its queues, or --ring {at_most} at the \
              peer",
             count(at_most, glyphs),
@@ -195,7 +195,7 @@ fn link(status: &FlowStatus, glyphs: &Glyphs, text: &mut String) {
     for (number, what) in [
         (link.malformed, "were malformed"),
         (link.stale, "were older than one before"),
-        (link.limited, "came faster than are listened to"),
+        (link.limited, "exceeded the rate limit"),
         (link.ignored, "were ignored: the peer had paused for too long"),
     ] {
         if number > 0 {
@@ -250,11 +250,11 @@ pub fn peer(peer: &Peer, link: LinkMode) -> String {
         (PeerState::Unknown, _, 1) => {
             "peer: level frames of version 1, which do not say whether it obeys".to_owned()
         }
-        (PeerState::Unknown, ..) => "peer: nothing has come from it yet".to_owned(),
+        (PeerState::Unknown, ..) => "peer: no level frame received yet".to_owned(),
         (PeerState::Obeys, _, version) => {
             let room = match peer.reaction_us {
                 0 => String::new(),
-                us => format!(", room for {} and {} frames in rings", Span::from_micros(us.into()), peer.ring),
+                us => format!(", headroom covers {} and {} frames in rings", Span::from_micros(us.into()), peer.ring),
             };
             format!("peer: obeys, level frames of version {version}{room}")
         }
@@ -274,8 +274,8 @@ pub fn peer(peer: &Peer, link: LinkMode) -> String {
                 .to_owned()
         }
         (PeerState::Silent, ..) => {
-            "warning: no level frames come from the peer: has it flow control, and is it the other \
-             end of this wire (not a switch)?"
+            "warning: no level frames are received from the peer: is flow control enabled there, and \
+             is it the other end of this wire (not a switch)?"
                 .to_owned()
         }
     }
@@ -326,7 +326,7 @@ fn forward(forward: &ForwardCounters, glyphs: &Glyphs, text: &mut String) {
     if forward.most > 0 || forward.over_limit > 0 {
         let _ = writeln!(
             text,
-            "  forwarded to here: at most {} waited of one port and level, {} beyond their room",
+            "  forwarded to here: at most {} queued of one port and level, {} over the limit",
             count(forward.most.into(), glyphs),
             count(forward.over_limit, glyphs)
         );
@@ -405,9 +405,9 @@ pub fn watched(
 }
 
 /// Heads the lines of `teiji flow watch --events`.
-pub const TOLD: &str = "  time s       paused     at peer";
+pub const EVENTS: &str = "  time s       paused     at peer";
 /// For events that nobody took in time.
-pub const LOST: &str = "  events are missing here: they came faster than they were read";
+pub const LOST: &str = "  events are missing here: they occurred faster than they were read";
 
 /// The levels as they are at the beginning.
 pub fn now(start: Instant<Monotonic>, status: &FlowStatus, glyphs: &Glyphs) -> String {
@@ -439,7 +439,7 @@ pub fn event_line(
 
 /// An event of a receiver of the namespace.
 #[expect(clippy::cast_precision_loss, reason = "shown with microseconds")]
-pub fn told_receiver(
+pub fn receiver_event(
     start: Instant<Monotonic>,
     event: &ReceiverEvent,
     who: &str,
@@ -529,15 +529,15 @@ mod tests {
     }
 
     #[test]
-    fn more_frames_in_the_ring_than_the_peer_keeps_room_for_are_a_warning() {
+    fn more_frames_in_the_ring_than_the_peers_headroom_covers_are_a_warning() {
         let mut status = some();
         status.transmit_ring.byte_limit = Some(1_879_048_192);
         let text = settings(&status, &Glyphs::ASCII);
         let (_, warning) = text.split_once('\n').unwrap();
         assert_eq!(
             warning,
-            "  warning: nothing stops what is in the transmit ring, up to 256 frames, and the peer \
-             keeps room for 60: echo 3028 > /sys/class/net/enp3s0/queues/\
+            "  warning: XOFF does not stop the frames in the transmit ring, up to 256, and the headroom \
+             of the peer covers 60: echo 3028 > /sys/class/net/enp3s0/queues/\
              tx-N/byte_queue_limits/limit_max for each of its queues, or --ring 256 at the peer\n"
         );
         status.settings.link = LinkMode::Off;
@@ -549,17 +549,17 @@ mod tests {
         assert_eq!(
             status(&some(), false, &Glyphs::ASCII),
             "enp3s0: link mac-control - level by dscp - 1 000 packets may wait - a peer may pause \
-             for 10 s - room for 1 ms and 64 frames in rings
+             for 10 s - headroom covers 1 ms and 64 frames in rings
   paused here: level 0-1 (the peer 02:00:00:00:00:07)   paused at the peer: level 0-2, 5 (by hand: level 0-2, sockets: level 5)
   level   queued   sent        dropped   paused        longest wait
   15      0        1 204       0         -             12 us
   1       148      1 203 441   0         37x 12.1 ms   1.9 ms
   level frames: 3 sent, 2 received
-  peer: obeys, level frames of version 2, room for 2 ms and 60 frames in rings
+  peer: obeys, level frames of version 2, headroom covers 2 ms and 60 frames in rings
   802.3x PAUSE of the NIC: sent on, obeyed off
   not obeyed: 1 were older than one before
   forwarded from here: room for 426 frames per level, 213 of them headroom; XOFF sent 2x
-  forwarded to here: at most 200 waited of one port and level, 0 beyond their room
+  forwarded to here: at most 200 queued of one port and level, 0 over the limit
   protected by rules: 210 packets
   warning: rules did not protect 3 packets: net.prioflow.send_room is too small for the queued packets
   4 protected packets wait for the carrier
@@ -613,7 +613,11 @@ mod tests {
         let storm = FlowEvent { what: Happening::Storm, ..event };
         assert!(line(&storm).starts_with("  12.500001    -          12   pause-storm"));
         let silent = FlowEvent { what: Happening::Peer, ..event };
-        assert!(line(&silent).contains("warning: no level frames come"), "{}", line(&silent));
-        assert_eq!(TOLD.find("at peer"), line(&event).rfind("12"));
+        assert!(
+            line(&silent).contains("warning: no level frames are received"),
+            "{}",
+            line(&silent)
+        );
+        assert_eq!(EVENTS.find("at peer"), line(&event).rfind("12"));
     }
 }

@@ -41,8 +41,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let name = source.name();
         if args.check {
             let strictness = Strictness { warnings: true, sparse: have_sparse() };
-            let asked = cache.check_module(&kernel, &source, strictness, &mut steps)?;
-            let with = if asked.sparse { ", W=1 and sparse" } else { " and W=1 (without sparse)" };
+            let checked = cache.check_module(&kernel, &source, strictness, &mut steps)?;
+            let with =
+                if checked.sparse { ", W=1 and sparse" } else { " and W=1 (without sparse)" };
             output::line(format_args!(
                 "{name} for {}: no warnings with -Werror{with}",
                 kernel.release

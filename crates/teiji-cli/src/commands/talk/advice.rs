@@ -15,7 +15,7 @@ pub(super) fn errno(number: i32) -> String {
     text.replace("os error", "errno")
 }
 
-/// One sentence a cause: what it is, and the next step.
+/// One sentence per cause: what it is, and the next step.
 pub(super) fn of(counts: &Counts, context: &Context) -> Vec<String> {
     let mut all = Vec::new();
     if counts.attempted > 0 && counts.on_time < counts.attempted {

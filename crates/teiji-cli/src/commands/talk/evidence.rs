@@ -51,7 +51,7 @@ impl Clock {
 }
 
 /// What the interface counted since `before`. Drivers count a frame when its interrupt comes,
-/// and some look at their NIC's counters once a second only: the first of the `expected` frames
+/// and some look at their NIC's counters once per second only: the first of the `expected` frames
 /// is waited for, and the others for a shorter time.
 pub(super) fn counted(before: &Traffic, interface: &str, expected: u64) -> Option<Counted> {
     let mut polls = 0;
