@@ -94,7 +94,8 @@ recent_qemu() {
 
 # check_build_tools: notes what building and the laboratory need.
 check_build_tools() {
-    [ "$(uname -m)" = x86_64 ] || die "Teiji builds and runs on x86-64 only for now, this is $(uname -m)"
+    [ "$(uname -m)" = x86_64 ] || die "$0 builds on x86-64 only, this is $(uname -m): build the" \
+        "program for it on an x86-64 machine (scripts/program-for), and copy it here"
     use_rustup_cargo
     recent_rust || want_rust
     need_command cc gcc "links the program, compiles kernel modules"

@@ -85,7 +85,10 @@ if [ -e $trace/hwlat_detector ]; then
     within 'interrupts that are disabled for 300 us are found, with function and thread' 100 330 \
         "$(most 'interrupt pending until kthread_fn (called by kthread), in hwlatd (nice 0)')"
     rtla timerlat top -q -c 0 -p 1010 -i 100 -d 5s >rtla.log 2>&1
-    contains 'rtla sees them, too' 'hit stop tracing' "$(cat rtla.log)"
+    contains 'rtla timerlat is delayed by them, too' 'hit stop tracing' "$(cat rtla.log)"
+    # The last column of "IRQ Timer Latency" of CPU 0.
+    within 'for as long' 100 330 \
+        "$(awk -F '|' '$1 ~ /^ *0 #/ { count = split($2, field, " "); print field[count] }' rtla.log | tail -n 1)"
     measure --why=200us
     contains 'a limit ends the trace' 'Tracing ended at cycle:' "$(cat found)"
     late=$(sed -n 's/.*Tracing ended at \(cycle:[0-9]*\),.*/\1/p' found)
