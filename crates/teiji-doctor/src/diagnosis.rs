@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::facts::Facts;
 use crate::finding::{Feature, Finding, Weight};
+use crate::probe::Probe;
 use crate::rules;
 
 /// What was found, and what follows from it.
@@ -57,6 +58,21 @@ impl Diagnosis {
             }
         }
         Self { verdicts, findings }
+    }
+
+    /// Adds what was measured to the findings that it is about.
+    pub fn add_measured(&mut self, probe: &Probe) {
+        for finding in &mut self.findings {
+            let measured = match (finding.id, &probe.awake) {
+                ("idle-states", Some(awake)) => format!(
+                    "a thread woke {} late at most, {} in the median; with idle states held off {} and {}",
+                    probe.as_is.max, probe.as_is.median, awake.max, awake.median
+                ),
+                ("clocksource", _) => format!("one reading takes {}", probe.clock_reading),
+                _ => continue,
+            };
+            finding.seen = format!("{} (measured: {measured})", finding.seen);
+        }
     }
 
     /// True if each feature is ready on each interface that was looked at.

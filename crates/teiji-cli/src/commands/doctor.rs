@@ -78,7 +78,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let host = args.remote.on.as_ref().map(Destination::to_string);
     let host = host.as_deref();
-    let diagnosis = Diagnosis::of(&seen.facts);
+    let mut diagnosis = Diagnosis::of(&seen.facts);
+    if let Some(probe) = &seen.probe {
+        diagnosis.add_measured(probe);
+    }
     if args.json {
         output::json(&Document { version: 1, host, diagnosis: &diagnosis, seen: &seen })?;
     } else {

@@ -13,6 +13,7 @@ use teiji_net::threads::Scheduled;
 use super::*;
 use crate::facts::{Cpus, Daemon, IdleState, Kernel, Ptp4l, Rights};
 use crate::finding::{Fix, Weight};
+use crate::probe::{Lateness, Probe};
 use crate::{Diagnosis, Readiness};
 
 fn thread(name: &str, priority: u8) -> Scheduled {
@@ -435,6 +436,31 @@ fn what_sleeps_is_named_with_what_waking_takes() {
     only("smt", Weight::Note, |f| f.cpus.smt = Some(true));
     only("aspm", Weight::Costs, |f| f.nics[0].aspm_l1 = Some(true));
     only("runtime-pm", Weight::Note, |f| f.nics[0].runtime_pm = Some(true));
+}
+
+#[test]
+fn findings_that_a_probe_is_about_have_what_was_measured() {
+    let late = |us| Lateness {
+        wakes: 50,
+        median: Span::from_micros(us),
+        p99: Span::from_micros(us),
+        max: Span::from_micros(2 * us),
+    };
+    let probe = Probe { as_is: late(60), awake: Some(late(5)), clock_reading: Span::from_ns(800) };
+    let mut facts = board();
+    facts.cpus.idle = vec![IdleState { name: "C6".to_owned(), exit_us: 133, disabled: false }];
+    facts.machine.clocksource = Some("hpet".to_owned());
+    let mut diagnosis = Diagnosis::of(&facts);
+    diagnosis.add_measured(&probe);
+    let seen = |id| {
+        let mut findings = diagnosis.findings.iter();
+        findings.find(|finding| finding.id == id).unwrap().clone()
+    };
+    contains(
+        &seen("idle-states"),
+        "woke 120 µs late at most, 60 µs in the median; with idle states held off 10 µs and 5 µs",
+    );
+    contains(&seen("clocksource"), "(measured: one reading takes 800 ns)");
 }
 
 /// RTC-Testbench PR#55: deferred interrupts missed a cycle every few hours.
