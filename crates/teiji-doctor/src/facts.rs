@@ -49,6 +49,10 @@ pub struct Facts {
     pub rights: Rights,
     /// The largest receive buffer that a socket may request, in bytes (`net.core.rmem_max`).
     pub rmem_max: Option<u64>,
+    /// Fragments of other datagrams of the same sender between those of one, which is discarded beyond; 0: no limit
+    /// (`net.ipv4.ipfrag_max_dist`).
+    #[serde(default)]
+    pub fragment_distance: Option<u64>,
     /// The interfaces, in the order in which they were named.
     pub nics: Vec<Nic>,
 }
@@ -79,7 +83,9 @@ impl Facts {
         let nics = nics.collect::<Result<_, _>>()?;
         let root = Path::new("/");
         let machine = machine::observe();
-        let rmem_max = fs::read_to_string("/proc/sys/net/core/rmem_max").ok();
+        let sysctl = |name: &str| {
+            fs::read_to_string(format!("/proc/sys/net/{name}")).ok()?.trim().parse().ok()
+        };
         Ok(Self {
             kernel: Kernel::read(root, machine.kernel_release.as_deref().unwrap_or_default()),
             cpus: Cpus::read(root),
@@ -87,7 +93,8 @@ impl Facts {
             daemons: daemon::running(root),
             ptp4l: Ptp4l::look(),
             rights: Rights::now(),
-            rmem_max: rmem_max.and_then(|text| text.trim().parse().ok()),
+            rmem_max: sysctl("core/rmem_max"),
+            fragment_distance: sysctl("ipv4/ipfrag_max_dist"),
             machine,
             nics,
         })

@@ -42,6 +42,22 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             Fix::command("sysctl -w net.core.rmem_max=8388608"),
         ));
     }
+    let levels = facts.nics.iter().flat_map(|nic| &nic.qdiscs);
+    let mut levels = levels.filter(|qdisc| qdisc.settings.kind() == Prioflow::KIND);
+    if let Some(distance) = facts.fragment_distance.filter(|distance| *distance > 0) {
+        if levels.next().is_some() {
+            found.push(finding(
+                "fragments-between-levels",
+                FLOW,
+                Weight::Note,
+                format!(
+                    "a received datagram's fragments are discarded if more than {distance} others of the same \
+                     sender arrive between them, as those of a higher level do"
+                ),
+                Fix::command("sysctl -w net.ipv4.ipfrag_max_dist=0"),
+            ));
+        }
+    }
     found
 }
 

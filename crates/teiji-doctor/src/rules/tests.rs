@@ -90,6 +90,7 @@ fn board() -> Facts {
         ptp4l: Some(Ptp4l { has_time: true, offset: Span::from_ns(-12) }),
         rights: Rights { net_admin: true, sys_nice: true, rtprio_limit: 0, memory_lock: true },
         rmem_max: Some(8 << 20),
+        fragment_distance: Some(0),
         nics: vec![Nic {
             name: "eth1".to_owned(),
             driver: Some(driver("igc")),
@@ -572,7 +573,14 @@ fn drivers_that_keep_mac_control_frames_need_the_experimental_link() {
     let kept = only("mac-control-frames", Weight::Costs, igc);
     fixed_by(&kept, "teiji flow enable eth1 --link experimental");
     assert_eq!(found(flow_control("igc", LinkMode::Experimental)), []);
-    assert_eq!(found(flow_control("fsl_enetc", LinkMode::MacControl)), []);
+    let enetc = flow_control("fsl_enetc", LinkMode::MacControl);
+    assert_eq!(found(enetc), []);
+    let fragments = only("fragments-between-levels", Weight::Note, |f| {
+        enetc(f);
+        f.fragment_distance = Some(64);
+    });
+    contains(&fragments, "more than 64 others");
+    assert_eq!(found(|f| f.fragment_distance = Some(64)), [], "without levels");
     let command = |name: &str| {
         let mut facts = board();
         facts.nics[0].driver = Some(driver(name));
