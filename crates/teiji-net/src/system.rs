@@ -104,7 +104,9 @@ pub enum SystemRefusal {
         file: String,
     },
     /// A setting may not be written.
-    #[error("no right to change `{name}` ({error}); run it with sudo, or with --on lab")]
+    #[error(
+        "no right to change `{name}` ({error}); run it with sudo, outside of containers, or with --on lab"
+    )]
     ReadOnly {
         /// Its name.
         name: String,

@@ -18,7 +18,8 @@ pub enum CacheError {
     #[error(
         "`{tool}` is not here, so this is not a Debian-like machine: give a kernel with --kernel \
          IMAGE \
-         --modules DIR, and install qemu-system-x86_64 {} or newer with your system's packages",
+         --modules DIR, and install QEMU {} or newer for the guest's processor (qemu-system-x86_64, -aarch64 or -arm) with \
+         your system's packages",
         crate::qemu_version::MINIMUM
     )]
     NotDebian {
