@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fates_are_written_for_people_and_read_back() {
+    fn errors_are_written_for_people_and_read_back() {
         assert_eq!(TxError::SendFailed(105).to_string(), "send-failed:ENOBUFS");
         assert_eq!(TxError::SendFailed(9999).to_string(), "send-failed:9999");
         for tx_error in (0..200).map(TxError::SendFailed).chain([TxError::Missed, TxError::Invalid])
