@@ -85,7 +85,7 @@ static bool prioflow_link_pass_qdiscs(struct net_device *dev, struct sk_buff *sk
 {
 	u16 queue = netdev_pick_tx(dev, skb, NULL);
 
-	/* With another carrier, or none, the core counts it as dropped. */
+	/* Without a carrier the core would count each as a drop of the device. */
 	if (!netif_running(dev) || !netif_carrier_ok(dev) ||
 	    netif_xmit_frozen_or_drv_stopped(netdev_get_tx_queue(dev, queue)))
 		return false;

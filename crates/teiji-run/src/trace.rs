@@ -51,9 +51,9 @@ pub struct Repeat {
     lab: Lab,
 }
 
-/// What is asked about the frames of a member.
+/// Which frames of a member are explained, and where.
 pub struct Question<'a> {
-    /// Only about this flow, or these round trips.
+    /// Only those of this flow, or of these round trips.
     pub flow: Option<&'a str>,
     /// The frames that are shown.
     pub shown: Shown,
