@@ -18,6 +18,14 @@ fn keeps_mac_control(nic: &Nic) -> bool {
     nic.driver.as_ref().is_some_and(|driver| KEEP_MAC_CONTROL.contains(&driver.name.as_str()))
 }
 
+/// The settings of its flow control.
+fn prioflow(nic: &Nic) -> Option<&Prioflow> {
+    nic.qdiscs.iter().find_map(|qdisc| match &qdisc.settings {
+        Qdisc::Prioflow(prioflow) => Some(prioflow),
+        _ => None,
+    })
+}
+
 pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
     let mut found = Vec::new();
     // Not a part of the kernel: no option builds it in.
@@ -42,21 +50,18 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
             Fix::command("sysctl -w net.core.rmem_max=8388608"),
         ));
     }
-    let levels = facts.nics.iter().flat_map(|nic| &nic.qdiscs);
-    let mut levels = levels.filter(|qdisc| qdisc.settings.kind() == Prioflow::KIND);
-    if let Some(distance) = facts.fragment_distance.filter(|distance| *distance > 0) {
-        if levels.next().is_some() {
-            found.push(finding(
-                "fragments-between-levels",
-                FLOW,
-                Weight::Note,
-                format!(
-                    "a received datagram's fragments are discarded if more than {distance} others of the same \
-                     sender arrive between them, as those of a higher level do"
-                ),
-                Fix::command("sysctl -w net.ipv4.ipfrag_max_dist=0"),
-            ));
-        }
+    let has_levels = facts.nics.iter().any(|nic| prioflow(nic).is_some());
+    if let Some(distance) = facts.fragment_distance.filter(|distance| has_levels && *distance > 0) {
+        found.push(finding(
+            "fragments-between-levels",
+            FLOW,
+            Weight::Note,
+            format!(
+                "a received datagram's fragments are discarded if more than {distance} others of the same \
+                 sender arrive between them, as those of a higher level do"
+            ),
+            Fix::command("sysctl -w net.ipv4.ipfrag_max_dist=0"),
+        ));
     }
     found
 }
@@ -64,24 +69,18 @@ pub(super) fn machine(facts: &Facts) -> Vec<Finding> {
 pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
     let name = &nic.name;
     let mut found = Vec::new();
-    let experimental = format!("teiji flow enable {name} --link experimental");
-    let mut set = nic.qdiscs.iter().filter_map(|qdisc| match &qdisc.settings {
-        Qdisc::Prioflow(prioflow) => Some(prioflow),
-        _ => None,
-    });
-    match set.next() {
+    let keeps = keeps_mac_control(nic);
+    let link = if keeps { " --link experimental" } else { "" };
+    let enable = format!("teiji flow enable {name}{link}");
+    match prioflow(nic) {
         None if super::applies(nic, crate::Feature::FlowControl) => found.push(finding(
             "no-flow-control",
             FLOW,
             Weight::Note,
             format!("{name} has no flow control now"),
-            if keeps_mac_control(nic) {
-                Fix::command(experimental)
-            } else {
-                Fix::command(format!("teiji flow enable {name}"))
-            },
+            Fix::command(enable),
         )),
-        Some(prioflow) if prioflow.link == LinkMode::MacControl && keeps_mac_control(nic) => {
+        Some(prioflow) if keeps && prioflow.link == LinkMode::MacControl => {
             found.push(finding(
                 "mac-control-frames",
                 FLOW,
@@ -90,7 +89,7 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
                     "{name}'s driver passes no MAC Control frames on, unless `ethtool -k {name}` shows `rx-all: \
                      on`: it would not obey the peer's level frames"
                 ),
-                Fix::advice(format!("at both ends of the wire, here: {experimental}")),
+                Fix::advice(format!("at both ends of the wire, here: {enable}")),
             ));
         }
         _ => {}
@@ -126,7 +125,7 @@ pub(super) fn nic(nic: &Nic) -> Vec<Finding> {
     found
 }
 
-/// XOFF frames that the MAC has obeyed, by the names that Intel's drivers, stmmac, and enetc or fec give the counter.
+/// PAUSE frames that the MAC has received, by the names that Intel's drivers, stmmac, xgbe (and others) and fec give it.
 fn pauses_received(nic: &Nic) -> u64 {
     ["rx_flow_control_xoff", "mmc_rx_pause_frames", "rx_pause_frames", "IEEE_rx_fdxfc"]
         .iter()
