@@ -2,23 +2,14 @@
 
 use teiji::load::LoadReport;
 use teiji_core::load::LoadKind;
-use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_stats::{RoundStatistics, RoundTerms, RoundView};
 
 /// Of round trips: each took so many nanoseconds, and `lost` more had no reply.
 pub fn rounds(times_ns: impl IntoIterator<Item = i64>, lost: usize) -> RoundStatistics {
-    let round = |received| RoundView {
-        sent: Instant::from_ns(0),
-        responder_reception: Reception::UNKNOWN,
-        responder_arrived: None,
-        responder_sent: None,
-        reply_kernel: None,
-        received,
-        send_failed: false,
-    };
-    let came = times_ns.into_iter().map(|ns| round(Some(Instant::from_ns(ns))));
-    let rounds: Vec<RoundView> = came.chain((0..lost).map(|_| round(None))).collect();
+    let round = |received| RoundView { received, ..RoundView::sent(Instant::from_ns(0)) };
+    let answered = times_ns.into_iter().map(|ns| round(Some(Instant::from_ns(ns))));
+    let rounds: Vec<RoundView> = answered.chain((0..lost).map(|_| round(None))).collect();
     let terms = RoundTerms {
         planned: rounds.len() as u64,
         period: None,

@@ -66,6 +66,19 @@ impl Part {
 }
 
 impl RoundView {
+    /// One whose request was sent, and of which nothing else is known.
+    pub const fn sent(sent: Instant<Tai>) -> Self {
+        Self {
+            sent,
+            responder_reception: Reception::UNKNOWN,
+            responder_arrived: None,
+            responder_sent: None,
+            reply_kernel: None,
+            received: None,
+            send_failed: false,
+        }
+    }
+
     /// From the send call to the reply in the program.
     pub fn time(&self) -> Option<Span> {
         Some(self.received? - self.sent)
@@ -207,13 +220,11 @@ mod tests {
     fn round(stamps: Option<[i64; 4]>) -> RoundView {
         let at = |i: usize| Some(Instant::from_ns(stamps?[i] * 1_000));
         RoundView {
-            sent: Instant::from_ns(0),
-            responder_reception: Reception::UNKNOWN,
             responder_arrived: at(0),
             responder_sent: at(1),
             reply_kernel: at(2),
             received: at(3),
-            send_failed: false,
+            ..RoundView::sent(Instant::from_ns(0))
         }
     }
 

@@ -2,7 +2,6 @@
 
 use teiji::load::LoadReport;
 use teiji_core::load::LoadKind;
-use teiji_core::reception::Reception;
 use teiji_core::time::{Instant, Span};
 use teiji_experiment::Judge;
 use teiji_record::{Summary, ranking};
@@ -45,24 +44,14 @@ fn rounds(longest_ns: i64, lost: u32) -> RoundStatistics {
         let arrived = 40_000;
         let left = arrived + longest_ns * i / 200;
         RoundView {
-            sent: Instant::from_ns(0),
-            responder_reception: Reception::UNKNOWN,
             responder_arrived: Some(Instant::from_ns(arrived)),
             responder_sent: Some(Instant::from_ns(left)),
             reply_kernel: Some(Instant::from_ns(left + 40_000)),
             received: Some(Instant::from_ns(left + 60_000)),
-            send_failed: false,
+            ..RoundView::sent(Instant::from_ns(0))
         }
     });
-    let unanswered = (0..lost).map(|_| RoundView {
-        sent: Instant::from_ns(0),
-        responder_reception: Reception::UNKNOWN,
-        responder_arrived: None,
-        responder_sent: None,
-        reply_kernel: None,
-        received: None,
-        send_failed: false,
-    });
+    let unanswered = (0..lost).map(|_| RoundView::sent(Instant::from_ns(0)));
     let all: Vec<RoundView> = answered.chain(unanswered).collect();
     let terms = RoundTerms {
         planned: all.len() as u64,
