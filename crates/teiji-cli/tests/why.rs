@@ -408,9 +408,9 @@ fn a_run_of_another_program_kernel_or_qemu_is_refused_before_anything_is_repeate
     let text = std::fs::read_to_string(&manifest).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     for (place, message) in [
-        ("/lab/program_sha256", "another build of teiji"),
-        ("/lab/kernel/sha256", "another kernel image"),
-        ("/lab/qemu", "with QEMU 00, and here is "),
+        ("/lab/program_sha256", "teiji is another build; measure again"),
+        ("/lab/kernel/sha256", "to the last bit: the kernel is "),
+        ("/lab/qemu", ", not 00; measure again"),
     ] {
         let mut other = value.clone();
         *other.pointer_mut(place).unwrap() = "00".into();

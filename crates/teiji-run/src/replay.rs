@@ -3,7 +3,7 @@
 use anyhow::Context;
 use teiji_experiment::Experiment;
 use teiji_record::manifest::sha256_of;
-use teiji_record::{Manifest, RunFolder, Summary};
+use teiji_record::{LabManifest, Manifest, RunFolder, Summary};
 
 use crate::experiment_file;
 use crate::job::Job;
@@ -89,6 +89,15 @@ fn why(before: &Manifest, after: &Manifest) -> String {
     let (Some(before), Some(after)) = (&before.lab, &after.lab) else {
         return "In real time runs always differ.".to_owned();
     };
+    match &differences(before, after)[..] {
+        [] => "Program, guest, kernel and QEMU are the same: please report this, with both run folders."
+            .to_owned(),
+        other => format!("What made them differs: {}.", other.join("; ")),
+    }
+}
+
+/// What of that which determines the records of the laboratory is not the same, each as a clause.
+pub(crate) fn differences(before: &LabManifest, after: &LabManifest) -> Vec<String> {
     let mut other = Vec::new();
     if before.program_sha256 != after.program_sha256 {
         other.push("teiji is another build".to_owned());
@@ -110,17 +119,12 @@ fn why(before: &Manifest, after: &Manifest) -> String {
     if before.qemu_command != after.qemu_command {
         other.push("QEMU's command line is another".to_owned());
     }
-    match &other[..] {
-        [] => "Program, guest, kernel and QEMU are the same: please report this, with both run folders."
-            .to_owned(),
-        _ => format!("What made them differs: {}.", other.join("; ")),
-    }
+    other
 }
 
 #[cfg(test)]
 mod tests {
 
-    use teiji_record::LabManifest;
     use teiji_record::manifest::KernelManifest;
     use teiji_record::summary::Testbed;
 

@@ -408,7 +408,7 @@ fn measure_one(
 
 fn first_manifest(request: &Request, bench: &Bench, started: SystemTime) -> Manifest {
     let lab = match bench {
-        Bench::Lab(lab) => lab_manifest(request, lab),
+        Bench::Lab(lab) => lab_manifest(&request.experiment, &request.seeds, lab),
         Bench::Local { .. } | Bench::Machines { .. } => None,
     };
     Manifest {
@@ -439,10 +439,14 @@ pub(crate) fn digest(file: &Path) -> Option<String> {
 }
 
 /// Of the first case; what differs in the others is among what was observed.
-fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
-    let first = request.experiment.cases.first()?;
+pub(crate) fn lab_manifest(
+    experiment: &Experiment,
+    seeds: &[u64],
+    lab: &Lab,
+) -> Option<LabManifest> {
+    let first = experiment.cases.first()?;
     let kernel = lab.kernel(first);
-    let seed = request.seeds.first();
+    let seed = seeds.first();
     let qemu_command = seed.map(|&seed| lab.command_line(first, seed)).unwrap_or_default();
     Some(LabManifest {
         kernel: KernelManifest {
@@ -454,7 +458,7 @@ fn lab_manifest(request: &Request, lab: &Lab) -> Option<LabManifest> {
         program_sha256: digest(lab.program(first)),
         initramfs_sha256: digest(lab.initramfs(first)),
         qemu_command,
-        cpus: request.experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
+        cpus: experiment.cases.iter().map(|c| vcpus(&c.scenario)).max().unwrap_or(1),
         icount_shift: first.instruction.shift(),
         slowdown: first.instruction.slowdown(),
         seed_meaning: "phase of the first departure within the kernel's tick, bus slots of the \

@@ -15,7 +15,7 @@ use teiji_lab::kernel::KernelSpec;
 use teiji_lab::machine;
 use teiji_lab::recorder::Recording;
 use teiji_record::summary::Testbed;
-use teiji_record::{LabManifest, Manifest, RunFolder};
+use teiji_record::{Manifest, RunFolder};
 use teiji_why::document::MemberFlow;
 use teiji_why::hooks::{self, Hook};
 use teiji_why::path::Finder;
@@ -33,7 +33,7 @@ use crate::member::{self, MemberFiles};
 use crate::progress::{CacheSteps, Progress};
 use crate::replay;
 use crate::report;
-use crate::run::digest;
+use crate::run::{digest, lab_manifest};
 
 /// What a guest, its files and the recording of its start need on the disk, and what is recorded in a
 /// second of a case: about twice of what was seen.
@@ -103,21 +103,6 @@ fn require_space(case: &Case, dir: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What a run was measured with that this laboratory does not have, though each instruction depends on it.
-fn made_by_other(before: &LabManifest, lab: &Lab, case: &Case) -> Option<String> {
-    let (kernel, qemu) = (lab.kernel(case), lab.qemu(case).version.to_string());
-    if before.program_sha256.is_some() && before.program_sha256 != digest(lab.program(case)) {
-        Some("by another build of teiji, whose guests execute other instructions".to_owned())
-    } else if before.kernel.sha256 != kernel.image_sha256 {
-        let (then, now) = (&before.kernel.release, &kernel.release);
-        Some(format!("with another kernel image ({then}) than there is now ({now})"))
-    } else if before.qemu != qemu {
-        Some(format!("with QEMU {}, and here is {qemu}", before.qemu))
-    } else {
-        None
-    }
-}
-
 /// The files with records of a case at a seed, of which one may be missing.
 fn record_names(case: &Case, seed: u64) -> [String; 2] {
     [RunFolder::records_name(&case.name, seed), RunFolder::rounds_name(&case.name, seed)]
@@ -153,9 +138,15 @@ impl Repeat {
                 );
             }
         }
-        if let (Some(before), Some(first)) = (&manifest.lab, experiment.cases.first()) {
-            if let Some(other) = made_by_other(before, &lab, first) {
-                bail!("{} was measured {other}: measure again, then ask `why`", run.display());
+        let here = lab_manifest(&experiment, &manifest.seeds, &lab);
+        if let (Some(before), Some(here)) = (&manifest.lab, &here) {
+            let other = replay::differences(before, here);
+            if !other.is_empty() {
+                bail!(
+                    "{} cannot be repeated to the last bit: {}; measure again, then ask `why`",
+                    run.display(),
+                    other.join("; ")
+                );
             }
         }
         Ok(Self { folder, manifest, experiment, lab })
