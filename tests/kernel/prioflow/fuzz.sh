@@ -10,6 +10,7 @@
 # package: perl-base
 # plugin: prioflow/tc/q_prioflow.c
 # limit: 600
+# long: thousands of random messages and frames
 . /suite/lib
 . /suite/port.inc
 

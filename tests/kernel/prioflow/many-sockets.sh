@@ -33,7 +33,7 @@ for my $n (0 .. 2 * $count - 1) {
 print "ready $$\n";
 <STDIN>;
 my $came = 0;
-for my $s (@sockets) { $s->blocking(0); my $data; while (defined recv($s, $data, 2000, 0)) { $came++; } }
+for my $s (@sockets) { my $data; while (defined recv($s, $data, 2000, 0x40)) { $came++; } }
 print "came $came\n";
 <STDIN>;
 END_OF_PERL

@@ -15,12 +15,12 @@
 # pour FRAMES QUEUE…: short raw frames into these queues.
 pour() {
     # shellcheck disable=SC2016  # perl expands it; SO_SNDBUFFORCE, SO_PRIORITY
-    must a perl -e 'use Socket; my $frames = shift;
+    must a perl -e 'my $frames = shift;
         open my $file, "/sys/class/net/v0/ifindex"; my $index = <$file>;
         my $to = pack("SnlSCCa8", 17, 0x88b5, $index, 0, 0, 6, "");
         my $frame = "\xff" x 6 . "\2" x 6 . "\x88\xb5" . "x" x 46;
         for my $queue (@ARGV) {
-            socket(my $socket, 17, SOCK_RAW, 0) or die $!;
+            socket(my $socket, 17, 3, 0) or die $!;
             setsockopt($socket, 1, 32, pack("i", 1 << 24)) or die $!;
             setsockopt($socket, 1, 12, pack("i", $queue)) or die $!;
             for (1 .. $frames) { send($socket, $frame, 0, $to) or die $!; }
@@ -38,7 +38,7 @@ gates() {
 # tc's messages are too short for so many.
 long_list() {
     # shellcheck disable=SC2016  # perl expands it
-    must a perl -e 'use Socket;
+    must a perl -e '
         open my $file, "/sys/class/net/v0/ifindex"; my $index = <$file>;
         sub attribute { my ($type, $data) = @_;
             pack("SS", 4 + length $data, $type) . $data . "\0" x (-length($data) % 4) }
@@ -48,7 +48,7 @@ long_list() {
         my $request = pack("CxSlLLL", 0, 0, $index, 0x1000000, 0xffffffff, 0) .
             attribute(1, "taprio\0") .
             attribute(2, attribute(2, $list) . attribute(3, pack("q", 0)) . attribute(10, pack("L", 2)));
-        socket(my $socket, 16, SOCK_RAW, 0) or die $!;
+        socket(my $socket, 16, 3, 0) or die $!;
         send($socket, pack("LSSLL", 16 + length $request, 36, 0x505, 1, 0) . $request, 0) or die $!;
         recv($socket, my $answer, 65536, 0);
         $! = -unpack("x16l", $answer);

@@ -26,12 +26,12 @@ must chrt --idle --pid 0 "$(grep -l '^napi/v0-' /proc/[0-9]*/comm | cut -d / -f 
 # exists; prints how many stamps there were.
 flood() {
     # shellcheck disable=SC2016  # perl expands it
-    a perl -e 'use Socket; socket(my $socket, AF_INET, SOCK_DGRAM, 0) or die $!;
-        setsockopt($socket, SOL_SOCKET, 37, pack("i", 0x41)) or die $!;
-        my ($to, $stamps) = (pack_sockaddr_in(9, inet_aton("10.0.0.2")), 0);
+    a perl -e 'socket(my $socket, 2, 2, 0) or die $!;
+        setsockopt($socket, 1, 37, pack("i", 0x41)) or die $!;
+        my ($to, $stamps) = (pack("S n C4 x8", 2, 9, 10, 0, 0, 2), 0);
         while (-e "flooded") {
-            send($socket, "frame" x 200, MSG_DONTWAIT, $to) for 1 .. 50;
-            $stamps++ while defined recv($socket, my $frame, 2000, MSG_ERRQUEUE | MSG_DONTWAIT);
+            send($socket, "frame" x 200, 0x40, $to) for 1 .. 50;
+            $stamps++ while defined recv($socket, my $frame, 2000, 0x2040);
         }
         print $stamps'
 }

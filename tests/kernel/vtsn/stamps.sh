@@ -56,11 +56,11 @@ contains "and transmit stamps are on" "tx_type 1" "$(a hwstamp_ctl -i v0)"
 # one frame.
 stamps() {
     # shellcheck disable=SC2016  # perl expands it
-    a perl -e 'use Socket; socket(my $socket, AF_INET, SOCK_DGRAM, 0) or die $!;
-        setsockopt($socket, SOL_SOCKET, 37, pack("i", shift)) or die $!;
-        send($socket, "frame", 0, pack_sockaddr_in(9, inet_aton("10.0.0.2"))) or die $!;
+    a perl -e 'socket(my $socket, 2, 2, 0) or die $!;
+        setsockopt($socket, 1, 37, pack("i", shift)) or die $!;
+        send($socket, "frame", 0, pack("S n C4 x8", 2, 9, 10, 0, 0, 2)) or die $!;
         sleep 1;
-        $stamps++ while defined recv($socket, my $frame, 2000, MSG_ERRQUEUE | MSG_DONTWAIT);
+        $stamps++ while defined recv($socket, my $frame, 2000, 0x2040);
         print $stamps + 0' $(($1))
 }
 sw=0x12 hw=0x41 both=0x4000

@@ -10,6 +10,7 @@
 # package: iproute2
 # package: ethtool
 # package: util-linux
+# long: two dozen talkers of 300 frames and more
 . /suite/lib
 . /suite/wire.inc
 

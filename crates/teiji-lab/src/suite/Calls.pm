@@ -1,24 +1,29 @@
 # System calls that perl lacks, for test scripts: their numbers differ by processor
 # (`asm/unistd.h`). `use lib "/suite"; use Calls;`
+#
+# Hundreds of processes load this: POSIX and warnings alone are 80 million instructions each time.
 package Calls;
 use strict;
-use warnings;
-use POSIX ();
+use Config;
 use Exporter "import";
-our @EXPORT = qw(get_option monotonic unshare epoll epoll_add epoll_wait poll_one);
+our @EXPORT = qw(bpf get_option monotonic nonblocking unshare epoll epoll_add epoll_wait poll_one);
 
-my $machine = (POSIX::uname())[4];
+# As in `aarch64-linux-gnu-thread-multi`.
+my ($machine) = split /-/, $Config{archname};
 my %numbers = (
     x86_64 => { getsockopt => 55, clock_gettime => 228, unshare => 272, epoll_create1 => 291,
-        epoll_ctl => 233, epoll_pwait => 281, ppoll => 271 },
+        epoll_ctl => 233, epoll_pwait => 281, ppoll => 271, bpf => 321 },
     aarch64 => { getsockopt => 209, clock_gettime => 113, unshare => 97, epoll_create1 => 20,
-        epoll_ctl => 21, epoll_pwait => 22, ppoll => 73 },
-    armv7l => { getsockopt => 295, clock_gettime => 263, unshare => 337, epoll_create1 => 357,
-        epoll_ctl => 251, epoll_pwait => 346, ppoll => 336 },
+        epoll_ctl => 21, epoll_pwait => 22, ppoll => 73, bpf => 280 },
+    arm => { getsockopt => 295, clock_gettime => 263, unshare => 337, epoll_create1 => 357,
+        epoll_ctl => 251, epoll_pwait => 346, ppoll => 336, bpf => 386 },
 );
 my $number = $numbers{$machine} or die "Calls.pm: no system calls of $machine";
 # `struct epoll_event` is packed on x86 only.
 my $event = $machine eq "x86_64" ? "L Q" : "L x4 Q";
+
+# bpf COMMAND, ATTRIBUTES
+sub bpf { return syscall($number->{bpf}, $_[0], $_[1], length $_[1]); }
 
 # get_option SOCKET, LEVEL, OPTION, VALUE [, SIZE]: the kernel reads the value and writes it; true if it
 # does. Perl's own getsockopt reads none.
@@ -34,6 +39,9 @@ sub monotonic {
     my ($s, $ns) = unpack("l!2", $time);
     return $s + $ns / 1e9;
 }
+
+# nonblocking SOCKET: IO::Handle's method loads that and much else.
+sub nonblocking { return fcntl($_[0], 4, fcntl($_[0], 3, 0) | 04000); }
 
 sub unshare { return syscall($number->{unshare}, $_[0]) == 0; }
 
