@@ -25,7 +25,7 @@ gap=0 pause=0.005
 [ $slow -eq 1 ] || gap=0.05 pause=1
 free() {
     for ns in A B S; do kill -9 "$(cat $ns.pid)"; done
-    for ns in A B S; do wait_for 20 gone "$(cat $ns.pid)"; done
+    for ns in A B S; do wait_for 20 has_ended "$(cat $ns.pid)"; done
 }
 let_go() { is_at A a0 0 && is_at B b0 0; }
 A_let_go() { is_at A a0 0; }

@@ -39,7 +39,7 @@ send() {
 }
 # done_all: waits for the end of senders and readers.
 done_all() {
-    for pid in $senders $readers; do wait_for 600 gone "$pid"; done
+    for pid in $senders $readers; do wait_for 600 has_ended "$pid"; done
     senders="" readers=""
 }
 came() { sed -n 's/came=\([0-9]*\) .*/\1/p' "$1.log"; }
@@ -97,7 +97,7 @@ in_ns S perl flow.pl receive port=7004 count=50 idle=5 >above.log &
 above=$!
 must wait_for 20 grep -q ready above.log
 in_ns A perl flow.pl send tos=64 port=7004 count=50 >above.sent
-wait_for 60 gone $above
+wait_for 60 has_ended $above
 timely contains "a higher level passes all bridges meanwhile" "came=50 " "$(cat above.log)"
 # B also listens: frames that A floods are in two queues of X, and one copy is paused.
 send A tos=16 port=7005 host=255 size=500 count=20

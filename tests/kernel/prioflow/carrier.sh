@@ -12,7 +12,6 @@
 . /suite/port.inc
 . /suite/socket.inc
 
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 # The core has given the qdisc to the device, or taken it.
 activated() { a ip link show dev v0 | grep -q 'state UP'; }
 deactivated() { ! activated; }
@@ -64,9 +63,9 @@ twice() {
     must wait_for 10 grep -q '^sent more$' sender.log
     plug
     change send-level 0
-    wait_for $((20 * slow)) gone $reader
+    wait_for $((20 * slow)) has_ended $reader
     echo >&3
-    wait_for 5 gone $sender
+    wait_for 5 has_ended $sender
     grep -c '^[0-9]' numbers.log
 }
 equal "without opting in all are lost" 0 "$(twice -1 | tail -1)"
@@ -93,9 +92,9 @@ plug
 are_back() { [ "$(queued 2)" = 20 ]; }
 wait_for 5 are_back
 change limit 500 send-level 0
-wait_for $((20 * slow)) gone $reader
+wait_for $((20 * slow)) has_ended $reader
 echo >&3
-wait_for 5 gone $sender
+wait_for 5 has_ended $sender
 equal "all of them are received when the carrier is back" "$(seq 1 20)" "$(grep '^[0-9]' numbers.log)"
 
 # A sender sleeps without carrier as in a pause, and set down drops what is kept.
@@ -105,8 +104,8 @@ sender=$!
 sleep $slow
 check "the sender sleeps" grep -q '^State:.S' "/proc/$(cat sender.pid)/status"
 must ip -n A link set v0 down
-wait_for 5 gone $sender
-check "until the device is set down" gone $sender
+wait_for 5 has_ended $sender
+check "until the device is set down" has_ended $sender
 contains "which is counted" "protected packets: kept 0 lost" "$(a tc -s qdisc show dev v0)"
 must ip -n A link set v0 up
 # Neighbours go when a device is set down.
@@ -125,10 +124,10 @@ for round in 1 2 3; do
     sleep 0.2
     plug
 done
-wait_for $((60 * slow)) gone $reader
+wait_for $((60 * slow)) has_ended $reader
 echo >&3
 echo >&3
-wait_for 5 gone $sender
+wait_for 5 has_ended $sender
 contains "a flood goes on after the carrier was lost" 2000 "$(grep '^[0-9]' numbers.log)"
 timely check "and its datagrams are received in order" awk '/^[0-9]/ { if ($1 <= last) exit 1; last = $1 }' numbers.log
 
@@ -152,8 +151,8 @@ for ring in "$(a ethtool -g v0 | awk '/^Current/ { now = 1 } now && $1 == "TX:" 
         sleep 0.2
         plug
     done
-    wait_for $((60 * slow)) gone $sender
-    wait_for $((60 * slow)) gone $reader
+    wait_for $((60 * slow)) has_ended $sender
+    wait_for $((60 * slow)) has_ended $reader
     equal "all of a flood are protected, ring $ring" "sent=2000 again=0 protected=2000 unprotected=0 errno=0" "$(cat sender.log)"
     received=$(sed -n 's/^came=\([0-9]*\).*/\1/p' reader.log)
     equal "and received, or they reach the port while it is down" 2000 $((received + $(arrived_down) - down_before))

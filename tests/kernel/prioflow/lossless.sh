@@ -15,7 +15,6 @@
 . /suite/link.inc
 . /suite/socket.inc
 
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 frames=20000 rate=100 pause=0.005 fast_pause=0.02
 [ $slow -eq 1 ] || frames=1000 rate=10 pause=1 fast_pause=1
 # over WORDS…: so many datagrams of 1200 octets to a reader that sleeps after each 20; both opt
@@ -28,8 +27,8 @@ over() {
     reader=$!
     must wait_for 10 grep -q ready reader.log
     a perl flow.pl send size=1200 count=$frames sndbuf=200000 "$@" >flow.log &
-    wait_for 300 gone $!
-    wait_for 300 gone $reader
+    wait_for 300 has_ended $!
+    wait_for 300 has_ended $reader
     equal "all are sent" "sent=$frames again=0 errno=0" "$(cat flow.log)"
     came=$(sed -n 's/came=\([0-9]*\) .*/\1/p' reader.log)
     dropped=$(($(dropped 0) - dropped_before))

@@ -13,7 +13,6 @@
 . /suite/link.inc
 . /suite/socket.inc
 
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 frames_sent() { b tc -s qdisc show dev v0p | sed -n 's/^ level frames: sent \([0-9]*\).*/\1/p'; }
 
 wire_up

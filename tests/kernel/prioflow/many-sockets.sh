@@ -47,7 +47,6 @@ many() {
     contains "$((2 * count)) sockets opt in" ready "$(cat many.log)"
     many=$(sed -n 's/ready //p' many.log)
 }
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 
 wire_up
 must a ethtool -s v0 speed $((slow > 1 ? 10 : 100)) duplex full autoneg off
@@ -73,7 +72,7 @@ check "they read" wait_for 120 grep -q came many.log
 equal "all sent datagrams" "came $((4 * count))" "$(tail -n 1 many.log)"
 check "and send XON" wait_for 20 is_at 0
 echo >&3
-check "they are closed" wait_for 60 gone "$many"
+check "they are closed" wait_for 60 has_ended "$many"
 check "no bytes stay reserved" wait_for 20 is_free
 
 many
@@ -81,7 +80,7 @@ a perl -e 'socket(S, 2, 2, 0) or die; setsockopt(S, 1, 12, pack("i", 14));
     for (1 .. 9) { send(S, "x" x 1000, 0, pack("S n C4 x8", 2, 10012, 10, 0, 0, 2)) or die "send: $!"; }'
 check "one of thousands sends XOFF" wait_for 20 is_at 12
 kill -9 "$many"
-check "their process is killed" wait_for 60 gone "$many"
+check "their process is killed" wait_for 60 has_ended "$many"
 check "no bytes stay reserved after the kill" wait_for 20 is_free
 check "and no level stays paused" wait_for 20 is_at 0
 wire_down

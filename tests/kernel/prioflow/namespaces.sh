@@ -17,7 +17,6 @@
 
 c() { ip netns exec C "$@"; }
 count=$((slow > 1 ? 200 : 4000))
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 # A tenth of it per datagram: slower than the wire, which takes 86 us, and than a sender on a debug
 # kernel, which takes 3 ms.
 pause=0.002

@@ -16,7 +16,6 @@
 . /suite/link.inc
 . /suite/socket.inc
 
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 # Levels that A's port does not send, if they have a gap.
 paused() { a tc -s qdisc show dev v0 | sed -n 's/^ paused levels //p'; }
 is_paused() { [ "$(paused)" = "$1" ]; }
@@ -36,8 +35,8 @@ full_reader() {
 }
 end_reader() {
     kill -9 "$(cat reader.pid)" "$(cat sender.pid)" 2>/dev/null
-    must wait_for 10 gone "$(cat reader.pid)"
-    must wait_for 10 gone "$(cat sender.pid)"
+    must wait_for 10 has_ended "$(cat reader.pid)"
+    must wait_for 10 has_ended "$(cat sender.pid)"
     must wait_for 10 is_at 0
     must wait_for 20 empty
 }

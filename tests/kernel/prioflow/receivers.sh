@@ -17,7 +17,6 @@
 . /suite/socket.inc
 
 eperm=1 einval=22 enodev=19 erange=34 eopnotsupp=95 enetdown=100 enobufs=105
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 ask() { b perl flow.pl ask as=receive "$@"; }
 # part NUMBER: a field of the structure that ask prints.
 part() { cut -d ' ' -f 1 | cut -d , -f "$1"; }
@@ -100,10 +99,10 @@ a perl flow.pl send priority=3 count=20
 equal "levels above are not paused" "20 0" "$(sent 3) $(queued 3)"
 timely equal "and no frame is lost" "0 0" "$(dropped 2) $(overflowed)"
 echo >&3
-wait_for 30 gone $reader
+wait_for 30 has_ended $reader
 timely contains "when it reads, all are received" "came=2000 " "$(cat reader.log)"
 check "and XON is sent" wait_for 2 is_at 0
-wait_for 2 gone $sender
+wait_for 2 has_ended $sender
 
 # Several receivers: the highest level counts; each ends its request when it ends.
 # reads LEVEL PORT FIFO: a reader that does not read, and is full; its process is in PORT.pid.
@@ -172,7 +171,7 @@ must wait_for 5 is_at 5
 echo >&3
 check "errors that nobody reads do not keep a receiver in XOFF" wait_for 2 is_at 0
 a perl flow.pl send priority=4 count=1 port=7004 >flow.log
-wait_for 10 gone $reader
+wait_for 10 has_ended $reader
 contains "they count for XOFF" "came=2 asks=2 " "$(cat errors.log)"
 
 # shellcheck disable=SC2016  # perl expands it
@@ -202,10 +201,10 @@ must wait_for 10 is_at 3
 sleep 0.3
 equal "the pause lasts while the buffer is above half of the mark" "3 $((before + 1))" "$(transmit_level) $(pauses)"
 echo >&3
-wait_for 30 gone $reader
+wait_for 30 has_ended $reader
 contains "all are received" "came=1000 " "$(cat reader.log)"
 equal "and none is lost" "$lost" "$(overflowed)"
-wait_for 5 gone $sender
+wait_for 5 has_ended $sender
 must b ethtool -s v0p speed 100 duplex full autoneg off
 
 # Small and large frames in turn.
@@ -220,10 +219,10 @@ sender=$!
 must wait_for 10 is_at 3
 sleep 0.3
 echo >&3
-wait_for 30 gone $reader
+wait_for 30 has_ended $reader
 contains "of datagrams of 64 and 8900 octets all are received" "came=2000 " "$(cat reader.log)"
 equal "and none is lost" "$lost" "$(overflowed)"
-wait_for 5 gone $sender
+wait_for 5 has_ended $sender
 exec 3>&- 4>&-
 wire_down
 end

@@ -12,7 +12,6 @@
 . /suite/port.inc
 . /suite/socket.inc
 
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 # shellcheck disable=SC2016  # the other shell expands it
 rule() { a sh -c 'echo "$2" >"/proc/sys/net/prioflow/protected_$1"' sh "$1" "$2" 2>/dev/null; }
 # refused KIND TEXT: and the rules stay as they were.
@@ -76,8 +75,8 @@ sleep 1
 check "a sender sleeps when its buffer is full" grep -q '^State:.S' "/proc/$(cat sleeper)/status"
 equal "and nothing is dropped" 0 $(($(dropped 2) - before))
 change send-level 0
-wait_for 10 gone $sleeper
-check "until there is room again" gone $sleeper
+wait_for 10 has_ended $sleeper
+check "until there is room again" has_ended $sleeper
 
 for wrong in 5 x:2 5:x 5:16 0:2 70000:2 7-5:2 5-:2 -5:2 5:-1 \
     "1:1 2:1 3:1 4:1 5:1 6:1 7:1 8:1 9:1 10:1 11:1 12:1 13:1 14:1 15:1 16:1 17:1"; do

@@ -17,8 +17,6 @@ eperm=1 ebadf=9 eagain=11 einval=22 erange=34 eopnotsupp=95 enobufs=105 eintr=4
 reserved() { a perl flow.pl ask | sed 's/.*,\([0-9]*\) errno.*/\1/'; }
 is_reserved() { [ "$(reserved)" = "$1" ]; }
 sysctl_a() { must a sysctl -qw "net.prioflow.$1"; }
-# A zombie counts as gone, too.
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 all_left() { [ "$(queued 1)" = 0 ]; }
 
 wire_up
@@ -52,7 +50,7 @@ sysctl_a send_room=16777216
 prioflow limit 20 by priority send-level 5
 a perl flow.pl send priority=1 count=100 sndbuf=150000 >plain.log &
 plain=$!
-wait_for 20 gone $plain
+wait_for 20 has_ended $plain
 equal "a sender without opt-in gets no error" "sent=100 again=0 errno=0" "$(cat plain.log)"
 equal "and its packets are dropped" "20 80" "$(queued 1) $(dropped 1)"
 change send-level 0
@@ -74,7 +72,7 @@ sleeps() {
 # ends NAME: it wakes, and no packet is lost.
 ends() {
     change send-level 0
-    wait_for 20 gone $flow
+    wait_for 20 has_ended $flow
     contains "$1: it wakes, and has sent all" "sent=300 " "$(cat flow.log)"
     contains "$1: without an error" "errno=0" "$(cat flow.log)"
     must wait_for 10 all_left
@@ -110,13 +108,13 @@ change send-level 5
 
 # While asleep.
 sleeps "a time limit" timeout=$slow
-wait_for $((10 + slow)) gone $flow
+wait_for $((10 + slow)) has_ended $flow
 contains "a time limit: the send ends by SO_SNDTIMEO" "errno=$eagain" "$(cat flow.log)"
 change send-level 0
 must wait_for 10 all_left
 change send-level 5
 sleeps "a signal" alarm=$slow
-wait_for $((10 + slow)) gone $flow
+wait_for $((10 + slow)) has_ended $flow
 contains "a signal: it ends the send" "errno=$eintr" "$(cat flow.log)"
 change send-level 0
 must wait_for 10 all_left
@@ -124,7 +122,7 @@ change send-level 5
 sleeps "a kill"
 before=$(sent 1)
 kill -9 "$(cat flow.pid)"
-check "a kill: the process ends" wait_for 5 gone $flow
+check "a kill: the process ends" wait_for 5 has_ended $flow
 equal "a kill: its packets stay queued" "$waiting" "$(queued 1)"
 refused "a kill: their bytes stay reserved" is_reserved 0
 change send-level 0
@@ -149,7 +147,7 @@ b perl -e 'socket(S, 17, 3, 0x0300) or die $!; my %n; my $all = 0; $| = 1; print
 counter=$!
 must wait_for 10 grep -q ready fair.ready
 change send-level 0
-wait_for 60 gone $counter
+wait_for 60 has_ended $counter
 equal "all four senders of a level are served" 4 "$(cut -d ' ' -f 1 fair.log)"
 within "fairly, of 300 each" 200 300 "$(cut -d ' ' -f 2 fair.log)"
 for port in 1 2 3 4; do kill "$(cat fair$port.pid)"; done
@@ -165,7 +163,7 @@ must wait_for 10 grep -q ready tcp.ready
 a perl flow.pl send level=1 count=300 >flow.log &
 must a perl -e 'socket(S, 2, 1, 0); connect(S, pack("S n C4 x8", 2, 7009, 10, 0, 0, 2)) or die $!;
     syswrite(S, "x" x 10000) or die $! for 1 .. 50;'
-wait_for 30 gone $server
+wait_for 30 has_ended $server
 equal "TCP loses nothing" 500000 "$(cat tcp.log)"
 
 # IPv6 last: from now on its own frames may be sent in between.

@@ -19,7 +19,6 @@
 . /suite/socket.inc
 
 enobufs=105
-gone() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
 
 wire_up
 link_up
@@ -152,7 +151,7 @@ contains "another user has as much" "1,-1," "$(a perl flow.pl ask level=1 sndbuf
 contains "and so has root" "1,-1," "$(a perl flow.pl ask level=1 sndbuf=100000)"
 for pid in $held; do
     kill -9 "$pid"
-    wait_for 5 gone "$pid"
+    wait_for 5 has_ended "$pid"
 done
 contains "ended senders return it" "1,-1," "$(a perl flow.pl ask level=1 sndbuf=100000 owner=1000)"
 references=$(cat /sys/module/prioflow/refcnt)

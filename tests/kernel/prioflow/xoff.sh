@@ -94,11 +94,10 @@ xoff() {
 }
 stop_flood() {
     kill -9 "$(cat A.pid)"
-    wait_for 10 gone "$(cat A.pid)"
+    wait_for 10 has_ended "$(cat A.pid)"
     rm -f A.pid
     must wait_for 20 all_left
 }
-gone() { [ ! -e "/proc/$1" ]; }
 all_left() { [ "$(queued 1)" = 0 ]; }
 
 wire_up

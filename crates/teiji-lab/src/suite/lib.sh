@@ -83,6 +83,9 @@ wait_for() {
     done
 }
 
+# has_ended PID: the process runs no more. A zombie is one that nobody has waited for.
+has_ended() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; }
+
 # must COMMAND…: needed to go on; if it fails, so does the script.
 must() {
     said=$("$@" 2>&1) && return
