@@ -4,12 +4,14 @@
 //! * [`hooks`] – the places that are watched, [`stream`] – what happened there,
 //! * [`recorded`] – that becomes a [`timeline`]: what each processor did,
 //! * [`tracepoints`] – so do the tracepoints of a machine that is no guest of the laboratory,
-//! * [`path`] – where a frame's time went,
+//! * [`path`] – where a frame's time went, by [`cause`],
 //! * [`summary`] – of all frames of a flow, [`document`] – as a file of the run folder,
 //! * [`perfetto`] – all of it, as a trace for ui.perfetto.dev.
 #![forbid(unsafe_code)]
 
+mod blocks;
 pub mod btf;
+pub mod cause;
 pub mod document;
 pub mod hooks;
 pub mod path;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::{Activity, Cause, Path};
+use crate::cause::Cause;
+use crate::path::{Activity, Path};
 use crate::stream::Ps;
 
 /// What a distribution is shown by, in picoseconds.

@@ -158,6 +158,17 @@ pub struct LockWait {
     pub owner: Option<u32>,
 }
 
+/// A thread slept, for whatever reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// From then,
+    pub start: Ps,
+    /// until it was woken.
+    pub end: Ps,
+    /// By whom.
+    pub waker: Passage,
+}
+
 /// A thread was in a function that may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -190,6 +201,8 @@ pub struct Timeline {
     pub frames: HashMap<FrameKey, Vec<Hop>>,
     /// For locks that sleep: by thread, one after the other.
     pub lock_waits: HashMap<u32, Vec<LockWait>>,
+    /// By thread, one after the other.
+    pub blocks: HashMap<u32, Vec<Block>>,
     /// By thread and index of the function's name, one after the other.
     pub works: BTreeMap<(u32, u16), Vec<Work>>,
     /// Of each spin for a lock, the first words of its stack.

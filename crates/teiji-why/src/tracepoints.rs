@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::Symbols;
+use crate::blocks::Blocks;
 use crate::processors::Processors;
 use crate::stream::{Ps, picoseconds};
 use crate::tasks::Tasks;
@@ -21,8 +22,13 @@ const ENTRIES: &[&str] = &["asm_sysvec_", "asm_common_interrupt", "el1h_64_irq",
 /// What a tracepoint tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The processor goes on with this thread.
-    Switch(u32),
+    /// The processor goes on with another thread.
+    Switch {
+        /// Which.
+        next: u32,
+        /// The one before could not run on.
+        sleeps: bool,
+    },
     /// This thread is woken.
     Waking(u32),
     /// An interrupt or softirq begins.
@@ -281,6 +287,7 @@ impl Tracepoints {
                 ..Timeline::default()
             },
             processors: Processors::default(),
+            blocks: Blocks::default(),
             places: HashMap::new(),
             waits: HashMap::new(),
             armed: HashMap::new(),
@@ -296,6 +303,7 @@ impl Tracepoints {
             builder.add(*event);
         }
         builder.made.cpus = builder.processors.finish();
+        builder.made.blocks = builder.blocks.finish();
         builder.made
     }
 }
@@ -313,6 +321,7 @@ fn roles<'a>(threads: &'a Threads, tasks: &HashMap<u32, Task>) -> HashMap<u32, R
 struct Builder<'a> {
     made: Timeline,
     processors: Processors,
+    blocks: Blocks,
     /// What the next event of a processor belongs to.
     places: HashMap<u16, Place>,
     waits: HashMap<u32, LockWait>,
@@ -359,7 +368,10 @@ impl Builder<'_> {
             self.made.unseen_switches += 1;
         }
         match seen {
-            Seen::Switch(next) => self.processors.switch(cpu, time, next),
+            Seen::Switch { next, sleeps } => {
+                self.blocks.switch(time, pid, sleeps, next);
+                self.processors.switch(cpu, time, next);
+            }
             Seen::Waking(woken) => self.waking(event, woken),
             Seen::Begin(layer) => {
                 if let Layer::Interrupt(_) = layer {
@@ -412,6 +424,7 @@ impl Builder<'_> {
     }
 
     fn waking(&mut self, event: Event, woken: u32) {
+        self.blocks.wake(woken, self.processors.passage(event.cpu, event.time));
         // Who releases a lock wakes the first that waits for it.
         if let Some(wait) = self.waits.get_mut(&woken) {
             wait.owner = Some(event.pid);

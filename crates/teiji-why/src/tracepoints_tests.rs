@@ -1,7 +1,8 @@
 //! What timelines from tracepoints show.
 
 use super::*;
-use crate::path::{Cause, Finder, Path};
+use crate::cause::Cause;
+use crate::path::{Finder, Path};
 
 /// In microseconds.
 const US: Ps = 1_000_000;
@@ -17,6 +18,11 @@ ffffffff81000040 T rt_spin_lock
 ffffffff81000050 T __local_bh_disable_ip
 ffffffff81000060 T _etext
 ";
+
+/// The thread before could run on.
+const fn switch(next: u32) -> Seen {
+    Seen::Switch { next, sleeps: false }
+}
 
 /// A frame that should have been sent at 0, on processor 0 by thread 7, and these events of there.
 fn path(events: &[(Ps, u32, Seen)], stacks: &[&[u64]]) -> Option<Path> {
@@ -72,12 +78,12 @@ const NET_RX: Layer = Layer::Softirq(4);
 
 /// From an idle processor 0 to thread 7, which runs from 3 on.
 const WOKEN: [(Ps, u32, Seen); 6] = [
-    (-5, 7, Seen::Switch(0)),
+    (-5, 7, switch(0)),
     (1, 0, Seen::Begin(TIMER)),
     (1, 0, Seen::Sleeper { timer: 1 }),
     (2, 0, Seen::Waking(7)),
     (2, 0, Seen::End(TIMER)),
-    (3, 0, Seen::Switch(7)),
+    (3, 0, switch(7)),
 ];
 const WAKING: [(&str, Ps); 3] = [
     ("interrupt entry, from idle", 1),
@@ -92,19 +98,19 @@ fn a_frame_s_time_is_divided_from_its_timer_to_the_driver() {
     let found = path(
         &[
             (-5, 7, Seen::Armed { timer: 1, softly: 0, expires: 2_000 }),
-            (-4, 7, Seen::Switch(9)),
+            (-4, 7, switch(9)),
             (11, 9, Seen::Begin(TIMER)),
             (12, 9, Seen::Sleeper { timer: 1 }),
             (12, 9, Seen::Stack(0)),
             (13, 9, Seen::Waking(7)),
             (14, 9, Seen::End(TIMER)),
-            (16, 9, Seen::Switch(7)),
+            (16, 9, switch(7)),
             (30, 7, Seen::Queue(0xabc)),
             (31, 7, Seen::Contended { spins: false }),
             (31, 7, Seen::Stack(1)),
-            (32, 7, Seen::Switch(9)),
+            (32, 7, switch(9)),
             (40, 9, Seen::Waking(7)),
-            (41, 9, Seen::Switch(7)),
+            (41, 9, switch(7)),
             (42, 7, Seen::Acquired),
             (50, 7, Seen::Driver(0xabc, QUEUE)),
             (60, 7, Seen::Driver(0xabc, QUEUE)),
@@ -133,12 +139,12 @@ fn a_queue_that_the_watchdog_reset_is_named() {
             (2, 9, Seen::Sleeper { timer: 1 }),
             (2, 9, Seen::Waking(7)),
             (3, 9, Seen::End(TIMER)),
-            (4, 9, Seen::Switch(7)),
+            (4, 9, switch(7)),
             // An earlier one.
             (10, 7, Seen::Watchdog(QUEUE)),
             (20, 7, Seen::Queue(0xabc)),
-            (22, 7, Seen::Switch(9)),
-            (30, 9, Seen::Switch(5)),
+            (22, 7, switch(9)),
+            (30, 9, switch(5)),
             (31, 5, Seen::Begin(TIMERS)),
             (40, 5, Seen::Watchdog(queue)),
             (42, 5, Seen::Schedule),
@@ -165,17 +171,17 @@ fn a_queue_that_the_watchdog_reset_is_named() {
 fn a_softirq_that_serves_the_timer_is_no_interrupt_that_was_pending() {
     let found = path(
         &[
-            (-5, 7, Seen::Switch(9)),
+            (-5, 7, switch(9)),
             (1, 9, Seen::Begin(TIMER)),
             (2, 9, Seen::End(TIMER)),
             (4, 9, Seen::Begin(NIC)),
             (5, 9, Seen::End(NIC)),
-            (6, 9, Seen::Switch(5)),
+            (6, 9, switch(5)),
             (6, 5, Seen::Begin(TIMERS)),
             (8, 5, Seen::Sleeper { timer: 1 }),
             (8, 5, Seen::Waking(7)),
             (9, 5, Seen::End(TIMERS)),
-            (10, 5, Seen::Switch(7)),
+            (10, 5, switch(7)),
             (30, 7, Seen::Queue(0xabc)),
             (31, 7, Seen::Driver(0xabc, QUEUE)),
         ],
@@ -199,14 +205,14 @@ fn a_softirq_that_serves_the_timer_is_no_interrupt_that_was_pending() {
 fn a_softirq_of_an_idle_processor_delays_an_interrupt() {
     let found = path(
         &[
-            (-5, 7, Seen::Switch(0)),
+            (-5, 7, switch(0)),
             (-2, 0, Seen::Begin(NET_RX)),
             (9, 0, Seen::End(NET_RX)),
             (10, 0, Seen::Begin(TIMER)),
             (10, 0, Seen::Sleeper { timer: 1 }),
             (11, 0, Seen::Waking(7)),
             (11, 0, Seen::End(TIMER)),
-            (12, 0, Seen::Switch(7)),
+            (12, 0, switch(7)),
             (30, 7, Seen::Queue(0xabc)),
             (31, 7, Seen::Driver(0xabc, QUEUE)),
         ],
@@ -225,10 +231,10 @@ fn a_sender_that_changes_processor_is_followed() {
     let events = [
         (1, -6, 0, Seen::Begin(NIC)),
         (1, -5, 0, Seen::End(NIC)),
-        (0, 4, 0, Seen::Switch(9)),
-        (1, 10, 0, Seen::Switch(7)),
-        (1, 20, 7, Seen::Switch(0)),
-        (0, 22, 9, Seen::Switch(7)),
+        (0, 4, 0, switch(9)),
+        (1, 10, 0, switch(7)),
+        (1, 20, 7, switch(0)),
+        (0, 22, 9, switch(7)),
         (0, 30, 7, Seen::Queue(0xabc)),
         (0, 31, 7, Seen::Driver(0xabc, QUEUE)),
     ];
@@ -248,8 +254,8 @@ fn a_sender_that_changes_processor_is_followed() {
 fn what_was_not_recorded_is_unknown() {
     let woken = WOKEN[..5].iter().map(|(time, pid, seen)| (0, *time, *pid, *seen));
     let events = [
-        (1, 4, 0, Seen::Switch(9)),
-        (1, 6, 9, Seen::Switch(7)),
+        (1, 4, 0, switch(9)),
+        (1, 6, 9, switch(7)),
         (1, 30, 7, Seen::Queue(0xabc)),
         (1, 31, 7, Seen::Driver(0xabc, QUEUE)),
     ];
@@ -314,7 +320,7 @@ fn a_lock_is_found_among_several_waiters() {
     events.extend([
         (0, 30, 7, Seen::Queue(0xabc)),
         (0, 31, 7, Seen::Contended { spins: false }),
-        (0, 31, 7, Seen::Switch(9)),
+        (0, 31, 7, switch(9)),
     ]);
     for other in 100..200 {
         events.push((1, 32, other, Seen::Contended { spins: false }));
@@ -322,7 +328,7 @@ fn a_lock_is_found_among_several_waiters() {
     }
     events.extend([
         (0, 40, 9, Seen::Waking(7)),
-        (0, 41, 9, Seen::Switch(7)),
+        (0, 41, 9, switch(7)),
         (0, 42, 7, Seen::Acquired),
         (0, 50, 7, Seen::Driver(0xabc, QUEUE)),
     ]);
@@ -408,12 +414,12 @@ fn a_round_trip_s_time_is_divided_also_if_the_responder_is_elsewhere() {
     let request = [(1, 7, Seen::Queue(0xabc)), (3, 7, Seen::Driver(0xabc, QUEUE))];
     let responder = [
         (10, 7, Seen::Waking(8)),
-        (11, 7, Seen::Switch(9)),
-        (15, 9, Seen::Switch(8)),
+        (11, 7, switch(9)),
+        (15, 9, switch(8)),
         (20, 8, Seen::Queue(0xdef)),
         (21, 8, Seen::Driver(0xdef, QUEUE)),
     ];
-    let reply = [(40, 8, Seen::Waking(7)), (42, 8, Seen::Switch(7)), (50, 7, Seen::Switch(9))];
+    let reply = [(40, 8, Seen::Waking(7)), (42, 8, switch(7)), (50, 7, switch(9))];
     let away = "NIC, wire and the stack at the other end";
     let expected = [
         ("qdisc, up to the driver", 2),
@@ -439,7 +445,7 @@ fn a_switch_that_was_not_traced_is_known_from_the_next_event() {
     let found = path(
         &[
             (-5, 7, Seen::Armed { timer: 1, softly: 0, expires: 0 }),
-            (-4, 7, Seen::Switch(0)),
+            (-4, 7, switch(0)),
             (1, 0, Seen::Begin(TIMER)),
             (1, 0, Seen::Sleeper { timer: 1 }),
             (2, 0, Seen::Waking(7)),
@@ -476,8 +482,7 @@ fn a_sender_that_was_late_itself_was_busy_with_an_earlier_frame() {
 
 #[test]
 fn what_was_not_seen_has_no_path() {
-    let wake =
-        [(1, 0, Seen::Sleeper { timer: 1 }), (2, 0, Seen::Waking(7)), (3, 0, Seen::Switch(7))];
+    let wake = [(1, 0, Seen::Sleeper { timer: 1 }), (2, 0, Seen::Waking(7)), (3, 0, switch(7))];
     let queue = (30, 7, Seen::Queue(0xabc));
     assert_eq!(path(&[&wake[..], &[queue]].concat(), &[]), None, "not by the driver");
     let other = (31, 7, Seen::Driver(0xdef, QUEUE));
@@ -487,4 +492,39 @@ fn what_was_not_seen_has_no_path() {
     assert!(path(&[&wake[..], &[queue, driver]].concat(), &[]).is_some());
     let late = (130, 7, Seen::Queue(0xabc));
     assert_eq!(path(&[&wake[..], &[late, driver]].concat(), &[]), None, "after its call");
+}
+
+#[test]
+fn a_sender_that_sleeps_in_its_send_call_names_who_woke_it() {
+    let parts = parts(path(
+        &[
+            (-5, 7, switch(0)),
+            (2, 0, Seen::Begin(TIMER)),
+            (3, 0, Seen::Sleeper { timer: 1 }),
+            (4, 0, Seen::Waking(7)),
+            (5, 0, Seen::End(TIMER)),
+            (6, 0, switch(7)),
+            (21, 7, Seen::Switch { next: 9, sleeps: true }),
+            (50, 9, Seen::Begin(NET_RX)),
+            (60, 9, Seen::Waking(7)),
+            (62, 9, Seen::End(NET_RX)),
+            (70, 9, switch(7)),
+            (80, 7, Seen::Queue(1)),
+            (90, 7, Seen::Driver(1, QUEUE)),
+        ],
+        &[],
+    ));
+    let expected = are(&[
+        ("interrupt entry, from idle", 2),
+        ("timer interrupt, until it woke the sender", 2),
+        ("interrupt apic_timer_interrupt", 1),
+        ("scheduler, until the sender ran", 1),
+        ("the sender, up to the qdisc", 15),
+        ("the sender was blocked, until softirq NET_RX in busy (nice 0) woke it", 39),
+        ("softirq NET_RX in busy (nice 0)", 2),
+        ("busy (nice 0) ran", 8),
+        ("the sender, up to the qdisc", 10),
+        ("qdisc, up to the driver", 10),
+    ]);
+    assert_eq!(parts, expected);
 }

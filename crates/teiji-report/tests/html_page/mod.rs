@@ -12,8 +12,9 @@ use teiji_report::{
     SetupEntry, SetupSection, Stamp, html,
 };
 use teiji_stats::{Counts, FlowStatistics, PointStatistics, Series, TimestampPoint};
+use teiji_why::cause::Cause;
 use teiji_why::document::{Causes, MemberFlow};
-use teiji_why::path::{self, Cause, Path};
+use teiji_why::path::{self, Path};
 use teiji_why::summary::{Shown, summarise};
 
 /// A question that must stay one.

@@ -88,6 +88,9 @@ const NET_TX: usize = 2;
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
+/// States of a thread that sleeps (`TASK_REPORT`, `TASK_REPORT_IDLE`); one that was preempted has the bit above.
+const ASLEEP: u64 = 0xff;
+
 /// Who waits for a lock (`include/trace/events/lock.h`): by spinning, or by one of those that sleep.
 const SPIN: i32 = 1;
 const SLEEPING: i32 = 8 | 16 | 32;
@@ -434,7 +437,9 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
             let (prev, next) = (unsigned("prev_pid"), unsigned("next_pid"));
             traced.task(prev, text("prev_comm"), number("prev_prio"));
             traced.task(next, text("next_comm"), number("next_prio"));
-            Seen::Switch(next)
+            // A `long`, as wide as an address.
+            let sleeps = address("prev_state") & ASLEEP != 0;
+            Seen::Switch { next, sleeps }
         }
         WAKING => {
             traced.task(unsigned("pid"), text("comm"), number("prio"));

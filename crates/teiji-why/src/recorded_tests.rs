@@ -1,0 +1,116 @@
+//! What timelines of the laboratory's recorder show.
+
+use teiji_core::time::Instant;
+use teiji_core::wire::{EthernetHeader, MacAddr};
+
+use super::*;
+
+#[test]
+fn the_clock_of_the_wire_drifts_evenly() {
+    let mut clock = WireClock::default();
+    assert_eq!(clock.trace_time(5_000), None);
+    clock.add(1_000, 3_000);
+    assert_eq!(clock.trace_time(5_000), Some(7_000));
+    clock.add(500_000, 503_000);
+    // 2 ppm.
+    clock.add(1_000_001_000, 1_000_005_000);
+    assert_eq!(clock.trace_time(500_001_000), Some(500_004_000));
+    assert_eq!(clock.trace_time(2_000_001_000), Some(2_000_007_000));
+}
+
+const DEVICE: u64 = 0x1_0000;
+
+/// The beginning of a frame of flow 0.
+fn packet(seq: u64) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let [destination, source] = [2, 1].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
+    let ethertype = wire::TEIJI_ETHERTYPE;
+    EthernetHeader { destination, source, vlan: None, ethertype }.emit(&mut frame);
+    let mut payload = [0; PACKET - 14];
+    Probe { flow: 0, seq, scheduled: Instant::from_ns(0) }.emit(&mut payload);
+    [&frame[..], &payload].concat()
+}
+
+/// The hooks of a frame's way through vtsn; an event's number is the place in this list.
+fn hooks() -> [Hook; 5] {
+    [
+        (Point::Queue, "__dev_queue_xmit"),
+        (Point::Driver, "vtsn_xmit"),
+        (Point::Wire, "vtsn_count_departure"),
+        (Point::WireClock, "vtsn_irq_cause"),
+        (Point::Watchdog, "vtsn_tx_timeout"),
+    ]
+    .map(|(point, name)| Hook {
+        point,
+        name: name.to_owned(),
+        exit: false,
+        line: String::new(),
+    })
+}
+
+#[test]
+fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
+    let hooks = hooks();
+    let mut builder = Builder::new(&hooks, &Symbols::default());
+    let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
+        let time = time_ns * 1000;
+        let what = What::Entry(id, values.concat());
+        builder.add(&Event { time, clock_read: time, cpu: 0, what });
+    };
+    let packets = [0_u64, 1, 2].map(packet);
+    event(0, 3, &[&0_i64.to_le_bytes()]);
+    for (packet, at) in packets.iter().zip([100, 1_100, 2_100]) {
+        event(at, 0, &[packet]);
+        event(at + 50, 1, &[packet, &DEVICE.to_le_bytes(), &1_u16.to_le_bytes()]);
+    }
+    // The first was dropped; the second and the third left the queue 1 ms later.
+    for queued in [1_200_u64, 2_200] {
+        let start = queued + 1_000_000;
+        let values = [DEVICE + 64, 1, queued, queued, start, 4].map(u64::to_le_bytes);
+        let values: Vec<&[u8]> = values.iter().map(<[u8; 8]>::as_slice).collect();
+        event(3_000, 2, &values);
+    }
+    event(1_000_000, 3, &[&1_000_000_i64.to_le_bytes()]);
+    let made = builder.finish();
+    let queued = [0, 1, 2].map(|seq| {
+        let hop = made.frames[&(Kind::Flow, 0, seq)][0];
+        hop.mac.map(|mac| (mac.queued, mac.start, mac.why))
+    });
+    let mac = |queued: Ps| Some((queued, queued + 1_000_000_000, 4));
+    assert_eq!(queued, [None, mac(1_200_000), mac(2_200_000)]);
+}
+
+#[test]
+fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
+    let hooks = hooks();
+    let mut builder = Builder::new(&hooks, &Symbols::default());
+    let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
+        let time = time_ns * 1000;
+        let what = What::Entry(id, values.concat());
+        builder.add(&Event { time, clock_read: time, cpu: 0, what });
+    };
+    let leaves = |[queued, earliest, start]: [u64; 3]| {
+        [DEVICE + 64, 1, queued, earliest, start, 0].map(u64::to_le_bytes).concat()
+    };
+    let packets = [0_u64, 1, 2].map(packet);
+    let queue: [&[u8]; 2] = [&DEVICE.to_le_bytes(), &1_u16.to_le_bytes()];
+    event(0, 3, &[&0_i64.to_le_bytes()]);
+    // The first is in the NIC, the second in the qdisc.
+    event(100, 0, &[&packets[0]]);
+    event(150, 1, &[&packets[0], queue[0], queue[1]]);
+    event(200, 0, &[&packets[1]]);
+    event(5_000, 4, &queue);
+    event(5_010, 2, &[&leaves([160, 160, 160])]);
+    event(5_100, 1, &[&packets[1], queue[0], queue[1]]);
+    event(6_000, 0, &[&packets[2]]);
+    event(6_100, 1, &[&packets[2], queue[0], queue[1]]);
+    event(9_000, 2, &[&leaves([5_110, 5_110, 9_000])]);
+    event(9_200, 2, &[&leaves([6_110, 6_110, 9_100])]);
+    event(1_000_000, 3, &[&1_000_000_i64.to_le_bytes()]);
+    let made = builder.finish();
+    let hops = [0, 1, 2].map(|seq| made.frames[&(Kind::Flow, 0, seq)][0]);
+    assert_eq!(hops.map(|hop| hop.watchdog), [None, Some(5_000_000), None]);
+    let waits = hops.map(|hop| hop.mac.map(|mac| (mac.earliest, mac.head, mac.start)));
+    let expected = [(5_110_000, 5_110_000, 9_000_000), (6_110_000, 9_000_000, 9_100_000)];
+    assert_eq!(waits, [None, Some(expected[0]), Some(expected[1])]);
+}
