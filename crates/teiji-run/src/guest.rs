@@ -61,7 +61,7 @@ pub fn measure(case: &str, seed: u64) -> anyhow::Result<()> {
             own_machine: true,
             loads: &job.loads,
             why: None,
-            coordinator: None,
+            others: None,
             stop: &StopFlag::new(),
         },
         None,

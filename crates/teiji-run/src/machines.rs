@@ -36,7 +36,7 @@ use teiji_remote::SshOptions;
 use crate::measure::flow_roles::time_to_drain;
 use crate::measure::{Outcome, departure, ptp};
 use crate::progress::Progress;
-pub use agent::{Coordinator, serve};
+pub use agent::serve;
 use clock::ClockDifference;
 use machine::Machine;
 pub use names::{Names, PortPlace};

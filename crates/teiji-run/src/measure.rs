@@ -39,7 +39,6 @@ use teiji_sys::clock;
 pub use outcome::{Logs, Outcome, TracedFlow};
 
 use crate::interruption;
-use crate::machines::Coordinator;
 use clock_step::TaiOffset;
 use departure::first_departure;
 use flow_roles::{FlowRoles, time_to_drain};
@@ -74,10 +73,26 @@ pub struct Setup<'a> {
     pub loads: &'a [LoadKind],
     /// Trace the kernel meanwhile, to tell what delays the frames.
     pub why: Option<Why>,
-    /// The coordinator of all machines, if the hosts of the scenario are on several.
-    pub coordinator: Option<&'a Coordinator>,
+    /// The other machines, if the hosts of the scenario are on several.
+    pub others: Option<&'a dyn OtherMachines>,
     /// Ends it early.
     pub stop: &'a StopFlag,
+}
+
+/// The other machines of an experiment, which measure its other hosts at the same time.
+pub trait OtherMachines: PortExchange {
+    /// All roles here are ready, and could begin at `earliest`; when those of all machines begin, by this
+    /// machine's clock.
+    ///
+    /// # Errors
+    /// If another machine is not going to be ready.
+    fn agree(&self, earliest: Instant<Tai>) -> anyhow::Result<Instant<Tai>>;
+
+    /// The senders here have ended. Returns when all others have.
+    ///
+    /// # Errors
+    /// If another machine has failed.
+    fn senders_ended(&self) -> anyhow::Result<()>;
 }
 
 /// Measures one case. `progress` is told the share that is done, now and then;
@@ -90,7 +105,7 @@ pub fn case(setup: &Setup<'_>, progress: Option<&mut dyn FnMut(f64)>) -> anyhow:
     if !setup.own_machine {
         loads::allowed(setup.loads.iter().chain(&setup.scenario.loads))?;
     }
-    ptp::check(setup.scenario, setup.binding, setup.coordinator.is_some())?;
+    ptp::check(setup.scenario, setup.binding, setup.others.is_some())?;
     let mut plan = Plan::compile(setup.scenario, setup.binding)?;
     if setup.why.is_some() {
         kernel_trace::check().map_err(NetError::from)?;
@@ -113,7 +128,7 @@ fn apply_and_measure(
         interrupted: Some(setup.stop.as_atomic()),
         take: setup.take,
         ssh: SshConnection::current(),
-        exchange: setup.coordinator.map(|coordinator| coordinator as &dyn PortExchange),
+        exchange: setup.others.map(|others| others as &dyn PortExchange),
     })?;
     let measured = measure(setup, plan, &applied, progress);
     let undone = applied.undo();
@@ -250,8 +265,7 @@ fn run_flows(
         let mut abandoned = None;
         let agreed = if readiness.iter().take(all).count() == all {
             let earliest = first_departure(setup);
-            let agreed =
-                setup.coordinator.map_or(Ok(earliest), |coordinator| coordinator.agree(earliest));
+            let agreed = setup.others.map_or(Ok(earliest), |others| others.agree(earliest));
             agreed.map_err(|error| abandoned = Some(error)).ok()
         } else {
             None
@@ -287,9 +301,8 @@ fn run_flows(
             clock::now::<Tai>() + departure::longest_margin(setup.scenario) + BESIDE,
         );
         let cpu_time = IdleTimes::now().since(&idle_before);
-        if let (Some(coordinator), true) = (setup.coordinator, agreed.is_some() && sent.is_whole())
-        {
-            abandoned = coordinator.senders_ended().err();
+        if let (Some(others), true) = (setup.others, agreed.is_some() && sent.is_whole()) {
+            abandoned = others.senders_ended().err();
         }
         let joined = sent.join_listeners(setup.scenario);
         if let Some(abandoned) = abandoned {

@@ -374,7 +374,7 @@ fn measure_one(
                 own_machine: false,
                 loads: &request.loads,
                 why: *why,
-                coordinator: None,
+                others: None,
                 stop,
             };
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;

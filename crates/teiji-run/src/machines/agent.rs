@@ -13,11 +13,11 @@ use teiji_net::{Binding, KeeperProgram, PortAddress, PortExchange};
 use teiji_sys::clock;
 
 use super::protocol::{self, Order, PartJob, Report};
-use crate::measure::{self, Outcome, Setup};
+use crate::measure::{self, OtherMachines, Outcome, Setup};
 
 /// Where the run was started, as a machine sees it that measures.
 #[derive(Debug)]
-pub struct Coordinator {
+struct Coordinator {
     orders: Mutex<Receiver<Order>>,
     stdout: Arc<Mutex<Stdout>>,
 }
@@ -117,7 +117,7 @@ fn measure_part(
         own_machine: false,
         loads: &whole.job.loads,
         why: None,
-        coordinator: Some(coordinator),
+        others: Some(coordinator),
         stop: &stop,
     };
     measure::case(&setup, None)
@@ -128,12 +128,8 @@ fn write(stdout: &Mutex<Stdout>, report: &Report) -> anyhow::Result<()> {
     Ok(protocol::write(&mut *stdout, report)?)
 }
 
-impl Coordinator {
-    /// All roles here are ready, and could begin at `earliest`; when all begin, by this clock.
-    ///
-    /// # Errors
-    /// If another machine is not going to be ready.
-    pub fn agree(&self, earliest: Instant<Tai>) -> anyhow::Result<Instant<Tai>> {
+impl OtherMachines for Coordinator {
+    fn agree(&self, earliest: Instant<Tai>) -> anyhow::Result<Instant<Tai>> {
         self.report(&Report::Ready(earliest))?;
         match self.next()? {
             Order::Start(base) => Ok(base),
@@ -141,18 +137,16 @@ impl Coordinator {
         }
     }
 
-    /// The senders here have ended. Returns when all others have.
-    ///
-    /// # Errors
-    /// If another machine has failed.
-    pub fn senders_ended(&self) -> anyhow::Result<()> {
+    fn senders_ended(&self) -> anyhow::Result<()> {
         self.report(&Report::SendersEnded)?;
         match self.next()? {
             Order::SendersEnded => Ok(()),
             order => Err(unexpected(&order)),
         }
     }
+}
 
+impl Coordinator {
     fn next(&self) -> anyhow::Result<Order> {
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         orders.recv().map_err(|_| anyhow!("the connection to where the run was started has ended"))

@@ -145,7 +145,7 @@ pub fn start(setup: &Setup<'_>, applied: &Applied) -> anyhow::Result<Option<Sync
         }
     }
     let mut watched = settle(followers(scenario, &hosts, folder.path())?, &daemons, stop)?;
-    let several = setup.coordinator.is_some();
+    let several = setup.others.is_some();
     let system = program::system_clock_host(scenario, is_here, several);
     if let Some(of) = hosts.iter().find(|of| system == Some(of.host)) {
         let nic = of.clock(0)?;
