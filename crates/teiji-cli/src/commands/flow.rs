@@ -1,5 +1,6 @@
 //! `teiji flow`: sets, removes and shows the flow control of ports.
 
+mod lines;
 mod processes;
 mod profile;
 mod programs;
@@ -354,11 +355,11 @@ fn watch(args: &Watch, stopped: &StopFlag) -> anyhow::Result<Exit> {
     let start = clock::now::<Monotonic>();
     let end = args.duration.map(|duration| start + duration);
     let (mut since, mut next) = (start, start + args.every);
-    output::line(text::WATCHED)?;
+    output::line(lines::WATCHED)?;
     while end.is_none_or(|end| next <= end) && stop::sleep_until(next, clock::now(), stopped) {
         let now = clock::now::<Monotonic>();
         let after = port.status()?;
-        output::line(text::watched(&before, &after, [start, since, now], &glyphs))?;
+        output::line(lines::watched(&before, &after, [start, since, now], &glyphs))?;
         (before, since, next) = (after, now, next + args.every);
     }
     // Ctrl-C is the ordinary way to end.
@@ -375,22 +376,22 @@ fn watch_events(
     let end = duration.map(|duration| start + duration);
     let status = port.status()?;
     let (glyphs, link) = (terminal::glyphs(), status.settings.link);
-    output::line(text::EVENTS)?;
-    output::line(text::now(start, &status, &glyphs))?;
+    output::line(lines::EVENTS)?;
+    output::line(lines::now(start, &status, &glyphs))?;
     loop {
         let now = clock::now::<Monotonic>();
         let over =
             end.is_some_and(|end| end <= now) || !stop::sleep_until(now + LOOK_EVERY, now, stopped);
         let batch = events.take();
         for event in &batch.events {
-            output::line(text::event_line(start, event, link, &glyphs))?;
+            output::line(lines::event_line(start, event, link, &glyphs))?;
         }
         for event in &batch.receivers {
             let who = processes::of_socket(&event.receiver);
-            output::line(text::receiver_event(start, event, &who, &glyphs))?;
+            output::line(lines::receiver_event(start, event, &who, &glyphs))?;
         }
         if batch.lost {
-            output::line(text::LOST)?;
+            output::line(lines::LOST)?;
         }
         if over {
             return Ok(Exit::Success);
