@@ -17,7 +17,7 @@ mod profiles;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{output_of, signal};
@@ -134,6 +134,22 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
     }
 }
 
+/// A shell of `left` that puts the profile back and applies it, until it ends; it has done so twice.
+fn changed_again_and_again(desk: &Desk) -> Child {
+    let mut ssh = Command::new("ssh");
+    ssh.arg("-F").arg(desk.folder().join("config"));
+    ssh.args([
+        "left",
+        "while teiji revert && teiji apply drive.toml; do echo done >>changes; done",
+    ]);
+    let changing = ssh.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while desk.on("left", "cat changes 2>/dev/null; true").lines().count() < 2 {
+        assert!(started.elapsed() < END_LIMIT, "nothing is changed");
+    }
+    changing
+}
+
 #[test]
 fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     if no_ssh() {
@@ -184,10 +200,13 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     let third = desk.refused(&["middle"]);
     assert!(third.contains("two ends") && third.contains("right (process"), "{third}");
 
-    // left is the wire's listening end.
+    // left is the wire's listening end. It loses power while a profile is applied or put back.
     let machine = machines(&desk.folder().join("left"));
+    let mut changing = changed_again_and_again(&desk);
     signal("-KILL", left.child.id());
     drop(left);
+    drop(changing.kill());
+    drop(changing.wait());
     let started = Instant::now();
     while machines(&desk.folder().join("left")).iter().any(|pid| machine.contains(pid)) {
         assert!(started.elapsed() < END_LIMIT, "QEMU outlives its parent");

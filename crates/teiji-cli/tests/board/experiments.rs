@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -41,45 +41,70 @@ fn names_show_their_nics(desk: &Desk, config: &Path, names: &str) {
     assert!(looked.out.contains("! no interface wire9; there are "), "{}", looked.out);
 }
 
+const BOTH: &str = "talker=ssh:left/wire0,listener=ssh:right/wire0";
+
+fn run(desk: &Desk, bind: &str, more: &[&str]) -> Command {
+    let (config, out) = (desk.folder().join("config"), desk.runtime.path().join("runs"));
+    let file = common::repository().join("experiments/two-boards.toml");
+    let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
+    command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    command.args(SHORT).args(["--case", "real-time"]).args(more);
+    command
+}
+
+/// What a measurement changes on the boards.
+fn state(desk: &Desk) -> [String; 2] {
+    ["left", "right"].map(|board| {
+        desk.on(
+            board,
+            "ip -o address show wire0 scope global | tr -s ' '; ls -d /tmp/teiji.* 2>/dev/null; \
+             pgrep -fl 'teiji (agent|keeper)'; true",
+        )
+    })
+}
+
+/// A measurement that goes on until something happens to it.
+fn endless(desk: &Desk) -> Child {
+    let mut command = run(desk, BOTH, &["--take", "--set", "flows.cycle.frames=100000"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let moved = |board| desk.ssh(&[], board, "test -e /sys/class/net/wire0").code != 0;
+    let started = Instant::now();
+    while !moved("left") || !moved("right") {
+        assert!(started.elapsed() < END_LIMIT, "nothing is measured");
+    }
+    child
+}
+
+fn becomes(desk: &Desk, before: &[String; 2], limit: Duration) {
+    let started = Instant::now();
+    while state(desk) != *before {
+        assert!(started.elapsed() < limit, "{:?}", state(desk));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// Between two boards, each of which has a host of the experiment.
 pub fn an_experiment_over_ssh(desk: &Desk) {
     let config = desk.folder().join("config");
     let out = desk.runtime.path().join("runs");
-    let run = |bind: &str, more: &[&str]| {
-        let file = common::repository().join("experiments/two-boards.toml");
-        let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
-        command.args(["--ssh-config", config.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-        command.args(SHORT).args(["--case", "real-time"]).args(more);
-        command
-    };
-    let both = "talker=ssh:left/wire0,listener=ssh:right/wire0";
     let names = desk.runtime.path().join("hosts.toml");
     let names = names.to_str().unwrap();
     fs::write(names, "a = \"ssh:left/wire0\"\nb = \"ssh:right/wire0\"\nc = \"ssh:left/wire9\"\n")
         .unwrap();
-    let state = || {
-        ["left", "right"].map(|board| {
-            desk.on(
-                board,
-                "ip -o address show wire0 scope global | tr -s ' '; ls -d /tmp/teiji.* 2>/dev/null; \
-                 pgrep -fl 'teiji (agent|keeper)'; true",
-            )
-        })
-    };
-    let before = state();
+    let before = state(desk);
     assert!(before[0].contains("10.0.0.1/24"), "{before:?}");
 
-    let used = output_of(&run(both, &[]).output().unwrap());
+    let used = output_of(&run(desk, BOTH, &[]).output().unwrap());
     assert_eq!(used.code, 1, "{}", used.out);
     // Either machine may be the first to refuse.
     assert!(used.err.contains(": wire0 is in use") && used.err.contains("--take"), "{}", used.err);
-    assert_eq!(state(), before);
+    assert_eq!(state(desk), before);
 
     names_show_their_nics(desk, &config, names);
-    let by_name = run("talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
+    let by_name = run(desk, "talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
     let measured = output_of(&by_name);
     assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
-    assert_eq!(state(), before);
+    assert_eq!(state(desk), before);
     let latest = |file: &str| -> serde_json::Value {
         let text = fs::read_to_string(out.join("latest").join(file)).unwrap();
         serde_json::from_str(&text).unwrap()
@@ -128,27 +153,33 @@ pub fn an_experiment_over_ssh(desk: &Desk) {
         ("talker=ssh:left,listener=ssh:right/wire0", 2, "names no interface"),
         ("talker=ssh:nobody/wire0,listener=ssh:right/wire0", 1, "cannot connect to nobody"),
     ] {
-        let refused = output_of(&run(bind, &["--take"]).output().unwrap());
+        let refused = output_of(&run(desk, bind, &["--take"]).output().unwrap());
         assert_eq!(refused.code, code, "{bind}: {}{}", refused.out, refused.err);
         assert!(refused.err.contains(sentence), "{bind}: {}", refused.err);
     }
-    assert_eq!(state(), before);
+    assert_eq!(state(desk), before);
 
     // Whoever measures is gone: the boards take everything back by themselves.
-    let mut endless = run(both, &["--take", "--set", "flows.cycle.frames=100000"]);
-    let mut endless = endless.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let moved = |board| desk.ssh(&[], board, "test -e /sys/class/net/wire0").code != 0;
-    let started = Instant::now();
-    while !moved("left") || !moved("right") {
-        assert!(started.elapsed() < END_LIMIT, "nothing is measured");
-    }
-    endless.kill().unwrap();
-    endless.wait().unwrap();
-    let killed = Instant::now();
-    while state() != before {
-        assert!(killed.elapsed() < END_LIMIT, "{:?}", state());
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    let mut killed = endless(desk);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    becomes(desk, &before, END_LIMIT);
+    the_connection_to_a_board_is_lost(desk, &before);
+}
+
+/// The network to a board is silent for 50 s. It takes everything back by itself, the other one does because
+/// the run ends.
+fn the_connection_to_a_board_is_lost(desk: &Desk, before: &[String; 2]) {
+    let run = endless(desk);
+    desk.on(
+        "right",
+        "(sleep 1; ip link set mgmt0 down; sleep 50; ip link set mgmt0 up) >/dev/null 2>&1 &",
+    );
+    let lost = output_of(&run.wait_with_output().unwrap());
+    assert_eq!(lost.code, 1, "{}", lost.err);
+    assert!(lost.err.contains("the connection to right ended"), "{}", lost.err);
+    // ssh itself waits for the network.
+    becomes(desk, before, END_LIMIT + Duration::from_secs(50));
 }
 
 /// The same, with clocks that PTP makes one: the way there has a duration of its own.

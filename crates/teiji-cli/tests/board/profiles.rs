@@ -75,6 +75,16 @@ fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
     assert!(status.out.contains("here.toml, applied at "), "{}", status.out);
     assert_eq!(on(&["revert"]).code, 0);
     assert_eq!(desk.on("left", show), before);
+    // A profile that cuts this connection.
+    fs::write(profile, "[ports.mgmt0.qdisc]\nkind = \"etf\"\ndelta = \"1ms\"\n").unwrap();
+    let refused = on(&["apply", profile]);
+    assert_eq!(refused.code, 1, "{}", refused.out);
+    assert!(refused.err.contains("mgmt0 carries this SSH connection (from "), "{}", refused.err);
+    let cut = on(&["apply", profile, "--confirm", "3s"]);
+    assert_eq!(cut.code, 0, "{}{}", cut.out, cut.err);
+    assert!(cut.out.contains("here.toml is applied; everything is put back"), "{}", cut.out);
+    let status = on(&["status"]);
+    assert!(status.out.contains("here.toml was not confirmed in time"), "{}", status.out);
     fs::write(profile, "[ports.eth9]\nirq = { priority = 62 }\n").unwrap();
     let absent = on(&["apply", profile]);
     assert_eq!(absent.code, 1, "{}", absent.out);
