@@ -155,11 +155,13 @@ fn find(
             RequiredFigure::Count(count) => {
                 let frames = frames.map(|frames| match count {
                     RequiredCount::Lost => frames.lost,
+                    RequiredCount::LostInARow => frames.lost_in_a_row,
                     RequiredCount::Late => frames.late,
                     RequiredCount::Dropped => frames.dropped(),
                 });
                 let requests = requests.and_then(|requests| match count {
                     RequiredCount::Lost => Some(requests.lost),
+                    RequiredCount::LostInARow => Some(requests.lost_in_a_row),
                     RequiredCount::Late => Some(requests.late),
                     RequiredCount::Dropped => None,
                 });

@@ -53,7 +53,9 @@ fn member_that_lost(seed: u64, lost: u64) -> MemberSummary {
         ..PointStatistics::default()
     };
     let received = 500 - lost;
-    let counts = Counts { planned: 500, sent: 500, received, lost, ..Counts::default() };
+    let lost_in_a_row = lost / 100;
+    let counts =
+        Counts { planned: 500, sent: 500, received, lost, lost_in_a_row, ..Counts::default() };
     let (flow, _) = flow(9, None);
     let flow = FlowStatistics {
         counts,
@@ -70,7 +72,7 @@ fn a_required_time_fails_if_frames_were_lost_unless_loss_is_allowed() {
     let case = case_of_flows(
         "\"range <= 20us\", \"range <= 20us with lost <= 233\", \
          \"range <= 20us with lost <= 46.6%\", \"range <= 20us with lost <= 46.5%\", \
-         \"range <= 20ns with lost <= 50%\"",
+         \"range <= 20ns with lost <= 50%\", \"lost in a row <= 1\"",
     );
     let (whole, survivors) = (member_that_lost(1, 0), member_that_lost(2, 233));
     let results = |members: &[(&MemberSummary, &[LoadReport])]| -> Vec<(bool, String)> {
@@ -89,6 +91,8 @@ fn a_required_time_fails_if_frames_were_lost_unless_loss_is_allowed() {
     }
     let more = "cycle: 26 ns, seed 2, but 233 of 500 frames lost, 46.5% allowed";
     assert_eq!(some[3], (false, more.to_owned()));
+    let runs = [&all, &some].map(|results| results[5].clone());
+    assert_eq!(runs, [(true, "cycle: 0".to_owned()), (false, "cycle: 2, seed 2".to_owned())]);
 }
 
 #[test]

@@ -66,6 +66,10 @@ pub struct Counts {
     pub received: u64,
     /// Frames that did not arrive, whatever became of them: planned without received.
     pub lost: u64,
+    /// The longest run of them, by sequence number: what a receiver's watchdog has to bridge. Of several members
+    /// the longest.
+    #[serde(default)]
+    pub lost_in_a_row: u64,
     /// Extra copies that arrived.
     pub duplicated: u64,
     /// Frames that arrived after one with a higher sequence number.
@@ -88,6 +92,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Of the lost ones the longest run, if it is neither of one nor of all.
+    pub fn longest_run(&self) -> Option<u64> {
+        Some(self.lost_in_a_row).filter(|run| *run > 1 && *run < self.planned)
+    }
+
     /// Of the lost ones those that ETF dropped.
     pub const fn dropped(&self) -> u64 {
         self.dropped_missed + self.dropped_invalid
@@ -111,6 +120,7 @@ impl Sum for Counts {
             sent: a.sent + b.sent,
             received: a.received + b.received,
             lost: a.lost + b.lost,
+            lost_in_a_row: a.lost_in_a_row.max(b.lost_in_a_row),
             duplicated: a.duplicated + b.duplicated,
             reordered: a.reordered + b.reordered,
             late: a.late + b.late,

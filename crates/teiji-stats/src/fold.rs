@@ -119,11 +119,14 @@ fn best_timestamp_point(frames: &[FrameRow]) -> Option<TimestampPoint> {
 
 fn counts(terms: &FlowTerms, frames: &[FrameRow]) -> Counts {
     let mut counts = Counts { foreign: terms.foreign, ..Counts::default() };
+    let mut in_a_row = 0;
     for frame in frames {
         counts.planned += 1;
         counts.sent += u64::from(frame.was_sent());
         counts.received += u64::from(frame.copies > 0);
         counts.lost += u64::from(frame.copies == 0);
+        in_a_row = if frame.copies == 0 { in_a_row + 1 } else { 0 };
+        counts.lost_in_a_row = counts.lost_in_a_row.max(in_a_row);
         counts.duplicated += u64::from(frame.copies.saturating_sub(1));
         let deadline = terms.deadline(frame.scheduled);
         let late = |at: Instant<Tai>| deadline.is_some_and(|deadline| at > deadline);

@@ -116,6 +116,7 @@ fn every_frame_is_counted_once_for_what_became_of_it() {
         sent: 5,
         received: 2,
         lost: 5,
+        lost_in_a_row: 4,
         duplicated: 2,
         dropped_missed: 1,
         dropped_invalid: 1,

@@ -144,6 +144,9 @@ pub struct RoundCounts {
     pub late: u64,
     /// That got no reply, whatever became of them: planned without answered.
     pub lost: u64,
+    /// The longest run of these; of several members the longest.
+    #[serde(default)]
+    pub lost_in_a_row: u64,
     /// That the kernel did not take.
     pub send_failed: u64,
     /// Replies that came twice.
@@ -160,6 +163,7 @@ impl std::iter::Sum for RoundCounts {
             answered: a.answered + b.answered,
             late: a.late + b.late,
             lost: a.lost + b.lost,
+            lost_in_a_row: a.lost_in_a_row.max(b.lost_in_a_row),
             send_failed: a.send_failed + b.send_failed,
             duplicated: a.duplicated + b.duplicated,
             foreign: a.foreign + b.foreign,
@@ -193,14 +197,20 @@ impl RoundStatistics {
 fn counts(terms: &RoundTerms, rounds: impl Iterator<Item = RoundView>) -> RoundCounts {
     let RoundTerms { planned, duplicated, foreign, .. } = *terms;
     let mut counts = RoundCounts { planned, duplicated, foreign, ..RoundCounts::default() };
+    let (mut seen, mut in_a_row) = (0, 0);
     for round in rounds {
         let time = round.time();
+        seen += 1;
+        in_a_row = if time.is_none() { in_a_row + 1 } else { 0 };
+        counts.lost_in_a_row = counts.lost_in_a_row.max(in_a_row);
         counts.sent += u64::from(!round.send_failed);
         counts.send_failed += u64::from(round.send_failed);
         counts.answered += u64::from(time.is_some());
         counts.late += u64::from(time.is_some_and(|time| time > terms.timeout));
     }
     counts.lost = planned.saturating_sub(counts.answered);
+    // Those that were not begun are the last.
+    counts.lost_in_a_row = counts.lost_in_a_row.max(in_a_row + planned.saturating_sub(seen));
     counts
 }
 
@@ -259,6 +269,7 @@ mod tests {
         let statistics = RoundStatistics::from_rounds(&TERMS, rounds);
         let RoundCounts { planned, sent, answered, late, lost, send_failed, .. } =
             statistics.counts;
+        assert_eq!(statistics.counts.lost_in_a_row, 2);
         // One was never tried.
         assert_eq!((planned, sent, answered, late, lost, send_failed), (5, 3, 2, 1, 3, 1));
         let times = statistics.round_trip.unwrap();
@@ -269,7 +280,10 @@ mod tests {
     #[test]
     fn a_peer_that_is_silent_leaves_counts_and_no_distribution() {
         let statistics = RoundStatistics::from_rounds(&TERMS, [round(None); 5]);
-        assert_eq!(statistics.counts.lost, 5);
+        assert_eq!((statistics.counts.lost, statistics.counts.lost_in_a_row), (5, 5));
+        let begun =
+            RoundStatistics::from_rounds(&TERMS, [round(Some([10, 30, 60, 100])), round(None)]);
+        assert_eq!(begun.counts.lost_in_a_row, 4, "three were never tried");
         assert!(statistics.round_trip.is_none() && statistics.parts.is_empty());
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Names<'a> {
             RequiredFigure::Count(RequiredCount::Late) => {
                 (both(), Vec::new(), "flow and no round trips")
             }
-            RequiredFigure::Count(RequiredCount::Lost) => {
+            RequiredFigure::Count(RequiredCount::Lost | RequiredCount::LostInARow) => {
                 (both(), background.clone(), "flow and no round trips")
             }
             RequiredFigure::FlowRate | RequiredFigure::LoadRate(_) => {
@@ -215,7 +215,7 @@ mod tests {
              loads = [\"tcp-tx\"]\n\
              require = [\"rate >= 10Mbit/s\", \"rate of load >= 94Mbit/s\", \
              \"rate of tcp-tx > 50Mbit/s\", \"rate of tcp-rx > 1kbit/s\", \"lost = 0\", \
-             \"lost of load = 3\"]\n\
+             \"lost of load = 3\", \"lost in a row of cycle <= 2\"]\n\
              flows.cycle = {{ {flow} }}\nflows.load = {{ {flow}, background = true }}\n\
              flows.tcp-rx = {{ {flow}, background = true }}\n"
         );
@@ -231,6 +231,7 @@ mod tests {
             (RequiredFigure::FlowRate, "tcp-rx", 1_000),
             (lost, "cycle", 0),
             (lost, "load", 3),
+            (RequiredFigure::Count(RequiredCount::LostInARow), "cycle", 2),
         ];
         assert_eq!(read, expected.map(|(figure, of, bound)| (figure, of.to_owned(), bound)));
     }

@@ -95,6 +95,7 @@ pub(crate) fn statement(text: &str) -> Result<Statement<'_>, Wrong> {
     let (figure, of) = match (words, of) {
         // Whether the name is a flow's or a load's, its case says.
         (["rate"], of) => (RequiredFigure::FlowRate, of),
+        (["lost", "in", "a", "row"], of) => (plain(LOST_IN_A_ROW)?, of),
         ([name], of) => (plain(name)?, of),
         ([name, "rtt"] | ["rtt", name], of) => (RequiredFigure::RoundTrip(measured(name)?), of),
         _ => return Err((format!("`{}` names no figure", left.trim()), example())),
@@ -131,9 +132,12 @@ fn allowed_loss(figure: RequiredFigure, condition: &str) -> Result<AllowedLoss, 
     Ok(AllowedLoss::PerBillion(per_billion))
 }
 
-/// What is counted, by its word.
-const COUNTS: [(&str, RequiredCount); 3] = [
+const LOST_IN_A_ROW: &str = "lost in a row";
+
+/// What is counted, by its words.
+const COUNTS: [(&str, RequiredCount); 4] = [
     ("lost", RequiredCount::Lost),
+    (LOST_IN_A_ROW, RequiredCount::LostInARow),
     ("late", RequiredCount::Late),
     ("dropped", RequiredCount::Dropped),
 ];

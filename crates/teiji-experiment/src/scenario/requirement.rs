@@ -86,6 +86,8 @@ impl RequiredFigure {
 pub enum RequiredCount {
     /// Frames that did not arrive, or requests without reply, whatever became of them.
     Lost,
+    /// The longest run of these.
+    LostInARow,
     /// Frames handed over, or replies that came, too late.
     Late,
     /// Frames that the queueing discipline dropped.

@@ -216,7 +216,8 @@ fn rate(view: &CaseView<'_>) -> Option<f64> {
 /// So many of all that were planned: runs of other lengths can be compared.
 struct Amount {
     n: u64,
-    of: u64,
+    /// `None` where the number alone counts.
+    of: Option<u64>,
 }
 
 impl Amount {
@@ -224,18 +225,19 @@ impl Amount {
         let counts = view.counts();
         let n = match what {
             RequiredCount::Lost => counts.lost,
+            RequiredCount::LostInARow => return Self { n: counts.lost_in_a_row, of: None },
             RequiredCount::Late => counts.late,
             RequiredCount::Dropped => counts.dropped(),
         };
-        Self { n, of: counts.planned }
+        Self { n, of: Some(counts.planned) }
     }
 
     fn share(&self) -> f64 {
-        self.n as f64 / self.of.max(1) as f64
+        self.n as f64 / self.of.unwrap_or(1).max(1) as f64
     }
 
     fn text(&self, glyphs: &Glyphs) -> String {
-        let space = glyphs.space;
-        format!("{}{space}of{space}{}", count(self.n, glyphs), count(self.of, glyphs))
+        let (space, n) = (glyphs.space, count(self.n, glyphs));
+        self.of.map_or_else(|| n.clone(), |of| format!("{n}{space}of{space}{}", count(of, glyphs)))
     }
 }

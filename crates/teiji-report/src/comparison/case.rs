@@ -57,6 +57,7 @@ impl CaseView<'_> {
                 sent: rounds.sent,
                 received: rounds.answered,
                 lost: rounds.lost,
+                lost_in_a_row: rounds.lost_in_a_row,
                 late: rounds.late,
                 duplicated: rounds.duplicated,
                 send_failed: rounds.send_failed,

@@ -11,6 +11,7 @@ use crate::report::Report;
 use crate::topics::stretches::{HEADING, Row as StretchRow, Stretches};
 use crate::units::{count, duration, ratio};
 use crate::wording;
+use teiji_stats::Counts;
 
 /// With more cases, the published figures stand below the measured ones.
 const CASES_SIDE_BY_SIDE: usize = 2;
@@ -185,13 +186,21 @@ pub fn counts(report: &Report<'_>, comparison: &Comparison<'_>, out: &mut String
         let dropped = (!rounds).then_some(c.dropped());
         let missing = [c.planned, c.sent, c.received].map(|n| (n, n < c.planned));
         let troubles = [Some(c.lost), Some(c.late), dropped].into_iter().flatten();
-        for (n, bad) in missing.into_iter().chain(troubles.map(|n| (n, n > 0))) {
+        let all = missing.into_iter().chain(troubles.map(|n| (n, n > 0)));
+        for (column, (n, bad)) in all.enumerate() {
             let class = if bad { " class=\"bad\"" } else { "" };
-            let _ = write!(out, "<td{class}>{}</td>", count(n, GLYPHS));
+            let run = if column == missing.len() { in_a_row(&c) } else { String::new() };
+            let _ = write!(out, "<td{class}>{}{run}</td>", count(n, GLYPHS));
         }
         let _ = writeln!(out, "</tr>");
     }
     let _ = writeln!(out, "</tbody></table></div>");
+}
+
+/// Of the lost ones the longest run, if it is neither of one nor of all.
+fn in_a_row(counts: &Counts) -> String {
+    let run = counts.longest_run();
+    run.map_or_else(String::new, |run| format!(" ({} in a row)", count(run, GLYPHS)))
 }
 
 /// How long each stretch of a path took, a row for each case; nothing if nothing is known.

@@ -154,11 +154,15 @@ impl Line {
 }
 
 /// What became of the lost ones, as far as that is known, and what else happened:
-/// ` (3 dropped), 2 late`.
+/// ` (2 in a row, 3 dropped), 2 late`.
 fn others(counts: &Counts, incomplete: bool, glyphs: &Glyphs) -> String {
     let some =
         |n: u64, what: &str| (n > 0).then(|| format!("{}{}{what}", count(n, glyphs), glyphs.space));
-    let by = [some(counts.dropped(), "dropped"), some(counts.unsent(), "unsent")];
+    let by = [
+        some(counts.longest_run().unwrap_or(0), "in a row"),
+        some(counts.dropped(), "dropped"),
+        some(counts.unsent(), "unsent"),
+    ];
     let by: Vec<String> = by.into_iter().flatten().collect();
     let mut out = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
     if let Some(late) = some(counts.late, "late") {
