@@ -2,7 +2,7 @@
 # The stages of ./test: runs them, counts, and sums up. Needs scripts/setup.sh and scripts/processors.sh.
 
 # Longest time of one stage, so that a hanging test ends in a verdict (seconds).
-stage_limit_s=3600
+stage_limit_s=7200
 readonly TEST_TOOLS="${CARGO_TARGET_DIR:-$PWD/target}/test-tools"
 
 passed=0

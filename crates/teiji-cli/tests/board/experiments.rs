@@ -167,19 +167,19 @@ pub fn an_experiment_over_ssh(desk: &Desk) {
     the_connection_to_a_board_is_lost(desk, &before);
 }
 
-/// The network to a board is silent for 50 s. It takes everything back by itself, the other one does because
+/// The network to a board is silent for 35 s. It takes everything back by itself, the other one does because
 /// the run ends.
 fn the_connection_to_a_board_is_lost(desk: &Desk, before: &[String; 2]) {
     let run = endless(desk);
     desk.on(
         "right",
-        "(sleep 1; ip link set mgmt0 down; sleep 50; ip link set mgmt0 up) >/dev/null 2>&1 &",
+        "(sleep 1; ip link set mgmt0 down; sleep 35; ip link set mgmt0 up) >/dev/null 2>&1 &",
     );
     let lost = output_of(&run.wait_with_output().unwrap());
     assert_eq!(lost.code, 1, "{}", lost.err);
     assert!(lost.err.contains("the connection to right ended"), "{}", lost.err);
     // ssh itself waits for the network.
-    becomes(desk, before, END_LIMIT + Duration::from_secs(50));
+    becomes(desk, before, END_LIMIT + Duration::from_secs(35));
 }
 
 /// The same, with clocks that PTP makes one: the way there has a duration of its own.

@@ -40,7 +40,7 @@ pub struct Args {
     #[command(flatten)]
     kernel: KernelArgs,
     /// Longest real time for the guest, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 1200)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     wall_limit: u64,
     /// Virtual CPUs, at least; a script may request more.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_VCPUS)))]
