@@ -83,16 +83,23 @@ static bool prioflow_link_store(struct prioflow_port *port, gfp_t flags)
  */
 static bool prioflow_link_pass_qdiscs(struct net_device *dev, struct sk_buff *skb)
 {
-	u16 queue = netdev_pick_tx(dev, skb, NULL);
+	struct netdev_queue *txq;
+	bool passed = false;
+	u16 queue;
 
+	/* Packet sockets lock their queues without disabling softirqs, which lock them, too. */
+	local_bh_disable();
+	queue = netdev_pick_tx(dev, skb, NULL);
+	txq = netdev_get_tx_queue(dev, queue);
 	/* Without a carrier the core would count each as a drop of the device. */
-	if (!netif_running(dev) || !netif_carrier_ok(dev) ||
-	    netif_xmit_frozen_or_drv_stopped(netdev_get_tx_queue(dev, queue)))
-		return false;
-	/* Packet sockets see it as they would on its usual way. */
-	if (dev_nit_active(dev))
-		dev_queue_xmit_nit(skb, dev);
-	return dev_xmit_complete(__dev_direct_xmit(skb, queue));
+	if (netif_running(dev) && netif_carrier_ok(dev) && !netif_xmit_frozen_or_drv_stopped(txq)) {
+		/* Packet sockets see it as they would on its usual way. */
+		if (dev_nit_active(dev))
+			dev_queue_xmit_nit(skb, dev);
+		passed = dev_xmit_complete(__dev_direct_xmit(skb, queue));
+	}
+	local_bh_enable();
+	return passed;
 }
 
 /* Sends a frame with this payload. The sending thread, or RTNL without one. */
