@@ -250,7 +250,9 @@ readonly SCRIPTS_A_GUEST=3
 # they include, the modules they name.
 tested_by() {
     local module
-    cat "$@" "$(dirname "$1")"/*.inc crates/teiji-lab/src/suite/*.sh
+    cat "$@"
+    find "$(dirname "$1")" -name '*.inc' | sort | xargs -r cat
+    cat crates/teiji-lab/src/suite/*.sh
     for module in compat uapi $(sed -n 's/^# module: //p' "$@" | sort -u); do
         [ ! -d "kernel/$module" ] || find "kernel/$module" -type f ! -name '*.md' | sort | xargs cat
     done
