@@ -111,7 +111,7 @@ impl Finder<'_> {
         let armed = wake.armed.unwrap_or(wake.expiry).min(wake.time);
         self.between(armed, queue, &Cause::Earlier, &mut parts);
         parts.until((wake.expiry + wake.slack).clamp(armed, wake.time), Cause::Slack);
-        self.until_woken(wake, &mut parts);
+        self.until_woken(wake, queue.pid, &mut parts);
         self.between(runs.time, runs, &Cause::Switch, &mut parts);
         self.between(queue.time, queue, &Cause::Sender, &mut parts);
         self.sent(first, &mut parts)?;
@@ -300,7 +300,7 @@ impl Finder<'_> {
     }
 
     /// From the expiry to the wake-up.
-    fn until_woken(&self, wake: TimerWake, parts: &mut Parts) {
+    fn until_woken(&self, wake: TimerWake, sender: u32, parts: &mut Parts) {
         let expired = parts.at;
         let interruptions = self.timeline.interruptions.get(usize::from(wake.cpu));
         let interruptions = interruptions.map_or(&[][..], Vec::as_slice);
@@ -327,6 +327,7 @@ impl Finder<'_> {
         self.on(wake.cpu, wake.time, parts, |segment, until| match segment.layer {
             Some(Layer::Interrupt(_)) if until == wake.time => Cause::TimerInterrupt,
             None if segment.pid == 0 => Cause::InterruptEntry,
+            None if segment.pid == sender => Cause::Earlier,
             _ => self.other(segment),
         });
     }
