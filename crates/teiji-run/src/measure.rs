@@ -80,7 +80,10 @@ pub struct Setup<'a> {
 }
 
 /// The other machines of an experiment, which measure its other hosts at the same time.
-pub trait OtherMachines: PortExchange {
+pub trait OtherMachines {
+    /// Exchanges ports with them.
+    fn ports(&self) -> &dyn PortExchange;
+
     /// All roles here are ready, and could begin at `earliest`; when those of all machines begin, by this
     /// machine's clock.
     ///
@@ -128,7 +131,7 @@ fn apply_and_measure(
         interrupted: Some(setup.stop.as_atomic()),
         take: setup.take,
         ssh: SshConnection::current(),
-        exchange: setup.others.map(|others| others as &dyn PortExchange),
+        exchange: setup.others.map(OtherMachines::ports),
     })?;
     let measured = measure(setup, plan, &applied, progress);
     let undone = applied.undo();

@@ -129,6 +129,10 @@ fn write(stdout: &Mutex<Stdout>, report: &Report) -> anyhow::Result<()> {
 }
 
 impl OtherMachines for Coordinator {
+    fn ports(&self) -> &dyn PortExchange {
+        self
+    }
+
     fn agree(&self, earliest: Instant<Tai>) -> anyhow::Result<Instant<Tai>> {
         self.report(&Report::Ready(earliest))?;
         match self.next()? {
