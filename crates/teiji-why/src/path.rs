@@ -108,7 +108,7 @@ impl Finder<'_> {
         let wake = self.wake(queue)?;
         let runs = self.runs(queue, wake.time)?;
         let mut parts = Parts::new(wake.expiry);
-        let armed = wake.armed.unwrap_or(wake.expiry).min(wake.time);
+        let armed = wake.armed.unwrap_or_else(|| self.waits_since(wake, queue.pid)).min(wake.time);
         self.between(armed, queue, &Cause::Earlier, &mut parts);
         parts.until((wake.expiry + wake.slack).clamp(armed, wake.time), Cause::Slack);
         self.until_woken(wake, queue.pid, &mut parts);
@@ -277,6 +277,17 @@ impl Finder<'_> {
         let wakes = list(&self.timeline.timer_wakes, &sent.pid);
         let before = wakes.partition_point(|wake| wake.time <= sent.time);
         wakes[..before].last().copied()
+    }
+
+    /// Since when a thread has waited for the timer that has expired: whoever runs does not.
+    fn waits_since(&self, wake: TimerWake, pid: u32) -> Ps {
+        let last = |segments: &Vec<Segment>| {
+            let before = segments.partition_point(|segment| segment.start < wake.time);
+            let late = segments[..before].iter().rev().take_while(|one| one.end > wake.expiry);
+            let mut own = late.filter(|segment| segment.pid == pid && segment.layer.is_none());
+            own.next().map(|segment| segment.end)
+        };
+        self.timeline.cpus.iter().filter_map(last).max().unwrap_or(wake.expiry)
     }
 
     /// Where and when a thread ran that was seen before, from then on.

@@ -1,7 +1,7 @@
 //! Parts of paths of timelines that are made up.
 
 use super::*;
-use crate::timeline::MacWait;
+use crate::timeline::{Block, Interruption, MacWait, TimerWake};
 
 #[test]
 fn interrupts_of_the_driver_are_seen() {
@@ -52,4 +52,47 @@ fn a_softirq_that_has_ended_meanwhile_is_another_call() {
     assert!(with(interrupted.clone()));
     assert!(with(Segment { pid: 9, layer: None, ..interrupted.clone() }), "preempted");
     assert!(!with(Segment { layer: None, ..interrupted }));
+}
+
+/// Its timer has expired at 10; it is blocked with an earlier frame until 40, and waits for the timer then, or
+/// is interrupted by it before it sleeps.
+#[test]
+fn a_sender_that_is_blocked_when_its_timer_expires_is_named_with_who_woke_it() {
+    let segment = |start, end, pid, layer| Segment { start, end, pid, layer };
+    let timer = Some(Layer::Interrupt(1));
+    let passage = |time, pid| Passage { time, cpu: 0, pid, layer: None };
+    let block = |start, end, pid| Block { start, end, waker: passage(end, pid) };
+    for sleeps in [true, false] {
+        let cpus = vec![vec![
+            segment(0, 5, 7, None),
+            segment(5, 30, 0, None),
+            segment(30, 40, 9, None),
+            segment(40, 45, 7, None),
+            segment(45, 50, if sleeps { 0 } else { 7 }, None),
+            segment(50, 60, if sleeps { 0 } else { 7 }, timer),
+            segment(60, 90, 7, None),
+        ]];
+        let blocks = vec![block(5, 35, 9)];
+        let wake = TimerWake { expiry: 10, slack: 0, armed: None, time: 55, cpu: 0 };
+        let interruption = Interruption { time: 50, at: None, stack: Vec::new() };
+        let timeline = Timeline {
+            cpus,
+            blocks: [(7, blocks)].into(),
+            timer_wakes: [(7, vec![wake])].into(),
+            interruptions: vec![vec![interruption]],
+            ..Timeline::default()
+        };
+        let symbols = Symbols::default();
+        let finder = Finder { timeline: &timeline, symbols: &symbols };
+        let [queue, driver] = [70, 80].map(|time| Some(passage(time, 7)));
+        let path = finder.path(&[Hop { queue, driver, ..Hop::default() }]).unwrap();
+        let expected = [
+            (Cause::Blocked(Some("thread 9".to_owned())), 25),
+            (Cause::Thread("thread 9".to_owned()), 5),
+            (Cause::Earlier, if sleeps { 5 } else { 10 }),
+        ];
+        assert_eq!(path.parts[..3], expected);
+        assert!(path.parts.contains(&(Cause::TimerInterrupt, 5)), "{path:?}");
+        assert_eq!((path.from, path.to), (10, 80));
+    }
 }

@@ -68,7 +68,7 @@ pub struct TimerWake {
     pub expiry: Ps,
     /// How much later the timer may have expired, to expire together with others (`PR_SET_TIMERSLACK`).
     pub slack: Ps,
-    /// When the task began to wait, if that was later than it wanted to be woken.
+    /// When the task began to wait, at the earliest the expiry; `None` if it was not recorded.
     pub armed: Option<Ps>,
     /// When the task was woken.
     pub time: Ps,

@@ -440,7 +440,7 @@ impl Builder<'_> {
                 };
                 let slack = armed
                     .map_or(0, |armed| picoseconds(armed.expires.saturating_sub(armed.softly)));
-                let armed = armed.map(|armed| armed.at).filter(|at| *at > sent.expiry);
+                let armed = armed.map(|armed| armed.at.max(sent.expiry));
                 let wake = TimerWake { expiry: sent.expiry, slack, armed, time, cpu };
                 self.made.timer_wakes.entry(woken).or_default().push(wake);
             }
