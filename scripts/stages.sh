@@ -322,12 +322,17 @@ harness_args=(--show-output)
 # prints a line "SKIP: reason" counts as skipped, not as passed; "left out: what and
 # why" is said at the end.
 cargo_tests() {
-    local name=$1 log="$TEST_TOOLS/$1.log" started=$SECONDS status=0
+    local name=$1 log="$TEST_TOOLS/$1.log" started=$SECONDS status=0 output="$TEST_TOOLS/output" reader
     shift
     mkdir -p "$TEST_TOOLS"
     say "… tests: $name"
-    limited cargo test --locked --no-fail-fast "$@" -- "${harness_args[@]}" 2>&1 |
-        tee "$log" | { grep --line-buffered -E "$PROGRESS" || true; } || status=$?
+    # Not a pipeline: this shell itself has to end the command when it is interrupted.
+    rm -f "$output"
+    mkfifo "$output"
+    tee "$log" <"$output" | { grep --line-buffered -E "$PROGRESS" || true; } &
+    reader=$!
+    limited cargo test --locked --no-fail-fast "$@" -- "${harness_args[@]}" >"$output" 2>&1 || status=$?
+    wait "$reader"
     local ok bad
     ok=$(sum_of passed "$log")
     bad=$(sum_of failed "$log")
