@@ -120,7 +120,7 @@ kernel_style() {
         return
     fi
     local files
-    mapfile -t files < <(find kernel tests/faults tests/planted -name '*.[ch]' | sort)
+    mapfile -t files < <(find kernel tests/{faults,misbehaving,planted} -name '*.[ch]' | sort)
     check "kernel style" perl "$CHECKPATCH" --no-tree --no-summary --terse --ignore \
         LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,SINGLE_STATEMENT_DO_WHILE_MACRO \
         --file "${files[@]}"
@@ -136,9 +136,10 @@ kernel_builds() {
     for kernel in $MODULE_KERNELS; do
         check "modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel"
     done
-    # Planted delays are tried on these.
+    # Planted delays and NICs that misbehave are tried on these.
     for kernel in debian:6.1 debian:6.1-rt debian:6.12-rt debian:newest-rt; do
-        check "planted for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel" --source tests/planted
+        check "tests' modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel" \
+            --source tests/planted --source tests/misbehaving
     done
 }
 

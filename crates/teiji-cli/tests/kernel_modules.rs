@@ -96,6 +96,15 @@ fn planted_delays_are_named_from_tracepoints() {
     }
 }
 
+/// Drivers that accept a setting and ignore it, or whose NIC goes away.
+#[test]
+fn a_profile_is_not_applied_to_nics_that_do_not_do_as_they_say() {
+    let folder = repository().join("tests/misbehaving");
+    let folder = folder.to_str().unwrap();
+    let result = teiji(&["lab", "suite", "--kernel", "debian:6.12-rt", "--source", folder, folder]);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+}
+
 #[test]
 fn the_interrupt_of_a_nic_is_handled_by_its_cpu() {
     let script = repository().join("tests/kernel/vtsn/interrupts.sh");
