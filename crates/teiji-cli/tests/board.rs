@@ -14,6 +14,8 @@ mod experiments;
 mod machines;
 #[path = "board/profiles.rs"]
 mod profiles;
+#[path = "common/tutorial.rs"]
+mod tutorial;
 
 use std::fs;
 use std::path::Path;
@@ -23,11 +25,13 @@ use std::time::{Duration, Instant};
 use common::{output_of, signal};
 use desk::{BOOT_LIMIT, Desk, END_LIMIT, address, ended, no_ssh};
 use experiments::{
-    an_experiment_over_ssh, one_way_figures_over_ssh,
+    an_experiment_over_ssh, an_experiment_with_a_host_here_and_one_there,
+    causes_and_loads_over_ssh, one_way_figures_over_ssh,
     the_tables_of_one_board_are_the_same_from_here_and_there,
 };
 use machines::machines;
 use profiles::profiles_over_ssh;
+use teiji_core::shell::quote;
 
 fn known_hosts_are_enforced(desk: &Desk) {
     let of_right = desk.folder().join("right/known_hosts");
@@ -45,23 +49,33 @@ fn known_hosts_are_enforced(desk: &Desk) {
     assert!(result.code == 255 && result.err.contains("Permission denied"), "{}", result.err);
 }
 
-/// `teiji doctor --on`, which brings its program, against the one that is on the board.
+/// `teiji doctor --on`, which brings its program, against the one that is on the board; and `teiji top --on`.
 fn looked_at_from_here(desk: &Desk) {
     let config = desk.folder().join("config");
     let config = config.to_str().unwrap();
-    let look = |more: &[&str]| {
-        let words = [&["doctor", "--on", "ssh:left", "--ssh-config", config], more].concat();
-        output_of(&common::command(&words).output().unwrap())
-    };
     let verdicts = |text: &str| {
         let document: serde_json::Value = serde_json::from_str(text).unwrap();
         (document["verdicts"].clone(), document["findings"].clone())
     };
-    let from_here = look(&["--json", "wire0"]);
-    assert_eq!(from_here.code, 0, "{}", from_here.err);
-    let there = desk.on("left", "teiji doctor wire0 --json");
-    assert_eq!(verdicts(&from_here.out), verdicts(&there));
-    assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
+    for board in ["left", "right"] {
+        let on = format!("ssh:{board}");
+        let look = |words: &[&str]| {
+            let words = [words, &["wire0", "--on", &on, "--ssh-config", config]].concat();
+            let looked = output_of(&common::command(&words).output().unwrap());
+            assert_eq!(looked.code, 0, "{board}: {}", looked.err);
+            looked.out
+        };
+        let there = desk.on(board, "teiji doctor wire0 --json");
+        assert_eq!(verdicts(&look(&["doctor", "--json"])), verdicts(&there));
+        let top = look(&["top", "--count", "1", "--json"]);
+        let top: serde_json::Value = serde_json::from_str(top.lines().next().unwrap()).unwrap();
+        assert_eq!(top["interfaces"][0]["name"], "wire0", "{top}");
+        assert_eq!(desk.on(board, "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
+    }
+    let look = |more: &[&str]| {
+        let words = [&["doctor", "--on", "ssh:left", "--ssh-config", config], more].concat();
+        output_of(&common::command(&words).output().unwrap())
+    };
     let other = look(&["eth9"]);
     assert_eq!(other.code, 2, "{}", other.err);
     assert!(other.err.contains("left: there is no interface `eth9` here"), "{}", other.err);
@@ -104,21 +118,12 @@ fn looked_at_from_here(desk: &Desk) {
 
 /// The tutorial's commands for two boards, as they stand on the page.
 fn the_tutorial_s_commands_work(desk: &Desk) {
-    let page = fs::read_to_string(common::repository().join("docs/tutorial.md")).unwrap();
-    let blocks = page.split("```sh board\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let script: Vec<&str> = blocks.collect();
-    assert!(script.len() >= 4, "the page has other marks");
-    let program = Path::new(env!("CARGO_BIN_EXE_teiji"));
-    let path =
-        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    let here = desk.runtime.path();
-    std::os::unix::fs::symlink(common::repository().join("experiments"), here.join("experiments"))
-        .unwrap();
-    shell.current_dir(here).env("PATH", path).stdin(Stdio::null());
-    shell.env("config", desk.folder().join("config")).args(["-e", "-c"]);
-    shell.arg(format!("on() {{ ssh -n -F \"$config\" \"$@\"; }}\n{}", script.concat()));
-    let result = output_of(&shell.output().unwrap());
+    let config = desk.folder().join("config");
+    let ssh = format!(
+        "config={}\non() {{ ssh -n -F $config \"$@\"; }}\n",
+        quote(config.to_str().unwrap())
+    );
+    let result = tutorial::shell(desk.runtime.path(), &(ssh + &tutorial::commands("board")));
     assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     for part in [
         "3 packets transmitted, 3 received",
@@ -158,7 +163,8 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     let desk = Desk::new();
     let file = desk.runtime.path().join("of-mine");
     fs::write(&file, "mine").unwrap();
-    let left = desk.start(&["left", "--file", file.to_str().unwrap()]);
+    let ssh = ["--package", "openssh-client"];
+    let left = desk.start(&[&["left", "--file", file.to_str().unwrap()][..], &ssh].concat());
     let right = desk.start_arm64(&["right", "--nic", "e1000e"]);
     let config = desk.folder().join("config");
     assert!(
@@ -191,6 +197,8 @@ fn two_boards_on_a_wire_are_reached_by_ssh_and_leave_nothing() {
     the_tutorial_s_commands_work(&desk);
     looked_at_from_here(&desk);
     an_experiment_over_ssh(&desk);
+    causes_and_loads_over_ssh(&desk);
+    an_experiment_with_a_host_here_and_one_there(&desk);
     one_way_figures_over_ssh(&desk);
     the_tables_of_one_board_are_the_same_from_here_and_there(&desk);
     profiles_over_ssh(&desk);

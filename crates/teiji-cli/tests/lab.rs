@@ -8,6 +8,8 @@ mod machines;
 mod replays;
 #[path = "common/run.rs"]
 mod run;
+#[path = "common/tutorial.rs"]
+mod tutorial;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -464,6 +466,22 @@ fn ctrl_c_while_something_is_fetched_ends_the_command_at_once() {
     assert_eq!(last, Some("teiji: interrupted before anything was measured"), "{rest:?}");
     assert!(rest.iter().all(|line| !line.contains("normal")), "{rest:?}");
     assert!(!out.exists(), "something is left of the run");
+}
+
+/// After `./run`, which trials of fresh machines call: here a short run stands for it.
+#[test]
+fn the_tutorial_s_commands_for_the_laboratory_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = "teiji run experiments/etf.toml --case normal --set flows.cycle.frames=500\n";
+    let result = tutorial::shell(dir.path(), &(run.to_owned() + &tutorial::commands("lab")));
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+    for part in [
+        "normal seed 1, cycle: 500 frames, from the expiry of the sender's timer to the wire",
+        "  normal      100.0 %\n  etf         100.0 %\n",
+        "\nReport   runs/",
+    ] {
+        assert!(result.out.contains(part), "no {part} in {}{}", result.out, result.err);
+    }
 }
 
 #[test]

@@ -45,7 +45,10 @@ fn machine() -> tempfile::TempDir {
 }
 
 fn on(machine: &tempfile::TempDir, words: &[&str]) -> Command {
-    let mut command = common::command(&[words, &["--on", "ssh:here"]].concat());
+    reaching(machine, common::command(&[words, &["--on", "ssh:here"]].concat()))
+}
+
+fn reaching(machine: &tempfile::TempDir, mut command: Command) -> Command {
     let path = format!("{}:{}", machine.path().display(), std::env::var("PATH").unwrap());
     command.env("PATH", path).env("TMPDIR", machine.path());
     command
@@ -119,4 +122,47 @@ fn top_on_another_machine_ends_before_its_next_sample() {
         assert!(began.elapsed() < Duration::from_secs(15), "it waited for the next sample");
         assert_eq!(pushed(&machine), 0);
     }
+}
+
+/// Between a machine that is this one and another, which are both in a namespace with two ports.
+#[test]
+fn a_host_here_and_one_elsewhere_are_measured_under_loads_between_them() {
+    if !common::root() {
+        println!("SKIP: needs root, to make network namespaces");
+        return;
+    }
+    let machine = machine();
+    let file = machine.path().join("two.toml");
+    let loads = "loads = [\"udp-tx\", \"tcp-rx\", \"timer\"]\n[wires.line]";
+    let text = common::SMALL.replacen("[wires.line]", loads, 1);
+    fs::write(&file, text.replace("nic = \"e1000e\"", "").replace("frames = 50", "frames = 500"))
+        .unwrap();
+    let mut command = Command::new("unshare");
+    let ports = "ip link add here0 type veth peer name there0 && exec \"$@\"";
+    command.args(["-n", "sh", "-c", ports, "sh", env!("CARGO_BIN_EXE_teiji"), "run"]);
+    command.arg(&file).args(["--bind", "a=here0,b=ssh:here/there0", "--out"]);
+    command.arg(machine.path().join("runs")).env("LC_ALL", "C.UTF-8");
+    let result = output_of(&reaching(&machine, command).output().unwrap());
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+    let latest = |name: &str| -> serde_json::Value {
+        let text = fs::read_to_string(machine.path().join("runs/latest").join(name)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let summary = latest("summary.json");
+    let counts = &summary["cases"][0]["members"][0]["flows"]["one"]["counts"];
+    assert_eq!((&counts["planned"], &counts["received"]), (&500.into(), &500.into()));
+    let manifest = latest("manifest.json");
+    let observed = &manifest["observed"]["default-s1"];
+    let machines: Vec<&String> = observed["machines"].as_object().unwrap().keys().collect();
+    assert_eq!(machines, ["here", "this machine"]);
+    // What both ends tell of a load is one; the timers are of each machine.
+    let loads = observed["loads"].as_array().unwrap();
+    let kinds: Vec<&str> = loads.iter().map(|load| load["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["udp-tx", "tcp-rx", "timer", "timer"]);
+    for load in loads {
+        assert!(load["done"].as_u64().unwrap() > 0, "{load}");
+        assert_eq!(load["connection"].is_object(), load["kind"] == "tcp-rx", "{load}");
+    }
+    assert!(result.out.contains("several machines, real time"), "{}", result.out);
+    assert_eq!(pushed(&machine), 0);
 }

@@ -395,6 +395,42 @@ fn a_run_in_real_time_shows_what_delays_its_frames() {
     assert!(report.contains("What tracing costs"));
 }
 
+/// A disk that is full, as far as the folder for temporary files is concerned.
+fn has_room(run: &Path) {
+    if !common::root() {
+        return println!("SKIP: needs root, to mount a small file system");
+    }
+    let full = tempfile::tempdir().unwrap();
+    let mut why = Command::new("unshare");
+    why.args([
+        "-m",
+        "sh",
+        "-c",
+        "mount -t tmpfs -o size=1m tmpfs \"$TMPDIR\" && exec \"$@\"",
+        "sh",
+    ]);
+    why.args([env!("CARGO_BIN_EXE_teiji"), "why"]).arg(run).env("TMPDIR", full.path());
+    let result = common::output_of(&why.output().unwrap());
+    assert_eq!(result.code, 1, "{}", result.out);
+    assert!(result.err.contains(full.path().to_str().unwrap()), "{}", result.err);
+    assert!(result.err.contains("make room") && result.err.contains("TMPDIR"), "{}", result.err);
+    assert!(!run.join("causes.json").exists());
+}
+
+/// The newest kernel without PREEMPT_RT, and an instruction that takes less than QEMU's clock can tell.
+#[test]
+fn every_frame_has_a_path_also_without_preempt_rt_and_below_a_nanosecond() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = ["--case", "normal", "--kernel", "debian:newest", "--set", "instruction=\"500ps\""];
+    let found = run_and_ask(dir.path(), FRAMES, &more);
+    let [normal] = &found[..] else { panic!("{found:?}") };
+    is_exact(normal, FRAMES);
+    let manifest = std::fs::read_to_string(dir.path().join("latest/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let release = &manifest["lab"]["kernel"]["release"];
+    assert!(!release.as_str().unwrap().contains("-rt"), "{release}");
+}
+
 #[test]
 fn a_run_of_another_program_kernel_or_qemu_is_refused_before_anything_is_repeated() {
     let dir = tempfile::tempdir().unwrap();
@@ -407,6 +443,7 @@ fn a_run_of_another_program_kernel_or_qemu_is_refused_before_anything_is_repeate
     let manifest = latest.join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
+    has_room(&latest);
     for (place, message) in [
         ("/lab/program_sha256", "teiji is another build; measure again"),
         ("/lab/kernel/sha256", "to the last bit: the kernel is "),

@@ -157,13 +157,13 @@ fn measure(
     let synchronised = ptp::start(setup, applied)?;
     let before = applied.observe()?;
     let looked = activity::look();
-    let running = loads::start(setup.loads, setup.scenario, applied)?;
+    let running = loads::start(setup.loads, setup.scenario, applied, setup.stop)?;
     let tai_before = TaiOffset::now();
     let logs = run_traced(setup, applied, progress);
     let step = TaiOffset::now().step_since(tai_before);
-    let loads = loads::stop(running, logs.as_ref().ok().map(|ran| ran.logs.base));
+    let loads = loads::stop(running, logs.as_ref().ok().map(|ran| (ran.logs.base, ran.until)));
     let mut activity = activity::look().since(&looked);
-    let Ran { mut logs, cpu_time, traced } = logs?;
+    let Ran { mut logs, cpu_time, traced, .. } = logs?;
     let seen = synchronised.map(|clocks| clocks.finish(logs.base)).transpose()?;
     let ptp::Seen { clocks, series: sync, warnings } = seen.unwrap_or_default();
     logs.warnings.extend(warnings);
@@ -203,14 +203,15 @@ fn run_traced(
     let trace = setup.why.map(|why| KernelTrace::prepare(why, setup.scenario, applied));
     let receptions = receptions::start(setup.scenario, applied)?;
     let pauses = pause_events::start(setup.scenario, applied)?;
-    let (mut logs, cpu_time, recorded) = run_flows(setup, applied, trace.transpose()?, progress)?;
+    let Flown { mut logs, until, cpu_time, recorded } =
+        run_flows(setup, applied, trace.transpose()?, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
     }
     pauses.finish(&mut logs);
     let traced = recorded.map(|recorded| recorded.finish(setup.scenario, &mut logs));
     let traced = traced.and_then(|traced| or_warning(traced, &mut logs.warnings));
-    Ok(Ran { logs, cpu_time, traced: traced.unwrap_or_default() })
+    Ok(Ran { logs, until, cpu_time, traced: traced.unwrap_or_default() })
 }
 
 /// What was measured is not lost for want of a trace.
@@ -222,8 +223,18 @@ fn or_warning<T>(traced: anyhow::Result<T>, warnings: &mut Vec<String>) -> Optio
 /// What running the flows gave.
 struct Ran {
     logs: Logs,
+    /// When the senders here had ended.
+    until: Instant<Tai>,
     cpu_time: CpuTimes,
     traced: Vec<TracedFlow>,
+}
+
+/// The same, with a trace that nobody has read.
+struct Flown {
+    logs: Logs,
+    until: Instant<Tai>,
+    cpu_time: CpuTimes,
+    recorded: Option<Recorded>,
 }
 
 /// Each CPU's time while frames were sent.
@@ -234,7 +245,7 @@ fn run_flows(
     applied: &Applied,
     trace: Option<KernelTrace>,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<(Logs, CpuTimes, Option<Recorded>)> {
+) -> anyhow::Result<Flown> {
     let flows = &setup.scenario.flows;
     let roles = (0..)
         .zip(flows)
@@ -300,6 +311,7 @@ fn run_flows(
             show(progress, base, setup.scenario.duration(), || threads.have_sent());
         }
         let sent = threads.join_senders(setup.scenario);
+        let until = clock::now();
         clock::sleep_until(
             clock::now::<Tai>() + departure::longest_margin(setup.scenario) + BESIDE,
         );
@@ -320,7 +332,7 @@ fn run_flows(
         let recorded = or_warning(recorded, &mut warnings).and_then(|mut all| all.pop());
         let (bases, apart) = Default::default();
         let logs = Logs { base, bases, apart, talkers, listeners, rounds, warnings };
-        Ok((logs, cpu_time, recorded))
+        Ok(Flown { logs, until, cpu_time, recorded })
     })
 }
 

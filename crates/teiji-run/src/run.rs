@@ -86,6 +86,8 @@ pub enum On {
         places: Places,
         /// Take interfaces that are in use.
         take: bool,
+        /// Each machine traces its kernel meanwhile.
+        why: Option<Why>,
         /// How `ssh` is called.
         ssh: SshOptions,
     },
@@ -228,7 +230,7 @@ fn nothing_measured(
 enum Bench {
     Lab(Box<Lab>),
     Local { bindings: Vec<Binding>, take: bool, why: Option<Why> },
-    Machines { machines: Box<Mutex<Machines>>, take: bool },
+    Machines { machines: Box<Mutex<Machines>>, take: bool, why: Option<Why> },
 }
 
 impl Bench {
@@ -260,12 +262,13 @@ impl Bench {
                 }
                 Ok(Self::Local { bindings, take: *take, why: *why })
             }
-            On::Machines { places, take, ssh } => {
+            On::Machines { places, take, why, ssh } => {
                 for case in &request.experiment.cases {
                     places.parts(&case.scenario)?;
                 }
                 let machines = Machines::connect(places, ssh, progress)?;
-                Ok(Self::Machines { machines: Box::new(Mutex::new(machines)), take: *take })
+                let machines = Box::new(Mutex::new(machines));
+                Ok(Self::Machines { machines, take: *take, why: *why })
             }
         }
     }
@@ -380,9 +383,10 @@ fn measure_one(
             let outcome = measure::case(&setup, Some(&mut |done| bar.set(parts(done))))?;
             (outcome, Vec::new(), None)
         }
-        Bench::Machines { machines, take } => {
+        Bench::Machines { machines, take, why } => {
             let bar = progress.step(&name, PARTS);
-            let whole = Whole { job: job(request), case: case.name.clone(), seed, take: *take };
+            let (take, why) = (*take, *why);
+            let whole = Whole { job: job(request), case: case.name.clone(), seed, take, why };
             let mut machines = machines.lock().unwrap_or_else(PoisonError::into_inner);
             let mut tick = |done| bar.set(parts(done));
             let outcome = machines.measure(&case.scenario, &whole, stop, &mut tick)?;

@@ -30,6 +30,8 @@ use teiji_sys::sched::{self, Pinned};
 use teiji_sys::tracefs::TraceError;
 use thiserror::Error;
 
+use crate::stop::StopFlag;
+
 pub use connection::Connection;
 pub use datagrams::Flood;
 use pace::{Pace, Work};
@@ -82,6 +84,9 @@ pub enum LoadError {
 pub struct LoadReport {
     /// Which load.
     pub kind: LoadKind,
+    /// The machine that it kept busy, where others were measured, too.
+    #[serde(default)]
+    pub machine: Option<String>,
     /// How much it did, in [`LoadReport::unit`].
     pub done: u64,
     /// What is counted.
@@ -106,8 +111,8 @@ pub struct LoadReport {
 
 impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, done, unit, .. } = self;
-        write!(f, "{kind}: {done} {unit}, {} per second", self.per_s())?;
+        let Self { done, unit, .. } = self;
+        write!(f, "{}: {done} {unit}, {} per second", self.name(), self.per_s())?;
         self.wanted_per_s.map_or(Ok(()), |wanted| write!(f, " ({wanted} wanted)"))?;
         self.connection.map_or(Ok(()), |Connection { round_trip, shortest, retransmitted }| {
             write!(
@@ -124,6 +129,7 @@ impl LoadReport {
     pub fn new(kind: LoadKind, done: u64, ran_ms: u64) -> Self {
         Self {
             kind,
+            machine: None,
             done,
             unit: kind.unit().to_owned(),
             ran_ms,
@@ -135,10 +141,29 @@ impl LoadReport {
         }
     }
 
+    /// What it is called, for people.
+    pub fn name(&self) -> String {
+        let kind = self.kind;
+        self.machine.as_ref().map_or_else(|| kind.to_string(), |of| format!("{kind} on {of}"))
+    }
+
     /// How much it did per second.
     pub fn per_s(&self) -> u64 {
         let rate = u128::from(self.done) * 1_000 / u128::from(self.ran_ms.max(1));
         u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
+    /// With what its other end did, on another machine.
+    #[must_use]
+    pub fn with_other_end(self, other: Self) -> Self {
+        // Only the receiving end counts.
+        let (receiving, sending) = if self.done > 0 { (self, other) } else { (other, self) };
+        Self {
+            connection: receiving.connection.or(sending.connection),
+            // Why the sender ended explains why nothing came.
+            problem: sending.problem.or(receiving.problem),
+            ..receiving
+        }
     }
 
     /// With what it did beside another member; over time it is still its own.
@@ -153,15 +178,28 @@ impl LoadReport {
     }
 }
 
-/// The two ends of a load between hosts.
+/// An end of a load between hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct End<'a> {
+    /// Its host's namespace.
+    pub namespace: BorrowedFd<'a>,
+    /// The CPU of its thread; `None`: any.
+    pub cpu: Option<u16>,
+}
+
+/// The two ends of a load between hosts. `None`: it is on another machine, which starts it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
-    /// Namespace of the sending host.
-    pub from: BorrowedFd<'a>,
-    /// Namespace of the receiving host.
-    pub to: BorrowedFd<'a>,
-    /// CPUs of the sending and of the receiving thread; `None`: any.
-    pub cpus: [Option<u16>; 2],
+    /// The sending end.
+    pub from: Option<End<'a>>,
+    /// The receiving end.
+    pub to: Option<End<'a>>,
+}
+
+impl Ends<'_> {
+    const fn is_whole(&self) -> bool {
+        self.from.is_some() && self.to.is_some()
+    }
 }
 
 /// A load that runs; it ends with [`Running::stop`] or when dropped.
@@ -172,6 +210,8 @@ pub struct Running {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<Work>>,
     wanted_per_s: Option<u32>,
+    /// The other end is on another machine: it neither starts nor ends with this one.
+    is_half: bool,
 }
 
 impl Running {
@@ -220,33 +260,49 @@ impl Running {
         self.since
     }
 
-    /// Starts a flood of datagrams between two namespaces.
+    /// Starts a flood of datagrams between two namespaces, or an end of it.
     ///
     /// # Errors
     /// If a namespace cannot be entered, a socket opened or a thread started.
     pub fn flood(kind: LoadKind, flood: Flood, ends: Ends<'_>) -> Result<Self, LoadError> {
         let failed = |error| LoadError::Socket { kind, error };
-        let (sink, source) = flood.open(ends.from, ends.to).map_err(failed)?;
         let mut running = Self::begin(kind);
-        running.wanted_per_s = Some(flood.rate);
-        let [from, to] = ends.cpus;
-        running.spawn_on(to, move |pace| datagrams::receive(&sink, pace))?;
-        running.spawn_on(from, move |pace| datagrams::send(&source, pace))?;
+        running.is_half = !ends.is_whole();
+        if let Some(to) = ends.to {
+            let sink = flood.sink(to.namespace).map_err(failed)?;
+            running.wanted_per_s = Some(flood.rate);
+            running.spawn_on(to.cpu, move |pace| datagrams::receive(&sink, pace))?;
+        }
+        if let Some(from) = ends.from {
+            let source = flood.source(from.namespace).map_err(failed)?;
+            running.spawn_on(from.cpu, move |pace| datagrams::send(&source, pace))?;
+        }
         Ok(running)
     }
 
-    /// Starts a TCP stream between two namespaces, to this address.
+    /// Starts a TCP stream between two namespaces, to this address, or an end of it. If the receiving end
+    /// is on another machine, it is waited for until `stop`.
     ///
     /// # Errors
     /// If a namespace cannot be entered, the connection made or a thread started.
-    pub fn stream(kind: LoadKind, to: SocketAddr, ends: Ends<'_>) -> Result<Self, LoadError> {
+    pub fn stream(
+        kind: LoadKind,
+        to: SocketAddr,
+        ends: Ends<'_>,
+        stop: &StopFlag,
+    ) -> Result<Self, LoadError> {
         let failed = |error| LoadError::Socket { kind, error };
-        let (sink, source) = streams::open(to, &ends).map_err(failed)?;
+        let (sink, source) = streams::open(to, &ends, stop).map_err(failed)?;
         let mut running = Self::begin(kind);
-        let [from, to] = ends.cpus;
+        running.is_half = !ends.is_whole();
+        let cpu = |end: Option<End<'_>>| end.and_then(|end| end.cpu);
         // The sender first: why it ended explains why nothing came.
-        running.spawn_on(from, move |pace| streams::send(source, pace))?;
-        running.spawn_on(to, move |pace| streams::receive(sink, pace))?;
+        if let Some(source) = source {
+            running.spawn_on(cpu(ends.from), move |pace| streams::send(source, pace))?;
+        }
+        if let Some(sink) = sink {
+            running.spawn_on(cpu(ends.to), move |pace| streams::receive(&sink, pace))?;
+        }
         Ok(running)
     }
 
@@ -269,6 +325,7 @@ impl Running {
             stop: Arc::default(),
             workers: Vec::new(),
             wanted_per_s: None,
+            is_half: false,
         }
     }
 
@@ -289,8 +346,15 @@ impl Running {
     }
 
     /// Ends the load, and says what it did.
-    pub fn stop(mut self) -> LoadReport {
-        let ran = clock::now::<Monotonic>() - self.since;
+    pub fn stop(self) -> LoadReport {
+        let since = self.since;
+        self.stop_after(since, clock::now())
+    }
+
+    /// The same where something was measured only from then until then: whatever else happened is no
+    /// problem.
+    pub fn stop_after(mut self, from: Instant<Monotonic>, until: Instant<Monotonic>) -> LoadReport {
+        let mut ran = clock::now::<Monotonic>() - self.since;
         self.stop.store(true, Ordering::Relaxed);
         let mut done = 0;
         let mut over_time = Timeline::default();
@@ -301,7 +365,10 @@ impl Running {
                 Ok(work) => {
                     done += work.done;
                     connection = connection.or(work.connection);
-                    problem = problem.or_else(|| work.problem(ran));
+                    problem = problem.or_else(|| work.problem(from, until));
+                    if self.is_half {
+                        ran = work.lasted();
+                    }
                     over_time.merge(work.over_time);
                 }
                 Err(_) => problem = Some("one of its threads panicked".to_owned()),

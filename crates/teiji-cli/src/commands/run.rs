@@ -92,7 +92,7 @@ pub struct Args {
         help = "Write JUnit XML: a test for each requirement of each case"
     )]
     junit: Option<PathBuf>,
-    /// With --on local: trace the kernel meanwhile, and show what delays the frames (docs/why.md). With a
+    /// On real machines: trace the kernel meanwhile, and show what delays the frames (docs/why.md). With a
     /// LIMIT, for example 100us, tracing ends at the first frame that is handed over later than that.
     #[arg(long, value_name = "LIMIT", value_parser = parse_limit, num_args = 0..=1, require_equals = true)]
     #[expect(clippy::option_option, reason = "not given, without a limit, with one")]
@@ -226,7 +226,7 @@ fn request(args: &Args, progress: &Progress) -> anyhow::Result<Request> {
         }
         Place::Lab if args.why.is_some() => {
             mistake!(
-                "--why traces this machine: it needs --on local; for a run in the laboratory use `teiji why RUN` afterwards"
+                "--why traces real machines: it needs --on local or --bind; for a run in the laboratory use `teiji why RUN` afterwards"
             )
         }
         Place::Lab if args.take => mistake!("{TAKE_WITHOUT_BIND}"),
@@ -264,11 +264,8 @@ fn local(args: &Args, bind: &str) -> anyhow::Result<On> {
     let Some(places) = Places::parse(bind)? else {
         return Ok(On::Local { bind: bind.to_owned(), take, why: why(args) });
     };
-    if args.why.is_some() {
-        mistake!("--why traces this machine: over SSH it is not possible yet");
-    }
     let ssh = SshOptions { config: args.ssh_config.clone() };
-    Ok(On::Machines { places, take, ssh })
+    Ok(On::Machines { places, take, why: why(args), ssh })
 }
 
 fn why(args: &Args) -> Option<Why> {

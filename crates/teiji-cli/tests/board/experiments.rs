@@ -182,6 +182,93 @@ fn the_connection_to_a_board_is_lost(desk: &Desk, before: &[String; 2]) {
     becomes(desk, before, END_LIMIT + Duration::from_secs(35));
 }
 
+/// The whole way that the talker's frames took on its machine, and a load from one board to the other.
+pub fn causes_and_loads_over_ssh(desk: &Desk) {
+    let out = desk.runtime.path().join("loaded");
+    let file = common::repository().join("experiments/two-boards.toml");
+    let text = fs::read_to_string(file).unwrap();
+    let loaded = desk.runtime.path().join("loaded.toml");
+    fs::write(&loaded, text.replacen("[wires.line]", "loads = [\"tcp-rx\"]\n[wires.line]", 1))
+        .unwrap();
+    let config = desk.folder().join("config");
+    let mut command = common::command(&["run", loaded.to_str().unwrap(), "--bind", BOTH]);
+    command.args(["--take", "--why", "--ssh-config", config.to_str().unwrap()]);
+    command.args(["--out", out.to_str().unwrap(), "--case", "real-time"]).args(SHORT);
+    let before = state(desk);
+    let measured = output_of(&command.output().unwrap());
+    assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
+    assert_eq!(state(desk), before);
+    let instances = "ls /sys/kernel/tracing/instances | wc -l";
+    assert_eq!(["left", "right"].map(|board| desk.on(board, instances)), ["0\n", "0\n"]);
+    for part in
+        ["cycle: ", " from the expiry of the sender's timer to the driver", "What tracing costs: "]
+    {
+        assert!(measured.out.contains(part), "no {part} in {}", measured.out);
+    }
+    let latest = |file: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(out.join("latest").join(file)).unwrap()).unwrap()
+    };
+    let flows = latest("causes.json")["flows"].take();
+    let traced = flows.as_array().unwrap().iter().map(|flow| flow["flow"].as_str().unwrap());
+    assert_eq!(traced.collect::<BTreeSet<&str>>(), BTreeSet::from(["ask", "cycle"]));
+    let loads = latest("manifest.json")["observed"]["real-time-s1"]["loads"].take();
+    let [load] = loads.as_array().unwrap().as_slice() else { panic!("{loads}") };
+    assert!(load["done"].as_u64().unwrap() > 0 && load["connection"].is_object(), "{load}");
+}
+
+/// The talker's board is where the run is started; the listener's is another one, which has a processor
+/// of another kind. The talker's board reaches it through the machine of this test.
+pub fn an_experiment_with_a_host_here_and_one_there(desk: &Desk) {
+    let of_right = desk.folder().join("right");
+    let text = fs::read_to_string(of_right.join("config")).unwrap();
+    let port = text.lines().find_map(|line| line.trim().strip_prefix("Port ")).unwrap();
+    let folder = format!("{}/", of_right.display());
+    let config = desk.runtime.path().join("right.config");
+    fs::write(&config, text.replace(port, "2222").replace(&folder, "/root/")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_teiji"));
+    let arm64 = program.ancestors().nth(3).unwrap().join("aarch64-unknown-linux-gnu/release/teiji");
+    let file = common::repository().join("experiments/two-boards.toml");
+    let home = || "/root/".to_owned();
+    let mut copied = vec![(config, home()), (file, home())];
+    copied.extend(["id_ed25519", "known_hosts"].map(|name| (of_right.join(name), home())));
+    if desk.on("right", "uname -m") == "aarch64\n" {
+        // The board's own program is /init.
+        copied.push((arm64, "/teiji-arm64".to_owned()));
+    }
+    for (from, to) in copied {
+        let mut scp = Command::new("scp");
+        scp.arg("-q").arg("-F").arg(desk.folder().join("config")).arg(from);
+        assert_eq!(output_of(&scp.arg(format!("left:{to}")).output().unwrap()).code, 0);
+    }
+    let mut way = Command::new("ssh");
+    way.arg("-F").arg(desk.folder().join("config")).args(["-N", "-o", "ExitOnForwardFailure=yes"]);
+    way.args(["-R", &format!("127.0.0.1:2222:127.0.0.1:{port}"), "left"]);
+    let mut way = way.stdin(Stdio::null()).spawn().unwrap();
+    let before = state(desk);
+    let started = Instant::now();
+    while desk.ssh(&[], "left", "ssh -F right.config right true").code != 0 {
+        assert!(started.elapsed() < END_LIMIT, "right is not reached from left");
+    }
+    let printed = desk.on(
+        "left",
+        &format!(
+            "teiji run two-boards.toml --bind talker=wire0,listener=ssh:right/wire0 --take \
+             --ssh-config right.config --case real-time --out mixed {} 2>&1",
+            SHORT.join(" ")
+        ),
+    );
+    way.kill().unwrap();
+    way.wait().unwrap();
+    assert!(printed.contains("several machines, real time"), "{printed}");
+    let summary: Value =
+        serde_json::from_str(&desk.on("left", "cat mixed/latest/summary.json")).unwrap();
+    let cycle = &summary["cases"][0]["members"][0]["flows"]["cycle"];
+    assert_eq!(cycle["counts"]["received"], 200, "{cycle}");
+    let warnings = summary["warnings"].to_string();
+    assert!(warnings.contains("ahead of the clock of this machine was"), "{warnings}");
+    assert_eq!(state(desk), before);
+}
+
 /// The same, with clocks that PTP makes one: the way there has a duration of its own.
 pub fn one_way_figures_over_ssh(desk: &Desk) {
     let config = desk.folder().join("config");

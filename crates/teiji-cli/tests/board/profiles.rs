@@ -40,19 +40,22 @@ pub fn profiles_over_ssh(desk: &Desk) {
     assert!(after.contains("priority: 61") && after.contains("rx-usecs: 20"), "{after}");
     desk.on("left", "teiji revert");
     assert_eq!(desk.on("left", threads), before);
-    profiles_from_here(desk, threads, &before);
+    profiles_from_here(desk, "left", threads, &before);
+    let of_right = desk.on("right", threads);
+    profiles_from_here(desk, "right", threads, &of_right);
     desk.on("left", "teiji apply drive.toml --confirm 60s && teiji apply --confirmed");
     assert!(desk.on("left", "teiji status").starts_with("drive.toml, applied at "));
 }
 
 /// The same by `--on`, which brings its program. `show` prints what the profile changes.
-fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
+fn profiles_from_here(desk: &Desk, board: &str, show: &str, before: &str) {
     let config = desk.folder().join("config");
     let profile = desk.runtime.path().join("here.toml");
     fs::write(&profile, "[ports.wire0]\nirq = { priority = 62 }\n").unwrap();
     let [config, profile] = [&config, &profile].map(|path| path.to_str().unwrap());
     let on = |words: &[&str]| {
-        let words = [words, &["--on", "ssh:left", "--ssh-config", config]].concat();
+        let board = format!("ssh:{board}");
+        let words = [words, &["--on", &board, "--ssh-config", config]].concat();
         output_of(&common::command(&words).output().unwrap())
     };
     let differs = on(&["diff", profile]);
@@ -69,12 +72,12 @@ fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
         "{}",
         applied.out
     );
-    assert!(desk.on("left", show).contains("priority: 62"));
+    assert!(desk.on(board, show).contains("priority: 62"));
     assert_eq!(on(&["apply", "--confirmed"]).code, 0);
     let status = on(&["status"]);
     assert!(status.out.contains("here.toml, applied at "), "{}", status.out);
     assert_eq!(on(&["revert"]).code, 0);
-    assert_eq!(desk.on("left", show), before);
+    assert_eq!(desk.on(board, show), before);
     // A profile that cuts this connection.
     fs::write(profile, "[ports.mgmt0.qdisc]\nkind = \"etf\"\ndelta = \"1ms\"\n").unwrap();
     let refused = on(&["apply", profile]);
@@ -89,9 +92,9 @@ fn profiles_from_here(desk: &Desk, show: &str, before: &str) {
     let absent = on(&["apply", profile]);
     assert_eq!(absent.code, 1, "{}", absent.out);
     assert!(
-        absent.err.contains("left: teiji: there is no interface `eth9` here"),
+        absent.err.contains(&format!("{board}: teiji: there is no interface `eth9` here")),
         "{}",
         absent.err
     );
-    assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
+    assert_eq!(desk.on(board, "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
 }

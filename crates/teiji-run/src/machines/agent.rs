@@ -13,7 +13,7 @@ use teiji_net::{Binding, KeeperProgram, PortAddress, PortExchange};
 use teiji_sys::clock;
 
 use super::protocol::{self, Order, PartJob, Report};
-use crate::measure::{self, OtherMachines, Outcome, Setup};
+use crate::measure::{self, OtherMachines, Outcome, Setup, kernel_trace};
 
 /// Where the run was started, as a machine sees it that measures.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ fn measure_part(
         take: whole.take,
         own_machine: false,
         loads: &whole.job.loads,
-        why: None,
+        why: whole.why.filter(|_| kernel_trace::has_senders(&case.scenario, &binding)),
         others: Some(coordinator),
         stop: &stop,
     };

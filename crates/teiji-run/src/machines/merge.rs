@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail};
 use teiji::RequesterLog;
+use teiji::load::LoadReport;
 use teiji_core::activity::Activity;
 use teiji_core::reception::Reception;
 use teiji_core::time::Span;
@@ -74,6 +75,10 @@ pub fn outcomes(
     let machines =
         machines.map(|(name, outcome)| ((*name).to_owned(), outcome.observed.machine.clone()));
     let machines = machines.collect();
+    for (outcome, name) in outcomes.iter_mut().zip(names).filter(|_| names.len() > 1) {
+        let own = outcome.observed.loads.iter_mut().filter(|load| !load.kind.needs_a_wire());
+        own.for_each(|load| load.machine = Some((*name).to_owned()));
+    }
     for (outcome, name) in outcomes.iter_mut().zip(names) {
         let of_system = |clock: &mut String| {
             if clock == SYSTEM {
@@ -87,11 +92,12 @@ pub fn outcomes(
     let Some(mut merged) = all.next() else { bail!("there is no machine") };
     for other in all {
         merged.observed.network.ports.extend(other.observed.network.ports);
-        merged.observed.loads.extend(other.observed.loads);
+        add_loads(&mut merged.observed.loads, other.observed.loads);
         merged.observed.sync.extend(other.observed.sync);
         merged.sync.extend(other.sync);
         merged.differences.extend(other.differences);
         merged.computed.extend(other.computed);
+        merged.traced.extend(other.traced);
     }
     merged.observed.machines = machines;
     if names.len() > 1 {
@@ -101,6 +107,17 @@ pub fn outcomes(
     }
     merged.logs = whole;
     Ok(merged)
+}
+
+/// A load between two machines is reported by both, each of which has an end of it.
+fn add_loads(all: &mut Vec<LoadReport>, more: Vec<LoadReport>) {
+    for load in more {
+        let end = |other: &&mut LoadReport| load.kind.needs_a_wire() && other.kind == load.kind;
+        match all.iter_mut().find(end) {
+            Some(end) => *end = end.clone().with_other_end(load),
+            None => all.push(load),
+        }
+    }
 }
 
 /// Whose system clocks are one.
@@ -195,6 +212,7 @@ fn clocks_apart(names: &[&str], clocks: &[ClockDifference]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use teiji::load::LoadKind;
     use teiji::roundtrip::{ReflectedCounts, RoundTrip};
     use teiji::{ListenerLog, TalkerLog};
     use teiji_core::time::{Instant, Tai};
@@ -346,6 +364,34 @@ mod tests {
         assert_eq!(logs.warnings[1..], ["on x: it is warm.", "on y: it is warm."]);
         assert_eq!(all.observed.machines.keys().collect::<Vec<_>>(), ["x", "y"]);
         assert!(outcomes(&case.scenario, &["x"], &hosts, &clocks, Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_load_between_machines_is_one_and_others_are_of_each() {
+        let case = case("");
+        let hosts = ["a", "b"].map(|host| BTreeSet::from([host.to_owned()]));
+        let clocks = [0, 0].map(|ahead| ClockDifference::read(at(0), at(ahead), at(0)));
+        let mut parts = vec![outcome(100, true), outcome(100, false)];
+        for (part, arrived) in parts.iter_mut().zip([0, 7]) {
+            let loads =
+                [(LoadKind::TcpTx, arrived), (LoadKind::Cpu, 3), (LoadKind::UdpRx, 9 - arrived)];
+            part.observed.loads =
+                loads.map(|(kind, done)| LoadReport::new(kind, done, done)).to_vec();
+        }
+        parts[1].observed.loads.pop();
+        parts[0].observed.loads[0].problem = Some("its connection broke".to_owned());
+        let all = outcomes(&case.scenario, &["x", "y"], &hosts, &clocks, parts).unwrap();
+        let loads = all.observed.loads.iter().map(|load| (load.kind, load.done, load.ran_ms));
+        let of_all = [
+            (LoadKind::TcpTx, 7, 7),
+            (LoadKind::Cpu, 3, 3),
+            (LoadKind::UdpRx, 9, 9),
+            (LoadKind::Cpu, 3, 3),
+        ];
+        assert_eq!(loads.collect::<Vec<_>>(), of_all);
+        assert_eq!(all.observed.loads[0].problem.as_deref(), Some("its connection broke"));
+        let names: Vec<String> = all.observed.loads.iter().map(LoadReport::name).collect();
+        assert_eq!(names, ["tcp-tx", "cpu on x", "udp-rx", "cpu on y"]);
     }
 
     #[test]

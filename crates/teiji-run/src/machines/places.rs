@@ -89,12 +89,6 @@ impl Places {
         if let Some(sentence) = no_ptp(scenario, machine) {
             mistake!("{sentence}");
         }
-        let between_hosts = scenario.loads.iter().find(|load| load.needs_a_wire());
-        if let Some(load) = between_hosts.filter(|_| self.0.len() > 1) {
-            mistake!(
-                "the load `{load}` goes from one host to another, which is not done over several machines yet"
-            );
-        }
         Ok(parts)
     }
 }
@@ -186,22 +180,6 @@ mod tests {
         assert_eq!(refusal(&master, &slave, &slave, three), None);
         let shared = refusal(&master, &slave, &slave, two).unwrap();
         assert!(shared.contains("hosts `a` and `b` share the system clock of x"), "{shared}");
-    }
-
-    #[test]
-    fn loads_between_hosts_need_both_on_one_machine() {
-        let text = "name = \"x\"\nquestion = \"?\"\nloads = [\"udp-rx\"]\n\
-                    wires.line.between = [\"a\", \"b\"]\n\
-                    flows.f = { from = \"a\", to = \"b\", period = \"1ms\", frames = 1 }\n";
-        let reading = Reader::new("x.toml").nics(NicSource::Own).read(text);
-        let experiment = reading.experiment.unwrap_or_else(|| panic!("{}", reading.findings));
-        let refusal = |bind| {
-            let places = Places::parse(bind).unwrap().unwrap();
-            places.parts(&experiment.cases[0].scenario).err().map(|error| error.to_string())
-        };
-        assert_eq!(refusal("a=ssh:x/e0,b=ssh:x/e1"), None);
-        let apart = refusal("a=ssh:x/e0,b=ssh:y/e0").unwrap();
-        assert!(apart.contains("the load `udp-rx` goes from one host to another"), "{apart}");
     }
 
     #[test]

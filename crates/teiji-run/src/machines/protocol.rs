@@ -10,6 +10,7 @@ use teiji_core::time::{Instant, Span, Tai};
 use teiji_net::PortAddress;
 
 use crate::guest::Job;
+use crate::measure::kernel_trace::Why;
 
 /// No message is longer; a larger length is no message of this protocol.
 const LONGEST: u32 = 1 << 30;
@@ -30,6 +31,8 @@ pub struct Whole {
     pub seed: u64,
     /// Take interfaces that are in use.
     pub take: bool,
+    /// Each machine traces its kernel meanwhile.
+    pub why: Option<Why>,
 }
 
 /// A machine's part of it.

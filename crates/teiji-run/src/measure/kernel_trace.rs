@@ -8,10 +8,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
 use teiji::{RequesterLog, StopFlag, TalkerLog};
 use teiji_core::time::{Instant, Span, Tai};
 use teiji_experiment::{Flow, Scenario};
-use teiji_net::{Applied, NetError};
+use teiji_net::{Applied, Binding, NetError};
 use teiji_sys::clock;
 use teiji_sys::tracefs::{self, Instance, KERNEL_STACK, Occurrence, TraceError};
 use teiji_why::Symbols;
@@ -96,7 +97,7 @@ const SPIN: i32 = 1;
 const SLEEPING: i32 = 8 | 16 | 32;
 
 /// Options of a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     /// It ends at the first frame that is handed over later than this after its timer.
     pub limit: Option<Span>,
@@ -113,6 +114,13 @@ pub fn instance_name() -> String {
 /// See [`TraceError`].
 pub fn check() -> Result<(), TraceError> {
     tracefs::check(NEEDED)
+}
+
+/// Whether something is sent here whose delay a trace of this machine explains.
+pub fn has_senders(scenario: &Scenario, binding: &Binding) -> bool {
+    let timed = scenario.flows.iter().filter(|flow| waits_for_timer(flow)).map(|flow| &flow.from);
+    let requesters = scenario.round_trips.iter().map(|rounds| &rounds.from);
+    timed.chain(requesters).any(|host| !binding.is_elsewhere(host))
 }
 
 /// Ring buffers, and how to fill them.

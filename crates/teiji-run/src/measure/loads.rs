@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, bail};
-use teiji::load::{Ends, Flood, LoadKind, LoadReport, Running};
+use teiji::StopFlag;
+use teiji::load::{End, Ends, Flood, LoadKind, LoadReport, Running};
 use teiji_core::time::{Instant, Monotonic, Tai};
 use teiji_experiment::Scenario;
 use teiji_net::Applied;
@@ -22,7 +23,8 @@ const RATE: u32 = 4_000;
 /// Starts the experiment's loads and those of the command line, around the first
 /// flow: what goes over its wire goes from its sender (`…-tx`) or to it (`…-rx`), in
 /// threads on the CPUs of their hosts. Without flows it is the responder of the first
-/// round trips that has the load.
+/// round trips that has the load. What is on another machine is started there; it is waited for
+/// until `stop`.
 ///
 /// # Errors
 /// If a load has no flow or round trips to go by, or one cannot be started.
@@ -30,10 +32,12 @@ pub fn start(
     kinds: &[LoadKind],
     scenario: &Scenario,
     applied: &Applied,
+    stop: &StopFlag,
 ) -> anyhow::Result<Vec<Running>> {
     let mut all = scenario.loads.clone();
     all.extend(kinds.iter().filter(|kind| !scenario.loads.contains(kind)));
-    all.iter().map(|kind| start_one(*kind, scenario, applied)).collect()
+    let start = |kind: &LoadKind| start_one(*kind, scenario, applied, stop).transpose();
+    all.iter().filter_map(start).collect()
 }
 
 /// Whether these can be started on a machine that is not thrown away.
@@ -50,45 +54,58 @@ pub fn allowed<'a>(mut kinds: impl Iterator<Item = &'a LoadKind>) -> anyhow::Res
     }
 }
 
-/// Ends them and gives what they did. `base`: the first departure, if there was one.
-pub fn stop(running: Vec<Running>, base: Option<Instant<Tai>>) -> Vec<LoadReport> {
-    let stop = |running: Running| {
-        let ago = clock::now::<Monotonic>() - running.since();
-        let began = clock::now::<Tai>() - ago;
-        let lead_ms = base.map(|base| (base - began).as_ns() / 1_000_000);
-        LoadReport { lead_ms, ..running.stop() }
+/// Ends them and gives what they did. `measured`: the first departure and when the last sender ended, if
+/// something was measured.
+pub fn stop(
+    running: Vec<Running>,
+    measured: Option<(Instant<Tai>, Instant<Tai>)>,
+) -> Vec<LoadReport> {
+    let (now, tai) = (clock::now::<Monotonic>(), clock::now::<Tai>());
+    let monotonic = |at: Instant<Tai>| now - (tai - at);
+    let stop = |running: Running| match measured {
+        None => running.stop(),
+        Some((base, until)) => {
+            let lead_ms = Some((monotonic(base) - running.since()).as_ns() / 1_000_000);
+            LoadReport { lead_ms, ..running.stop_after(monotonic(base), monotonic(until)) }
+        }
     };
     running.into_iter().map(stop).collect()
 }
 
-fn start_one(kind: LoadKind, scenario: &Scenario, applied: &Applied) -> anyhow::Result<Running> {
+/// `None`: both ends are on other machines.
+fn start_one(
+    kind: LoadKind,
+    scenario: &Scenario,
+    applied: &Applied,
+    stop: &StopFlag,
+) -> anyhow::Result<Option<Running>> {
     if !kind.needs_a_wire() {
-        return Ok(Running::start(kind)?);
+        return Ok(Some(Running::start(kind)?));
     }
     let ports = scenario.loaded_ports();
-    let Some([from, to]) = ports.and_then(|ports| ports.way(kind)) else {
+    let Some([(from, _), (to, wire)]) = ports.and_then(|ports| ports.way(kind)) else {
         bail!("the load `{kind}` needs a flow or round trips")
     };
+    let end = |host: &str| {
+        let namespace = applied.namespace(host)?;
+        Some(End { namespace, cpu: scenario.host(host).and_then(|host| host.cpu) })
+    };
+    let ends = Ends { from: end(from), to: end(to) };
+    if ends.from.is_none() && ends.to.is_none() {
+        return Ok(None);
+    }
+    let ip = applied.plan().port(to, wire).and_then(|port| port.ipv4);
+    let ip: IpAddr = ip.with_context(|| format!("host `{to}` has no address on `{wire}`"))?.into();
     let port = match kind {
         LoadKind::UdpRx | LoadKind::TcpRx => FLOODED,
         _ => FLOODED + 1,
     };
-    let namespace =
-        |host| applied.namespace(host).with_context(|| format!("host `{host}` has no namespace"));
-    let (to, wire) = to;
-    let ip: IpAddr = applied
-        .port(to, wire)
-        .and_then(|port| port.ipv4)
-        .with_context(|| format!("host `{to}` has no address on `{wire}`"))?
-        .into();
-    let cpu = |host: &str| scenario.host(host).and_then(|host| host.cpu);
-    let (from, _) = from;
-    let ends = Ends { from: namespace(from)?, to: namespace(to)?, cpus: [cpu(from), cpu(to)] };
     let to = SocketAddr::new(ip, port);
-    if matches!(kind, LoadKind::TcpTx | LoadKind::TcpRx) {
-        return Ok(Running::stream(kind, to, ends)?);
-    }
-    Ok(Running::flood(kind, Flood { to, payload: PAYLOAD, rate: RATE }, ends)?)
+    Ok(Some(if matches!(kind, LoadKind::TcpTx | LoadKind::TcpRx) {
+        Running::stream(kind, to, ends, stop)?
+    } else {
+        Running::flood(kind, Flood { to, payload: PAYLOAD, rate: RATE }, ends)?
+    }))
 }
 
 /// What the loads did over time, of each case and seed; of runs that recorded it.
@@ -102,7 +119,7 @@ pub fn bands(manifest: &Manifest, summary: &Summary) -> Vec<Band> {
                 Some(Band {
                     case: case.name.clone(),
                     seed: member.seed,
-                    load: load.kind.to_string(),
+                    load: load.name(),
                     unit: load.unit.clone(),
                     from_ns: load.lead_ms?.saturating_mul(-1_000_000),
                     step_ns: load.over_time.step.as_ns().max(1),

@@ -69,6 +69,7 @@ pub struct Outcome {
     /// own time, computed.
     pub computed: BTreeSet<u16>,
     /// What delayed the frames, where the kernel was traced.
+    #[serde(with = "as_json")]
     pub traced: Vec<TracedFlow>,
     /// How the clocks followed, where they were synchronised, look by look.
     pub sync: Vec<SyncSeries>,

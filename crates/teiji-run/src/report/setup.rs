@@ -104,7 +104,7 @@ fn lab(manifest: &Manifest, experiment: Option<&Experiment>) -> Option<SetupSect
 
 /// What a case's loads did.
 fn loads(case: &str, loads: &[LoadReport]) -> Option<SetupSection> {
-    let entries = loads.iter().map(|load| entry(load.kind.name(), load.to_string())).collect();
+    let entries = loads.iter().map(|load| entry(&load.name(), load.to_string())).collect();
     (!loads.is_empty()).then(|| SetupSection { title: format!("Case {case}: loads"), entries })
 }
 

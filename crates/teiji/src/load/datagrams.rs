@@ -6,7 +6,7 @@
 //! for what it missed, so the mean rate stays.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
@@ -45,27 +45,32 @@ pub(super) struct Source {
 }
 
 impl Flood {
-    /// Opens the receiving socket in one namespace and the sending one in another.
-    pub(super) fn open(
-        self,
-        from: BorrowedFd<'_>,
-        to: BorrowedFd<'_>,
-    ) -> io::Result<(UdpSocket, Source)> {
-        let open = |namespace, bind: SocketAddr| -> io::Result<UdpSocket> {
-            netns::in_namespace(namespace, || UdpSocket::bind(bind)).map_err(io::Error::other)?
-        };
-        let mut any: SocketAddr = self.to;
-        any.set_ip(match self.to {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-        });
-        let sink = open(to, any)?;
+    /// The receiving socket, in its host's namespace.
+    pub(super) fn sink(self, namespace: BorrowedFd<'_>) -> io::Result<UdpSocket> {
+        let sink = open(namespace, self.any(self.to.port()))?;
         sink.set_read_timeout(Some(PATIENCE))?;
-        any.set_port(0);
-        let socket = open(from, any)?;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        Ok((sink, Source { socket, flood: self }))
+        Ok(sink)
     }
+
+    /// The sending socket, in its host's namespace.
+    pub(super) fn source(self, namespace: BorrowedFd<'_>) -> io::Result<Source> {
+        let socket = open(namespace, self.any(0))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        Ok(Source { socket, flood: self })
+    }
+
+    /// Any address of the family, with this port.
+    fn any(self, port: u16) -> SocketAddr {
+        let any: IpAddr = match self.to {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        SocketAddr::new(any, port)
+    }
+}
+
+fn open(namespace: BorrowedFd<'_>, bind: SocketAddr) -> io::Result<UdpSocket> {
+    netns::in_namespace(namespace, || UdpSocket::bind(bind)).map_err(io::Error::other)?
 }
 
 pub(super) fn send(source: &Source, pace: &mut Pace) {

@@ -19,7 +19,6 @@ pub(super) struct Pace {
     stop: Arc<AtomicBool>,
     since: Instant<Monotonic>,
     work: Work,
-    last: Instant<Monotonic>,
 }
 
 /// What came of it.
@@ -31,8 +30,10 @@ pub(super) struct Work {
     pub over_time: Timeline,
     /// This thread counts for the report; others only feed it.
     counts: bool,
+    /// The first and the last time that something was done.
+    busy: Option<(Instant<Monotonic>, Instant<Monotonic>)>,
     longest_pause: Span,
-    failure: Option<String>,
+    failure: Option<(Instant<Monotonic>, String)>,
     /// Of the sender of a stream.
     pub connection: Option<Connection>,
 }
@@ -44,19 +45,23 @@ impl Pace {
             done: 0,
             over_time: Timeline::default(),
             counts: true,
+            busy: None,
             longest_pause: Span::ZERO,
             failure: None,
             connection: None,
         };
-        Self { stop, since, work, last: clock::now() }
+        Self { stop, since, work }
     }
 
     /// Notes that so much was done; false when the load should end.
     pub(super) fn did(&mut self, amount: u64) -> bool {
         if amount > 0 {
+            let now = clock::now();
+            let (first, last) = self.work.busy.unwrap_or((now, now));
+            self.work.busy = Some((first, now));
+            self.work.longest_pause = self.work.longest_pause.max(now - last);
             self.work.done += amount;
-            self.breathe();
-            self.work.over_time.add(self.last - self.since, amount);
+            self.work.over_time.add(now - self.since, amount);
         }
         self.goes_on()
     }
@@ -68,7 +73,7 @@ impl Pace {
 
     /// Why this thread cannot go on.
     pub(super) fn fail(&mut self, why: String) {
-        self.work.failure = Some(why);
+        self.work.failure = Some((clock::now(), why));
     }
 
     /// What the kernel knew of the connection.
@@ -81,32 +86,36 @@ impl Pace {
         self.work.counts = false;
     }
 
-    pub(super) fn end(mut self) -> Work {
-        self.breathe();
+    pub(super) fn end(self) -> Work {
         self.work
-    }
-
-    fn breathe(&mut self) {
-        let now = clock::now();
-        self.work.longest_pause = self.work.longest_pause.max(now - self.last);
-        self.last = now;
     }
 }
 
 impl Work {
-    /// Why this was no load during the `ran` time that it should have been.
-    pub(super) fn problem(&self, ran: Span) -> Option<String> {
-        if self.failure.is_some() {
-            return self.failure.clone();
+    /// Why this was no load from then until then.
+    pub(super) fn problem(
+        &self,
+        from: Instant<Monotonic>,
+        until: Instant<Monotonic>,
+    ) -> Option<String> {
+        // The other end of a half may have ended since.
+        if let Some((_, why)) = self.failure.as_ref().filter(|(at, _)| *at < until) {
+            return Some(why.clone());
         }
         if !self.counts {
             return None;
         }
-        if self.done == 0 {
+        let Some((first, last)) = self.busy else {
             return Some("one of its threads did nothing".to_owned());
-        }
+        };
+        let ran = until - from;
         let long = Span::from_ns(ran.as_ns() / 100 * PAUSE_PERCENT).max(PAUSE);
-        let pause = self.longest_pause;
+        let pause = self.longest_pause.max(first - from).max(until - last);
         (pause > long).then(|| format!("one of its threads stood still for {pause} of {ran}"))
+    }
+
+    /// From the first to the last time that something was done.
+    pub(super) fn lasted(&self) -> Span {
+        self.busy.map_or(Span::ZERO, |(first, last)| last - first)
     }
 }
