@@ -148,6 +148,7 @@ kernel_builds() {
 # workspace is compiled.
 fresh_machines() {
     check "fresh Debian 12 and 13, oldest Rust" scripts/fresh-trials
+    check "profiles under systemd" tests/systemd.sh "$RELEASE_DIR/teiji"
 }
 
 # Readers of records, experiment files, traces and metrics, which others have written.
