@@ -5,6 +5,7 @@
 # module: misbehaving
 # package: iproute2
 # package: ethtool
+# package: util-linux
 . /suite/lib
 
 must ip link set ignores0 up
@@ -33,6 +34,32 @@ contains 'and that nothing stays' 'Everything is as it was before' "$said"
 equal 'the qdisc is as it was' "$before" "$(queue ignores0)"
 equal 'so is the kernel' "$budget" "$(sysctl -n net.core.netdev_budget)"
 contains 'no profile is applied' 'no profile is applied here' "$(teiji status 2>&1)"
+
+# Containers: a read-only sysfs, of which teiji mounts one for itself if it may; fewer capabilities, or none.
+printf '[ports.ignores0]\nnapi = { defer-hard-irqs = 2 }\n' >sysfs.toml
+# in_container COMMAND…
+in_container() {
+    unshare -m sh -c 'mount -o bind /sys /sys && mount -o bind,remount,ro /sys && exec "$@"' sh "$@" 2>&1
+}
+deferred() { cat /sys/class/net/ignores0/napi_defer_hard_irqs; }
+said=$(in_container teiji apply sysfs.toml)
+equal 'with a read-only sysfs: exit code' 0 $?
+equal 'with a read-only sysfs: applied' 2 "$(deferred)"
+said=$(in_container teiji revert)
+equal 'with a read-only sysfs: put back' 0 "$(deferred)"
+said=$(in_container setpriv --bounding-set=-sys_admin --inh-caps=-all teiji apply sysfs.toml)
+equal 'without CAP_SYS_ADMIN there: exit code' 1 $?
+echo "$said"
+contains 'without CAP_SYS_ADMIN there: reported, with the next step' 'need CAP_SYS_ADMIN: run it with sudo' "$said"
+said=$(setpriv --bounding-set=-all --inh-caps=-all teiji apply ignored.toml 2>&1)
+equal 'root without capabilities: exit code' 1 $?
+echo "$said"
+contains 'root without capabilities: reported, with the next step' 'This needs root (CAP_NET_ADMIN)' "$said"
+contains 'no profile is applied then' 'no profile is applied here' "$(teiji status 2>&1)"
+equal 'nothing has changed' "0 $budget $before" "$(deferred) $(sysctl -n net.core.netdev_budget) $(queue ignores0)"
+said=$(in_container setpriv --bounding-set=-all --inh-caps=-all teiji doctor ignores0)
+equal 'doctor works there: exit code' 0 $?
+contains 'doctor says what is missing' 'this user has no CAP_NET_ADMIN' "$said"
 
 sed 's/ignores0/leaves0/' ignored.toml >leaves.toml
 said=$(teiji apply leaves.toml 2>&1)

@@ -101,7 +101,12 @@ pub fn planned(port: &Port) -> BTreeMap<String, String> {
 }
 
 fn open() -> Result<Sysfs, Cause> {
-    Sysfs::open().map_err(|error| Cause::Text(error.to_string()))
+    let failed = |error| {
+        Cause::Text(format!(
+            "{error}; a NIC's files need CAP_SYS_ADMIN: run it with sudo, in a container on its host"
+        ))
+    };
+    Sysfs::open().map_err(failed)
 }
 
 fn io(error: &std::io::Error) -> Cause {

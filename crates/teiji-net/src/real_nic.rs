@@ -317,7 +317,9 @@ pub(crate) fn restore(netlink: &mut Netlink, before: &Before, patience: Duration
                 .push(format!("{ifname}: its queues ({channels}) were not restored: {error}"));
         }
     }
-    if before.up {
+    // Who may not set it up may have changed nothing. A driver may set it down for other queues.
+    let stays_up = nic.up && before.channels.is_none();
+    if before.up && !stays_up {
         if let Err(error) = link::set_up(netlink, nic.index, true) {
             not_restored.push(format!("{ifname} was up and could not be set up again: {error}"));
         }
