@@ -23,7 +23,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{output_of, signal};
-use desk::{BOOT_LIMIT, Desk, END_LIMIT, address, ended, no_ssh};
+use desk::{BOOT_LIMIT, Desk, END_LIMIT, START_LIMIT, address, ended, no_ssh};
 use experiments::{
     an_experiment_over_ssh, an_experiment_with_a_host_here_and_one_there,
     causes_and_loads_over_ssh, one_way_figures_over_ssh,
@@ -150,7 +150,7 @@ fn changed_again_and_again(desk: &Desk) -> Child {
     let changing = ssh.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     while desk.on("left", "cat changes 2>/dev/null; true").lines().count() < 2 {
-        assert!(started.elapsed() < END_LIMIT, "nothing is changed");
+        assert!(started.elapsed() < START_LIMIT, "nothing is changed");
     }
     changing
 }

@@ -12,6 +12,8 @@ use crate::machines::machines;
 
 /// The board's own limit, and what it fetches before.
 pub const BOOT_LIMIT: Duration = Duration::from_secs(900);
+/// Until something that was started on a board is under way, beside other work: the program is copied first.
+pub const START_LIMIT: Duration = Duration::from_secs(180);
 /// Until a board that was ended is gone.
 pub const END_LIMIT: Duration = Duration::from_secs(30);
 

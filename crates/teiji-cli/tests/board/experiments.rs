@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::{self, output_of};
-use crate::desk::{Desk, END_LIMIT};
+use crate::desk::{Desk, END_LIMIT, START_LIMIT};
 
 /// What makes experiments/two-boards.toml short enough for emulated boards.
 const SHORT: [&str; 8] = [
@@ -70,7 +70,7 @@ fn endless(desk: &Desk) -> Child {
     let moved = |board| desk.ssh(&[], board, "test -e /sys/class/net/wire0").code != 0;
     let started = Instant::now();
     while !moved("left") || !moved("right") {
-        assert!(started.elapsed() < END_LIMIT, "nothing is measured");
+        assert!(started.elapsed() < START_LIMIT, "nothing is measured");
     }
     child
 }
@@ -247,7 +247,7 @@ pub fn an_experiment_with_a_host_here_and_one_there(desk: &Desk) {
     let before = state(desk);
     let started = Instant::now();
     while desk.ssh(&[], "left", "ssh -F right.config right true").code != 0 {
-        assert!(started.elapsed() < END_LIMIT, "right is not reached from left");
+        assert!(started.elapsed() < START_LIMIT, "right is not reached from left");
     }
     let printed = desk.on(
         "left",
