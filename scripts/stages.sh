@@ -145,7 +145,7 @@ kernel_builds() {
 
 # fresh_machines: from nothing to a report in a minimal installation of each Debian that README
 # promises. The compiler of Debian 13 is the oldest that builds Teiji: there, all of the
-# workspace is compiled.
+# workspace is compiled. And profiles on one that systemd has started.
 fresh_machines() {
     check "fresh Debian 12 and 13, oldest Rust" scripts/fresh-trials
     check "profiles under systemd" tests/systemd.sh "$RELEASE_DIR/teiji"

@@ -4,13 +4,11 @@
 #
 # module: misbehaving
 # package: iproute2
-# package: ethtool
 # package: util-linux
 . /suite/lib
 
 must ip link set ignores0 up
 must ip link set leaves0 up
-moderation() { ethtool -c "$1" | grep '^rx-usecs:' | tr -s '\t ' ' '; }
 queue() { tc qdisc show dev "$1" | sed 's/ refcnt.*//'; }
 
 cat >ignored.toml <<'EOF'
@@ -71,7 +69,7 @@ equal 'the kernel is as it was' "$budget" "$(sysctl -n net.core.netdev_budget)"
 said=$(teiji status 2>&1)
 echo "$said"
 said=$(teiji revert 2>&1)
-echo "$said"
 equal 'what is left is put back: exit code' 0 $?
+echo "$said"
 contains 'then nothing is applied' 'no profile is applied here' "$(teiji status 2>&1)"
 end
