@@ -53,34 +53,31 @@ fn known_hosts_are_enforced(desk: &Desk) {
 fn looked_at_from_here(desk: &Desk) {
     let config = desk.folder().join("config");
     let config = config.to_str().unwrap();
+    let on = |board: &str, words: &[&str]| {
+        let board = format!("ssh:{board}");
+        let words = [words, &["--on", &board, "--ssh-config", config]].concat();
+        output_of(&common::command(&words).output().unwrap())
+    };
     let verdicts = |text: &str| {
         let document: serde_json::Value = serde_json::from_str(text).unwrap();
         (document["verdicts"].clone(), document["findings"].clone())
     };
     for board in ["left", "right"] {
-        let on = format!("ssh:{board}");
-        let look = |words: &[&str]| {
-            let words = [words, &["wire0", "--on", &on, "--ssh-config", config]].concat();
-            let looked = output_of(&common::command(&words).output().unwrap());
-            assert_eq!(looked.code, 0, "{board}: {}", looked.err);
-            looked.out
-        };
+        let from_here = on(board, &["doctor", "--json", "wire0"]);
+        assert_eq!(from_here.code, 0, "{board}: {}", from_here.err);
         let there = desk.on(board, "teiji doctor wire0 --json");
-        assert_eq!(verdicts(&look(&["doctor", "--json"])), verdicts(&there));
-        let top = look(&["top", "--count", "1", "--json"]);
-        let top: serde_json::Value = serde_json::from_str(top.lines().next().unwrap()).unwrap();
+        assert_eq!(verdicts(&from_here.out), verdicts(&there));
+        let top = on(board, &["top", "wire0", "--count", "1", "--json"]);
+        assert_eq!(top.code, 0, "{board}: {}", top.err);
+        let top: serde_json::Value = serde_json::from_str(top.out.lines().next().unwrap()).unwrap();
         assert_eq!(top["interfaces"][0]["name"], "wire0", "{top}");
         assert_eq!(desk.on(board, "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
     }
-    let look = |more: &[&str]| {
-        let words = [&["doctor", "--on", "ssh:left", "--ssh-config", config], more].concat();
-        output_of(&common::command(&words).output().unwrap())
-    };
+    let look = |more: &[&str]| on("left", &[&["doctor"], more].concat());
     let other = look(&["eth9"]);
     assert_eq!(other.code, 2, "{}", other.err);
     assert!(other.err.contains("left: there is no interface `eth9` here"), "{}", other.err);
-    let top = ["top", "eth9", "--on", "ssh:left", "--ssh-config", config];
-    let top = output_of(&common::command(&top).output().unwrap());
+    let top = on("left", &["top", "eth9"]);
     assert_eq!(top.code, 2, "{}", top.err);
     assert!(top.err.contains("left: there is no interface `eth9` here"), "{}", top.err);
     assert_eq!(desk.on("left", "ls -d /tmp/teiji.* 2>/dev/null | wc -l").trim(), "0");
@@ -123,7 +120,7 @@ fn the_tutorial_s_commands_work(desk: &Desk) {
         "config={}\non() {{ ssh -n -F $config \"$@\"; }}\n",
         quote(config.to_str().unwrap())
     );
-    let result = tutorial::shell(desk.runtime.path(), &(ssh + &tutorial::commands("board")));
+    let result = tutorial::shell(desk.runtime.path(), &(ssh + &tutorial::commands("board", 4)));
     assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     for part in [
         "3 packets transmitted, 3 received",

@@ -473,7 +473,7 @@ fn ctrl_c_while_something_is_fetched_ends_the_command_at_once() {
 fn the_tutorial_s_commands_for_the_laboratory_work() {
     let dir = tempfile::tempdir().unwrap();
     let run = "teiji run experiments/etf.toml --case normal --set flows.cycle.frames=500\n";
-    let result = tutorial::shell(dir.path(), &(run.to_owned() + &tutorial::commands("lab")));
+    let result = tutorial::shell(dir.path(), &(run.to_owned() + &tutorial::commands("lab", 1)));
     assert_eq!(result.code, 0, "{}{}", result.out, result.err);
     for part in [
         "normal seed 1, cycle: 500 frames, from the expiry of the sender's timer to the wire",

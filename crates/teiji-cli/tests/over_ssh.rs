@@ -2,6 +2,8 @@
 //! Real connections are tested with boards (`board.rs`).
 
 mod common;
+#[path = "common/run.rs"]
+mod run;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -144,14 +146,11 @@ fn a_host_here_and_one_elsewhere_are_measured_under_loads_between_them() {
     command.arg(machine.path().join("runs")).env("LC_ALL", "C.UTF-8");
     let result = output_of(&reaching(&machine, command).output().unwrap());
     assert_eq!(result.code, 0, "{}{}", result.out, result.err);
-    let latest = |name: &str| -> serde_json::Value {
-        let text = fs::read_to_string(machine.path().join("runs/latest").join(name)).unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
-    let summary = latest("summary.json");
-    let counts = &summary["cases"][0]["members"][0]["flows"]["one"]["counts"];
-    assert_eq!((&counts["planned"], &counts["received"]), (&500.into(), &500.into()));
-    let manifest = latest("manifest.json");
+    let runs = machine.path().join("runs");
+    let summary = run::summary(&runs);
+    let one = run::flow(&summary, "default", 0, "one");
+    assert_eq!(["planned", "received"].map(|what| run::count(one, what)), [500, 500]);
+    let manifest = run::manifest(&runs);
     let observed = &manifest["observed"]["default-s1"];
     let machines: Vec<&String> = observed["machines"].as_object().unwrap().keys().collect();
     assert_eq!(machines, ["here", "this machine"]);

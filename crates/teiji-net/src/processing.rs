@@ -7,7 +7,7 @@ mod command;
 use std::collections::BTreeMap;
 use std::fs;
 
-use teiji_core::errno::ENODEV;
+use teiji_core::errno::{ENODEV, EPERM};
 use teiji_experiment::scenario::{Policy, Port, Processing};
 use teiji_sys::sysfs::Sysfs;
 
@@ -101,12 +101,14 @@ pub fn planned(port: &Port) -> BTreeMap<String, String> {
 }
 
 fn open() -> Result<Sysfs, Cause> {
-    let failed = |error| {
-        Cause::Text(format!(
-            "{error}; a NIC's files need CAP_SYS_ADMIN: run it with sudo, in a container on its host"
-        ))
-    };
-    Sysfs::open().map_err(failed)
+    Sysfs::open().map_err(|error| {
+        let next_step = if error.errno() == EPERM {
+            "; a NIC's files need CAP_SYS_ADMIN: run it with sudo, in a container on its host"
+        } else {
+            ""
+        };
+        Cause::Text(format!("{error}{next_step}"))
+    })
 }
 
 fn io(error: &std::io::Error) -> Cause {

@@ -199,11 +199,11 @@ fn run_traced(
     setup: &Setup<'_>,
     applied: &Applied,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<Ran<Vec<TracedFlow>>> {
     let trace = setup.why.map(|why| KernelTrace::prepare(why, setup.scenario, applied));
     let receptions = receptions::start(setup.scenario, applied)?;
     let pauses = pause_events::start(setup.scenario, applied)?;
-    let Flown { mut logs, until, cpu_time, recorded } =
+    let Ran { mut logs, until, cpu_time, traced: recorded } =
         run_flows(setup, applied, trace.transpose()?, progress)?;
     if let Some(receptions) = receptions {
         receptions.finish(setup.scenario, &mut logs)?;
@@ -220,21 +220,13 @@ fn or_warning<T>(traced: anyhow::Result<T>, warnings: &mut Vec<String>) -> Optio
     traced.map_err(failed).ok()
 }
 
-/// What running the flows gave.
-struct Ran {
+/// What running the flows gave; `T` is what the kernel's trace is so far.
+struct Ran<T> {
     logs: Logs,
     /// When the senders here had ended.
     until: Instant<Tai>,
     cpu_time: CpuTimes,
-    traced: Vec<TracedFlow>,
-}
-
-/// The same, with a trace that nobody has read.
-struct Flown {
-    logs: Logs,
-    until: Instant<Tai>,
-    cpu_time: CpuTimes,
-    recorded: Option<Recorded>,
+    traced: T,
 }
 
 /// Each CPU's time while frames were sent.
@@ -245,7 +237,7 @@ fn run_flows(
     applied: &Applied,
     trace: Option<KernelTrace>,
     progress: Option<&mut dyn FnMut(f64)>,
-) -> anyhow::Result<Flown> {
+) -> anyhow::Result<Ran<Option<Recorded>>> {
     let flows = &setup.scenario.flows;
     let roles = (0..)
         .zip(flows)
@@ -332,7 +324,7 @@ fn run_flows(
         let recorded = or_warning(recorded, &mut warnings).and_then(|mut all| all.pop());
         let (bases, apart) = Default::default();
         let logs = Logs { base, bases, apart, talkers, listeners, rounds, warnings };
-        Ok(Flown { logs, until, cpu_time, recorded })
+        Ok(Ran { logs, until, cpu_time, traced: recorded })
     })
 }
 

@@ -84,6 +84,11 @@ fn within(space: &OwnedFd) -> Ends<'_> {
     Ends { from: end, to: end }
 }
 
+/// Chosen by the kernel, and free again.
+fn free_port() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
 #[test]
 fn a_stream_flows_or_reports_its_error() {
     // Threads of a load enter the namespace of their end, also this one: that needs root.
@@ -147,8 +152,7 @@ fn ends_of_two_machines_are_one_load() {
     let Ends { from, to } = within(&here);
     let receiving = Ends { from: None, to };
     let sending = Ends { from, to: None };
-    // Chosen by the kernel, and free again.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free_port();
     let flood = Flood { to: port, payload: 1_000, rate: 1_000 };
     let never = StopFlag::new();
     for kind in [LoadKind::UdpTx, LoadKind::TcpTx] {
@@ -185,7 +189,7 @@ fn a_stream_waits_for_the_end_of_another_machine() {
     }
     let here = netns::current().unwrap();
     let Ends { from, to } = within(&here);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free_port();
     let stop = StopFlag::new();
     let start = |ends| Running::stream(LoadKind::TcpTx, port, ends, &stop);
     thread::scope(|scope| {

@@ -6,15 +6,15 @@ use std::process::{Command, Stdio};
 
 use crate::common::{CommandOutput, output_of, repository};
 
-/// The page's blocks with this mark, one after the other.
-pub fn commands(mark: &str) -> String {
+/// The page's blocks with this mark, one after the other, of which there are some.
+pub fn commands(mark: &str, at_least: usize) -> String {
     let page = fs::read_to_string(repository().join("docs/tutorial.md")).unwrap();
     let mark = format!("```sh {mark}\n");
     let blocks = page.split(&mark).skip(1).map(|rest| rest.split("```").next());
     let blocks: Option<Vec<&str>> = blocks.collect();
-    let blocks = blocks.unwrap().concat();
-    assert!(!blocks.is_empty(), "the page has other marks");
-    blocks
+    let blocks = blocks.unwrap();
+    assert!(blocks.len() >= at_least, "the page has other marks");
+    blocks.concat()
 }
 
 /// Runs a script in a folder that has the experiments. `teiji` is the one that was just built.

@@ -75,10 +75,6 @@ pub fn outcomes(
     let machines =
         machines.map(|(name, outcome)| ((*name).to_owned(), outcome.observed.machine.clone()));
     let machines = machines.collect();
-    for (outcome, name) in outcomes.iter_mut().zip(names).filter(|_| names.len() > 1) {
-        let own = outcome.observed.loads.iter_mut().filter(|load| !load.kind.needs_a_wire());
-        own.for_each(|load| load.machine = Some((*name).to_owned()));
-    }
     for (outcome, name) in outcomes.iter_mut().zip(names) {
         let of_system = |clock: &mut String| {
             if clock == SYSTEM {
@@ -87,6 +83,10 @@ pub fn outcomes(
         };
         outcome.observed.sync.iter_mut().for_each(|found| of_system(&mut found.clock));
         outcome.sync.iter_mut().for_each(|series| of_system(&mut series.clock));
+        if names.len() > 1 {
+            let own = outcome.observed.loads.iter_mut().filter(|load| !load.kind.needs_a_wire());
+            own.for_each(|load| load.machine = Some((*name).to_owned()));
+        }
     }
     let mut all = outcomes.into_iter();
     let Some(mut merged) = all.next() else { bail!("there is no machine") };
