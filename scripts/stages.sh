@@ -130,17 +130,31 @@ kernel_style() {
 readonly MODULE_KERNELS="debian:6.1 debian:6.1-rt debian:6.12 debian:6.12-rt debian:newest debian:newest-rt \
 debian:6.12-rt/arm64 debian:6.12-rt/armhf"
 
-# kernel_builds: every module for every kernel, any warning being an error.
+# kernel_builds: every module for every kernel, any warning being an error. One kernel is fetched while
+# modules are built for another.
 kernel_builds() {
-    local kernel
-    for kernel in $MODULE_KERNELS; do
-        check "modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel"
-    done
+    beside_each_other for_each_build start_build
+    for_each_build count
     # Planted delays and NICs that misbehave are tried on these.
+    local kernel
     for kernel in debian:6.1 debian:6.1-rt debian:6.12-rt debian:newest-rt; do
         check "tests' modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel" \
             --source tests/planted --source tests/misbehaving
     done
+}
+
+# for_each_build FUNCTION: calls it with a name and a command, for each kernel.
+for_each_build() {
+    local kernel
+    for kernel in $MODULE_KERNELS; do
+        "$1" "modules for $kernel" "$RELEASE_DIR/teiji" lab build --check --kernel "$kernel"
+    done
+}
+
+# start_build NAME COMMAND…: tries it beside others.
+start_build() {
+    wait_for_a_processor
+    try "$@" &
 }
 
 # fresh_machines: from nothing to a report in a minimal installation of each Debian that README
@@ -149,6 +163,16 @@ kernel_builds() {
 fresh_machines() {
     check "fresh Debian 12 and 13, oldest Rust" scripts/fresh-trials
     check "profiles under systemd" tests/systemd.sh "$RELEASE_DIR/teiji"
+}
+
+# command_tests: what the command does, here and in the laboratory.
+command_tests() {
+    local file here=()
+    for file in crates/teiji-cli/tests/*.rs; do here+=(--test "$(basename "$file" .rs)"); done
+    cargo_tests command --release --package teiji-cli "${here[@]}"
+    # The longest of them, of boards in real time, waits half of its time.
+    local -x RUST_TEST_THREADS=$(($(nproc) + 1))
+    cargo_tests laboratory --release --package teiji-cli --test laboratory
 }
 
 # Readers of records, experiment files, traces and metrics, which others have written.
@@ -218,29 +242,69 @@ readonly CANNOT_RUN=77
 
 # check NAME COMMAND…: a stage that passes or fails as a whole.
 check() {
-    local name=$1 log="$TEST_TOOLS/${1//[ :,\/]/-}.log" started=$SECONDS
+    try "$@"
+    count "$@"
+}
+
+# log_of NAME: where the output of a stage is; beside it, how it ended.
+log_of() { echo "$TEST_TOOLS/${1//[ :,\/]/-}.log"; }
+
+# try NAME COMMAND…: runs a stage, and shows how it ends.
+try() {
+    local name=$1 log started=$SECONDS status=0
+    log=$(log_of "$name")
     shift
     mkdir -p "$TEST_TOOLS"
-    if ! have "$1"; then
-        skipped=$((skipped + 1))
-        skips+=("$name: no $1 on this machine")
-        return
-    fi
-    say "… $name"
-    local status=0
-    limited "$@" >"$log" 2>&1 || status=$?
-    if [ "$status" = 0 ]; then
-        passed=$((passed + 1))
-        done_line "$name" "" "$(seconds_since "$started")"
-    elif [ "$status" = "$CANNOT_RUN" ]; then
-        skipped=$((skipped + 1))
-        skips+=("$name: $(tail -n 1 "$log")")
+    if have "$1"; then
+        say "… $name"
+        limited "$@" >"$log" 2>&1 || status=$?
     else
-        failed=$((failed + 1))
-        failures+=("$name: $*")
-        cat "$log" || true
-        printf '✗ %s\n' "$name"
+        echo "no $1 on this machine" >"$log"
+        status=$CANNOT_RUN
     fi
+    echo "$status" >"$log.status"
+    case "$status" in
+        0) done_line "$name" "" "$(seconds_since "$started")" ;;
+        "$CANNOT_RUN") ;;
+        *)
+            cat "$log" || true
+            printf '✗ %s\n' "$name"
+            ;;
+    esac
+}
+
+# count NAME COMMAND…: counts a stage that was tried.
+count() {
+    local name=$1 log
+    log=$(log_of "$name")
+    shift
+    case "$(cat "$log.status" || true)" in
+        0) passed=$((passed + 1)) ;;
+        "$CANNOT_RUN")
+            skipped=$((skipped + 1))
+            skips+=("$name: $(tail -n 1 "$log")")
+            ;;
+        *)
+            failed=$((failed + 1))
+            failures+=("$name: $*")
+            ;;
+    esac
+    rm -f "$log.status"
+}
+
+# beside_each_other COMMAND…: a function that starts jobs; waits for them, and ends them when ./test is
+# interrupted: what runs in the background hears nothing of it.
+beside_each_other() {
+    # shellcheck disable=SC2046  # several
+    trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 130' INT TERM
+    "$@"
+    wait
+    trap - INT TERM
+}
+
+# wait_for_a_processor: until fewer jobs run than there are processors.
+wait_for_a_processor() {
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
 }
 
 # How many scripts share a debug kernel: its boot and the look at its memory at the end take
@@ -264,12 +328,24 @@ tested_by() {
 # guests at a time as there are processors. What passed is not run again before one of the
 # scripts or modules changes.
 kernel_scripts() {
-    local kernel module stamp index name
     mkdir -p "$TEST_TOOLS/scripts-passed"
-    # What runs in the background hears nothing of an interrupt.
-    # shellcheck disable=SC2046  # several
-    trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 130' INT TERM
     local -A stamps=() groups=()
+    beside_each_other start_kernel_scripts "$@"
+    local name
+    for name in "${!groups[@]}"; do
+        if [ -e "${stamps["$name"]}" ]; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            failures+=("$name: ${groups["$name"]}")
+        fi
+    done
+}
+
+# start_kernel_scripts KERNEL…: starts what has not passed; where that will be said is in stamps, what it
+# runs in groups.
+start_kernel_scripts() {
+    local kernel module stamp index name
     for kernel in "$@"; do
         for module in tests/kernel/*; do
             local scripts=("$module"/*.sh)
@@ -280,20 +356,10 @@ kernel_scripts() {
                 stamps["$name"]=$TEST_TOOLS/scripts-passed/$name-${stamp:0:16}
                 groups["$name"]="teiji lab suite --kernel $kernel ${group[*]}"
                 [ ! -e "${stamps["$name"]}" ] || continue
-                while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+                wait_for_a_processor
                 kernel_group "$name" "${stamps["$name"]}" --kernel "$kernel" "${group[@]}" &
             done
         done
-    done
-    wait
-    trap - INT TERM
-    for name in "${!groups[@]}"; do
-        if [ -e "${stamps["$name"]}" ]; then
-            passed=$((passed + 1))
-        else
-            failed=$((failed + 1))
-            failures+=("$name: ${groups["$name"]}")
-        fi
     done
 }
 

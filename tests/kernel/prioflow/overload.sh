@@ -14,7 +14,7 @@
 . /suite/socket.inc
 
 # A second CPU makes a guest much slower: the other scripts have one, and this one runs alone with
-# two (crates/teiji-cli/tests/kernel_modules.rs).
+# two (crates/teiji-cli/tests/laboratory/kernel_modules.rs).
 if [ "$(nproc)" = 1 ]; then
     skip "the sending thread moves to another processor: there is one only (--cpus 2)"
     end

@@ -28,7 +28,7 @@ raised() { awk -v line="$irq:" -v field=$(($1 + 2)) '$1 == line { print $field }
 moved() { send --frames 1 --period 1ms --priority 0 --no-stamps; [ "$(processor)" = "$1" ]; }
 processor() { sed 's/.*) //' "/proc/$thread/stat" | cut -d' ' -f37; }
 # A second CPU makes a guest much slower: the other scripts have one, and this one runs
-# once more with two (crates/teiji-cli/tests/kernel_modules.rs).
+# once more with two (crates/teiji-cli/tests/laboratory/kernel_modules.rs).
 if [ "$(nproc)" -gt 1 ]; then
     cpus='1 0'
 else

@@ -95,3 +95,9 @@ pub fn root() -> bool {
 pub fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
 }
+
+/// A member of a JSON object that is an integer.
+#[allow(dead_code, reason = "not every test program reads JSON")]
+pub fn number(value: &serde_json::Value, key: &str) -> i64 {
+    value[key].as_i64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}

@@ -1,17 +1,11 @@
 //! Guests of ARM: replays have identical records, as on x86-64, and an error names each limit.
 
-mod common;
-#[path = "common/replays.rs"]
-mod replays;
-#[path = "common/run.rs"]
-mod run;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{output_of, repository, run_folder, teiji};
-use replays::{Disturbance, disturbed_replay, is_identical, replay};
-use run::{count, flow, manifest, summary};
+use crate::common::{output_of, repository, run_folder, teiji};
+use crate::replays::{Disturbance, disturbed_replay, is_identical, replay};
+use crate::run::{count, flow, manifest, summary};
 
 /// On one virtual CPU, on two, and with instructions shorter than the resolution of QEMU's clock.
 const CASES: &str = r#"

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use super::desk::Desk;
 use crate::common::{self, output_of};
-use crate::desk::Desk;
 
 /// A profile that is applied over SSH, also one that cuts the connection. It is applied at the end.
 pub fn profiles_over_ssh(desk: &Desk) {

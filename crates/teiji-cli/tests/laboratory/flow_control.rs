@@ -1,14 +1,10 @@
 //! The third study's experiments in the laboratory, with fewer frames: nothing is lost with flow
 //! control from socket to socket, and what is lost without is counted where it was.
 
-mod common;
-#[path = "common/run.rs"]
-mod run;
-
 use std::path::Path;
 
-use common::{CommandOutput, teiji};
-use run::{count, flow};
+use crate::common::{self, CommandOutput, teiji};
+use crate::run::{self, count, flow};
 use serde_json::Value;
 
 /// Runs these cases of an experiment with these settings, as it has to succeed.

@@ -1,11 +1,9 @@
 //! `teiji why`: recording changes nothing, and every frame's time is divided exactly.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::teiji;
+use crate::common::{self, number, teiji};
 use serde_json::Value;
 
 const MARGIN_PS: i64 = 400_000_000;
@@ -23,10 +21,6 @@ fn run_and_ask(out: &Path, frames: i64, more: &[&str]) -> Vec<Value> {
     let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "10000"]);
     assert_eq!(why.code, 0, "{}{}", why.out, why.err);
     serde_json::from_str(&why.out).unwrap()
-}
-
-fn number(value: &Value, key: &str) -> i64 {
-    value[key].as_i64().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
 /// How long another frame was on the wire.
@@ -115,7 +109,7 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_100_ns(
 /// A reader that Teiji has nothing to do with finds the frames, with their lengths.
 fn trace_has_every_frame(trace: &Path, flow: &Value) {
     let python = std::env::var("TEIJI_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/why_trace.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laboratory/why_trace.py");
     let read = match Command::new(&python).arg(script).arg(trace).output() {
         Ok(read) => read,
         Err(error) => return println!("SKIP: cannot start {python}: {error}"),
@@ -330,69 +324,6 @@ fn the_allocator_s_delay_of_round_trips_is_found() {
         }
     }
     panic!("no round trip of 32 seeds has the delay; others are slow by: {others:?}");
-}
-
-#[test]
-fn what_cannot_be_traced_is_refused() {
-    let file = common::repository().join("experiments/etf.toml");
-    let file = file.to_str().unwrap();
-    for (words, sentence) in [
-        (&["run", file, "--why"][..], "use `teiji why RUN` afterwards"),
-        (&["run", file, "--on", "local", "--why=0us"], "0us is not a limit"),
-        (&["run", file, "--on", "local", "--why=soon"], "soon"),
-    ] {
-        let result = teiji(words);
-        assert_eq!((result.code, result.out.as_str()), (2, ""), "{words:?}");
-        assert!(result.err.contains(sentence), "{words:?}: {}", result.err);
-    }
-}
-
-#[test]
-fn a_run_in_real_time_shows_what_delays_its_frames() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("veth.toml");
-    let flow = r#"from = "board", to = "peer", period = "1ms", frames = 4000"#;
-    let text = format!(
-        "name = \"veth\"\nquestion = \"What delays frames?\"\n\
-         wires.line = {{ between = [\"board\", \"peer\"] }}\nflows.cycle = {{ {flow} }}\n"
-    );
-    std::fs::write(&file, text).unwrap();
-    let out = dir.path().to_str().unwrap();
-    let local = ["run", file.to_str().unwrap(), "--on", "local", "--out", out];
-    let plain = teiji(&local);
-    if plain.err.contains("no right to") {
-        return println!("SKIP: {}", plain.err);
-    }
-    assert_ne!(plain.code, 1, "{}", plain.err);
-    let latest = dir.path().join("latest");
-    let latest = latest.to_str().unwrap();
-    let untraced = teiji(&["why", latest]);
-    assert_eq!(untraced.code, 1);
-    assert!(untraced.err.contains("its kernel was not traced"), "{}", untraced.err);
-    let run = teiji(&[&local[..], &["--why"]].concat());
-    if run.err.contains("out of reach") {
-        return println!("SKIP: {}", run.err);
-    }
-    assert!(run.out.contains("while the kernel was traced"), "{}{}", run.out, run.err);
-    let why = teiji(&["why", latest, "--json"]);
-    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
-    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
-    let [cycle] = &found[..] else { panic!("{found:?}") };
-    let tracing = &cycle["tracing"];
-    // How many depends on what else the machine does: a sender that comes too late leaves periods out.
-    assert!(number(&tracing["untraced"], "count") >= 40, "{tracing}");
-    let (frames, seen) = (number(cycle, "frames"), number(&tracing["traced"], "count"));
-    assert!(frames > 200 && 10 * frames >= 9 * seen, "{frames} of {seen} have a path: {cycle}");
-    for frame in cycle["shown"].as_array().unwrap() {
-        let parts = frame["parts"].as_array().unwrap();
-        let sum: i64 = parts.iter().map(|part| number(part, "time_ps")).sum();
-        assert_eq!(sum, number(frame, "whole_ps"), "{frame}");
-    }
-    // Without real-time priority.
-    assert!(cycle["causes"].to_string().contains("timer slack of the sender"), "{cycle}");
-    let folder = std::fs::canonicalize(latest).unwrap();
-    let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(report.contains("What tracing costs"));
 }
 
 /// A disk that is full, as far as the folder for temporary files is concerned.

@@ -13,7 +13,7 @@ pub type Disturbance = Vec<(&'static str, PathBuf)>;
 /// counted in the file `counts`.
 fn late_counting(dir: &Path, counts: &Path) -> Disturbance {
     let library = dir.join("late_counting.so");
-    let source = repository().join("crates/teiji-cli/tests/late_counting.c");
+    let source = repository().join("crates/teiji-cli/tests/laboratory/late_counting.c");
     let compiled = std::process::Command::new("cc")
         .args(["-O2", "-shared", "-fPIC", "-o"])
         .args([&library, &source])

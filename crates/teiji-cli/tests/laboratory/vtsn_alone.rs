@@ -1,12 +1,10 @@
 //! Modules as people use them without Teiji: the commands of vtsn's README, and DKMS.
 
-mod common;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{repository, teiji};
+use crate::common::{repository, teiji};
 
 /// The commands in the README's blocks of `sh`, each in one line.
 fn commands(readme: &str) -> Vec<String> {

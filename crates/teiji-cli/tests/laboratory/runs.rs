@@ -1,26 +1,17 @@
 //! The command with the laboratory: real guests, few boots. The first run on a
 //! machine fetches the kernel and QEMU.
 
-mod common;
-#[path = "common/machines.rs"]
-mod machines;
-#[path = "common/replays.rs"]
-mod replays;
-#[path = "common/run.rs"]
-mod run;
-#[path = "common/tutorial.rs"]
-mod tutorial;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{output_of, run_folder, signal, teiji};
-use machines::machines;
-use replays::{Disturbance, disturbed_replay, is_identical, replay};
-use run::{count, flow, manifest, summary};
+use crate::common::{self, output_of, run_folder, signal, teiji};
+use crate::machines::machines;
+use crate::replays::{Disturbance, disturbed_replay, is_identical, replay};
+use crate::run::{count, flow, manifest, summary};
+use crate::tutorial;
 use serde_json::Value;
 
 /// Frames of a small run: a third of a second of virtual time.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::desk::{Desk, END_LIMIT, START_LIMIT};
 use crate::common::{self, output_of};
-use crate::desk::{Desk, END_LIMIT, START_LIMIT};
 
 /// What makes experiments/two-boards.toml short enough for emulated boards.
 const SHORT: [&str; 8] = [

@@ -1,8 +1,7 @@
 //! `teiji margin`, as a person uses it. The laboratory's part boots four members for
 //! each run, of which there are five or more.
 
-mod common;
-
+use crate::common;
 use serde_json::Value;
 
 #[test]
@@ -84,7 +83,7 @@ fn a_margin_is_measured_checked_and_undercut_in_the_laboratory() {
 /// In a guest: a machine's own settings are changed.
 #[test]
 fn a_margin_of_nics_becomes_a_profile_that_is_applied() {
-    let script = common::repository().join("crates/teiji-cli/tests/margin_profile.sh");
+    let script = common::repository().join("crates/teiji-cli/tests/laboratory/margin_profile.sh");
     let result = common::teiji(&["lab", "suite", script.to_str().unwrap()]);
     assert_eq!(result.code, 0, "{}{}", result.out, result.err);
 }

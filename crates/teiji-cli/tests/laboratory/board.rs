@@ -5,31 +5,24 @@
 //!   ssh ── mgmt0 left wire0 10.0.0.1 ── line ── 10.0.0.2 wire0 right mgmt0 ── ssh
 //! ```
 
-mod common;
-#[path = "board/desk.rs"]
 mod desk;
-#[path = "board/experiments.rs"]
 mod experiments;
-#[path = "common/machines.rs"]
-mod machines;
-#[path = "board/profiles.rs"]
 mod profiles;
-#[path = "common/tutorial.rs"]
-mod tutorial;
 
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{output_of, signal};
+use crate::common::{self, output_of, signal};
+use crate::machines::machines;
+use crate::tutorial;
 use desk::{BOOT_LIMIT, Desk, END_LIMIT, START_LIMIT, address, ended, no_ssh};
 use experiments::{
     an_experiment_over_ssh, an_experiment_with_a_host_here_and_one_there,
     causes_and_loads_over_ssh, one_way_figures_over_ssh,
     the_tables_of_one_board_are_the_same_from_here_and_there,
 };
-use machines::machines;
 use profiles::profiles_over_ssh;
 use teiji_core::shell::quote;
 
