@@ -64,12 +64,21 @@ other_processors() {
         check "program for $name" scripts/program-for "$name"
         check "it runs on $name" cargo run --quiet --release --locked --package teiji-cli --target "$target" -- \
             check experiments/etf.toml
-        # On 64 bits they differ in nothing that they do; by hand: scripts/libraries-in-guest arm64.
-        [ "$name" = armhf ] || continue
-        check "libraries on a kernel of $name" scripts/libraries-in-guest "$name"
-        cargo_tests "libraries on $name" --target "$target" --lib \
-            --package teiji-core --package teiji-experiment --package teiji-record --package teiji-why
+        # On 64 bits libraries differ in nothing that they do; by hand: scripts/libraries-in-guest arm64.
+        [ "$name" != armhf ] || beside_each_other libraries_of_32_bits
     done
+}
+
+# libraries_of_32_bits: their tests in a guest, which keeps one processor busy, and meanwhile in the emulator of
+# programs. For other_processors.
+libraries_of_32_bits() {
+    local stage=("libraries on a kernel of $name" scripts/libraries-in-guest "$name") guest
+    try "${stage[@]}" &
+    guest=$!
+    cargo_tests "libraries on $name" --target "$target" --lib \
+        --package teiji-core --package teiji-experiment --package teiji-record --package teiji-why
+    wait "$guest"
+    count "${stage[@]}"
 }
 
 # check_kernel_tools: notes what building a kernel needs.
@@ -169,7 +178,7 @@ fresh_machines() {
 command_tests() {
     local file here=()
     for file in crates/teiji-cli/tests/*.rs; do here+=(--test "$(basename "$file" .rs)"); done
-    cargo_tests command --release --package teiji-cli "${here[@]}"
+    cargo_tests command --release --package teiji-cli --bins "${here[@]}"
     # The longest of them, of boards in real time, waits half of its time.
     local -x RUST_TEST_THREADS=$(($(nproc) + 1))
     cargo_tests laboratory --release --package teiji-cli --test laboratory
@@ -230,8 +239,7 @@ prepare_python() {
 limited() {
     local status=0
     timeout --kill-after=30 "$stage_limit_s" "$@" </dev/null &
-    # shellcheck disable=SC2064  # this child, now
-    trap "kill $! 2>/dev/null; exit 130" INT TERM
+    end_jobs_if_interrupted
     wait $! || status=$?
     trap - INT TERM
     return "$status"
@@ -292,12 +300,18 @@ count() {
     rm -f "$log.status"
 }
 
-# beside_each_other COMMAND…: a function that starts jobs; waits for them, and ends them when ./test is
-# interrupted: what runs in the background hears nothing of it.
-beside_each_other() {
+# end_jobs_if_interrupted: what runs in the background hears nothing of an interrupt.
+end_jobs_if_interrupted() {
     # shellcheck disable=SC2046  # several
     trap 'kill $(jobs -rp) 2>/dev/null; wait; exit 130' INT TERM
+}
+
+# beside_each_other COMMAND…: a function that starts jobs; waits for them.
+beside_each_other() {
+    end_jobs_if_interrupted
     "$@"
+    # `limited` takes it back.
+    end_jobs_if_interrupted
     wait
     trap - INT TERM
 }

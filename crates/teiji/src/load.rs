@@ -160,6 +160,7 @@ impl LoadReport {
         let (receiving, sending) = if self.done > 0 { (self, other) } else { (other, self) };
         Self {
             connection: receiving.connection.or(sending.connection),
+            wanted_per_s: receiving.wanted_per_s.or(sending.wanted_per_s),
             // Why the sender ended explains why nothing came.
             problem: sending.problem.or(receiving.problem),
             ..receiving

@@ -17,6 +17,12 @@ pub fn manifest(out: &Path) -> Value {
     read(out, "manifest.json")
 }
 
+/// Why its frames took their time.
+#[allow(dead_code, reason = "not every test program asks why")]
+pub fn causes(out: &Path) -> Value {
+    read(out, "causes.json")
+}
+
 fn read(out: &Path, name: &str) -> Value {
     let text = fs::read_to_string(run_folder(out).join(name)).unwrap();
     serde_json::from_str(&text).unwrap()

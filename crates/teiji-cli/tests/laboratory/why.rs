@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{self, number, teiji};
+use crate::run::{self, manifest, summary};
 use serde_json::Value;
 
 const MARGIN_PS: i64 = 400_000_000;
@@ -71,10 +72,7 @@ fn every_frame_has_a_path_and_one_by_launch_time_takes_the_margin_within_100_ns(
     let latest = dir.path().join("latest");
     let report = || std::fs::read_to_string(latest.join("report.html")).unwrap();
     assert!(report().contains("<h2>Why frames took their time</h2>"));
-    let kept = || -> Value {
-        let text = std::fs::read_to_string(latest.join("causes.json")).unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
+    let kept = || run::causes(dir.path());
     assert_eq!(kept()["flows"], Value::from(found.clone()));
     let latest = latest.to_str().unwrap();
     let trace = dir.path().join("trace");
@@ -151,8 +149,7 @@ fn round_trips_have_paths_within_what_was_measured() {
     for cause in ["on the wire", "the responder, up to the qdisc", "driver, from the MAC"] {
         assert!(causes.contains(cause), "{causes}");
     }
-    let summary = std::fs::read_to_string(latest.join("summary.json")).unwrap();
-    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let summary = summary(dir.path());
     let measured = &summary["cases"][0]["members"][0]["round_trips"]["ask"]["round_trip"];
     let percentiles = measured["percentiles"].as_array().unwrap();
     let median = percentiles.iter().find(|one| one["p"] == 50.0).unwrap();
@@ -302,8 +299,7 @@ fn the_allocator_s_delay_of_round_trips_is_found() {
         assert_eq!(run.code, 0, "{}{}", run.out, run.err);
         let latest = dir.path().join("latest");
         let latest = latest.to_str().unwrap();
-        let summary = std::fs::read_to_string(format!("{latest}/summary.json")).unwrap();
-        let summary: Value = serde_json::from_str(&summary).unwrap();
+        let summary = summary(dir.path());
         let members = summary["cases"][0]["members"].as_array().unwrap();
         let is_long = |member: &&Value| {
             number(&member["round_trips"]["ask"]["round_trip"], "max_ns") > LONG_NS
@@ -356,8 +352,7 @@ fn every_frame_has_a_path_also_without_preempt_rt_and_below_a_nanosecond() {
     let found = run_and_ask(dir.path(), FRAMES, &more);
     let [normal] = &found[..] else { panic!("{found:?}") };
     is_exact(normal, FRAMES);
-    let manifest = std::fs::read_to_string(dir.path().join("latest/manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let manifest = manifest(dir.path());
     let release = &manifest["lab"]["kernel"]["release"];
     assert!(!release.as_str().unwrap().contains("-rt"), "{release}");
 }

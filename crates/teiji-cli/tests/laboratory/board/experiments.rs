@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::desk::{Desk, END_LIMIT, START_LIMIT};
 use crate::common::{self, output_of};
+use crate::run;
 
 /// What makes experiments/two-boards.toml short enough for emulated boards.
 const SHORT: [&str; 8] = [
@@ -43,7 +44,7 @@ fn names_show_their_nics(desk: &Desk, config: &Path, names: &str) {
 
 const BOTH: &str = "talker=ssh:left/wire0,listener=ssh:right/wire0";
 
-fn run(desk: &Desk, bind: &str, more: &[&str]) -> Command {
+fn command(desk: &Desk, bind: &str, more: &[&str]) -> Command {
     let (config, out) = (desk.folder().join("config"), desk.runtime.path().join("runs"));
     let file = common::repository().join("experiments/two-boards.toml");
     let mut command = common::command(&["run", file.to_str().unwrap(), "--bind", bind]);
@@ -65,7 +66,7 @@ fn state(desk: &Desk) -> [String; 2] {
 
 /// A measurement that goes on until something happens to it.
 fn endless(desk: &Desk) -> Child {
-    let mut command = run(desk, BOTH, &["--take", "--set", "flows.cycle.frames=100000"]);
+    let mut command = command(desk, BOTH, &["--take", "--set", "flows.cycle.frames=100000"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let moved = |board| desk.ssh(&[], board, "test -e /sys/class/net/wire0").code != 0;
     let started = Instant::now();
@@ -94,22 +95,19 @@ pub fn an_experiment_over_ssh(desk: &Desk) {
     let before = state(desk);
     assert!(before[0].contains("10.0.0.1/24"), "{before:?}");
 
-    let used = output_of(&run(desk, BOTH, &[]).output().unwrap());
+    let used = output_of(&command(desk, BOTH, &[]).output().unwrap());
     assert_eq!(used.code, 1, "{}", used.out);
     // Either machine may be the first to refuse.
     assert!(used.err.contains(": wire0 is in use") && used.err.contains("--take"), "{}", used.err);
     assert_eq!(state(desk), before);
 
     names_show_their_nics(desk, &config, names);
-    let by_name = run(desk, "talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
+    let by_name =
+        command(desk, "talker=a,listener=b", &["--take", "--hosts", names]).output().unwrap();
     let measured = output_of(&by_name);
     assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
     assert_eq!(state(desk), before);
-    let latest = |file: &str| -> serde_json::Value {
-        let text = fs::read_to_string(out.join("latest").join(file)).unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
-    let summary = latest("summary.json");
+    let summary = run::summary(&out);
     for case in summary["cases"].as_array().unwrap() {
         let member = &case["members"][0];
         let cycle = &member["flows"]["cycle"];
@@ -126,11 +124,11 @@ pub fn an_experiment_over_ssh(desk: &Desk) {
     let warnings = summary["warnings"].to_string();
     assert!(warnings.contains("on several machines"), "{warnings}");
     assert!(warnings.contains("ahead of the clock of left was"), "{warnings}");
-    let manifest = latest("manifest.json");
+    let manifest = run::manifest(&out);
     let observed = &manifest["observed"]["real-time-s1"];
     let machines = observed["machines"].as_object().unwrap();
     assert_eq!(machines.keys().collect::<Vec<_>>(), ["left", "right"]);
-    let drivers: Vec<&serde_json::Value> = observed["network"]["ports"]
+    let drivers: Vec<&Value> = observed["network"]["ports"]
         .as_array()
         .unwrap()
         .iter()
@@ -153,7 +151,7 @@ pub fn an_experiment_over_ssh(desk: &Desk) {
         ("talker=ssh:left,listener=ssh:right/wire0", 2, "names no interface"),
         ("talker=ssh:nobody/wire0,listener=ssh:right/wire0", 1, "cannot connect to nobody"),
     ] {
-        let refused = output_of(&run(desk, bind, &["--take"]).output().unwrap());
+        let refused = output_of(&command(desk, bind, &["--take"]).output().unwrap());
         assert_eq!(refused.code, code, "{bind}: {}{}", refused.out, refused.err);
         assert!(refused.err.contains(sentence), "{bind}: {}", refused.err);
     }
@@ -205,13 +203,10 @@ pub fn causes_and_loads_over_ssh(desk: &Desk) {
     {
         assert!(measured.out.contains(part), "no {part} in {}", measured.out);
     }
-    let latest = |file: &str| -> Value {
-        serde_json::from_str(&fs::read_to_string(out.join("latest").join(file)).unwrap()).unwrap()
-    };
-    let flows = latest("causes.json")["flows"].take();
+    let flows = run::causes(&out)["flows"].take();
     let traced = flows.as_array().unwrap().iter().map(|flow| flow["flow"].as_str().unwrap());
     assert_eq!(traced.collect::<BTreeSet<&str>>(), BTreeSet::from(["ask", "cycle"]));
-    let loads = latest("manifest.json")["observed"]["real-time-s1"]["loads"].take();
+    let loads = run::manifest(&out)["observed"]["real-time-s1"]["loads"].take();
     let [load] = loads.as_array().unwrap().as_slice() else { panic!("{loads}") };
     assert!(load["done"].as_u64().unwrap() > 0 && load["connection"].is_object(), "{load}");
 }
@@ -283,11 +278,10 @@ pub fn one_way_figures_over_ssh(desk: &Desk) {
     command.args(["--set", "hosts.listener.ptp.within=20ms"]);
     // PTP sets it back.
     desk.on("right", "date -s \"$(date -d @$(($(date +%s) + 100)) '+%Y-%m-%d %H:%M:%S')\"");
-    let mut measure = || -> serde_json::Value {
+    let mut measure = || {
         let measured = output_of(&command.output().unwrap());
         assert_eq!(measured.code, 0, "{}{}", measured.out, measured.err);
-        let text = fs::read_to_string(out.join("latest/summary.json")).unwrap();
-        serde_json::from_str(&text).unwrap()
+        run::summary(&out)
     };
     let mut summary = measure();
     // On a busy host PTP of such boards can be off by more than messages permit: then there are no figures.
