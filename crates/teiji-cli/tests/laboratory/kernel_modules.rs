@@ -15,31 +15,18 @@ fn suites() -> Vec<PathBuf> {
     suites
 }
 
-/// What `teiji lab suite` is told more: nothing, or to leave out what says it takes long.
-const ALL: &[&str] = &[];
-const SHORT: &[&str] = &["--short"];
-
-fn every_suite_passes_on(kernel: &str, extent: &[&str]) {
-    for suite in suites() {
-        let suite = suite.to_str().unwrap();
-        let result = teiji(&[&["lab", "suite", "--kernel", kernel, suite], extent].concat());
-        assert_eq!(result.code, 0, "{suite}:\n{}{}", result.out, result.err);
-    }
-}
-
-// All of it on the newest kernel with PREEMPT_RT, which differs most from the others; what does not take long on the
-// oldest, an ordinary one; elsewhere what may differ by kernel and processor. 6.12 with PREEMPT_RT is what every
-// other test of the laboratory runs on, and `./test --debug-kernels` has all of it on 6.12 with and without. By hand:
-// `teiji lab suite --kernel debian:6.12 tests/kernel/prioflow`.
+// All of it on the newest kernel with PREEMPT_RT, which differs most from the others; there what may differ by
+// kernel and processor. 6.12 with PREEMPT_RT is what every other test of the laboratory runs on, and
+// `./test --debug-kernels` has all of it on 6.12 with and without. By hand:
+// `teiji lab suite --kernel debian:6.1 tests/kernel/prioflow`.
 
 #[test]
 fn the_modules_do_what_their_scripts_say_on_the_newest_kernel_with_preempt_rt() {
-    every_suite_passes_on("debian:newest-rt", ALL);
-}
-
-#[test]
-fn the_modules_do_what_their_short_scripts_say_on_6_1() {
-    every_suite_passes_on("debian:6.1", SHORT);
+    for suite in suites() {
+        let suite = suite.to_str().unwrap();
+        let result = teiji(&["lab", "suite", "--kernel", "debian:newest-rt", suite]);
+        assert_eq!(result.code, 0, "{suite}:\n{}{}", result.out, result.err);
+    }
 }
 
 /// Where much differs by version of the kernel: calls, hooks, tracepoints.
@@ -52,6 +39,19 @@ const OF_KERNEL: &[&str] = &[
     "vtsn/launch.sh",
     "vtsn/with-why.sh",
 ];
+/// What has times, structures and threads in it.
+const OF_PROCESSOR: &[&str] = &[
+    "prioflow/levels.sh",
+    "prioflow/link.sh",
+    "prioflow/senders.sh",
+    "vtsn/clock.sh",
+    "vtsn/pair.sh",
+];
+
+#[test]
+fn the_modules_do_what_some_scripts_say_on_6_1() {
+    pass_on("debian:6.1", &[OF_KERNEL, OF_PROCESSOR]);
+}
 
 #[test]
 fn the_modules_do_what_some_scripts_say_on_6_1_with_preempt_rt() {
@@ -62,15 +62,6 @@ fn the_modules_do_what_some_scripts_say_on_6_1_with_preempt_rt() {
 fn the_modules_do_what_some_scripts_say_on_6_12() {
     pass_on("debian:6.12", &[OF_KERNEL]);
 }
-
-/// Beside these, what has times, structures and threads in it.
-const OF_PROCESSOR: &[&str] = &[
-    "prioflow/levels.sh",
-    "prioflow/link.sh",
-    "prioflow/senders.sh",
-    "vtsn/clock.sh",
-    "vtsn/pair.sh",
-];
 
 #[test]
 fn the_modules_do_what_some_scripts_say_on_arm64() {
@@ -84,13 +75,13 @@ fn the_modules_do_what_few_scripts_say_on_32_bits() {
     pass_on("debian:6.12-rt/armhf", &[few]);
 }
 
-/// Runs scripts of `tests/kernel` in one guest, the short ones of them.
+/// Runs scripts of `tests/kernel` in one guest.
 fn pass_on(kernel: &str, scripts: &[&[&str]]) {
     let path = |script: &&str| repository().join("tests/kernel").join(script);
     let paths: Vec<PathBuf> = scripts.iter().copied().flatten().map(path).collect();
     let paths = paths.iter().map(|path| path.to_str().unwrap());
     let arguments: Vec<&str> =
-        ["lab", "suite", "--kernel", kernel, "--short"].into_iter().chain(paths).collect();
+        ["lab", "suite", "--kernel", kernel].into_iter().chain(paths).collect();
     let result = teiji(&arguments);
     if result.err.contains("none beside this program") {
         return println!("SKIP: no program for ARM was built here: {}", result.err);
