@@ -5,28 +5,40 @@ use std::path::PathBuf;
 
 use crate::common::{self, repository, teiji};
 
-/// Folders of `tests/kernel`, one a module.
-fn suites() -> Vec<PathBuf> {
-    let folder = repository().join("tests/kernel");
-    let mut suites: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    suites.sort();
-    assert!(!suites.is_empty());
-    suites
-}
-
 // All of it on the newest kernel with PREEMPT_RT, which differs most from the others; there what may differ by
 // kernel and processor. 6.12 with PREEMPT_RT is what every other test of the laboratory runs on, and
 // `./test --debug-kernels` has all of it on 6.12 with and without. By hand:
 // `teiji lab suite --kernel debian:6.1 tests/kernel/prioflow`.
 
+/// All scripts of a module on the newest kernel with PREEMPT_RT.
+fn all_pass(module: &str) {
+    let folder = repository().join("tests/kernel").join(module);
+    let folder = folder.to_str().unwrap();
+    let result = teiji(&["lab", "suite", "--kernel", "debian:newest-rt", folder]);
+    assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+}
+
 #[test]
-fn the_modules_do_what_their_scripts_say_on_the_newest_kernel_with_preempt_rt() {
-    for suite in suites() {
-        let suite = suite.to_str().unwrap();
-        let result = teiji(&["lab", "suite", "--kernel", "debian:newest-rt", suite]);
-        assert_eq!(result.code, 0, "{suite}:\n{}{}", result.out, result.err);
-    }
+fn lapic_freq_does_what_its_scripts_say() {
+    all_pass("lapic_freq");
+}
+
+#[test]
+fn prioflow_does_what_its_scripts_say() {
+    all_pass("prioflow");
+}
+
+#[test]
+fn vtsn_does_what_its_scripts_say() {
+    all_pass("vtsn");
+}
+
+#[test]
+fn each_module_with_scripts_has_a_test() {
+    let folders = std::fs::read_dir(repository().join("tests/kernel")).unwrap();
+    let mut modules: Vec<_> = folders.map(|folder| folder.unwrap().file_name()).collect();
+    modules.sort();
+    assert_eq!(modules, ["lapic_freq", "prioflow", "vtsn"]);
 }
 
 /// Where much differs by version of the kernel: calls, hooks, tracepoints.

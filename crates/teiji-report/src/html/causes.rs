@@ -286,15 +286,16 @@ fn timeline(flow: &MemberFlow, frame: &FramePath, colours: &Colours, out: &mut S
         let _ =
             writeln!(out, "<p class=\"note\">{left_out} lanes with little time are left out.</p>");
     }
-    way(frame, colours, out);
+    ordered(frame, colours, out);
     let _ = writeln!(out, "</figure>");
 }
 
 /// The frame's parts in order, those above the median of their cause marked.
-fn way(frame: &FramePath, colours: &Colours, out: &mut String) {
+fn ordered(frame: &FramePath, colours: &Colours, out: &mut String) {
+    let (parts, note) = topics::causes::way(frame, GLYPHS);
     let _ = write!(out, "<ol class=\"way\">");
-    let longest = frame.parts.iter().map(|part| part.above_median_ps).max().unwrap_or(0);
-    for part in &frame.parts {
+    let longest = parts.iter().map(|part| part.above_median_ps).max().unwrap_or(0);
+    for part in &parts {
         let class =
             if longest > 0 && part.above_median_ps == longest { " class=\"longest\"" } else { "" };
         let above = match part.above_median_ps {
@@ -310,4 +311,7 @@ fn way(frame: &FramePath, colours: &Colours, out: &mut String) {
         );
     }
     let _ = writeln!(out, "</ol>");
+    if let Some(note) = note {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&note));
+    }
 }

@@ -6,7 +6,7 @@ use teiji_why::document::MemberFlow;
 use teiji_why::summary::{FlowCauses, FramePath};
 
 use crate::block::Body;
-use crate::topics::causes::{block, microseconds, stretch, unseen};
+use crate::topics::causes::{block, microseconds, stretch, unseen, way};
 use crate::units::{Glyphs, count};
 
 /// Causes in a table: those with the largest maxima.
@@ -88,7 +88,8 @@ fn one_frame(
         glyphs.micro,
         microseconds(above, glyphs)
     );
-    for part in &frame.parts {
+    let (parts, note) = way(frame, glyphs);
+    for part in &parts {
         let above = match part.above_median_ps {
             0 => String::new(),
             more if more > 0 => format!("+{}", microseconds(more, glyphs)),
@@ -101,12 +102,15 @@ fn one_frame(
             part.cause
         );
     }
+    if let Some(note) = note {
+        let _ = writeln!(text, "    {note}");
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use teiji_why::document::{Spans, Tracing};
-    use teiji_why::summary::{CauseRow, Spread};
+    use teiji_why::summary::{CauseRow, Part, Spread};
 
     use super::*;
 
@@ -156,6 +160,34 @@ normal seed 1, cycle: 90 frames, from the expiry of the sender's timer to the dr
                         75.587 us (of 90) while the kernel was traced.
 ";
         assert_eq!(causes(&traced(90), &Glyphs::ASCII), expected);
+    }
+
+    #[test]
+    fn a_path_of_many_parts_is_shown_by_cause() {
+        let mut found = traced(1);
+        let part = |cause: &str, time_us: i64| Part {
+            cause: cause.to_owned(),
+            time_ps: time_us * 1_000_000,
+            above_median_ps: 0,
+        };
+        let mut show = |pairs| {
+            let parts = (0..pairs).flat_map(|_| [part("interrupts", 1), part("the sender", 3)]);
+            found.causes.shown = vec![FramePath {
+                seq: 7,
+                whole_ps: pairs * 4_000_000,
+                parts: parts.collect(),
+                activity: Vec::new(),
+            }];
+            let text = causes(&found, &Glyphs::ASCII);
+            text.split_once("\n  cycle:7 ").unwrap().1.to_owned()
+        };
+        assert_eq!(show(30).lines().count(), 61);
+        let expected = " 124.000 us, 99.000 above the median
+       93.000             the sender
+       31.000             interrupts
+    62 parts; those of a cause are together (teiji why --json has them in order)
+";
+        assert_eq!(show(31), expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What delayed the frames of a flow, by `teiji why`: the time of each cause, and what tracing costs.
 
 use teiji_why::document::{MemberFlow, Spans, Tracing};
-use teiji_why::summary::Spread;
+use teiji_why::summary::{FramePath, Part, Spread};
 
 use crate::block::{Block, Table, or_none};
 use crate::units::{Glyphs, count, number};
@@ -70,5 +70,35 @@ fn cost(tracing: &Tracing, round_trips: bool, glyphs: &Glyphs) -> String {
         if round_trips { "round trips were over" } else { "frames were handed over" },
         within(&tracing.untraced),
         within(&tracing.traced)
+    )
+}
+
+/// Parts of a frame's path that people follow in order.
+const MOST_PARTS: usize = 60;
+
+/// What is shown of a frame's path: its parts in order, or those of a cause together, the longest first, with a
+/// note that says so.
+pub fn way(frame: &FramePath, glyphs: &Glyphs) -> (Vec<Part>, Option<String>) {
+    let parts = &frame.parts;
+    if parts.len() <= MOST_PARTS {
+        return (parts.clone(), None);
+    }
+    let mut causes: Vec<Part> = Vec::new();
+    for part in parts {
+        match causes.iter_mut().find(|one| one.cause == part.cause) {
+            Some(one) => {
+                one.time_ps += part.time_ps;
+                one.above_median_ps += part.above_median_ps;
+            }
+            None => causes.push(part.clone()),
+        }
+    }
+    causes.sort_by_key(|one| std::cmp::Reverse(one.time_ps));
+    let count = count(parts.len() as u64, glyphs);
+    (
+        causes,
+        Some(format!(
+            "{count} parts; those of a cause are together (teiji why --json has them in order)"
+        )),
     )
 }
