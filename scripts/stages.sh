@@ -355,8 +355,8 @@ kernel_scripts() {
     done
 }
 
-# start_kernel_scripts KERNEL…: starts what has not passed; where that will be said is in stamps, what it
-# runs in groups.
+# start_kernel_scripts KERNEL…: starts the groups of scripts that have not passed. Of each group, stamps has the
+# file that it leaves if it passes, and groups its command. For kernel_scripts.
 start_kernel_scripts() {
     local kernel module stamp index name
     for kernel in "$@"; do

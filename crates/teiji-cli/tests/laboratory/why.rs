@@ -18,8 +18,13 @@ fn run_and_ask(out: &Path, frames: i64, more: &[&str]) -> Vec<Value> {
     let set = ["--set", &frames, "--seed", "1", "--out", out_dir];
     let run = teiji(&[&["run", file.to_str().unwrap()], &set[..], more].concat());
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    ask(out, &["--worst", "10000"])
+}
+
+/// `teiji why` of the only run below `out`.
+fn ask(out: &Path, more: &[&str]) -> Vec<Value> {
     let latest = out.join("latest");
-    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "10000"]);
+    let why = teiji(&[&["why", latest.to_str().unwrap(), "--json"], more].concat());
     assert_eq!(why.code, 0, "{}{}", why.out, why.err);
     serde_json::from_str(&why.out).unwrap()
 }
@@ -139,10 +144,7 @@ fn round_trips_have_paths_within_what_was_measured() {
         ["--set", "cases.rtt-none.round-trips.ask.count=40", "--case", "rtt-none", "--out", out];
     let run = teiji(&[&["run", file.to_str().unwrap()], &set[..]].concat());
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    let latest = dir.path().join("latest");
-    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "1000"]);
-    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
-    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let found = ask(dir.path(), &["--worst", "1000"]);
     let [ask] = &found[..] else { panic!("{found:?}") };
     is_exact(ask, 40);
     let causes = ask["causes"].to_string();
@@ -200,10 +202,7 @@ fn delays_that_a_module_plants_are_named_with_function_thread_duration_and_insta
     let words = ["--source", module.to_str().unwrap(), "--out", dir.path().to_str().unwrap()];
     let run = teiji(&[&["run", file.to_str().unwrap()], &words[..]].concat());
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    let latest = dir.path().join("latest");
-    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "3000"]);
-    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
-    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let found = ask(dir.path(), &["--worst", "3000"]);
     let [cycle] = &found[..] else { panic!("{found:?}") };
     is_exact(cycle, 2_500);
     // Of each frame that a cause delays: its number, how long, and the end after the timer expired.
@@ -261,10 +260,7 @@ fn a_lock_is_found_with_its_owner_and_so_is_a_thread_of_higher_priority() {
     let out = dir.path().to_str().unwrap();
     let run = teiji(&["run", file.to_str().unwrap(), "--out", out]);
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    let latest = dir.path().join("latest");
-    let why = teiji(&["why", latest.to_str().unwrap(), "--json", "--worst", "1000"]);
-    assert_eq!(why.code, 0, "{}{}", why.out, why.err);
-    let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+    let found = ask(dir.path(), &["--worst", "1000"]);
     let [low, high] = &found[..] else { panic!("{found:?}") };
     let longest = |flow: &Value, cause: &str| {
         is_exact(flow, 1_000);
@@ -297,17 +293,13 @@ fn the_allocator_s_delay_of_round_trips_is_found() {
             ["run", file.to_str().unwrap(), "--case", "long", "--seeds", seeds, "--out", out];
         let run = teiji(&words);
         assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-        let latest = dir.path().join("latest");
-        let latest = latest.to_str().unwrap();
         let summary = summary(dir.path());
         let members = summary["cases"][0]["members"].as_array().unwrap();
         let is_long = |member: &&Value| {
             number(&member["round_trips"]["ask"]["round_trip"], "max_ns") > LONG_NS
         };
         for member in members.iter().filter(is_long) {
-            let why = teiji(&["why", latest, "--seed", &member["seed"].to_string(), "--json"]);
-            assert_eq!(why.code, 0, "{}{}", why.out, why.err);
-            let found: Vec<Value> = serde_json::from_str(&why.out).unwrap();
+            let found = ask(dir.path(), &["--seed", &member["seed"].to_string()]);
             let round_trips = found.iter().find(|one| one["round_trips"] == true).unwrap();
             let of_allocator = round_trips["causes"].as_array().unwrap().iter().find(|one| {
                 let cause = one["cause"].as_str().unwrap();
