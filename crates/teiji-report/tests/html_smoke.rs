@@ -83,6 +83,30 @@ fn an_address_shows_its_frame_in_the_chart() {
     }
 }
 
+/// The name of a cause may be longer than the page is wide.
+#[test]
+fn the_figures_of_causes_with_long_names_are_on_the_page() {
+    const NAME: &str = "the &lt;BH&gt; lock";
+    const MEASURE: &str = "<script>addEventListener('load', () => {
+        const table = document.querySelector('#causes .wide');
+        document.documentElement.dataset.hidden = table.scrollWidth - table.clientWidth;
+    });</script></body>";
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("report.html");
+    let page = page();
+    assert!(page.contains(NAME));
+    let page = page.replace(NAME, &"interrupt pending until a function ".repeat(8));
+    std::fs::write(&path, page.replace("</body>", MEASURE)).unwrap();
+    let url = format!("file://{}", path.display());
+    let Some(output) = chromium(scratch.path(), &url, &["--dump-dom"]) else {
+        println!("SKIP the_figures_of_causes_with_long_names_are_on_the_page: chromium is missing");
+        return;
+    };
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let root = dom.find("<html").and_then(|at| dom[at..].split('>').next()).unwrap_or("");
+    assert!(root.contains("data-hidden=\"0\""), "{root}");
+}
+
 #[test]
 fn a_browser_prints_the_page() {
     let scratch = tempfile::tempdir().unwrap();

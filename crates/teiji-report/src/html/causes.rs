@@ -187,7 +187,8 @@ fn table(table: &Table, colours: &Colours, out: &mut String) {
             0 => String::new(),
             _ => format!("<i class=\"swatch {}\"></i>", colours.class(&row.item)),
         };
-        let _ = write!(out, "<tr><th scope=\"row\">{swatch}{}</th>", text(&row.item));
+        let _ =
+            write!(out, "<tr><th scope=\"row\" class=\"words\">{swatch}{}</th>", text(&row.item));
         for cell in &row.cells {
             let _ = write!(out, "<td>{cell}</td>");
         }
