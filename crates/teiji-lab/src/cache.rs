@@ -12,16 +12,11 @@
 //! What is cached is used without touching the network; `refresh_*` asks again.
 
 mod debug_kernel;
-pub(crate) mod error;
+mod error;
 mod guest_packages;
-pub(crate) mod item;
 mod libraries;
-pub(crate) mod lock;
 mod modules;
-pub(crate) mod progress;
-pub(crate) mod space;
 mod status;
-pub(crate) mod store_error;
 #[cfg(test)]
 mod tests;
 
@@ -34,17 +29,15 @@ use crate::fetch::apt::Tools;
 use crate::fetch::{self, Archive, Fetcher};
 use crate::kernel::debug::DebugKernel;
 use crate::kernel::{DebianKernel, Kernel, KernelSpec};
-use crate::qemu_install::{self, Qemu};
+use crate::qemu_install::{self, Qemu, QemuError};
+use crate::store::item::{self, Found, Item, Unfinished};
+use crate::store::lock::{Filling, Lease};
 
+pub use crate::fetch::FetchError;
+pub use crate::store::space::available_bytes;
+pub use crate::store::{Package, Progress, Step, StoreError};
 pub use error::CacheError;
-pub use item::Package;
-pub use progress::{Progress, Step};
-pub use space::available_bytes;
 pub use status::{Cached, Clean, Cleaned, Health, Kind};
-pub use store_error::StoreError;
-
-use item::{Found, Item, Unfinished};
-use lock::{Filling, Lease};
 
 /// The cache folder, open.
 #[derive(Debug)]
@@ -237,7 +230,7 @@ impl Cache {
         ));
         let mut fetcher = Fetcher::new(&self.tools, &self.dir);
         let archives = fetcher.download_closure(origin, &suite, package, progress)?;
-        let first = archives.first().ok_or_else(|| CacheError::Qemu {
+        let first = archives.first().ok_or_else(|| QemuError {
             found: why_not.to_owned(),
             advice: format!(
                 "{package} is installed but does not do: repair it with your system's packages"
@@ -249,9 +242,9 @@ impl Cache {
         drop_documentation(&unfinished.root())?;
         keep_machines(&unfinished.root())?;
         let item = self.store(Kind::Qemu, unfinished, &id, name, &archives)?;
-        open(&item).map_err(|found| CacheError::Qemu {
-            found,
-            advice: format!("install {package} with your system's packages"),
+        open(&item).map_err(|found| {
+            let advice = format!("install {package} with your system's packages");
+            QemuError { found, advice }.into()
         })
     }
 

@@ -1,6 +1,7 @@
 //! Gets Debian's packages and unpacks them below a folder; nothing is ever installed.
 
 pub(crate) mod apt;
+mod error;
 pub(crate) mod sources;
 mod stanza;
 
@@ -10,13 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::cache::Package;
-use crate::cache::error::CacheError;
-use crate::cache::item;
-use crate::cache::progress::{Progress, Step};
-use crate::cache::space;
-use crate::cache::store_error::StoreError;
 use crate::kernel::DebianKernel;
+use crate::store::{Package, Progress, Step, StoreError, item, space};
+
+pub use error::FetchError;
 
 use apt::{Apt, Remote, Tools};
 use sources::{KERNEL_RELEASES, Origin};
@@ -77,7 +75,7 @@ impl Fetcher {
     }
 
     /// apt for `origin`, with today's index.
-    fn apt(&mut self, origin: Origin, progress: &mut dyn Progress) -> Result<&Apt, CacheError> {
+    fn apt(&mut self, origin: Origin, progress: &mut dyn Progress) -> Result<&Apt, FetchError> {
         if let Entry::Vacant(vacant) = self.updated.entry(origin) {
             let apt = Apt::new(&self.tools, &self.cache_dir, origin)?;
             apt.update(progress)?;
@@ -91,7 +89,7 @@ impl Fetcher {
         &mut self,
         kernel: &DebianKernel,
         progress: &mut dyn Progress,
-    ) -> Result<Resolved, CacheError> {
+    ) -> Result<Resolved, FetchError> {
         let mut known = Vec::new();
         let mut fitting: Vec<(Origin, Stanza)> = Vec::new();
         for release in KERNEL_RELEASES {
@@ -128,7 +126,7 @@ impl Fetcher {
         known.retain(|package| package.starts_with("linux-image-"));
         known.sort();
         known.dedup();
-        Err(CacheError::NotPackaged {
+        Err(FetchError::NotPackaged {
             what: format!("kernel {kernel}"),
             known: format!("its metapackages lead to {}", known.join(", ")),
         })
@@ -143,7 +141,7 @@ impl Fetcher {
         version: &str,
         arch: Arch,
         progress: &mut dyn Progress,
-    ) -> Result<HeaderPackages, CacheError> {
+    ) -> Result<HeaderPackages, FetchError> {
         let name = format!("linux-headers-{kernel}");
         for release in KERNEL_RELEASES {
             let origin = Origin { release, arch };
@@ -167,7 +165,7 @@ impl Fetcher {
                 kbuild: kbuild.map(|found| resolved(found, here)),
             });
         }
-        Err(CacheError::NotPackaged {
+        Err(FetchError::NotPackaged {
             what: format!("{name} {version}"),
             known: "it has a newer kernel by now; `teiji lab fetch --kernel …` takes that one"
                 .into(),
@@ -180,14 +178,14 @@ impl Fetcher {
         name: &str,
         arch: Arch,
         progress: &mut dyn Progress,
-    ) -> Result<Resolved, CacheError> {
+    ) -> Result<Resolved, FetchError> {
         for release in KERNEL_RELEASES {
             let origin = Origin { release, arch };
             if let Some(found) = self.apt(origin, progress)?.show(&[name.to_owned()])?.first() {
                 return Ok(resolved(found, origin));
             }
         }
-        Err(CacheError::NotPackaged {
+        Err(FetchError::NotPackaged {
             what: format!("package {name}"),
             known: "check the name on packages.debian.org".into(),
         })
@@ -199,7 +197,7 @@ impl Fetcher {
         &mut self,
         wanted: &Resolved,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         let exact = |name: &String| format!("{name}={}", wanted.version);
         let names: Vec<_> = std::iter::once(&wanted.name).chain(&wanted.parts).map(exact).collect();
         let args: Vec<_> =
@@ -225,7 +223,7 @@ impl Fetcher {
         suite: &str,
         name: &str,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         let args = ["-t", suite, "install", name];
         let mut archives = self.get(origin, name, &args, 0, progress)?;
         archives.sort_by_key(|archive| archive.package.name != name);
@@ -238,10 +236,10 @@ impl Fetcher {
         origin: Origin,
         names: &[&str],
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         for name in names {
             if self.apt(origin, progress)?.show(&[(*name).to_owned()])?.is_empty() {
-                return Err(CacheError::NotPackaged {
+                return Err(FetchError::NotPackaged {
                     what: format!("package {name}"),
                     known: format!(
                         "the guest's programs come from Debian {}",
@@ -259,7 +257,7 @@ impl Fetcher {
         &mut self,
         name: &str,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         for release in KERNEL_RELEASES {
             let here = Origin { release, arch: Arch::of_this_program() };
             if self.apt(here, progress)?.show(&[name.to_owned()])?.is_empty() {
@@ -269,7 +267,7 @@ impl Fetcher {
             archives.sort_by_key(|archive| archive.package.name != name);
             return Ok(archives);
         }
-        Err(CacheError::NotPackaged {
+        Err(FetchError::NotPackaged {
             what: format!("compiler {name}"),
             known: "install it, or a newer gcc, by hand".into(),
         })
@@ -281,7 +279,7 @@ impl Fetcher {
         &mut self,
         kbuild: &Resolved,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         let exact = format!("{}={}", kbuild.name, kbuild.version);
         let what = format!("libraries of {}", kbuild.name);
         let mut archives = self.get_whole(kbuild.origin, &what, &[&exact], progress)?;
@@ -296,7 +294,7 @@ impl Fetcher {
         what: &str,
         names: &[&str],
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         let codename = origin.release.codename;
         let args = ["-o", "Dir::State::status=/dev/null", "-t", codename, "install"];
         self.get(origin, what, &[&args, names].concat(), 0, progress)
@@ -311,9 +309,9 @@ impl Fetcher {
         args: &[&str],
         installed_bytes: u64,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         match self.get_once(origin, name, args, installed_bytes, progress) {
-            Err(CacheError::MirrorChanging { .. }) => {
+            Err(FetchError::MirrorChanging { .. }) => {
                 self.tools.wait_for_mirror(progress);
                 self.updated.remove(&origin);
                 self.get_once(origin, name, args, installed_bytes, progress)
@@ -329,7 +327,7 @@ impl Fetcher {
         args: &[&str],
         installed_bytes: u64,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Archive>, CacheError> {
+    ) -> Result<Vec<Archive>, FetchError> {
         let cache_dir = self.cache_dir.clone();
         let what = format!("fetch {name}");
         let apt = self.apt(origin, progress)?;
@@ -356,7 +354,7 @@ impl Fetcher {
         archives: &[A],
         root: &Path,
         progress: &mut dyn Progress,
-    ) -> Result<(), CacheError> {
+    ) -> Result<(), FetchError> {
         let Some(first) = archives.first() else { return Ok(()) };
         let first = &first.borrow().package.name;
         let what = match archives.len() {
@@ -372,13 +370,13 @@ impl Fetcher {
         Ok(())
     }
 
-    fn unpack_one(&self, what: &str, archive: &Archive, root: &Path) -> Result<(), CacheError> {
+    fn unpack_one(&self, what: &str, archive: &Archive, root: &Path) -> Result<(), FetchError> {
         let unpacked = self.tools.output("dpkg-deb", |c| {
             c.arg("--extract").arg(&archive.path).arg(root);
         });
         match unpacked {
             Ok(_) => Ok(()),
-            Err(CacheError::Tool { message, .. }) if message.contains("No space left") => {
+            Err(FetchError::Tool { message, .. }) if message.contains("No space left") => {
                 Err(StoreError::Full { what: what.to_owned(), path: root.to_owned() }.into())
             }
             Err(error) => {
@@ -425,13 +423,13 @@ fn resolved(stanza: &Stanza, origin: Origin) -> Resolved {
 }
 
 /// The downloaded file of `remote`, if its digest is the signed one: `name_version_arch.deb`, `%3a` for a colon.
-fn archive(archives: &Path, remote: &Remote) -> Result<Archive, CacheError> {
+fn archive(archives: &Path, remote: &Remote) -> Result<Archive, FetchError> {
     let path = archives.join(&remote.file);
-    let sha256 = item::sha256_of(&path).map_err(|e| CacheError::io("read", &path, e))?;
+    let sha256 = item::sha256_of(&path).map_err(|e| FetchError::io("read", &path, e))?;
     if sha256 != remote.sha256 {
         item::remove(&path)?;
         let message = format!("{} has digest {sha256} instead of {}", remote.file, remote.sha256);
-        return Err(CacheError::MirrorChanging { message });
+        return Err(FetchError::MirrorChanging { message });
     }
     let mut parts = remote.file.split('_');
     let name = parts.next().unwrap_or_default().to_owned();

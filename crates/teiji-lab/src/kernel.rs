@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::arch::Arch;
-use crate::cache::item::{self, Package};
-use crate::cache::lock::Lease;
+use crate::store::item::{self, Package};
+use crate::store::lock::Lease;
 
 pub use build::{BuildError, Strictness};
 pub use headers::Headers;

@@ -11,7 +11,7 @@
 //! * [`guest`] – what `teiji` does as the guest's init,
 //! * [`boards`] – guests that people reach by SSH,
 //! * [`suite`] – test scripts for kernel modules, and the judgement of their kernel,
-//! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`) and checked at every use,
+//! * [`cache`] – kernels, QEMU and packages, fetched once (`fetch`), kept in a folder (`store`) and checked at every use,
 //! * [`kernel`] – an image and its modules,
 //! * [`qemu_install`] – the QEMU that fits,
 //! * [`recorder`] – what the guest's kernel does, step by step.
@@ -39,5 +39,6 @@ pub mod protocol;
 pub mod qemu_install;
 mod qemu_version;
 pub mod recorder;
+mod store;
 pub mod suite;
 pub mod vm;

@@ -7,16 +7,25 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::arch::Arch;
-use crate::cache::error::CacheError;
-use crate::cache::lock::Lease;
 use crate::fetch::apt::Tools;
 use crate::fetch::sources::{self, BOOKWORM, Origin, TRIXIE};
 pub use crate::qemu_version::{MINIMUM, QemuVersion};
+use crate::store::lock::Lease;
 
 /// The NICs that experiments may name.
 const DEVICES: [&str; 3] = ["e1000e", "igb", "rtl8139"];
 /// Where Debian's packages put folders of libraries; those of Debian 12 use both.
 const LIBRARIES: [&str; 2] = ["usr/lib", "lib"];
+
+/// No QEMU of the system fits, and none can be fetched.
+#[derive(Debug, thiserror::Error)]
+#[error("no fitting QEMU: {found}; {advice}")]
+pub struct QemuError {
+    /// What was found, and why it does not fit.
+    pub found: String,
+    /// The next step.
+    pub advice: String,
+}
 
 /// A QEMU that starts and has the NICs.
 #[derive(Debug, Clone)]
@@ -128,7 +137,7 @@ pub(crate) fn private_source(
     arch: Arch,
     found: &str,
     tools: &Tools,
-) -> Result<(Origin, String), CacheError> {
+) -> Result<(Origin, String), QemuError> {
     let os = fs::read_to_string("/etc/os-release").unwrap_or_default();
     choose_source(arch, found, &os, tools.dir.is_some())
 }
@@ -138,7 +147,7 @@ fn choose_source(
     found: &str,
     os_release: &str,
     any_system: bool,
-) -> Result<(Origin, String), CacheError> {
+) -> Result<(Origin, String), QemuError> {
     let value = |key| sources::os_release(os_release, key);
     let here = |release| Origin { release, arch: Arch::of_this_program() };
     match (value("ID"), value("VERSION_ID")) {
@@ -149,7 +158,7 @@ fn choose_source(
             Ok((here(BOOKWORM), format!("{}-backports", BOOKWORM.codename)))
         }
         _ if any_system => Ok((here(BOOKWORM), format!("{}-backports", BOOKWORM.codename))),
-        _ => Err(CacheError::Qemu {
+        _ => Err(QemuError {
             found: found.to_owned(),
             advice: format!(
                 "install {} {MINIMUM} or newer with {}'s packages (private copies are \

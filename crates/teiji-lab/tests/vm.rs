@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use teiji_experiment::InstructionTime;
 use teiji_lab::arch::Arch;
-use teiji_lab::cache::{Cache, CacheError};
+use teiji_lab::cache::{Cache, CacheError, FetchError};
 use teiji_lab::initramfs::Initramfs;
 use teiji_lab::kernel::{Kernel, KernelSpec};
 use teiji_lab::machine::{Clock, Console, MachineSpec};
@@ -87,9 +87,11 @@ fn bench() -> Option<Bench> {
     match Bench::new() {
         Ok(bench) => Some(bench),
         Err(
-            why @ (CacheError::NoNetwork { .. }
-            | CacheError::NotDebian { .. }
-            | CacheError::NoKeyring { .. }),
+            why @ CacheError::Fetch(
+                FetchError::NoNetwork { .. }
+                | FetchError::NotDebian { .. }
+                | FetchError::NoKeyring { .. },
+            ),
         ) => {
             println!("SKIP: no laboratory: {why}");
             None

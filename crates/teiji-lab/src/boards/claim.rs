@@ -5,8 +5,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::store::lock;
+
 use super::error::BoardError;
-use crate::cache::lock;
 
 /// Held until it is dropped, or the process ends in whatever way.
 #[derive(Debug)]

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::store::StoreError;
+
 use super::name::Name;
-use crate::cache::StoreError;
 
 /// See the variants.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,13 @@
 use crate::arch::Arch;
 use crate::fetch::{self, Fetcher};
 use crate::kernel::debug::{BUILD_BYTES, DebugKernel, SOURCE_PACKAGE};
+use crate::store::item::{self, Found, Item, Unfinished};
+use crate::store::lock::Filling;
+use crate::store::{Progress, space};
 
 use super::error::CacheError;
-use super::item::{self, Found, Item, Unfinished};
-use super::lock::Filling;
-use super::progress::Progress;
 use super::status::Kind;
-use super::{Cache, Freshness, space};
+use super::{Cache, Freshness};
 
 impl Cache {
     /// The item of a debug kernel, built now if it is not cached. `Today` builds again

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use crate::arch::Arch;
 use crate::fetch::sources::{KERNEL_RELEASES, Origin};
 use crate::fetch::{self, Archive, Fetcher};
+use crate::store::item::{self, Unfinished};
+use crate::store::lock::Filling;
+use crate::store::{Progress, StoreError};
 
 use super::error::CacheError;
-use super::item::{self, Unfinished};
 use super::libraries;
-use super::lock::Filling;
-use super::progress::Progress;
 use super::status::Kind;
-use super::store_error::StoreError;
 use super::{Cache, Freshness};
 
 /// Tells these items from packages unpacked without their libraries.

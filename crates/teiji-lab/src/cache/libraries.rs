@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
 use crate::elf::Needs;
-
-use super::item;
-use super::store_error::StoreError;
+use crate::store::{StoreError, item};
 
 /// Where Debian keeps libraries; those of one architecture in a folder of its own there.
 const LIBRARY_FOLDERS: [&str; 2] = ["lib", "usr/lib"];

@@ -10,12 +10,12 @@ use crate::fetch::{self, Fetcher, HeaderPackages};
 use crate::kernel::build::{self, Build, Compiler};
 use crate::kernel::toolchain::{self, Toolchain};
 use crate::kernel::{BuildError, Headers, Kernel, ModuleSource, Strictness, headers};
+use crate::store::Progress;
+use crate::store::item::{self, Item, Package, Unfinished};
+use crate::store::lock::Filling;
 
 use super::error::CacheError;
-use super::item::{self, Item, Package, Unfinished};
 use super::libraries;
-use super::lock::Filling;
-use super::progress::Progress;
 use super::status::Kind;
 use super::{Cache, Freshness};
 

@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::store::Progress;
+use crate::store::item::{self, Item, Package};
+use crate::store::lock::{Filling, Lease};
+
 use super::Cache;
 use super::error::CacheError;
-use super::item::{self, Item, Package};
-use super::lock::{Filling, Lease};
-use super::progress::Progress;
 
 /// What an item is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

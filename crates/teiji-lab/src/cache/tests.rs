@@ -259,53 +259,54 @@ fn a_newer_kernel_is_used_after_refresh_only_and_clean_removes_the_old_one() {
 
 #[test]
 fn every_failure_of_the_server_has_its_own_sentence_and_leaves_nothing_half() {
-    type Case = (&'static str, fn(&CacheError) -> bool);
+    type Case = (&'static str, fn(&FetchError) -> bool);
     let Some(server) = Server::start() else { return };
     server.serve_kernel("6.12.5-rt-amd64");
     let dir = tempfile::tempdir().unwrap();
     let cases: [Case; 11] = [
         ("W: Failed to fetch http://h/x  Temporary failure resolving 'h'", |e| {
-            matches!(e, CacheError::NoNetwork { .. })
+            matches!(e, FetchError::NoNetwork { .. })
         }),
         ("E: Failed to fetch http://h/x  Could not connect to h:80", |e| {
-            matches!(e, CacheError::NoNetwork { .. })
+            matches!(e, FetchError::NoNetwork { .. })
         }),
         ("E: Write error - write (28: No space left on device)", |e| {
-            matches!(e, CacheError::Store(StoreError::Full { .. }))
+            matches!(e, FetchError::Store(StoreError::Full { .. }))
         }),
         ("E: The repository 'http://h bookworm InRelease' is not signed.", |e| {
-            matches!(e, CacheError::Untrusted { .. })
+            matches!(e, FetchError::Untrusted { .. })
         }),
         ("E: Release file for http://h is not valid yet (invalid for another 3d)", |e| {
-            matches!(e, CacheError::Untrusted { .. })
+            matches!(e, FetchError::Untrusted { .. })
         }),
         ("E: Failed to fetch http://h/x  Hash Sum mismatch", |e| {
-            matches!(e, CacheError::MirrorChanging { .. })
+            matches!(e, FetchError::MirrorChanging { .. })
         }),
         ("E: Failed to fetch http://h/x.deb  404  Not Found [IP: 192.0.2.1 80]", |e| {
-            matches!(e, CacheError::MirrorChanging { .. })
+            matches!(e, FetchError::MirrorChanging { .. })
         }),
         ("E: Failed to fetch http://h/x  403  Forbidden [IP: 192.0.2.1 3128]", |e| {
-            matches!(e, CacheError::Refused { .. })
+            matches!(e, FetchError::Refused { .. })
         }),
         (
             "E: Failed to fetch http://h/x  Invalid response from proxy: HTTP/1.1 407 Proxy \
              Authentication Required",
-            |e| matches!(e, CacheError::Refused { .. }),
+            |e| matches!(e, FetchError::Refused { .. }),
         ),
         (
             "E: Failed to fetch https://h/x  Certificate verification failed: The certificate is \
              NOT trusted. Could not handshake: Error in the certificate verification.",
-            |e| matches!(e, CacheError::Certificate { .. }),
+            |e| matches!(e, FetchError::Certificate { .. }),
         ),
         (
             "E: something nobody foresaw",
-            |e| matches!(e, CacheError::Tool { message, .. } if message == "something nobody foresaw"),
+            |e| matches!(e, FetchError::Tool { message, .. } if message == "something nobody foresaw"),
         ),
     ];
     for (words, expected) in cases {
         server.fail(words);
         let why = server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap_err();
+        let CacheError::Fetch(why) = why else { panic!("{words}: {why:?}") };
         assert!(expected(&why), "{words}: {why:?}");
         assert!(!why.to_string().contains('\n'), "{why}");
         assert_eq!(server.cache(dir.path()).status().unwrap(), []);
@@ -339,7 +340,7 @@ fn where_only_the_index_of_security_updates_stays_out_of_date_it_is_done_without
     let dir = tempfile::tempdir().unwrap();
     complaint("bookworm");
     let why = server.cache(dir.path()).kernel(&KernelSpec::default(), &mut ()).unwrap_err();
-    assert!(matches!(why, CacheError::MirrorChanging { .. }), "{why}");
+    assert!(matches!(why, CacheError::Fetch(FetchError::MirrorChanging { .. })), "{why}");
     complaint("bookworm-security");
     let mut progress = RecordedProgress::default();
     server.cache(dir.path()).kernel(&KernelSpec::default(), &mut progress).unwrap();
@@ -354,7 +355,7 @@ fn a_download_that_is_not_what_the_index_signed_is_never_unpacked() {
     let dir = tempfile::tempdir().unwrap();
     let cache = server.cache(dir.path());
     let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
-    assert!(matches!(why, CacheError::MirrorChanging { .. }), "{why}");
+    assert!(matches!(why, CacheError::Fetch(FetchError::MirrorChanging { .. })), "{why}");
     assert_eq!(cache.status().unwrap(), []);
 
     // A damaged left-over of the right size does not stand in the way (apt would take it).
@@ -377,7 +378,7 @@ fn an_apt_without_output_is_ended() {
     cache.tools.silence_limit = Duration::from_millis(300);
     let started = Instant::now();
     let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
-    assert!(matches!(why, CacheError::Silent { .. }), "{why}");
+    assert!(matches!(why, CacheError::Fetch(FetchError::Silent { .. })), "{why}");
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
@@ -391,7 +392,7 @@ fn a_broken_package_is_thrown_away_and_the_next_try_works() {
     let dir = tempfile::tempdir().unwrap();
     let cache = server.cache(dir.path());
     let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
-    assert!(matches!(why, CacheError::Tool { .. }), "{why}");
+    assert!(matches!(why, CacheError::Fetch(FetchError::Tool { .. })), "{why}");
     assert_eq!(fs::read_dir(dir.path().join("kernels")).unwrap().count(), 0);
     fs::write(&deb, whole).unwrap();
     cache.kernel(&KernelSpec::default(), &mut ()).unwrap();
@@ -419,7 +420,7 @@ fn without_apt_the_machine_is_reported_as_not_debian_like() {
     let mut cache = Cache::open_at(dir.path()).unwrap();
     cache.tools.dir = Some(empty.path().to_owned());
     let why = cache.kernel(&KernelSpec::default(), &mut ()).unwrap_err();
-    assert!(matches!(why, CacheError::NotDebian { .. }), "{why}");
+    assert!(matches!(why, CacheError::Fetch(FetchError::NotDebian { .. })), "{why}");
     assert!(why.to_string().contains("--kernel"), "{why}");
 }
 
@@ -431,7 +432,7 @@ fn a_package_gives_its_unpacked_files() {
     let root = server.cache(dir.path()).package("busybox-static", Arch::X86_64, &mut ()).unwrap();
     assert_eq!(fs::read(root.join("bin/busybox")).unwrap(), b"#!");
     let why = server.cache(dir.path()).package("nonesuch", Arch::X86_64, &mut ()).unwrap_err();
-    assert!(matches!(why, CacheError::NotPackaged { .. }), "{why}");
+    assert!(matches!(why, CacheError::Fetch(FetchError::NotPackaged { .. })), "{why}");
 }
 
 /// A program that answers like QEMU of this version.
@@ -491,9 +492,11 @@ fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
     let root = match cache.package("busybox-static", Arch::X86_64, &mut ()) {
         Ok(root) => root,
         Err(
-            why @ (CacheError::NoNetwork { .. }
-            | CacheError::NotDebian { .. }
-            | CacheError::NoKeyring { .. }),
+            why @ CacheError::Fetch(
+                FetchError::NoNetwork { .. }
+                | FetchError::NotDebian { .. }
+                | FetchError::NoKeyring { .. },
+            ),
         ) => {
             println!("SKIP: {why}");
             return;

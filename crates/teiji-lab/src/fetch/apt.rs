@@ -11,12 +11,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::cache::error::CacheError;
-use crate::cache::item;
-use crate::cache::progress::{Progress, Step};
-use crate::cache::space;
-use crate::cache::store_error::StoreError;
+use crate::store::{Progress, Step, StoreError, item, space};
 
+use super::error::FetchError;
 use super::sources::{self, Mirror, Origin};
 use super::stanza::{self, Stanza};
 
@@ -71,7 +68,7 @@ impl Tools {
         &self,
         tool: &'static str,
         change: impl FnOnce(&mut Command),
-    ) -> Result<String, CacheError> {
+    ) -> Result<String, FetchError> {
         let mut command = self.command(tool);
         change(&mut command);
         let output = command.output().map_err(|e| start_error(tool, e))?;
@@ -82,22 +79,22 @@ impl Tools {
     }
 }
 
-fn start_error(tool: &'static str, error: std::io::Error) -> CacheError {
+fn start_error(tool: &'static str, error: std::io::Error) -> FetchError {
     if error.kind() == std::io::ErrorKind::NotFound {
-        CacheError::NotDebian { tool }
+        FetchError::NotDebian { tool }
     } else {
-        CacheError::io("run", Path::new(tool), error)
+        FetchError::io("run", Path::new(tool), error)
     }
 }
 
-fn tool_error(command: &Command, status: ExitStatus, stderr: &str) -> CacheError {
+fn tool_error(command: &Command, status: ExitStatus, stderr: &str) -> FetchError {
     let mut text = command.get_program().to_string_lossy().into_owned();
     for arg in command.get_args() {
         // Writing to a String cannot fail.
         let _ = write!(text, " {}", arg.to_string_lossy());
     }
     let message = first_complaint(stderr);
-    CacheError::Tool { command: text, status: status.to_string(), message }
+    FetchError::Tool { command: text, status: status.to_string(), message }
 }
 
 /// The most telling line of what apt or dpkg printed on standard error.
@@ -142,7 +139,7 @@ pub(crate) struct Apt {
 
 impl Apt {
     /// Prepares the folders; asks nobody yet.
-    pub(crate) fn new(tools: &Tools, cache_dir: &Path, origin: Origin) -> Result<Self, CacheError> {
+    pub(crate) fn new(tools: &Tools, cache_dir: &Path, origin: Origin) -> Result<Self, FetchError> {
         let Origin { release, arch } = origin;
         let dir = cache_dir.join("apt").join(format!("{}-{arch}", release.codename));
         for part in ["lists/partial", "archives/partial", "empty/partial", "state", "cache"] {
@@ -159,12 +156,12 @@ impl Apt {
     /// Fetches today's index: from the system's mirror, else from Debian's own; twice, if a
     /// mirror is being updated. Of an architecture that few use, the index of the security updates
     /// has been out of date for days: then it is done without these, and said.
-    pub(crate) fn update(&self, progress: &mut dyn Progress) -> Result<(), CacheError> {
+    pub(crate) fn update(&self, progress: &mut dyn Progress) -> Result<(), FetchError> {
         let first = self.update_once(true, progress);
-        let Err(CacheError::MirrorChanging { .. }) = first else { return first };
+        let Err(FetchError::MirrorChanging { .. }) = first else { return first };
         self.tools.wait_for_mirror(progress);
         let second = self.update_once(true, progress);
-        let Err(CacheError::MirrorChanging { message }) = &second else { return second };
+        let Err(FetchError::MirrorChanging { message }) = &second else { return second };
         let suite = self.origin.release.security();
         if !message.contains(&suite) {
             return second;
@@ -178,7 +175,7 @@ impl Apt {
     }
 
     /// With the index of the security updates, or without.
-    fn update_once(&self, security: bool, progress: &mut dyn Progress) -> Result<(), CacheError> {
+    fn update_once(&self, security: bool, progress: &mut dyn Progress) -> Result<(), FetchError> {
         space::require(&self.cache_dir, "the package index", INDEX_BYTES)?;
         let keyring = Path::new(sources::KEYRING);
         if self.tools.dir.is_none() && !keyring.exists() {
@@ -186,7 +183,7 @@ impl Apt {
             self.tools.output("apt-get", |c| {
                 c.arg("--version");
             })?;
-            return Err(CacheError::NoKeyring { path: keyring.to_owned() });
+            return Err(FetchError::NoKeyring { path: keyring.to_owned() });
         }
         let mut mirrors: Vec<_> = self.system_mirror().into_iter().collect();
         if !mirrors.contains(&Mirror::default()) {
@@ -212,9 +209,9 @@ impl Apt {
         first_error.map_or(Ok(()), Err)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), CacheError> {
+    fn write(&self, name: &str, text: &str) -> Result<(), FetchError> {
         let path = self.dir.join(name);
-        fs::write(&path, text).map_err(|e| CacheError::io("write", &path, e))
+        fs::write(&path, text).map_err(|e| FetchError::io("write", &path, e))
     }
 
     /// The mirror that the system uses, if it is a Debian; any failure means "none".
@@ -283,7 +280,7 @@ impl Apt {
     }
 
     /// Records of the packages, in all their versions; unknown names are left out.
-    pub(crate) fn show(&self, packages: &[String]) -> Result<Vec<Stanza>, CacheError> {
+    pub(crate) fn show(&self, packages: &[String]) -> Result<Vec<Stanza>, FetchError> {
         let mut stanzas = Vec::new();
         for package in packages {
             let text = self.tools.output("apt-cache", |c| {
@@ -293,7 +290,7 @@ impl Apt {
             match text {
                 Ok(text) => stanzas.extend(stanza::parse(&text)),
                 // "No packages found" is an answer, not a failure.
-                Err(CacheError::Tool { message, .. })
+                Err(FetchError::Tool { message, .. })
                     if message.contains("No packages found")
                         || message.contains("Unable to locate package") => {}
                 Err(error) => return Err(error),
@@ -304,7 +301,7 @@ impl Apt {
 
     /// All that `args` needs, also what lies in [`Apt::archives`] already: apt leaves
     /// that out of its answer, so it is asked with an empty folder in its place.
-    pub(crate) fn remotes(&self, what: &str, args: &[&str]) -> Result<Vec<Remote>, CacheError> {
+    pub(crate) fn remotes(&self, what: &str, args: &[&str]) -> Result<Vec<Remote>, FetchError> {
         let text = self
             .tools
             .output("apt-get", |c| {
@@ -327,7 +324,7 @@ impl Apt {
         args: &[&str],
         total_bytes: u64,
         progress: &mut dyn Progress,
-    ) -> Result<(), CacheError> {
+    ) -> Result<(), FetchError> {
         self.run(what, Some(total_bytes), progress, |c| {
             c.args(["-y", "--download-only"]).args(args);
         })
@@ -340,7 +337,7 @@ impl Apt {
         total_bytes: Option<u64>,
         progress: &mut dyn Progress,
         change: impl FnOnce(&mut Command),
-    ) -> Result<(), CacheError> {
+    ) -> Result<(), FetchError> {
         let mut command = self.tools.command("apt-get");
         self.private(&mut command);
         command.args(["-qq", "-o", "APT::Status-Fd=1"]);
@@ -379,7 +376,7 @@ impl Apt {
                     // It may have ended meanwhile; then there is nothing to kill.
                     let _ = child.kill();
                     let _ = child.wait();
-                    return Err(CacheError::Silent {
+                    return Err(FetchError::Silent {
                         what: what.strip_prefix("fetch ").unwrap_or(what).to_owned(),
                         seconds: self.tools.silence_limit.as_secs(),
                     });
@@ -388,7 +385,7 @@ impl Apt {
         }
         drop(reader);
         let status =
-            child.wait().map_err(|e| CacheError::io("wait for", Path::new("apt-get"), e))?;
+            child.wait().map_err(|e| FetchError::io("wait for", Path::new("apt-get"), e))?;
         let complaints = complaints.join().unwrap_or_default();
         if status.success() {
             progress.step(&Step { what, fraction: 1.0, total_bytes });
@@ -398,22 +395,22 @@ impl Apt {
     }
 
     /// Gives apt's usual failures their own variant, by its (untranslated) words.
-    fn explain(&self, what: &str, error: CacheError) -> CacheError {
-        let CacheError::Tool { message, .. } = &error else { return error };
+    fn explain(&self, what: &str, error: FetchError) -> FetchError {
+        let FetchError::Tool { message, .. } = &error else { return error };
         let what = what.strip_prefix("fetch ").unwrap_or(what).to_owned();
         let message = message.clone();
         let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
         // A certificate's failure is told as one of the connection, too: the narrower comes first.
         if has(&["certificate", "Certificate"]) {
-            CacheError::Certificate { what, message }
+            FetchError::Certificate { what, message }
         } else if has(&["No space left", "enough free space"]) {
             StoreError::Full { what, path: self.cache_dir.clone() }.into()
         } else if has(&["403 ", "407 ", "451 ", "Forbidden", "Proxy Authentication"]) {
-            CacheError::Refused { what, message }
+            FetchError::Refused { what, message }
         } else if has(&["resolv", "connect", "Connection", "timed out", "unreachable"]) {
-            CacheError::NoNetwork { what, message, dir: self.cache_dir.clone() }
+            FetchError::NoNetwork { what, message, dir: self.cache_dir.clone() }
         } else if has(&["not signed", "NO_PUBKEY", "signature", "GPG error", "not valid"]) {
-            CacheError::Untrusted { what, message }
+            FetchError::Untrusted { what, message }
         } else if has(&[
             "Hash Sum mismatch",
             "unexpected size",
@@ -421,7 +418,7 @@ impl Apt {
             "no longer has",
             "not found",
         ]) {
-            CacheError::MirrorChanging { message }
+            FetchError::MirrorChanging { message }
         } else {
             error
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::arch::Arch;
-use crate::cache::{Progress, Step};
+use crate::store::{Progress, Step};
 
 use super::headers::Headers;
 use super::source::ModuleSource;

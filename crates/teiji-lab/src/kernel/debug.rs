@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cache::{Progress, Step};
+use crate::store::{Progress, Step};
 
 use super::build::{BuildError, is_makes_own, telling};
 

@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::cache::item;
-use crate::cache::store_error::StoreError;
+use crate::store::{StoreError, item};
 
 /// The build folder of a kernel, as `make -C` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]

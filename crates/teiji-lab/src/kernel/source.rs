@@ -8,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::arch::Arch;
-use crate::cache::item;
+use crate::store::item;
 
 /// `kernel/` as it was when this program was built: path below it, contents.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/kernel_files.rs"));

@@ -10,9 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::cache::item;
-use crate::cache::store_error::StoreError;
 use crate::elf::Needs;
+use crate::store::{StoreError, item};
 
 /// Ending of the program behind a script.
 const BEHIND: &str = "elf";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::store_error::StoreError;
+use super::error::StoreError;
 
 /// Bytes in the megabyte that messages speak of.
 const MEGABYTE: u64 = 1_000_000;

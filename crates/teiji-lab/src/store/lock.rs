@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::error::StoreError;
 use super::progress::Progress;
-use super::store_error::StoreError;
 
 /// How long a lock is tried before somebody else is said to hold it: half a second in
 /// all. A process that is just being started holds all locks of its parent until it
@@ -124,7 +124,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::cache::progress::Step;
+    use crate::store::Step;
 
     #[derive(Default)]
     struct Notes(Vec<String>);

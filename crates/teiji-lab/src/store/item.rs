@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::store_error::StoreError;
+use super::error::StoreError;
 
 /// Version of the manifest's layout; another one is fetched again.
 const FORMAT: u32 = 1;
