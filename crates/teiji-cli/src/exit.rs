@@ -6,10 +6,12 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use teiji_lab::kernel::KernelError;
 use teiji_net::BindingError;
 use teiji_net::real_nic::Refusal;
 use teiji_record::RunFolderError;
 use teiji_run::{Ended, Interrupted, Mistake};
+use teiji_sys::interface::NoInterface;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,10 +94,18 @@ fn is_mistake(cause: &(dyn Error + 'static)) -> bool {
         use RunFolderError::{Missing, NoLatest, NotARun};
         matches!(error, Missing { .. } | NoLatest { .. } | NotARun { .. })
     });
-    let nic = cause
+    let taken = cause
         .downcast_ref::<Refusal>()
         .is_some_and(|refusal| !matches!(refusal, Refusal::Look { .. }));
-    run || nic || cause.is::<BindingError>() || cause.is::<Mistake>()
+    let kernel = cause.downcast_ref::<KernelError>().is_some_and(|error| {
+        use KernelError::{ModulesAlone, ModulesOfPackage, Name};
+        matches!(error, Name { .. } | ModulesAlone { .. } | ModulesOfPackage { .. })
+    });
+    run || taken
+        || kernel
+        || cause.is::<NoInterface>()
+        || cause.is::<BindingError>()
+        || cause.is::<Mistake>()
 }
 
 /// A file that the command line names and that cannot be read.

@@ -455,14 +455,14 @@ fn a_silent_peer_is_counted_and_reported() {
 #[test]
 fn talk_and_listen_refuse_what_cannot_be() {
     for (code, arguments, words) in [
-        (1, &["talk", "nosuch0", "127.0.0.1"][..], "nosuch0"),
+        (2, &["talk", "nosuch0", "127.0.0.1"][..], "nosuch0"),
         (2, &["talk", "lo", "127.0.0.1", "--period", "0"], "--period 1ms"),
         (2, &["talk", "lo", "127.0.0.1", "--frames", "0"], "frames"),
         (1, &["talk", "lo", "127.0.0.1", "--payload", "8"], "24"),
         (1, &["talk", "lo", "127.0.0.1", "--payload", "65535"], "bytes"),
         (2, &["talk", "lo", "somewhere"], "no destination"),
         (2, &["talk", "lo", "127.0.0.1", "--margin=-1us"], "negative"),
-        (1, &["listen", "nosuch0"], "nosuch0"),
+        (2, &["listen", "nosuch0"], "nosuch0"),
         (2, &["listen", "--for", "0"], "--for 10s"),
         (2, &["listen", "--pause", "0"], "--pause 5ms"),
         (2, &["listen", "--pause-random"], "--pause <DURATION>"),
@@ -523,9 +523,12 @@ fn a_machine_is_looked_at_without_rights_and_in_json() {
 
 #[test]
 fn what_cannot_be_looked_at_is_a_mistake() {
-    let result = teiji(&["doctor", "no-such-if0"]);
-    assert_eq!(result.code, 2);
-    assert!(result.err.contains("no interface `no-such-if0` here; there are lo"), "{}", result.err);
+    for command in [&["doctor"][..], &["flow", "status"]] {
+        let result = teiji(&[command, &["no-such-if0"]].concat());
+        assert_eq!(result.code, 2, "{command:?}");
+        let sentence = "no interface `no-such-if0` here; there are lo";
+        assert!(result.err.contains(sentence), "{command:?}: {}", result.err);
+    }
     let result = teiji(&["doctor", "lo", "--probe", "10ms"]);
     assert_eq!(result.code, 2);
     assert!(result.err.contains("give it 200ms or more"), "{}", result.err);

@@ -71,7 +71,7 @@ impl Facts {
     /// # Errors
     /// If the kernel does not answer.
     pub fn read_those_there(interfaces: &[String]) -> Result<Self, NicError> {
-        Self::read_by(interfaces, |error| matches!(error, NicError::NoInterface { .. }))
+        Self::read_by(interfaces, |error| matches!(error, NicError::NoInterface(_)))
     }
 
     /// `passes`: errors of an interface that leave it out.

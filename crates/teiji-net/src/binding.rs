@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use teiji_experiment::scenario::Scenario;
-use teiji_sys::interface::InterfaceName;
+use teiji_sys::interface::{BadName, InterfaceName};
 use thiserror::Error;
 
 /// Which of an experiment's ports are existing interfaces. A wire with neither
@@ -85,10 +85,8 @@ pub enum BindingError {
         host: String,
     },
     /// Not a possible interface name.
-    #[error(
-        "`{0}` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them"
-    )]
-    Name(String),
+    #[error(transparent)]
+    Name(#[from] BadName),
 }
 
 impl Binding {
@@ -193,7 +191,7 @@ impl Binding {
             }
         };
         if InterfaceName::new(interface).is_err() {
-            return Err(BindingError::Name(interface.to_owned()));
+            return Err(BadName(interface.to_owned()).into());
         }
         if let Some((other, _)) = self.interfaces.iter().find(|(_, name)| *name == interface) {
             return Err(BindingError::Twice(format!(

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use teiji_core::errno::{ENOENT, EPERM};
 use teiji_experiment::scenario::{LevelTable, LinkMode, Prioflow};
+use teiji_sys::interface::NoInterface;
 use thiserror::Error;
 
 use crate::netlink::qdisc::RawPrioflow;
@@ -21,8 +22,8 @@ use crate::transmit_ring::TransmitRing;
 #[derive(Debug, Error)]
 pub enum FlowError {
     /// There is no such interface.
-    #[error("there is no interface `{0}` here; `ip link` lists them")]
-    NoInterface(String),
+    #[error("{0}")]
+    NoInterface(#[from] NoInterface),
     /// The module is missing.
     #[error(
         "this kernel has no `prioflow` qdisc: build and load the module (kernel/prioflow/README.md)"
@@ -137,7 +138,7 @@ impl FlowPort {
         let refused = |error| FlowError::Refused { ifname: ifname.to_owned(), error };
         let mut netlink = Netlink::open().map_err(refused)?;
         let found = link::find(&mut netlink, ifname).map_err(refused)?;
-        let Some(link) = found else { return Err(FlowError::NoInterface(ifname.to_owned())) };
+        let Some(link) = found else { return Err(NoInterface::here(ifname).into()) };
         Ok(Self { netlink, index: link.index, ifname: ifname.to_owned() })
     }
 
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn a_missing_flow_control_is_reported_with_the_next_step() {
         let error = FlowPort::open("no-such-if").unwrap_err();
-        assert!(error.to_string().contains("`ip link`"), "{error}");
+        assert!(error.to_string().contains("here; there are lo"), "{error}");
         let mut loopback = FlowPort::open("lo").unwrap();
         let error = loopback.status().unwrap_err();
         assert_eq!(

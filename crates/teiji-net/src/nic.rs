@@ -6,6 +6,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 use teiji_core::time::Span;
+use teiji_sys::interface::NoInterface;
 use teiji_sys::phc::Phc;
 use teiji_sys::sysfs::Sysfs;
 use thiserror::Error;
@@ -23,13 +24,8 @@ use crate::threads::Scheduled;
 #[derive(Debug, Error)]
 pub enum NicError {
     /// There is no such interface.
-    #[error("there is no interface `{name}` here; there are {}", .there.join(", "))]
-    NoInterface {
-        /// The name that was given.
-        name: String,
-        /// Those of this network namespace.
-        there: Vec<String>,
-    },
+    #[error("{0}")]
+    NoInterface(#[from] NoInterface),
     /// The kernel does not answer.
     #[error("cannot look at the network interfaces: {0}")]
     Kernel(#[from] KernelError),
@@ -221,7 +217,7 @@ pub(crate) fn find(netlink: &mut Netlink, name: &str) -> Result<Link, NicError> 
         return Ok(link);
     }
     let there = link::list(netlink)?.into_iter().map(|link| link.name).collect();
-    Err(NicError::NoInterface { name: name.to_owned(), there })
+    Err(NoInterface { name: name.to_owned(), there }.into())
 }
 
 fn moderation(index: u32) -> Option<Moderation> {

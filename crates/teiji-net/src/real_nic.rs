@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use teiji_core::errno::{EEXIST, ENODEV};
 use teiji_core::wire::MacAddr;
 use teiji_sys::ethtool;
+use teiji_sys::interface::NoInterface;
 use teiji_sys::sysfs::Sysfs;
 use thiserror::Error;
 
@@ -119,13 +120,8 @@ impl fmt::Display for Channels {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// It is not there.
-    #[error("there is no interface `{ifname}` here; there are {}", .there.join(", "))]
-    NotFound {
-        /// What was requested.
-        ifname: String,
-        /// What is there.
-        there: Vec<String>,
-    },
+    #[error("{0}")]
+    NotFound(#[from] NoInterface),
     /// It is no Ethernet interface.
     #[error(
         "{0} is not an Ethernet interface, so it cannot be the end of a wire; choose a NIC (`ip \
@@ -199,7 +195,7 @@ pub enum Refusal {
 impl Refusal {
     /// True if the interface could not be taken whatever was done to it, or not be looked at.
     pub fn is_unusable(&self) -> bool {
-        matches!(self, Self::NotFound { .. } | Self::NotEthernet(_) | Self::Look { .. })
+        matches!(self, Self::NotFound(_) | Self::NotEthernet(_) | Self::Look { .. })
     }
 }
 
@@ -254,8 +250,8 @@ pub fn look(ifname: &str, take: bool, ssh: Option<&SshConnection>) -> Result<(),
 
 pub(crate) fn find<'a>(all: &'a [Link], ifname: &str) -> Result<&'a Link, Refusal> {
     let there = || all.iter().map(|link| link.name.clone()).collect();
-    let missing = || Refusal::NotFound { ifname: ifname.to_owned(), there: there() };
-    all.iter().find(|link| link.name == ifname).ok_or_else(missing)
+    let missing = || NoInterface { name: ifname.to_owned(), there: there() };
+    Ok(all.iter().find(|link| link.name == ifname).ok_or_else(missing)?)
 }
 
 fn refuse_by_upper_links(nic: &Link, all: &[Link]) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@
 
 use teiji_core::wire::MacAddr;
 
-pub use crate::interface_name::{InterfaceError, InterfaceName, names};
+pub use crate::interface_name::{BadName, InterfaceError, InterfaceName, NoInterface, names};
 use crate::ioctl;
 
 /// `ARPHRD_ETHER`: the hardware type of Ethernet.
@@ -17,8 +17,7 @@ const ETHERNET: u16 = 1;
 pub fn index(name: &str) -> Result<u32, InterfaceError> {
     let request = libc::SIOCGIFINDEX as libc::c_ulong;
     let index = ioctl::simple("SIOCGIFINDEX", request, InterfaceName::new(name)?, ioctl::index_of)?;
-    u32::try_from(index)
-        .map_err(|_| InterfaceError::NotFound { name: name.to_owned(), there: names() })
+    u32::try_from(index).map_err(|_| NoInterface::here(name).into())
 }
 
 /// The largest payload of a frame in bytes (without the Ethernet header).

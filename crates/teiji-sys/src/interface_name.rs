@@ -6,22 +6,39 @@ use crate::error::SysError;
 
 const IFNAMSIZ: usize = 16;
 
+/// A name that no interface can have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them"
+)]
+pub struct BadName(pub String);
+
+/// No interface has the name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no interface `{name}` here{}", others(.there))]
+pub struct NoInterface {
+    /// What was requested.
+    pub name: String,
+    /// The interfaces that are there.
+    pub there: Vec<String>,
+}
+
+impl NoInterface {
+    /// Beside those of the calling thread's network namespace.
+    pub fn here(name: &str) -> Self {
+        Self { name: name.to_owned(), there: names() }
+    }
+}
+
 /// Why an interface could not be asked or changed.
 #[derive(Debug, Error)]
 pub enum InterfaceError {
     /// Not a possible name.
-    #[error(
-        "`{0}` is no interface name: 1 to 15 bytes without `/`, `:` and blanks; `ip link` lists them"
-    )]
-    Name(String),
+    #[error(transparent)]
+    Name(#[from] BadName),
     /// No interface of that name here.
-    #[error("there is no interface `{name}` here{}", others(.there))]
-    NotFound {
-        /// What was requested.
-        name: String,
-        /// The interfaces that are there.
-        there: Vec<String>,
-    },
+    #[error("{0}")]
+    NotFound(#[from] NoInterface),
     /// It is not an Ethernet interface.
     #[error("{name} is not an Ethernet interface (hardware type {kind})")]
     NotEthernet {
@@ -70,7 +87,7 @@ impl InterfaceError {
     pub(crate) fn explain(name: InterfaceName, error: SysError) -> Self {
         let name = name.to_string();
         match error.errno() {
-            libc::ENODEV => Self::NotFound { name, there: names() },
+            libc::ENODEV => NoInterface::here(&name).into(),
             libc::EPERM | libc::EACCES => Self::NoRight { name, call: error.call() },
             libc::EOPNOTSUPP | libc::ENOTTY => Self::NotSupported { name, call: error.call() },
             _ => Self::Sys { name, error },
@@ -93,7 +110,7 @@ impl InterfaceName {
             && !matches!(name, "." | "..")
             && !name.bytes().any(bad);
         if !possible {
-            return Err(InterfaceError::Name(name.to_owned()));
+            return Err(BadName(name.to_owned()).into());
         }
         let mut bytes = [0; IFNAMSIZ];
         bytes[..name.len()].copy_from_slice(name.as_bytes());

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use teiji_core::time::Span;
 use teiji_doctor::probe::{Probe, ProbeError};
-use teiji_doctor::{Diagnosis, Examination, Facts, Feature, NicError};
+use teiji_doctor::{Diagnosis, Examination, Facts, Feature};
 use teiji_net::nic;
 use teiji_remote::{Destination, RemoteError};
 
@@ -93,13 +93,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn look_here(args: &Args) -> anyhow::Result<Examination> {
-    let named = !args.interfaces.is_empty();
-    let read =
-        if named { Facts::read(&args.interfaces) } else { Facts::read_those_there(&nic::names()?) };
-    let facts = match read {
-        Ok(facts) => facts,
-        Err(error @ NicError::NoInterface { .. }) if named => mistake!("{error}"),
-        Err(error) => return Err(error.into()),
+    let facts = if args.interfaces.is_empty() {
+        Facts::read_those_there(&nic::names()?)?
+    } else {
+        Facts::read(&args.interfaces)?
     };
     let probe = match args.probe.map(Probe::run).transpose() {
         Err(error @ ProbeError::TooShort(_)) => mistake!("{error}"),

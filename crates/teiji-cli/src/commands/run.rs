@@ -143,8 +143,11 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let first: u64 = first.parse().map_err(|_| wrong())?;
     let last: u64 = last.trim_start_matches('=').parse().map_err(|_| wrong())?;
-    if last < first || last - first >= MOST_SEEDS {
-        return Err(format!("{first}..{last} is not between 1 and {MOST_SEEDS} seeds"));
+    if last < first {
+        return Err(format!("{first}..{last} ends before it begins"));
+    }
+    if last - first >= MOST_SEEDS {
+        return Err(format!("{first}..{last} are more than {MOST_SEEDS} seeds"));
     }
     Ok(Seeds((first..=last).collect()))
 }

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use teiji::StopFlag;
 use teiji_core::time::{Monotonic, Span};
 use teiji_live::{Reader, Sample, Watched, openmetrics, screen, serve, table};
-use teiji_net::nic::{self, NicError};
+use teiji_net::nic;
 use teiji_remote::{Program, follow, last_words};
 use teiji_sys::clock;
 
@@ -222,11 +222,7 @@ fn here(args: &Args, every: Span, stop: StopFlag) -> anyhow::Result<Source> {
         Flows::All => Watched::All,
         Flows::None => Watched::None,
     };
-    let mut reader = match Reader::open(&interfaces, watched) {
-        Ok(reader) => reader,
-        Err(error @ NicError::NoInterface { .. }) if named => mistake!("{error}"),
-        Err(error) => return Err(error.into()),
-    };
+    let mut reader = Reader::open(&interfaces, watched)?;
     let count = args.count;
     let (sender, samples) = mpsc::sync_channel(WAITING);
     let looking = spawn(move || {

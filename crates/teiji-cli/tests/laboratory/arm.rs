@@ -84,7 +84,7 @@ fn options_that_arm_guests_lack_are_refused_before_measuring() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(dir.path()), dir.path().to_str().unwrap());
     let unknown = teiji(&["run", &file, "--kernel", "debian:6.12-rt/riscv64", "--out", out]);
-    assert_eq!(unknown.code, 1);
+    assert_eq!(unknown.code, 2);
     assert!(unknown.err.contains("/arm64 or /armhf"), "{}", unknown.err);
     let eighth = ["--set", "cases.short.instruction=\"125ps\""];
     let arguments = ["run", &file, "--kernel", "debian:6.12-rt/arm64", "--out", out];
