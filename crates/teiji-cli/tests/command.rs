@@ -523,7 +523,7 @@ fn a_machine_is_looked_at_without_rights_and_in_json() {
 
 #[test]
 fn what_cannot_be_looked_at_is_a_mistake() {
-    for command in [&["doctor"][..], &["flow", "status"]] {
+    for command in [&["doctor"][..], &["flow", "status"], &["reflect"]] {
         let result = teiji(&[command, &["no-such-if0"]].concat());
         assert_eq!(result.code, 2, "{command:?}");
         let sentence = "no interface `no-such-if0` here; there are lo";

@@ -7,10 +7,9 @@ use teiji_core::domain::{Dscp, SocketPriority};
 use teiji_core::time::{Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
-use teiji_sys::interface::InterfaceName;
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket};
 
-use super::RoundTripError;
+use super::{RoundTripError, bind_to_interface};
 use crate::scheduling::{Scheduled, Scheduling};
 use crate::stop::{Deadline, StopFlag};
 
@@ -79,8 +78,7 @@ impl Reflector {
             socket.set_busy_poll(time).map_err(RoundTripError::open)?;
         }
         if let Some(name) = &config.interface {
-            let name = InterfaceName::new(name)?;
-            socket.bind_to_device(name).map_err(RoundTripError::Open)?;
+            bind_to_interface(&socket, name)?;
         }
         socket
             .bind(&Address::udp(config.address))

@@ -9,10 +9,9 @@ use teiji_core::time::{Instant, Span, Tai};
 use teiji_core::wire::{Echo, Probe};
 use teiji_sys::clock;
 use teiji_sys::error::SysError;
-use teiji_sys::interface::{self, InterfaceName};
 use teiji_sys::socket::{Address, Family, Queue, Receiver, Sender, Socket};
 
-use super::RoundTripError;
+use super::{RoundTripError, bind_to_interface};
 use crate::scheduling::{Scheduled, Scheduling};
 use crate::stop::{self, StopFlag};
 
@@ -178,9 +177,7 @@ impl Requester {
         };
         let socket = Socket::udp(family).map_err(RoundTripError::Open)?;
         if let Some(name) = &config.interface {
-            let device = InterfaceName::new(name)?;
-            interface::index(name)?;
-            socket.bind_to_device(device).map_err(RoundTripError::Open)?;
+            bind_to_interface(&socket, name)?;
         }
         socket.set_dscp(family, config.dscp).map_err(RoundTripError::Open)?;
         socket.set_priority(config.priority).map_err(RoundTripError::Open)?;
