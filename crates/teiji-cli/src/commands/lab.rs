@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
-use teiji_lab::cache::{Cache, Clean, Health};
+use teiji_lab::cache::{Cache, Cached, Clean, Health, Kind};
 use teiji_lab::kernel::KernelSpec;
 
 use crate::exit::Exit;
@@ -92,15 +92,14 @@ fn status() -> anyhow::Result<Exit> {
     }
     let bytes: u64 = items.iter().map(|item| item.bytes).sum();
     let (count, mut damaged) = (items.len(), 0);
-    for item in items {
-        let packages: Vec<String> =
-            item.packages.iter().map(|p| format!("{} {}", p.name, p.version)).collect();
-        let what = packages.first().cloned().unwrap_or_default();
-        let more = match packages.len() {
-            0 | 1 => String::new(),
-            n => format!(" and {} more", n - 1),
-        };
-        let names = if item.names.is_empty() { "unused".to_owned() } else { item.names.join(", ") };
+    let rows: Vec<_> = items.into_iter().map(|item| (names(&item), item)).collect();
+    let width = rows.iter().map(|(names, _)| names.len()).max().unwrap_or(0);
+    let mut kind = None;
+    for (names, item) in rows {
+        if kind.replace(item.kind) != Some(item.kind) {
+            output::line(heading(item.kind))?;
+        }
+        let (megabytes, day) = (item.bytes.div_ceil(1_000_000), day(item.fetched_unix_s));
         let health = match &item.health {
             Health::Whole => "intact".to_owned(),
             Health::Damaged(how) => {
@@ -108,19 +107,43 @@ fn status() -> anyhow::Result<Exit> {
                 format!("damaged ({how}): it is fetched again when it is next needed")
             }
         };
+        let packages = packages(&item);
         output::line(format_args!(
-            "  {:16} {what}{more}, {} MB, fetched {}, {health}",
-            names,
-            item.bytes / 1_000_000,
-            day(item.fetched_unix_s)
+            "  {names:width$}  {megabytes:4} MB  {day}  {health}  {packages}"
         ))?;
     }
     if count > 0 {
         let verdict = if damaged == 0 { "OK".to_owned() } else { format!("{damaged} damaged") };
         let megabytes = bytes / 1_000_000;
-        output::line(format_args!("  {count} items, {megabytes} MB in total: {verdict}"))?;
+        output::line(format_args!("{count} items, {megabytes} MB in total: {verdict}"))?;
     }
     Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })
+}
+
+fn heading(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Kernel => "kernels",
+        Kind::Qemu => "QEMU",
+        Kind::Package => "programs for guests",
+        Kind::Headers => "headers, to build modules with",
+        Kind::Module => "modules",
+        Kind::DebugKernel => "debug kernels",
+        Kind::Toolchain => "compilers",
+    }
+}
+
+/// What stands for an item of the cache.
+fn names(item: &Cached) -> String {
+    if item.names.is_empty() { "unused".to_owned() } else { item.names.join(", ") }
+}
+
+/// The package that was requested, and how many came with it.
+fn packages(item: &Cached) -> String {
+    match item.packages.as_slice() {
+        [] => String::new(),
+        [only] => format!("{} {}", only.name, only.version),
+        [first, more @ ..] => format!("{} {} and {} more", first.name, first.version, more.len()),
+    }
 }
 
 fn day(unix_s: u64) -> String {
