@@ -307,7 +307,7 @@ impl Cache {
     ) -> Result<tempfile::TempDir, CacheError> {
         let apt = self.dir.join("apt");
         let folder = tempfile::tempdir_in(&apt)
-            .map_err(|e| CacheError::io("create a folder in", &apt, e))?;
+            .map_err(|e| StoreError::io("create a folder in", &apt, e))?;
         fetcher.unpack(archives, folder.path(), progress)?;
         Ok(folder)
     }

@@ -425,7 +425,7 @@ fn resolved(stanza: &Stanza, origin: Origin) -> Resolved {
 /// The downloaded file of `remote`, if its digest is the signed one: `name_version_arch.deb`, `%3a` for a colon.
 fn archive(archives: &Path, remote: &Remote) -> Result<Archive, FetchError> {
     let path = archives.join(&remote.file);
-    let sha256 = item::sha256_of(&path).map_err(|e| FetchError::io("read", &path, e))?;
+    let sha256 = item::sha256_of(&path).map_err(|e| StoreError::io("read", &path, e))?;
     if sha256 != remote.sha256 {
         item::remove(&path)?;
         let message = format!("{} has digest {sha256} instead of {}", remote.file, remote.sha256);

@@ -213,11 +213,7 @@ pub fn look(name: &str, threads: &[Scheduled]) -> Result<Nic, NicError> {
 
 /// The link of this name.
 pub(crate) fn find(netlink: &mut Netlink, name: &str) -> Result<Link, NicError> {
-    if let Some(link) = link::find(netlink, name)? {
-        return Ok(link);
-    }
-    let there = link::list(netlink)?.into_iter().map(|link| link.name).collect();
-    Err(NoInterface { name: name.to_owned(), there }.into())
+    Ok(link::find(netlink, name)?.ok_or_else(|| NoInterface::here(name))?)
 }
 
 fn moderation(index: u32) -> Option<Moderation> {

@@ -30,6 +30,11 @@ fn chromium(scratch: &Path, url: &str, arguments: &[&str]) -> Option<Output> {
         .ok()
 }
 
+/// The start tag of a page.
+fn root_of(dom: &str) -> &str {
+    dom.find("<html").and_then(|at| dom[at..].split('>').next()).unwrap_or("")
+}
+
 #[test]
 fn a_browser_draws_every_frame_without_an_error() {
     let scratch = tempfile::tempdir().unwrap();
@@ -42,7 +47,7 @@ fn a_browser_draws_every_frame_without_an_error() {
             return;
         };
         let dom = String::from_utf8_lossy(&output.stdout);
-        let root = dom.find("<html").and_then(|at| dom[at..].split('>').next()).unwrap_or("");
+        let root = root_of(&dom);
         let facts = [
             "data-errors=\"0\"".to_owned(),
             "data-ready=\"yes\"".to_owned(),
@@ -103,7 +108,7 @@ fn the_figures_of_causes_with_long_names_are_on_the_page() {
         return;
     };
     let dom = String::from_utf8_lossy(&output.stdout);
-    let root = dom.find("<html").and_then(|at| dom[at..].split('>').next()).unwrap_or("");
+    let root = root_of(&dom);
     assert!(root.contains("data-hidden=\"0\""), "{root}");
 }
 

@@ -114,7 +114,7 @@ fn status() -> anyhow::Result<Exit> {
     }
     if count > 0 {
         let verdict = if damaged == 0 { "OK".to_owned() } else { format!("{damaged} damaged") };
-        let megabytes = bytes / 1_000_000;
+        let megabytes = bytes.div_ceil(1_000_000);
         output::line(format_args!("{count} items, {megabytes} MB in total: {verdict}"))?;
     }
     Ok(if damaged == 0 { Exit::Success } else { Exit::Failure })

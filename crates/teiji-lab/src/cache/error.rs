@@ -1,8 +1,5 @@
 //! What can go wrong between the laboratory and its kernels, QEMU and packages.
 
-use std::io;
-use std::path::Path;
-
 use crate::fetch::FetchError;
 use crate::kernel::{BuildError, KernelError};
 use crate::qemu_install::QemuError;
@@ -31,11 +28,4 @@ pub enum CacheError {
     /// A module could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-}
-
-impl CacheError {
-    /// See [`StoreError::io`].
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        StoreError::io(action, path, source).into()
-    }
 }

@@ -10,9 +10,9 @@ use crate::fetch::{self, Fetcher, HeaderPackages};
 use crate::kernel::build::{self, Build, Compiler};
 use crate::kernel::toolchain::{self, Toolchain};
 use crate::kernel::{BuildError, Headers, Kernel, ModuleSource, Strictness, headers};
-use crate::store::Progress;
 use crate::store::item::{self, Item, Package, Unfinished};
 use crate::store::lock::Filling;
+use crate::store::{Progress, StoreError};
 
 use super::error::CacheError;
 use super::libraries;
@@ -78,7 +78,7 @@ impl Cache {
         let log = kind_dir.join(format!("{}-{}.log", source.name(), kernel.release));
         let fresh = build.run(&work, &log, progress)?.module;
         let kept = unfinished.root().join(&file);
-        fs::rename(&fresh, &kept).map_err(|e| CacheError::io("rename", &fresh, e))?;
+        fs::rename(&fresh, &kept).map_err(|e| StoreError::io("rename", &fresh, e))?;
         item::remove(&work)?;
         let package = Package {
             name: source.name().to_owned(),
@@ -108,7 +108,7 @@ impl Cache {
         let work = tempfile::Builder::new()
             .prefix("teiji-module-")
             .tempdir()
-            .map_err(|e| CacheError::io("create a folder in", &std::env::temp_dir(), e))?;
+            .map_err(|e| StoreError::io("create a folder in", &std::env::temp_dir(), e))?;
         let build = Build {
             source,
             headers: &headers,

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::store::Progress;
 use crate::store::item::{self, Item, Package};
 use crate::store::lock::{Filling, Lease};
+use crate::store::{Progress, StoreError};
 
 use super::Cache;
 use super::error::CacheError;
@@ -190,8 +190,8 @@ fn cached(kind: Kind, names: Vec<String>, dir: PathBuf) -> Result<Cached, CacheE
 }
 
 /// Entries of a folder in the order of their names; none if it does not exist.
-fn list(dir: &Path) -> Result<Vec<PathBuf>, CacheError> {
-    let read = |e| CacheError::io("read", dir, e);
+fn list(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let read = |e| StoreError::io("read", dir, e);
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -83,7 +83,7 @@ fn start_error(tool: &'static str, error: std::io::Error) -> FetchError {
     if error.kind() == std::io::ErrorKind::NotFound {
         FetchError::NotDebian { tool }
     } else {
-        FetchError::io("run", Path::new(tool), error)
+        StoreError::io("run", Path::new(tool), error).into()
     }
 }
 
@@ -211,7 +211,7 @@ impl Apt {
 
     fn write(&self, name: &str, text: &str) -> Result<(), FetchError> {
         let path = self.dir.join(name);
-        fs::write(&path, text).map_err(|e| FetchError::io("write", &path, e))
+        Ok(fs::write(&path, text).map_err(|e| StoreError::io("write", &path, e))?)
     }
 
     /// The mirror that the system uses, if it is a Debian; any failure means "none".
@@ -385,7 +385,7 @@ impl Apt {
         }
         drop(reader);
         let status =
-            child.wait().map_err(|e| FetchError::io("wait for", Path::new("apt-get"), e))?;
+            child.wait().map_err(|e| StoreError::io("wait for", Path::new("apt-get"), e))?;
         let complaints = complaints.join().unwrap_or_default();
         if status.success() {
             progress.step(&Step { what, fraction: 1.0, total_bytes });

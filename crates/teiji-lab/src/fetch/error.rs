@@ -1,7 +1,6 @@
 //! What can go wrong between this machine and Debian's package servers.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::store::StoreError;
 
@@ -120,11 +119,4 @@ pub enum FetchError {
     /// What was fetched cannot be kept or read.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl FetchError {
-    /// See [`StoreError::io`].
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        StoreError::io(action, path, source).into()
-    }
 }
