@@ -158,12 +158,22 @@ impl Fetcher {
             }
             let here = Origin { release, arch: Arch::of_this_program() };
             let apt = self.apt(here, progress)?;
-            let kbuild = apt.show(&parts(found, |name| name.starts_with("linux-kbuild-")))?;
-            let kbuild = kbuild.iter().find(|kbuild| kbuild.version == version);
-            return Ok(HeaderPackages {
-                headers,
-                kbuild: kbuild.map(|found| resolved(found, here)),
-            });
+            let names = parts(found, |name| name.starts_with("linux-kbuild-"));
+            let versions = apt.show(&names)?;
+            // A kernel's image is signed after its other packages are there, and all kernels of
+            // Debian 12's 6.1 have one kbuild: it is that of the next kernel meanwhile.
+            let same = versions.iter().find(|kbuild| kbuild.version == version);
+            let kbuild = same.or(versions.first()).map(|found| resolved(found, here));
+            if kbuild.is_none() && !names.is_empty() {
+                return Err(FetchError::NotPackaged {
+                    what: names.join(" "),
+                    known: format!(
+                        "modules for {kernel} cannot be built without it; try again when the \
+                         package server has it"
+                    ),
+                });
+            }
+            return Ok(HeaderPackages { headers, kbuild });
         }
         Err(FetchError::NotPackaged {
             what: format!("{name} {version}"),

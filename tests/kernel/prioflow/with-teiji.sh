@@ -25,7 +25,7 @@ wire_up
 says "status without flow control is refused" "teiji flow enable v0" a teiji flow status v0
 says "so is disable" "has no flow control" a teiji flow disable v0
 contains "status of all interfaces finds none" "no interface here" "$(a teiji flow status)"
-says "an unknown interface is refused" "\`ip link\`" a teiji flow enable nowhere
+says "an unknown interface is refused" 'no interface `nowhere` here; there are lo, v0' a teiji flow enable nowhere
 says "a level above 15 is refused" "0..=15" a teiji flow enable v0 --send-level 16
 says "a table that fits no source is refused" "not 3" a teiji flow enable v0 --table 0,1,2
 says "a table that fits another source is refused" "not as many entries" a teiji flow enable v0 --by dscp --table 0,1,2,3,4,5,6,7

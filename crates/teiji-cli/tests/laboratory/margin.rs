@@ -99,7 +99,7 @@ fn what_cannot_be_measured_is_refused_with_the_next_step() {
         (2, &["margin", "experiments/etf.toml", "--load", "dsk"], "there is no load `dsk`"),
         (2, &["margin", "experiments/etf.toml", "--probability", "2"], "makes no sense"),
         (2, &["margin", "experiments/etf.toml", "--bind", "talker=x"], "goes with --on local"),
-        (1, &["margin", "no-such-card0"], "no-such-card0"),
+        (2, &["margin", "no-such-card0"], "no interface `no-such-card0` here"),
         (2, &["margin", "lo", "--load", "udp"], "needs a host at the other end"),
     ] {
         let result = common::teiji(arguments);

@@ -519,3 +519,32 @@ fn a_real_package_is_fetched_runs_and_is_fetched_again_after_damage() {
     assert!(progress.notes[0].contains("damaged"), "{:?}", progress.notes);
     assert_eq!(item::sha256_of(&busybox).unwrap(), whole);
 }
+
+#[test]
+fn modules_of_a_kernel_are_built_with_the_kbuild_of_the_next_one_when_its_own_is_gone() {
+    let Some(server) = Server::start() else { return };
+    let record = |name: &str, version: &str, depends: &str| {
+        format!("Package: {name}\nVersion: {version}\nDepends: {depends}\n\n")
+    };
+    let serve = |name: &str, text: String| {
+        fs::write(server.path("records").join(name), text).unwrap();
+    };
+    let depends = "linux-headers-6.1.0-56-common (= 6.1.192-2), linux-kbuild-6.1 (>= 6.1.192-2)";
+    serve(
+        "linux-headers-6.1.0-56-amd64",
+        record("linux-headers-6.1.0-56-amd64", "6.1.192-2", depends),
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let cache = server.cache(dir.path());
+    let mut fetcher = Fetcher::new(&cache.tools, dir.path());
+    let mut resolve =
+        || fetcher.resolve_headers("6.1.0-56-amd64", "6.1.192-2", Arch::X86_64, &mut ());
+    let why = resolve().unwrap_err().to_string();
+    assert!(why.contains("no linux-kbuild-6.1 today"), "{why}");
+    let kbuild = |version| record("linux-kbuild-6.1", version, "libc6");
+    let newer = kbuild("6.1.192-3");
+    serve("linux-kbuild-6.1", newer.clone());
+    assert_eq!(resolve().unwrap().kbuild.unwrap().version, "6.1.192-3");
+    serve("linux-kbuild-6.1", newer + &kbuild("6.1.192-2"));
+    assert_eq!(resolve().unwrap().kbuild.unwrap().version, "6.1.192-2");
+}
