@@ -3,6 +3,7 @@
 # scripts/libraries-in-guest brings their programs.
 # package: iproute2
 # package: ethtool
+# module: veth
 . /suite/lib
 must ip link set lo up
 for program in /root/tests-of-*; do
