@@ -5,7 +5,8 @@
  * QEMU's interface for plug-ins has no clock. The time of an event is the number of instructions
  * that all virtual CPUs have executed, and *anchors* give the guest's own time: after each read of
  * the TSC its value and that number. Whoever reads the stream computes times from both
- * (recorder.rs, crate teiji-why).
+ * (recorder.rs, crate teiji-why). Where an interrupt or another CPU came before the value could be
+ * read, the number is no longer known, and the value alone is a *reading*.
  *
  *     -plugin file=…,hooks=FILE,out=FILE
  *
@@ -94,7 +95,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t, const qemu_info_t *, int, char 
 /* --- hooks ------------------------------------------------------------------------------------- */
 
 enum { KIND_ENTRY, KIND_EXIT };
-enum { RECORD_ENTRY = 1, RECORD_EXIT, RECORD_ANCHOR, RECORD_HALT, RECORD_RETURN };
+enum { RECORD_ENTRY = 1, RECORD_EXIT, RECORD_ANCHOR, RECORD_HALT, RECORD_RETURN, RECORD_READING };
 
 #define MAX_VALUES	8
 #define MAX_LENGTH	128
@@ -336,12 +337,10 @@ static void on_tsc(unsigned int cpu, void *data)
 
 	(void)cpu;
 	(void)data;
-	if (*executed != read_at + 1)
-		return;
 	low = read_register(REG_RAX);
 	high = read_register(REG_RDX);
 	tsc = (high << 32) | (low & 0xffffffff);
-	record(RECORD_ANCHOR, 0, &tsc, sizeof(tsc));
+	record(*executed == read_at + 1 ? RECORD_ANCHOR : RECORD_READING, 0, &tsc, sizeof(tsc));
 }
 
 /* --- translation ------------------------------------------------------------------------------- */

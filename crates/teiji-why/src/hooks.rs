@@ -28,8 +28,9 @@ pub enum Point {
     Queue,
     /// The driver is given a packet: the beginning, its device and queue.
     Driver,
-    /// The wire of vtsn has read its clock, `CLOCK_MONOTONIC_RAW`, with interrupts disabled: the time.
-    WireClock,
+    /// The wire of vtsn goes on after a change, as with a frame that its MAC has got: the time, of
+    /// `CLOCK_MONOTONIC_RAW`, that the processor has just read.
+    WireChanged,
     /// The kernel's transmit watchdog has vtsn reset a queue: its device and number.
     Watchdog,
     /// The MAC of vtsn begins with a frame: port, queue, when it had it, when it might have begun at
@@ -128,7 +129,7 @@ pub fn hooks(symbols: &Symbols, btf: &Btf) -> Result<Vec<Hook>, BtfError> {
     list.entry(Point::Watchdog, "vtsn_tx_timeout", "rdi rsi");
     let cb = btf.offset("sk_buff", "cb")?;
     list.entry(Point::Deliver, "vtsn_deliver", &format!("rsi+{data}>0:{PACKET} rsi+{cb}:8"));
-    list.entry(Point::WireClock, "vtsn_irq_cause", "rsi");
+    list.entry(Point::WireChanged, "vtsn_wire_leave", "rsi");
     list.entry(Point::Wire, "vtsn_count_departure", "rdi rsi rdx rcx r8 r9");
     let owner = btf.offset("rt_mutex_base", "owner").ok();
     for name in ["rtlock_slowlock_locked", "rt_mutex_slowlock_block"] {

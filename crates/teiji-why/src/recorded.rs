@@ -28,24 +28,30 @@ pub struct Builder<'a> {
     task_at: HashMap<u64, u32>,
     waits: HashMap<u32, LockWait>,
     works: HashMap<(u32, u16), Ps>,
-    /// What the driver was given, by device and queue, in order.
+    /// Frames that the driver is being given, by processor and task.
+    calls: HashMap<(u16, u32), (Queue, Option<FrameOfHop>)>,
+    /// What the MAC has got of them, by device and queue, in order.
     handed: BTreeMap<Queue, Vec<Handed>>,
     /// When the kernel's watchdog had queues reset, in order.
     watchdogs: HashMap<Queue, Vec<Ps>>,
     wire_clock: WireClock,
     /// In the time of the wire.
     departures: Vec<Departure>,
-    arrivals: Vec<(FrameKey, usize, Ps)>,
+    arrivals: Vec<(FrameOfHop, Ps)>,
 }
 
 /// A device, and the number of its queue.
 type Queue = (u64, u16);
 
-/// A frame that a driver was given.
+/// One of Teiji's frames, and the number of its hop.
+type FrameOfHop = (FrameKey, usize);
+
+/// A frame that a MAC got.
 struct Handed {
-    time: Ps,
+    /// In the time of the wire: no other frame of the queue has the same.
+    queued: Ps,
     /// `None` for one of somebody else's.
-    hop: Option<(FrameKey, usize)>,
+    hop: Option<FrameOfHop>,
 }
 
 /// A frame left the queue of a MAC.
@@ -57,29 +63,40 @@ struct Departure {
     seen: Ps,
 }
 
-/// The clock of the wire, `CLOCK_MONOTONIC_RAW`. The kernel has measured the TSC's frequency, some
-/// ppm off: the clocks drift apart, evenly.
+/// The clock of the wire, `CLOCK_MONOTONIC_RAW`, by its readings. Between two of them both clocks drift apart
+/// evenly: by what the kernel's measurement of the TSC's frequency is off, which it refines seconds after the
+/// start.
 #[derive(Default)]
 struct WireClock {
-    /// Time of the wire and of the trace, at the first reading and at the last.
-    ends: Option<[(Ps, Ps); 2]>,
+    /// Time of the wire, and of the trace.
+    readings: Vec<(Ps, Ps)>,
 }
 
 impl WireClock {
     fn add(&mut self, wire: Ps, trace: Ps) {
-        let [first, _] = self.ends.unwrap_or([(wire, trace); 2]);
-        self.ends = Some([first, (wire, trace)]);
+        self.readings.push((wire, trace));
+    }
+
+    /// Before `trace_time`: processors may have read it at once.
+    fn sort(&mut self) {
+        self.readings.sort_unstable();
     }
 
     /// `None` if it was never read.
     fn trace_time(&self, wire: Ps) -> Option<Ps> {
-        let [(wire0, trace0), (wire1, trace1)] = self.ends?;
-        if wire0 == wire1 {
-            return Some(trace0 + (wire - wire0)).filter(|time| stream::is_sane(*time));
-        }
-        let passed = i128::from(wire - wire0) * i128::from(trace1 - trace0);
-        let passed = Ps::try_from(passed / i128::from(wire1 - wire0)).ok()?;
-        trace0.checked_add(passed).filter(|time| stream::is_sane(*time))
+        let after = self.readings.partition_point(|(read, _)| *read < wire);
+        let (before, after) = (after.checked_sub(1), self.readings.get(after));
+        let time = match (before.and_then(|before| self.readings.get(before)), after) {
+            (Some((wire0, trace0)), Some((wire1, trace1))) => {
+                let passed = i128::from(wire - wire0) * i128::from(trace1 - trace0);
+                trace0.checked_add(Ps::try_from(passed / i128::from(wire1 - wire0)).ok()?)
+            }
+            (Some((read, trace)), None) | (None, Some((read, trace))) => {
+                trace.checked_add(wire - read)
+            }
+            (None, None) => None,
+        };
+        time.filter(|time| stream::is_sane(*time))
     }
 }
 
@@ -114,6 +131,7 @@ impl<'a> Builder<'a> {
             task_at: HashMap::new(),
             waits: HashMap::new(),
             works: HashMap::new(),
+            calls: HashMap::new(),
             handed: BTreeMap::new(),
             watchdogs: HashMap::new(),
             wire_clock: WireClock::default(),
@@ -138,6 +156,7 @@ impl<'a> Builder<'a> {
 
     /// All that was added.
     pub fn finish(mut self) -> Timeline {
+        self.wire_clock.sort();
         // Of each queue of a MAC, the start of the frame before.
         let mut before: HashMap<Queue, Ps> = HashMap::new();
         for Departure { port, queue, wait, seen } in std::mem::take(&mut self.departures) {
@@ -147,8 +166,7 @@ impl<'a> Builder<'a> {
             else {
                 continue;
             };
-            let Some((of, handed)) = self.handed(port, queue, queued) else { continue };
-            let hop = handed.hop;
+            let Some((of, hop)) = self.handed(port, queue, wait.queued) else { continue };
             // A frame that is dropped leaves the queue as if it had never waited.
             if start == queued && self.reset(of, queued, seen).is_some() {
                 continue;
@@ -159,9 +177,9 @@ impl<'a> Builder<'a> {
                 hop.mac.get_or_insert(MacWait { queued, earliest, head, start, ..wait });
             }
         }
-        for (key, index, arrival) in self.arrivals {
+        for ((key, at), arrival) in self.arrivals {
             let hops = self.made.frames.get_mut(&key);
-            if let Some(hop) = hops.and_then(|hops| hops.get_mut(index)) {
+            if let Some(hop) = hops.and_then(|hops| hops.get_mut(at)) {
                 hop.arrival = hop.arrival.or(self.wire_clock.trace_time(arrival));
             }
         }
@@ -223,8 +241,7 @@ impl<'a> Builder<'a> {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 let queue = (values.word(), values.half());
                 let hop = key.and_then(|key| self.last_hop(key));
-                let handed = Handed { time: event.time, hop };
-                self.handed.entry(queue).or_default().push(handed);
+                self.calls.insert((event.cpu, self.pid(event)), (queue, hop));
                 let Some((key, at)) = hop else { return };
                 let queued = self.hop(key, at).and_then(|hop| hop.queue);
                 let watchdog = queued.and_then(|queued| self.reset(queue, queued.time, event.time));
@@ -241,13 +258,19 @@ impl<'a> Builder<'a> {
                 let (key, passage) = (probe(values.bytes(PACKET)), self.passage(event));
                 let arrival = values.time();
                 if let Some((key, at)) = key.and_then(|key| self.last_hop(key)) {
-                    self.arrivals.push((key, at, arrival));
+                    self.arrivals.push(((key, at), arrival));
                     if let Some(hop) = self.hop(key, at) {
                         hop.delivered.get_or_insert(passage);
                     }
                 }
             }
-            Point::WireClock => self.wire_clock.add(values.time(), event.clock_read),
+            Point::WireChanged => {
+                let now = values.time();
+                self.wire_clock.add(now, event.clock_read);
+                if let Some((queue, hop)) = self.calls.remove(&(event.cpu, self.pid(event))) {
+                    self.handed.entry(queue).or_default().push(Handed { queued: now, hop });
+                }
+            }
             Point::Wire => self.wire(event, values),
             Point::Spin => {
                 let layer = self.made.spin(values.words(CALLERS / 8));
@@ -352,13 +375,12 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// The call that the MAC got a frame by, and its queue: the last one before. The driver may have dropped
-    /// those before, and who stops it does so with the whole queue.
-    fn handed(&self, port: u64, queue: u16, queued: Ps) -> Option<(Queue, &Handed)> {
+    /// The queue of a port's device, and what the MAC got at that time of the wire.
+    fn handed(&self, port: u64, queue: u16, queued: Ps) -> Option<(Queue, Option<FrameOfHop>)> {
         let devices = self.handed.range((port.saturating_sub(NET_DEVICE), 0)..=(port, u16::MAX));
-        let (of, calls) = devices.rev().find(|((_, of), _)| *of == queue)?;
-        let next = calls.partition_point(|call| call.time <= queued);
-        Some((*of, calls.get(next.checked_sub(1)?)?))
+        let (of, frames) = devices.rev().find(|((_, of), _)| *of == queue)?;
+        let at = frames.binary_search_by_key(&queued, |frame| frame.queued).ok()?;
+        Some((*of, frames[at].hop))
     }
 
     /// When the kernel's watchdog last had a queue reset between these times.
@@ -368,7 +390,7 @@ impl<'a> Builder<'a> {
         times[..before].last().copied().filter(|time| *time > from)
     }
 
-    fn last_hop(&self, key: FrameKey) -> Option<(FrameKey, usize)> {
+    fn last_hop(&self, key: FrameKey) -> Option<FrameOfHop> {
         Some((key, self.made.frames.get(&key)?.len().checked_sub(1)?))
     }
 

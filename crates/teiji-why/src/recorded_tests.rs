@@ -6,16 +6,24 @@ use teiji_core::wire::{EthernetHeader, MacAddr};
 use super::*;
 
 #[test]
-fn the_clock_of_the_wire_drifts_evenly() {
+fn between_two_readings_the_clock_of_the_wire_drifts_evenly() {
     let mut clock = WireClock::default();
     assert_eq!(clock.trace_time(5_000), None);
-    clock.add(1_000, 3_000);
-    assert_eq!(clock.trace_time(5_000), Some(7_000));
-    clock.add(500_000, 503_000);
-    // 2 ppm.
-    clock.add(1_000_001_000, 1_000_005_000);
-    assert_eq!(clock.trace_time(500_001_000), Some(500_004_000));
-    assert_eq!(clock.trace_time(2_000_001_000), Some(2_000_007_000));
+    // 2 ppm, then 1 ppm; seen in the order of the processors.
+    for (wire, trace) in
+        [(1_000, 3_000), (2_000_001_000, 2_000_006_000), (1_000_001_000, 1_000_005_000)]
+    {
+        clock.add(wire, trace);
+    }
+    clock.sort();
+    let trace = |wire| clock.trace_time(wire);
+    assert_eq!(trace(1_000), Some(3_000));
+    assert_eq!(trace(500_001_000), Some(500_004_000));
+    assert_eq!(trace(1_000_001_000), Some(1_000_005_000));
+    assert_eq!(trace(1_500_001_000), Some(1_500_005_500));
+    // Outside they go on as they were.
+    assert_eq!([trace(0), trace(2_000_002_000)], [Some(2_000), Some(2_000_007_000)]);
+    assert_eq!(trace(Ps::MAX / 2), None);
 }
 
 const DEVICE: u64 = 0x1_0000;
@@ -37,7 +45,7 @@ fn hooks() -> [Hook; 5] {
         (Point::Queue, "__dev_queue_xmit"),
         (Point::Driver, "vtsn_xmit"),
         (Point::Wire, "vtsn_count_departure"),
-        (Point::WireClock, "vtsn_irq_cause"),
+        (Point::WireChanged, "vtsn_wire_leave"),
         (Point::Watchdog, "vtsn_tx_timeout"),
     ]
     .map(|(point, name)| Hook {
@@ -58,10 +66,12 @@ fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
         builder.add(&Event { time, clock_read: time, cpu: 0, what });
     };
     let packets = [0_u64, 1, 2].map(packet);
-    event(0, 3, &[&0_i64.to_le_bytes()]);
-    for (packet, at) in packets.iter().zip([100, 1_100, 2_100]) {
+    for (seq, (packet, at)) in packets.iter().zip([100, 1_100, 2_100]).enumerate() {
         event(at, 0, &[packet]);
         event(at + 50, 1, &[packet, &DEVICE.to_le_bytes(), &1_u16.to_le_bytes()]);
+        if seq > 0 {
+            event(at + 100, 3, &[&(at + 100).to_le_bytes()]);
+        }
     }
     // The first was dropped; the second and the third left the queue 1 ms later.
     for queued in [1_200_u64, 2_200] {
@@ -94,16 +104,18 @@ fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
     };
     let packets = [0_u64, 1, 2].map(packet);
     let queue: [&[u8]; 2] = [&DEVICE.to_le_bytes(), &1_u16.to_le_bytes()];
-    event(0, 3, &[&0_i64.to_le_bytes()]);
     // The first is in the NIC, the second in the qdisc.
     event(100, 0, &[&packets[0]]);
     event(150, 1, &[&packets[0], queue[0], queue[1]]);
+    event(160, 3, &[&160_i64.to_le_bytes()]);
     event(200, 0, &[&packets[1]]);
     event(5_000, 4, &queue);
     event(5_010, 2, &[&leaves([160, 160, 160])]);
     event(5_100, 1, &[&packets[1], queue[0], queue[1]]);
+    event(5_110, 3, &[&5_110_i64.to_le_bytes()]);
     event(6_000, 0, &[&packets[2]]);
     event(6_100, 1, &[&packets[2], queue[0], queue[1]]);
+    event(6_110, 3, &[&6_110_i64.to_le_bytes()]);
     event(9_000, 2, &[&leaves([5_110, 5_110, 9_000])]);
     event(9_200, 2, &[&leaves([6_110, 6_110, 9_100])]);
     event(1_000_000, 3, &[&1_000_000_i64.to_le_bytes()]);

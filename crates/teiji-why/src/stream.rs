@@ -37,7 +37,7 @@ pub enum What {
 pub struct Event {
     /// When.
     pub time: Ps,
-    /// When the TSC was read last, before it.
+    /// When its processor read the TSC last, before it.
     pub clock_read: Ps,
     /// On which processor.
     pub cpu: u16,
@@ -50,6 +50,7 @@ const EXIT: u8 = 2;
 const ANCHOR: u8 = 3;
 const HALT: u8 = 4;
 const RETURN: u8 = 5;
+const READING: u8 = 6;
 
 /// Longest payload that the recorder writes.
 const MOST: u32 = 8 * 128;
@@ -70,16 +71,30 @@ pub struct Stream<R> {
     clock: Clock,
     /// Instructions and time at the last read of the TSC.
     anchor: Option<(u64, Ps)>,
-    /// Events since, with their instructions.
-    waiting: Vec<(u64, u8, What)>,
-    /// Of each processor: whether it has halted since it did something.
-    halted: Vec<bool>,
+    /// What came since, with its instructions and processor.
+    waiting: Vec<(u64, u8, Item)>,
+    /// Of each processor that did something.
+    processors: Vec<Processor>,
+}
+
+enum Item {
+    Event(What),
+    /// The TSC's value that a processor goes on with after an interruption.
+    Reading(Ps),
+}
+
+#[derive(Clone, Copy, Default)]
+struct Processor {
+    /// Whether it has halted since it did something.
+    halted: bool,
+    /// When it read the TSC last.
+    read: Option<Ps>,
 }
 
 impl<R: Read> Stream<R> {
     /// Of the recorder's output.
     pub fn new(from: R, clock: Clock) -> Self {
-        Self { from, clock, anchor: None, waiting: Vec::new(), halted: Vec::new() }
+        Self { from, clock, anchor: None, waiting: Vec::new(), processors: Vec::new() }
     }
 
     fn batch(&mut self) -> io::Result<Option<Vec<Event>>> {
@@ -101,56 +116,72 @@ impl<R: Read> Stream<R> {
             if !fill(&mut self.from, &mut payload)? {
                 return Ok(None);
             }
-            let what = match kind {
-                ENTRY => What::Entry(id, payload),
-                EXIT => What::Exit(id, payload),
-                HALT => What::Halt,
-                RETURN => What::Return,
+            let tsc = || {
+                let ticks = i64::from_le_bytes(*payload.first_chunk()?);
+                let now = ticks.checked_mul(1000)? / self.clock.ticks_per_ns;
+                is_sane(now).then_some(now)
+            };
+            let item = match kind {
+                READING => Item::Reading(tsc().ok_or_else(damaged)?),
                 ANCHOR => {
-                    let ticks = payload.first_chunk().ok_or_else(damaged)?;
-                    let now = i64::from_le_bytes(*ticks).checked_mul(1000).ok_or_else(damaged)?;
-                    let now = Some(now / self.clock.ticks_per_ns).filter(|now| is_sane(*now));
-                    let events = now.and_then(|now| self.timed(count, now));
-                    return Ok(Some(events.ok_or_else(damaged)?));
+                    let now = tsc().ok_or_else(damaged)?;
+                    let events = self.timed(count, now).ok_or_else(damaged)?;
+                    self.processor(cpu).read = Some(now);
+                    return Ok(Some(events));
                 }
+                ENTRY => Item::Event(What::Entry(id, payload)),
+                EXIT => Item::Event(What::Exit(id, payload)),
+                HALT => Item::Event(What::Halt),
+                RETURN => Item::Event(What::Return),
                 _ => return Err(damaged()),
             };
-            self.waiting.push((count, cpu, what));
+            self.waiting.push((count, cpu, item));
         }
+    }
+
+    fn processor(&mut self, cpu: u8) -> &mut Processor {
+        let cpu = usize::from(cpu);
+        if self.processors.len() <= cpu {
+            self.processors.resize(cpu + 1, Processor::default());
+        }
+        &mut self.processors[cpu]
     }
 
     /// The waiting events, with their times: the clock was read at `now` after `count` instructions.
     /// `None` if these are no times.
     fn timed(&mut self, count: u64, now: Ps) -> Option<Vec<Event>> {
+        let instruction_ps = self.clock.instruction_ps;
         let passed = |from: u64, to: u64| {
-            i64::try_from(to.checked_sub(from)?).ok()?.checked_mul(self.clock.instruction_ps)
+            i64::try_from(to.checked_sub(from)?).ok()?.checked_mul(instruction_ps)
         };
+        let waiting = std::mem::take(&mut self.waiting);
         // QEMU skips the time in which all processors are idle: only later events fit the new reading.
         let mut skip = None;
-        for (index, (_, cpu, what)) in self.waiting.iter().enumerate() {
-            let cpu = usize::from(*cpu);
-            if self.halted.len() <= cpu {
-                self.halted.resize(cpu + 1, false);
-            }
-            self.halted[cpu] = *what == What::Halt;
-            if !self.halted.contains(&false) {
+        for (index, (_, cpu, item)) in waiting.iter().enumerate() {
+            self.processor(*cpu).halted = matches!(item, Item::Event(What::Halt));
+            if self.processors.iter().all(|processor| processor.halted) {
                 skip = Some(index);
             }
         }
-        let before = self.anchor;
-        let events = self.waiting.drain(..).enumerate().map(|(index, (at, cpu, what))| {
-            let old = before.filter(|_| skip.is_none_or(|skip| index <= skip));
-            let time = match old {
+        let before = self.anchor.replace((count, now));
+        let mut events = Vec::with_capacity(waiting.len());
+        for (index, (at, cpu, item)) in waiting.into_iter().enumerate() {
+            let what = match item {
+                Item::Event(what) => what,
+                Item::Reading(read) => {
+                    self.processor(cpu).read = Some(read);
+                    continue;
+                }
+            };
+            let time = match before.filter(|_| skip.is_none_or(|skip| index <= skip)) {
                 Some((since, then)) => then.checked_add(passed(since, at)?)?,
                 None => now.checked_sub(passed(at, count)?)?,
             };
-            let clock_read = before.map_or(now, |(_, then)| then);
-            let event = Event { time, clock_read, cpu: cpu.into(), what };
-            is_sane(time).then_some(event)
-        });
-        let events: Option<Vec<Event>> = events.collect();
-        self.anchor = Some((count, now));
-        events
+            let clock_read = self.processor(cpu).read.unwrap_or(time);
+            is_sane(time).then_some(())?;
+            events.push(Event { time, clock_read, cpu: cpu.into(), what });
+        }
+        Some(events)
     }
 }
 
@@ -209,6 +240,31 @@ mod tests {
         let after = 8_000_000;
         let skipped = [20, 15, 10].map(|before| after - before * 1_000);
         assert_eq!(times, [&[5_000, 10_000, 20_000, 30_000][..], &skipped].concat());
+    }
+
+    #[test]
+    fn a_processor_goes_on_with_what_itself_has_read() {
+        let of = |cpu: u8, kind: u8, count: u64, ticks: i64| {
+            let mut record = record(kind, count, &ticks.to_le_bytes());
+            record[1] = cpu;
+            record
+        };
+        let bytes = [
+            of(0, ANCHOR, 100, 1_000),
+            of(1, ANCHOR, 110, 1_010),
+            of(0, ENTRY, 120, 0),
+            of(1, ENTRY, 130, 0),
+            // Processor 1 read it before the former, and sees the value only now.
+            of(1, READING, 140, 1_008),
+            of(1, ENTRY, 150, 0),
+            of(2, ENTRY, 160, 0),
+            of(0, ANCHOR, 170, 1_070),
+        ]
+        .concat();
+        let clock = Clock { instruction_ps: 1_000, ticks_per_ns: 1 };
+        let events = Stream::new(&bytes[..], clock).flat_map(Result::unwrap);
+        let read: Vec<Ps> = events.map(|event| event.clock_read).collect();
+        assert_eq!(read, [1_000_000, 1_010_000, 1_008_000, 1_060_000]);
     }
 
     #[test]
