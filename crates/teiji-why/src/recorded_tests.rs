@@ -91,6 +91,30 @@ fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
 }
 
 #[test]
+fn a_reading_of_the_clock_that_is_late_gives_no_frame_another_one_s_departure() {
+    let hooks = hooks();
+    let mut builder = Builder::new(&hooks, &Symbols::default());
+    let mut event = |time_ns: Ps, late_ns: Ps, id: u16, values: &[&[u8]]| {
+        let (time, clock_read) = (time_ns * 1000, (time_ns + late_ns) * 1000);
+        let what = What::Entry(id, values.concat());
+        builder.add(&Event { time, clock_read, cpu: 0, what });
+    };
+    let packets = [0_u64, 1].map(packet);
+    for (packet, at, late) in [(&packets[0], 100, 6_000), (&packets[1], 3_100, 0)] {
+        event(at, 0, 0, &[packet]);
+        event(at + 50, 0, 1, &[packet, &DEVICE.to_le_bytes(), &1_u16.to_le_bytes()]);
+        event(at + 100, late, 3, &[&(at + 100).to_le_bytes()]);
+    }
+    for queued in [200_u64, 3_200] {
+        let values = [DEVICE + 64, 1, queued, queued, queued + 9_000, queued].map(u64::to_le_bytes);
+        event(20_000, 0, 2, &[&values.concat()]);
+    }
+    let made = builder.finish();
+    let why = [0, 1].map(|seq| made.frames[&(Kind::Flow, 0, seq)][0].mac.map(|mac| mac.why));
+    assert_eq!(why, [Some(200), Some(3_200)]);
+}
+
+#[test]
 fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
     let hooks = hooks();
     let mut builder = Builder::new(&hooks, &Symbols::default());
