@@ -207,8 +207,13 @@ impl<'a> Builder<'a> {
             Point::Switch => self.switch(event, values),
             Point::Wake => {
                 let task = values.task();
-                self.tasks.see(task.pid, &task.comm, task.prio);
-                self.blocks.wake(task.pid, self.passage(event));
+                self.see(&task);
+                let passage = self.passage(event);
+                self.blocks.wake(task.pid, passage);
+                // Who releases a lock wakes the first that waits for it.
+                if let Some(wait) = self.waits.get_mut(&task.pid) {
+                    wait.owner.get_or_insert(passage.pid);
+                }
             }
             Point::Interrupt => {
                 self.interruption(event, hook.name.as_str(), values);
@@ -280,7 +285,7 @@ impl<'a> Builder<'a> {
                 self.works.insert((self.pid(event), id), event.time);
             }
             Point::Lock => {
-                // The lowest bits say whether others wait.
+                // The lowest bits say whether others wait. Nobody has a lock that was released to a waiter.
                 let owner = values.word() & !7;
                 let (pid, stack) = (self.pid(event), values.words(CALLERS / 8));
                 let owner = self.task_at.get(&owner).copied();
@@ -314,6 +319,10 @@ impl<'a> Builder<'a> {
         }
     }
 
+    fn see(&mut self, task: &Task) {
+        self.tasks.see(task.pid, &task.comm, task.prio, self.made.frames.is_empty());
+    }
+
     fn switch(&mut self, event: &Event, values: &mut Values<'_>) {
         let (task, address) = (values.task(), values.word());
         // `TASK_RUNNING` is 0.
@@ -321,7 +330,7 @@ impl<'a> Builder<'a> {
         self.blocks.switch(event.time, self.pid(event), sleeps, task.pid);
         self.task_at.insert(address, task.pid);
         self.processors.switch(event.cpu, event.time, task.pid);
-        self.tasks.see(task.pid, &task.comm, task.prio);
+        self.see(&task);
     }
 
     fn interruption(&mut self, event: &Event, name: &str, values: &mut Values<'_>) {
@@ -340,7 +349,7 @@ impl<'a> Builder<'a> {
         let softly = Some(values.signed());
         let Some((expiry, slack)) = self.expiry(event, softly, values) else { return };
         let pid = task.pid;
-        self.tasks.see(pid, &task.comm, task.prio);
+        self.see(&task);
         let wake = TimerWake { expiry, slack, armed: None, time: event.time, cpu: event.cpu };
         self.made.timer_wakes.entry(pid).or_default().push(wake);
     }

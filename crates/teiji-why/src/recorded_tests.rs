@@ -42,18 +42,16 @@ fn packet(seq: u64) -> Vec<u8> {
 /// The hooks of a frame's way through vtsn; an event's number is the place in this list.
 fn hooks() -> [Hook; 5] {
     [
-        (Point::Queue, "__dev_queue_xmit"),
-        (Point::Driver, "vtsn_xmit"),
-        (Point::Wire, "vtsn_count_departure"),
-        (Point::WireChanged, "vtsn_wire_leave"),
-        (Point::Watchdog, "vtsn_tx_timeout"),
+        hook(Point::Queue, "__dev_queue_xmit"),
+        hook(Point::Driver, "vtsn_xmit"),
+        hook(Point::Wire, "vtsn_count_departure"),
+        hook(Point::WireChanged, "vtsn_wire_leave"),
+        hook(Point::Watchdog, "vtsn_tx_timeout"),
     ]
-    .map(|(point, name)| Hook {
-        point,
-        name: name.to_owned(),
-        exit: false,
-        line: String::new(),
-    })
+}
+
+fn hook(point: Point, name: &str) -> Hook {
+    Hook { point, name: name.to_owned(), exit: false, line: String::new() }
 }
 
 #[test]
@@ -149,4 +147,29 @@ fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
     let waits = hops.map(|hop| hop.mac.map(|mac| (mac.earliest, mac.head, mac.start)));
     let expected = [(5_110_000, 5_110_000, 9_000_000), (6_110_000, 9_000_000, 9_100_000)];
     assert_eq!(waits, [None, Some(expected[0]), Some(expected[1])]);
+}
+
+#[test]
+fn who_wakes_the_waiter_had_the_lock_that_was_nobody_s_when_the_wait_began() {
+    let lock = hook(Point::Lock, "rtlock_slowlock_locked");
+    let end = Hook { exit: true, ..lock.clone() };
+    let hooks =
+        [hook(Point::Switch, "__switch_to_asm"), hook(Point::Wake, "try_to_wake_up"), lock, end];
+    let mut builder = Builder::new(&hooks, &Symbols::default());
+    let mut event = |time, what| builder.add(&Event { time, clock_read: time, cpu: 0, what });
+    let task = |pid: i32| [&pid.to_le_bytes()[..], &120_i32.to_le_bytes(), &[b'x'; 16]].concat();
+    let address = |pid: i32| u64::try_from(pid).unwrap() << 12;
+    let switch = |pid| What::Entry(0, [task(pid), address(pid).to_le_bytes().to_vec()].concat());
+    for (owner, at) in [(0, 100), (5, 200)] {
+        event(at, switch(5));
+        event(at + 1, switch(7));
+        event(at + 2, What::Entry(2, (address(owner) | 1).to_le_bytes().to_vec()));
+        event(at + 3, switch(9));
+        event(at + 4, What::Entry(1, task(7)));
+        event(at + 5, switch(7));
+        event(at + 6, What::Exit(3, Vec::new()));
+    }
+    let made = builder.finish();
+    let owners: Vec<Option<u32>> = made.lock_waits[&7].iter().map(|wait| wait.owner).collect();
+    assert_eq!(owners, [Some(9), Some(5)]);
 }

@@ -243,9 +243,9 @@ impl Tracepoints {
         self.stacks.push(callers);
     }
 
-    /// What a thread is called, and its priority.
-    pub fn task(&mut self, pid: u32, comm: &str, prio: i32) {
-        self.tasks.see(pid, comm, prio);
+    /// What a thread is called, and its priority: before the first frame, or later.
+    pub fn task(&mut self, pid: u32, comm: &str, prio: i32, is_before: bool) {
+        self.tasks.see(pid, comm, prio, is_before);
     }
 
     /// The index of the name of an interrupt or softirq.

@@ -34,9 +34,9 @@ fn path(events: &[(Ps, u32, Seen)], stacks: &[&[u64]]) -> Option<Path> {
 /// The same, of events of several processors. The parts sum up to the whole.
 fn path_on(events: &[(u16, Ps, u32, Seen)], stacks: &[&[u64]]) -> Option<Path> {
     let mut traced = Tracepoints::default();
-    traced.task(7, "talker-0", 19);
-    traced.task(9, "busy", 120);
-    traced.task(5, "ktimers/0", 98);
+    traced.task(7, "talker-0", 19, false);
+    traced.task(9, "busy", 120, false);
+    traced.task(5, "ktimers/0", 98, false);
     for name in ["apic_timer_interrupt", "nic", "HRTIMER", "NET_TX", "NET_RX"] {
         traced.name(name);
     }
@@ -387,9 +387,9 @@ fn a_thread_of_another_program_is_no_sender() {
 /// Parts of round trip 5, which lasts from 0 to 100, of these events on processor 0.
 fn round(events: &[(Ps, u32, Seen)]) -> Option<Vec<(String, Ps)>> {
     let mut traced = Tracepoints::default();
-    traced.task(7, "requester-1", 19);
-    traced.task(8, "responder-1", 19);
-    traced.task(9, "busy", 120);
+    traced.task(7, "requester-1", 19, false);
+    traced.task(8, "responder-1", 19, false);
+    traced.task(9, "busy", 120, false);
     for (time, pid, seen) in events {
         traced.add(time * US, 0, *pid, *seen);
     }

@@ -431,7 +431,8 @@ fn kib_per_cpu() -> u32 {
     u32::try_from(each).unwrap_or(u32::MAX)
 }
 
-/// Adds what an occurrence tells; `qdisc` is the function of timers for which qdiscs wait.
+/// Adds what an occurrence tells, at a time from the run's base on; `qdisc` is the function of timers for which
+/// qdiscs wait.
 fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut Tracepoints) {
     let cpu = occurrence.cpu;
     let number = |field| occurrence.number(field).unwrap_or(0);
@@ -440,17 +441,18 @@ fn enter(occurrence: &Occurrence<'_>, time: Ps, qdisc: Option<u64>, traced: &mut
     let address = |field| occurrence.address(field).unwrap_or(0);
     let text = |field| occurrence.text(field).unwrap_or("?");
     let pid = unsigned("common_pid");
+    let is_before = time < 0;
     let seen = match occurrence.event {
         SWITCH => {
             let (prev, next) = (unsigned("prev_pid"), unsigned("next_pid"));
-            traced.task(prev, text("prev_comm"), number("prev_prio"));
-            traced.task(next, text("next_comm"), number("next_prio"));
+            traced.task(prev, text("prev_comm"), number("prev_prio"), is_before);
+            traced.task(next, text("next_comm"), number("next_prio"), is_before);
             // A `long`, as wide as an address.
             let sleeps = address("prev_state") & ASLEEP != 0;
             Seen::Switch { next, sleeps }
         }
         WAKING => {
-            traced.task(unsigned("pid"), text("comm"), number("prio"));
+            traced.task(unsigned("pid"), text("comm"), number("prio"), is_before);
             Seen::Waking(unsigned("pid"))
         }
         IRQ => Seen::Begin(Layer::Interrupt(traced.interrupt(number("irq"), text("name")))),
