@@ -24,6 +24,7 @@ pub mod symbols;
 mod tasks;
 pub mod timeline;
 pub mod tracepoints;
+mod wire_clock;
 
 pub use btf::Btf;
 pub use symbols::Symbols;

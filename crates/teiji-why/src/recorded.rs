@@ -14,6 +14,7 @@ use crate::timeline::{
     FrameKey, Hop, Interruption, Kind, Layer, LockWait, MacWait, Passage, Release, Task, Timeline,
     TimerWake, Work,
 };
+use crate::wire_clock::WireClock;
 
 /// Makes a timeline.
 pub struct Builder<'a> {
@@ -61,43 +62,6 @@ struct Departure {
     wait: MacWait,
     /// When it did so, in the time of the trace: the MAC's times may be long past.
     seen: Ps,
-}
-
-/// The clock of the wire, `CLOCK_MONOTONIC_RAW`, by its readings. Between two of them both clocks drift apart
-/// evenly: by what the kernel's measurement of the TSC's frequency is off, which it refines seconds after the
-/// start.
-#[derive(Default)]
-struct WireClock {
-    /// Time of the wire, and of the trace.
-    readings: Vec<(Ps, Ps)>,
-}
-
-impl WireClock {
-    fn add(&mut self, wire: Ps, trace: Ps) {
-        self.readings.push((wire, trace));
-    }
-
-    /// Before `trace_time`: processors may have read it at once.
-    fn sort(&mut self) {
-        self.readings.sort_unstable();
-    }
-
-    /// `None` if it was never read.
-    fn trace_time(&self, wire: Ps) -> Option<Ps> {
-        let after = self.readings.partition_point(|(read, _)| *read < wire);
-        let (before, after) = (after.checked_sub(1), self.readings.get(after));
-        let time = match (before.and_then(|before| self.readings.get(before)), after) {
-            (Some((wire0, trace0)), Some((wire1, trace1))) => {
-                let passed = i128::from(wire - wire0) * i128::from(trace1 - trace0);
-                trace0.checked_add(Ps::try_from(passed / i128::from(wire1 - wire0)).ok()?)
-            }
-            (Some((read, trace)), None) | (None, Some((read, trace))) => {
-                trace.checked_add(wire - read)
-            }
-            (None, None) => None,
-        };
-        time.filter(|time| stream::is_sane(*time))
-    }
 }
 
 /// Longest time that the emulated processor takes to the end of a block of instructions.

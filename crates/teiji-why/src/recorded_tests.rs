@@ -5,27 +5,6 @@ use teiji_core::wire::{EthernetHeader, MacAddr};
 
 use super::*;
 
-#[test]
-fn between_two_readings_the_clock_of_the_wire_drifts_evenly() {
-    let mut clock = WireClock::default();
-    assert_eq!(clock.trace_time(5_000), None);
-    // 2 ppm, then 1 ppm; seen in the order of the processors.
-    for (wire, trace) in
-        [(1_000, 3_000), (2_000_001_000, 2_000_006_000), (1_000_001_000, 1_000_005_000)]
-    {
-        clock.add(wire, trace);
-    }
-    clock.sort();
-    let trace = |wire| clock.trace_time(wire);
-    assert_eq!(trace(1_000), Some(3_000));
-    assert_eq!(trace(500_001_000), Some(500_004_000));
-    assert_eq!(trace(1_000_001_000), Some(1_000_005_000));
-    assert_eq!(trace(1_500_001_000), Some(1_500_005_500));
-    // Outside they go on as they were.
-    assert_eq!([trace(0), trace(2_000_002_000)], [Some(2_000), Some(2_000_007_000)]);
-    assert_eq!(trace(Ps::MAX / 2), None);
-}
-
 const DEVICE: u64 = 0x1_0000;
 
 /// The beginning of a frame of flow 0.
