@@ -20,6 +20,7 @@ mod shaping;
 use teiji_experiment::JudgeBy;
 use teiji_record::Summary;
 
+use crate::comparison::{flows, round_trips};
 use crate::units::Glyphs;
 
 /// One sentence, with the word it may begin with.
@@ -48,13 +49,23 @@ fn figures(summary: &Summary, glyphs: &Glyphs) -> Answer {
     if !crate::delay::flows(summary).is_empty() {
         return delays::answer(summary, glyphs);
     }
-    match summary.judge.by {
+    match judged_by(summary) {
         JudgeBy::Interval => intervals::answer(summary, glyphs),
         JudgeBy::Schedule => schedule::answer(summary, glyphs),
         JudgeBy::Gates => gates::answer(summary, glyphs),
         JudgeBy::Shaping => shaping::answer(summary, glyphs),
         JudgeBy::Loss => loss::answer(summary, glyphs),
-        JudgeBy::RoundTrip => round_trips::answer(summary, glyphs),
+        JudgeBy::RoundTrip => self::round_trips::answer(summary, glyphs),
+    }
+}
+
+/// What decides, of what was measured: a user may choose cases that have round trips only, or none.
+fn judged_by(summary: &Summary) -> JudgeBy {
+    let by = summary.judge.by;
+    match (by, flows(summary).is_empty(), round_trips(summary).is_empty()) {
+        (JudgeBy::RoundTrip, false, true) => JudgeBy::Interval,
+        (_, true, false) => JudgeBy::RoundTrip,
+        _ => by,
     }
 }
 

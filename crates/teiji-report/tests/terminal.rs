@@ -511,6 +511,29 @@ fn round_trips_above_all_flows_are_held_against_their_bound() {
 }
 
 #[test]
+fn a_run_of_only_round_trips_or_none_is_answered_by_what_was_measured() {
+    let answer = |summary: &Summary, by: JudgeBy| {
+        let mut summary = summary.clone();
+        summary.judge.by = by;
+        let text = render(&summary, &Options { width: 1_000, ..WIDE });
+        let mut lines = text.lines().skip_while(|line| *line != summary.question);
+        lines.nth(1).unwrap().to_owned()
+    };
+    let mut both = two_cases();
+    remedies::remedies(&mut both);
+    let [interval, round_trip] =
+        [JudgeBy::Interval, JudgeBy::RoundTrip].map(|by| answer(&both, by));
+    assert!(interval.contains("the interval") && round_trip.contains("the longest round trip"));
+    let [mut no_round_trips, mut no_flows] = [both.clone(), both];
+    let members = no_round_trips.cases.iter_mut().flat_map(|case| &mut case.members);
+    members.for_each(|member| member.round_trips.clear());
+    let members = no_flows.cases.iter_mut().flat_map(|case| &mut case.members);
+    members.for_each(|member| member.flows.clear());
+    assert_eq!(answer(&no_flows, JudgeBy::Interval), round_trip);
+    assert_eq!(answer(&no_round_trips, JudgeBy::RoundTrip), interval);
+}
+
+#[test]
 fn the_answer_by_shaping_or_schedule_names_every_case() {
     let mut summary = on_the_wire();
     summary.judge.by = JudgeBy::Shaping;
