@@ -235,10 +235,17 @@ static void put(const void *bytes, size_t length)
 	filled += length;
 }
 
-static void record(uint8_t kind, uint16_t id, const void *payload, uint32_t length)
+/* The CPU that executes; the first one until it has its own memory. */
+static uint8_t executing_cpu(void)
 {
 	int cpu = this_cpu();
-	uint8_t where = cpu < 0 ? 0 : cpu;
+
+	return cpu < 0 ? 0 : cpu;
+}
+
+static void record(uint8_t kind, uint16_t id, const void *payload, uint32_t length)
+{
+	uint8_t where = executing_cpu();
 
 	if (filled + 16 + length > sizeof(buffer))
 		flush();
@@ -321,6 +328,8 @@ static void on_return(unsigned int cpu, void *data)
 
 /* Instructions before the last read of the TSC. */
 static uint64_t read_at;
+/* Of each CPU, reads whose value was not seen yet: one, and more in interrupts. */
+static unsigned int reads[MAX_CPUS];
 
 /* A read of the TSC. */
 static void on_read(unsigned int cpu, void *data)
@@ -328,15 +337,21 @@ static void on_read(unsigned int cpu, void *data)
 	(void)cpu;
 	(void)data;
 	read_at = *executed;
+	reads[executing_cpu()]++;
 }
 
 /* Behind it: its value is in edx:eax, and is out of date if something came in between. */
 static void on_tsc(unsigned int cpu, void *data)
 {
 	uint64_t low, high, tsc;
+	unsigned int *unseen = &reads[executing_cpu()];
 
 	(void)cpu;
 	(void)data;
+	/* Came here by a jump. */
+	if (!*unseen)
+		return;
+	--*unseen;
 	low = read_register(REG_RAX);
 	high = read_register(REG_RDX);
 	tsc = (high << 32) | (low & 0xffffffff);
@@ -444,8 +459,8 @@ static void on_translation(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 		if ((size == 2 && code[0] == 0x0f && code[1] == 0x31) ||
 		    (size == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9)) {
 			add_behind(address + size);
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_read,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_read, QEMU_PLUGIN_CB_R_REGS,
+							       NULL);
 		}
 		count_instruction(insn, cpu);
 	}
