@@ -120,7 +120,6 @@ impl<'a> Builder<'a> {
 
     /// All that was added.
     pub fn finish(mut self) -> Timeline {
-        self.wire_clock.sort();
         // Of each queue of a MAC, the start of the frame before.
         let mut before: HashMap<Queue, Ps> = HashMap::new();
         for Departure { port, queue, wait, seen } in std::mem::take(&mut self.departures) {

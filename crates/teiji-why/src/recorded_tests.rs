@@ -29,6 +29,12 @@ fn hooks() -> [Hook; 5] {
     ]
 }
 
+/// One of them is entered; when the clock was read is noted so much too late.
+fn entry(time_ns: Ps, late_ns: Ps, id: u16, values: &[&[u8]]) -> Event {
+    let (time, clock_read) = (time_ns * 1000, (time_ns + late_ns) * 1000);
+    Event { time, clock_read, cpu: 0, what: What::Entry(id, values.concat()) }
+}
+
 fn hook(point: Point, name: &str) -> Hook {
     Hook { point, name: name.to_owned(), exit: false, line: String::new() }
 }
@@ -37,11 +43,7 @@ fn hook(point: Point, name: &str) -> Hook {
 fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
     let hooks = hooks();
     let mut builder = Builder::new(&hooks, &Symbols::default());
-    let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
-        let time = time_ns * 1000;
-        let what = What::Entry(id, values.concat());
-        builder.add(&Event { time, clock_read: time, cpu: 0, what });
-    };
+    let mut event = |time_ns, id, values: &[&[u8]]| builder.add(&entry(time_ns, 0, id, values));
     let packets = [0_u64, 1, 2].map(packet);
     for (seq, (packet, at)) in packets.iter().zip([100, 1_100, 2_100]).enumerate() {
         event(at, 0, &[packet]);
@@ -71,10 +73,8 @@ fn a_frame_that_the_driver_dropped_shifts_no_other_one() {
 fn a_reading_of_the_clock_that_is_late_gives_no_frame_another_one_s_departure() {
     let hooks = hooks();
     let mut builder = Builder::new(&hooks, &Symbols::default());
-    let mut event = |time_ns: Ps, late_ns: Ps, id: u16, values: &[&[u8]]| {
-        let (time, clock_read) = (time_ns * 1000, (time_ns + late_ns) * 1000);
-        let what = What::Entry(id, values.concat());
-        builder.add(&Event { time, clock_read, cpu: 0, what });
+    let mut event = |time_ns, late_ns, id, values: &[&[u8]]| {
+        builder.add(&entry(time_ns, late_ns, id, values));
     };
     let packets = [0_u64, 1].map(packet);
     for (packet, at, late) in [(&packets[0], 100, 6_000), (&packets[1], 3_100, 0)] {
@@ -95,11 +95,7 @@ fn a_reading_of_the_clock_that_is_late_gives_no_frame_another_one_s_departure() 
 fn frames_of_a_stopped_queue_are_told_from_those_that_its_watchdog_dropped() {
     let hooks = hooks();
     let mut builder = Builder::new(&hooks, &Symbols::default());
-    let mut event = |time_ns: Ps, id: u16, values: &[&[u8]]| {
-        let time = time_ns * 1000;
-        let what = What::Entry(id, values.concat());
-        builder.add(&Event { time, clock_read: time, cpu: 0, what });
-    };
+    let mut event = |time_ns, id, values: &[&[u8]]| builder.add(&entry(time_ns, 0, id, values));
     let leaves = |[queued, earliest, start]: [u64; 3]| {
         [DEVICE + 64, 1, queued, earliest, start, 0].map(u64::to_le_bytes).concat()
     };

@@ -216,12 +216,14 @@ mod tests {
         [head, payload.to_vec()].concat()
     }
 
+    /// A record of another processor than the first.
+    fn of(cpu: u8, mut record: Vec<u8>) -> Vec<u8> {
+        record[1] = cpu;
+        record
+    }
+
     #[test]
     fn time_is_skipped_when_the_last_processor_halts() {
-        let of = |cpu: u8, mut record: Vec<u8>| {
-            record[1] = cpu;
-            record
-        };
         let bytes = [
             record(ANCHOR, 100, &1_000_i64.to_le_bytes()),
             of(1, record(ENTRY, 105, b"")),
@@ -244,21 +246,17 @@ mod tests {
 
     #[test]
     fn a_processor_goes_on_with_what_itself_has_read() {
-        let of = |cpu: u8, kind: u8, count: u64, ticks: i64| {
-            let mut record = record(kind, count, &ticks.to_le_bytes());
-            record[1] = cpu;
-            record
-        };
+        let tsc = |kind, count, ticks: i64| record(kind, count, &ticks.to_le_bytes());
         let bytes = [
-            of(0, ANCHOR, 100, 1_000),
-            of(1, ANCHOR, 110, 1_010),
-            of(0, ENTRY, 120, 0),
-            of(1, ENTRY, 130, 0),
+            tsc(ANCHOR, 100, 1_000),
+            of(1, tsc(ANCHOR, 110, 1_010)),
+            record(ENTRY, 120, b""),
+            of(1, record(ENTRY, 130, b"")),
             // Processor 1 read it before the former, and sees the value only now.
-            of(1, READING, 140, 1_008),
-            of(1, ENTRY, 150, 0),
-            of(2, ENTRY, 160, 0),
-            of(0, ANCHOR, 170, 1_070),
+            of(1, tsc(READING, 140, 1_008)),
+            of(1, record(ENTRY, 150, b"")),
+            of(2, record(ENTRY, 160, b"")),
+            tsc(ANCHOR, 170, 1_070),
         ]
         .concat();
         let clock = Clock { instruction_ps: 1_000, ticks_per_ns: 1 };

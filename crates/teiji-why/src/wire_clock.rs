@@ -1,5 +1,7 @@
 //! The clock of the wire, in the time of the trace.
 
+use std::collections::BTreeMap;
+
 use crate::stream::{self, Ps};
 
 /// The clock of the wire, `CLOCK_MONOTONIC_RAW`, by its readings. Between two of them both clocks drift apart
@@ -7,25 +9,19 @@ use crate::stream::{self, Ps};
 /// start.
 #[derive(Default)]
 pub(crate) struct WireClock {
-    /// Time of the wire, and of the trace.
-    readings: Vec<(Ps, Ps)>,
+    /// By the time of the wire, that of the trace.
+    readings: BTreeMap<Ps, Ps>,
 }
 
 impl WireClock {
     pub(crate) fn add(&mut self, wire: Ps, trace: Ps) {
-        self.readings.push((wire, trace));
-    }
-
-    /// Before `trace_time`: processors may have read it at once.
-    pub(crate) fn sort(&mut self) {
-        self.readings.sort_unstable();
+        self.readings.insert(wire, trace);
     }
 
     /// `None` if it was never read.
     pub(crate) fn trace_time(&self, wire: Ps) -> Option<Ps> {
-        let after = self.readings.partition_point(|(read, _)| *read < wire);
-        let (before, after) = (after.checked_sub(1), self.readings.get(after));
-        let time = match (before.and_then(|before| self.readings.get(before)), after) {
+        let before = self.readings.range(..wire).next_back();
+        let time = match (before, self.readings.range(wire..).next()) {
             (Some((wire0, trace0)), Some((wire1, trace1))) => {
                 let passed = i128::from(wire - wire0) * i128::from(trace1 - trace0);
                 trace0.checked_add(Ps::try_from(passed / i128::from(wire1 - wire0)).ok()?)
@@ -53,7 +49,6 @@ mod tests {
         {
             clock.add(wire, trace);
         }
-        clock.sort();
         let trace = |wire| clock.trace_time(wire);
         assert_eq!(trace(1_000), Some(3_000));
         assert_eq!(trace(500_001_000), Some(500_004_000));
