@@ -93,6 +93,12 @@ fn pass_on(kernel: &str, scripts: &[&[&str]]) {
         return println!("SKIP: no program for ARM was built here: {}", result.err);
     }
     assert_eq!(result.code, 0, "{}{}", result.out, result.err);
+    // What this kernel cannot show, and which scripts take long: `./test` says so at its end.
+    for line in result.out.lines() {
+        if let Some(sentence) = line.strip_prefix("    skipped: ").or(line.strip_prefix("– ")) {
+            println!("left out: {kernel}: {sentence}");
+        }
+    }
 }
 
 /// Delays that a module plants; the laboratory's recorder is tried in `why.rs`.
